@@ -155,9 +155,10 @@ deb: ## build the Debian package for this release, its debug symbols and its lis
 	@JOBS=$(JOBS) tools/make_deb
 
 # As root: what it installs goes into systems of its own below build/test-deb, which it boots with systemd-nspawn.
-test-deb: deb ## install, start, use, upgrade, remove and purge that package on a bare system (as root)
+# RELEASE=bookworm, trixie or noble: a new user builds the package on a bare system of that release as well.
+test-deb: $(if $(RELEASE),,deb) ## install, start, use, upgrade, remove and purge that package on a bare system (as root)
 	@$(SETUP) test-deb
-	tests/package/try_deb
+	tests/package/try_deb $(RELEASE)
 
 image: build ## make an OCI archive of the program, build/croupier.oci.tar, without a daemon
 	@$(SETUP) build image

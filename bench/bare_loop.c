@@ -7,10 +7,8 @@
  *
  * One thread, one read and one writev a request, level-triggered, TCP_NODELAY: as croupier does it.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define CONNECTIONS_MAX 32768
+#include "bare.h"
 
 struct connection {
     uint32_t matched; /* how much of CR LF CR LF has been seen */
@@ -31,12 +29,6 @@ struct connection {
 static struct connection connections[CONNECTIONS_MAX]; /* by descriptor */
 static char *response;
 static size_t response_size;
-
-static void fail(const char *what)
-{
-    perror(what);
-    exit(1);
-}
 
 static void load(const char *path)
 {
@@ -121,34 +113,12 @@ static void serve(int poll, int socket, uint32_t events)
 
 static void accept_all(int poll, int listener)
 {
-    for (;;) {
-        int socket = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (socket < 0)
-            return;
-        if (socket >= CONNECTIONS_MAX) {
-            (void)close(socket);
-            continue;
-        }
-        int on = 1;
-        (void)setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    int socket;
+    while ((socket = accept_next(listener, SOCK_NONBLOCK)) >= 0) {
         connections[socket] = (struct connection){0};
         struct epoll_event event = {.events = EPOLLIN, .data.fd = socket};
         (void)epoll_ctl(poll, EPOLL_CTL_ADD, socket, &event);
     }
-}
-
-static int listen_here(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (listener < 0 || bind(listener, (struct sockaddr *)&address, size) != 0 ||
-        listen(listener, 4096) != 0 ||
-        getsockname(listener, (struct sockaddr *)&address, &size) != 0)
-        fail("listen");
-    (void)printf("%d\n", ntohs(address.sin_port));
-    (void)fflush(stdout);
-    return listener;
 }
 
 int main(int argc, char **argv)

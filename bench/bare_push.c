@@ -8,19 +8,14 @@
  * who has asked since, by a request of which nothing is looked at but that it has come; who asks
  * for the first time is answered at once.
  */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECTIONS_MAX 32768
+#include "bare.h"
+
 #define EVENTS_MAX 1024
 
 static int connections[CONNECTIONS_MAX]; /* that are sent the next line */
@@ -29,26 +24,6 @@ static char served[CONNECTIONS_MAX]; /* by descriptor, with `poll` */
 static char message[65536];
 static size_t head_size, line_size, message_size;
 static int polls, poller;
-
-static void fail(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-static int listen_somewhere(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    if (listener < 0 || bind(listener, (struct sockaddr *)&address, size) != 0 ||
-        listen(listener, 4096) != 0 ||
-        getsockname(listener, (struct sockaddr *)&address, &size) != 0)
-        fail("listen");
-    (void)printf("%d\n", ntohs(address.sin_port));
-    (void)fflush(stdout);
-    return listener;
-}
 
 /* Who has gone gives its place to the last. */
 static void send_to(size_t place, size_t size)
@@ -68,9 +43,8 @@ static void watch(int descriptor)
 
 static void accept_all(int listener)
 {
-    int yes = 1, connection;
-    while ((connection = accept(listener, NULL, NULL)) >= 0 && connection < CONNECTIONS_MAX) {
-        (void)setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    int connection;
+    while ((connection = accept_next(listener, 0)) >= 0) {
         served[connection] = 0;
         if (polls) {
             watch(connection);
@@ -119,7 +93,7 @@ int main(int count, char **arguments)
 {
     struct epoll_event events[EVENTS_MAX];
     int file = count == 3 ? open(arguments[1], O_RDONLY) : -1;
-    int listener = listen_somewhere();
+    int listener = listen_here();
     ssize_t size = file < 0 ? -1 : read(file, message, sizeof message / 2);
     if (size < 0)
         fail("bare_push FILE push|poll");

@@ -36,6 +36,7 @@
 #include "games/games.h"
 #include "launch/launch.h"
 #include "sports/sports.h"
+#include "stores/configured.h"
 #include "usage/usage.h"
 #include "wallet/ledger.h"
 #include "wallet/verifications.h"
@@ -543,15 +544,18 @@ static void note_sockets(struct app *app)
     app->sockets.descriptors[count] = operator_listener_descriptor(app->operator_listener);
 }
 
+static struct platform_store_options platform_options(struct app *app)
+{
+    struct platform_store_options options = platform_store_configured(app->config);
+    options.log = app->log;
+    options.facts = &app->platform;
+    return options;
+}
+
 static enum status open_stores(struct app *app, struct error *error)
 {
     const struct config *config = app->config;
-    const struct platform_store_options platform = {
-        .uri = config->platform_store,
-        .timeout_ms = config->platform_timeout_ms,
-        .log = app->log,
-        .facts = &app->platform,
-    };
+    const struct platform_store_options platform = platform_options(app);
     /* A schema that this program cannot use is a mistake to be reported at once; a store that is
      * away may come back. */
     struct platform_store *store = NULL;
@@ -562,14 +566,10 @@ static enum status open_stores(struct app *app, struct error *error)
     if (app->options->odds != NULL) {
         app->odds = app->options->odds;
     } else {
-        const struct odds_store_options odds = {
-            .uri = config->odds_store,
-            .timeout_ms = config->odds_timeout_ms,
-            .prefix = config->odds_prefix,
-            .create = !app->options->takes_over, /* it is there, or has gone from there */
-            .patient = true,
-            .log = app->log,
-        };
+        struct odds_store_options odds = odds_store_configured(config);
+        odds.create = !app->options->takes_over; /* it is there, or has gone from there */
+        odds.patient = true;
+        odds.log = app->log;
         status = odds_store_open(&app->odds, &odds, error);
         if (status != STATUS_OK)
             return status;
@@ -685,10 +685,6 @@ static void announce(struct app *app)
         app->options->ready(app->options->context, &ports);
 }
 
-/* Requests are taken when they can be answered, so that a load balancer that finds this instance
- * listening does not send it customers that it would have to refuse. Until then they wait in the
- * listening sockets' queues. Without its stores it serves all the same after a while: its errors
- * say what is wrong, and what needs no store goes on. */
 static void on_second(uv_timer_t *timer)
 {
     struct app *app = timer->data;
@@ -711,6 +707,10 @@ static bool may_take_over(struct app *app, bool ready, uint64_t waited_ms)
     return false;
 }
 
+/* Requests are taken when they can be answered, so that a load balancer that finds this instance
+ * listening does not send it customers that it would have to refuse. Until then they wait in the
+ * listening sockets' queues. Without its stores it serves all the same after a while: its errors
+ * say what is wrong, and what needs no store goes on. */
 static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;
@@ -730,9 +730,10 @@ static void on_starting(uv_timer_t *timer)
     if (!policies)
         log_event(app->log, LOG_ERROR,
                   "no policies yet: no one is admitted until the platform store answers");
-    note_sockets(app);
+    note_sockets(app); /* before the workers take them */
     start_workers(app);
     announce(app);
+    /* The old server accepts no more once it has heard this, so the workers listen before it. */
     if (app->options->takes_over)
         handover_report("");
     notifier_send(app->notifier, NOTICE_READY);
@@ -794,10 +795,7 @@ static enum status start(struct app *app, struct error *error)
         .loop = &app->loop,
         .config = config,
         .port = operator_listener_port(app->operator_listener),
-        .platform = {.uri = config->platform_store,
-                     .timeout_ms = config->platform_timeout_ms,
-                     .log = app->log,
-                     .facts = &app->platform},
+        .platform = platform_options(app),
         .sources = {.odds = app->odds,
                     .sports = app->shared.sports,
                     .ledger = app->shared.ledger,
@@ -815,6 +813,8 @@ static enum status start(struct app *app, struct error *error)
 /* Takes down whatever there is; also after a start that failed half-way. */
 static void take_down(struct app *app)
 {
+    /* What answers by the workers' mailboxes, and their pool, end before the workers; what the
+     * workers only read, after them; the stores last. */
     health_destroy(&app->shared.health);
     rate_leases_destroy(&app->shared.leases);
     launcher_destroy(&app->shared.launcher);

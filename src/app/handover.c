@@ -123,6 +123,7 @@ static void finish(struct handover *handover, int process, const char *reason)
 {
     if (handover->over)
         return;
+    /* One that has not reported must not begin to serve later, beside us. */
     if (process == 0 && !handover->ended)
         (void)uv_process_kill(&handover->process, SIGKILL);
     handover->over = true;
@@ -172,6 +173,7 @@ static int spawn(struct handover *handover, uv_loop_t *loop, int control,
 {
     size_t count = handover_count(sockets);
     uv_stdio_container_t *given = memory_alloc_zeroed(HANDOVER_CONTROL + 1 + count, sizeof *given);
+    /* Standard input, output and error as ours; the stream; the sockets in handover.h's order. */
     for (size_t i = 0; i < HANDOVER_CONTROL + 1 + count; i++) {
         given[i].flags = UV_INHERIT_FD;
         given[i].data.fd = i < HANDOVER_CONTROL    ? (int)i
@@ -202,6 +204,7 @@ static enum status start(struct handover *handover, uv_loop_t *loop, int control
     char head[64];
     int size = snprintf(head, sizeof head, "%zu %d\n", sockets->threads, (int)sockets->providers);
     enum status status = read_arguments(&arguments, error);
+    /* Before the new process begins, which reads it without waiting. */
     if (status == STATUS_OK &&
         send(handover->control, head, (size_t)size, MSG_NOSIGNAL) != (ssize_t)size)
         status = error_set(error, STATUS_UNAVAILABLE, "no stream: %s", strerror(errno));
@@ -271,6 +274,7 @@ enum status handover_receive(struct handover_sockets *sockets, struct error *err
     received.providers = rest.at[0] == '1';
     size_t count = handover_count(&received);
     received.descriptors = memory_alloc(count * sizeof *received.descriptors);
+    /* Not for any other process that this one starts; the next handover gives them by itself. */
     (void)fcntl(HANDOVER_CONTROL, F_SETFD, FD_CLOEXEC);
     for (size_t i = 0; i < count; i++) {
         received.descriptors[i] = HANDOVER_CONTROL + 1 + (int)i;

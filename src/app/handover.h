@@ -11,7 +11,7 @@
 /*
  * One server hands its listening sockets over to another that it starts: the program as it is on
  * disk now, with the same arguments, environment and standard error. The sockets are the same ones
- * in both processes, with their queues, so that nobody is refused or reset. Until the new server
+ * in both processes, with their queues, so that no client is refused or reset. Until the new server
  * has reported that it serves, the old one serves as before; if it never does, for good.
  *
  * The new server finds on descriptor HANDOVER_CONTROL one end of a stream, on which the old one has

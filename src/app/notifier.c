@@ -21,7 +21,7 @@
 struct notifier {
     struct sockaddr_un address;
     socklen_t address_size;
-    int descriptor; /* -1: there is no one to notify */
+    int descriptor; /* -1: no service manager waits for it */
     uint64_t watchdog_ms;
     bool failed; /* and that was logged */
     struct log *log;

@@ -124,7 +124,7 @@ void reload_answer(int asker, bool done, const char *text)
     buffer_append_char(&answer, done ? DONE : REFUSED);
     buffer_append_string(&answer, text);
     size_t size = answer.size < ANSWER_MAX ? answer.size : ANSWER_MAX;
-    /* A new socket's buffer holds it. Whoever does not wait any more has missed it. */
+    /* A new socket's buffer holds it. A command that does not wait any more has missed it. */
     (void)send(asker, answer.data, size, MSG_NOSIGNAL);
     (void)close(asker);
     buffer_free(&answer);
@@ -146,7 +146,7 @@ static enum status connect_to(int descriptor, long process, enum reload_question
         return error_set(error, STATUS_UNAVAILABLE, "cannot ask process %ld: %s", process,
                          strerror(errno));
     }
-    /* Anybody may take a name that is free; the kernel says who did. */
+    /* Any process may take a name that is free; the kernel says whose it is. */
     struct ucred peer;
     socklen_t peer_size = sizeof peer;
     if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 ||

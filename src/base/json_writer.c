@@ -116,6 +116,14 @@ void json_bool(struct json_writer *json, const char *name, bool value)
     json_raw(json, name, value ? TEXT("true") : TEXT("false"));
 }
 
+void json_unsigned_or_null(struct json_writer *json, const char *name, uint64_t value)
+{
+    if (value == 0)
+        json_null(json, name);
+    else
+        json_unsigned(json, name, value);
+}
+
 void json_null(struct json_writer *json, const char *name)
 {
     json_raw(json, name, TEXT("null"));

@@ -53,6 +53,8 @@ void json_integer(struct json_writer *json, const char *name, int64_t value);
 void json_unsigned(struct json_writer *json, const char *name, uint64_t value);
 void json_bool(struct json_writer *json, const char *name, bool value);
 void json_null(struct json_writer *json, const char *name);
+/* 0 is null. */
+void json_unsigned_or_null(struct json_writer *json, const char *name, uint64_t value);
 
 /* RFC 3339, in UTC with milliseconds; 0 is null. */
 void json_time(struct json_writer *json, const char *name, int64_t time_ms);

@@ -178,6 +178,15 @@ bool text_is_plain(struct text text)
     return true;
 }
 
+bool text_copy_plain(struct text text, char *out, size_t room)
+{
+    bool fits = text.at != NULL && text.size < room && text_is_plain(text);
+    if (fits)
+        memcpy(out, text.at, text.size);
+    out[fits ? text.size : 0] = '\0';
+    return fits;
+}
+
 static void append_json_byte(struct buffer *buffer, char byte)
 {
     static const char special[] = "\"\\\n\r\t";

@@ -37,6 +37,10 @@ size_t utf8_sequence(const char *at, size_t size);
 /* Whether it is UTF-8 (RFC 3629) without control characters (C0, DEL, C1): fit to be shown. */
 bool text_is_plain(struct text text);
 
+/* Copies a text with its NUL into `out`, which has `room` bytes. One whose `at` is NULL, that does
+ * not fit or is not plain is "" and false. */
+bool text_copy_plain(struct text text, char *out, size_t room);
+
 /* Cuts `rest` at the first `separator`: returns what is before it and leaves what follows in `rest`
  * (`rest->at` is NULL when there was no separator, so a loop ends there). */
 struct text text_cut(struct text *rest, char separator);

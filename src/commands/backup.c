@@ -12,6 +12,7 @@
 #include "commands/platform.h"
 #include "commands/wallet_output.h"
 #include "operator/backup.h"
+#include "stores/configured.h"
 
 #define ODDS_PATIENCE_MS 60000U
 
@@ -75,8 +76,8 @@ static void print_backup(const struct command_line *line, const struct backup_ma
 static enum status open_odds(const struct config *config, struct odds_store **store,
                              struct error *error)
 {
-    const struct odds_store_options options = {
-        .uri = config->odds_store, .timeout_ms = ODDS_PATIENCE_MS, .prefix = config->odds_prefix};
+    struct odds_store_options options = odds_store_configured(config);
+    options.timeout_ms = ODDS_PATIENCE_MS;
     enum status status = odds_store_open(store, &options, error);
     if (status != STATUS_OK)
         error_prefix(error, "the odds cannot be backed up, which --no-odds leaves out");

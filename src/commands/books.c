@@ -126,6 +126,14 @@ static bool read_books(const struct command_line *line, struct books_options *op
     return done;
 }
 
+/* What the command exits with when it has printed, or could not. */
+static int end_books(const struct command_line *line, struct printed *printed, bool done)
+{
+    memory_free(printed->totals);
+    document_free(&printed->document);
+    return done ? wallet_finish(line) : EXIT_REFUSED;
+}
+
 /* ---- lines of a report ----------------------------------------------------------------------- */
 
 /* What was bet less what was won. */
@@ -323,9 +331,7 @@ int run_export(const struct command_line *line)
     else if (export.written > 0)
         wallet_flush(&export.printed.document.text);
     EVP_MD_CTX_free(export.digest);
-    memory_free(export.printed.totals);
-    document_free(&export.printed.document);
-    return done ? wallet_finish(line) : EXIT_REFUSED;
+    return end_books(line, &export.printed, done);
 }
 
 const struct command_option export_options[] = {
@@ -429,9 +435,7 @@ int run_report(const struct command_line *line)
     bool done = read_books(line, &options, &report.printed);
     if (done)
         end_report(&report);
-    memory_free(report.printed.totals);
-    document_free(&report.printed.document);
-    return done ? wallet_finish(line) : EXIT_REFUSED;
+    return end_books(line, &report.printed, done);
 }
 
 const struct command_option report_options[] = {

@@ -15,6 +15,7 @@
 #include "launch/outgoing.h"
 #include "records/provider_secret.h"
 #include "records/secrets.h"
+#include "stores/configured.h"
 #include "stores/odds.h"
 #include "stores/platform.h"
 
@@ -147,8 +148,9 @@ static void report_store(struct report *report, const struct configured *store, 
 }
 
 /* The embedded store is made by whoever comes first, the service or the feed: before that, it is
- * enough that it can be made. */
-static bool can_be_made(const char *path)
+ * enough that it can be made. False, and nothing is reported, when that is not its state. `path` is
+ * NULL for another engine's. */
+static bool report_unmade(struct report *report, const char *path)
 {
     if (path == NULL || access(path, F_OK) == 0)
         return false;
@@ -156,28 +158,33 @@ static bool can_be_made(const char *path)
     struct buffer parent = {0};
     buffer_append(&parent, path, slash == NULL ? 0 : (size_t)(slash - path) + 1);
     buffer_append_char(&parent, '.');
-    bool writable = access(buffer_string(&parent), W_OK | X_OK) == 0;
+    int reason = access(buffer_string(&parent), W_OK | X_OK) == 0 ? 0 : errno;
     buffer_free(&parent);
-    return writable;
+    if (reason == 0)
+        report_check(report, "odds store", FINE, NULL,
+                     "is not there yet; the service makes it when it starts, or `croupier feed` "
+                     "before that");
+    else
+        report_check(report, "odds store", FAILED,
+                     reason == ENOENT
+                         ? "make that directory, for the user that croupier runs as"
+                         : "run this command as the user that croupier runs as, who must be able "
+                           "to write in that directory",
+                     "%s is not there and cannot be made in its directory: %s", path,
+                     strerror(reason));
+    return true;
 }
 
 static void check_odds(struct report *report, const struct config *config)
 {
-    const struct odds_store_options options = {
-        .uri = config->odds_store,
-        .timeout_ms = config->odds_timeout_ms,
-        .prefix = config->odds_prefix,
-    };
+    const struct odds_store_options options = odds_store_configured(config);
     struct error error = {0};
     struct odds_store *odds = NULL;
     enum status status = odds_store_open(&odds, &options, &error);
     if (status == STATUS_OK) {
         status = odds_store_ping(odds, ODDS_TO_SERVE, &error);
         odds_store_close(&odds);
-    } else if (can_be_made(config_odds_directory(config))) {
-        report_check(
-            report, "odds store", FINE, NULL,
-            "is not there yet; a service that starts makes it, one that runs waits for the feed");
+    } else if (report_unmade(report, config_odds_directory(config))) {
         return;
     }
     const struct configured store = {"odds store", config->odds_store, "odds.store",
@@ -189,10 +196,7 @@ static void check_odds(struct report *report, const struct config *config)
  * answer. */
 static struct platform_store *check_platform(struct report *report, const struct config *config)
 {
-    const struct platform_store_options options = {
-        .uri = config->platform_store,
-        .timeout_ms = config->platform_timeout_ms,
-    };
+    const struct platform_store_options options = platform_store_configured(config);
     struct error error = {0};
     struct platform_store *platform = NULL;
     enum status status = platform_store_open(&platform, &options, &error);
@@ -282,8 +286,13 @@ static void report_problems(struct report *report, struct text problems)
 {
     while (problems.at != NULL) {
         struct text problem = text_cut(&problems, '\n');
+        const char *reason = strerror(EACCES);
+        bool unread = memmem(problem.at, problem.size, reason, strlen(reason)) != NULL;
         report_check(report, "configuration", FAILED,
-                     "mend it there; `croupier help settings` lists every setting with its range",
+                     unread ? "run this command as root or as the user that croupier runs as "
+                              "(sudo -u croupier croupier check)"
+                            : "mend it there; `croupier help settings` lists every setting with "
+                              "its range",
                      "%.*s", (int)problem.size, problem.at);
     }
 }

@@ -30,72 +30,72 @@ static const struct kind odds_kind = {"odds.store",
                                       "embedded:DIR, redis://HOST, rediss://HOST, unix:PATH or "
                                       "redis+sentinel://HOSTS/SERVICE"};
 
-struct places {
+struct stores {
     const struct config *config; /* from which they may be */
     const char *from;
     const char *to;
 };
 
 /* The same that the configuration takes. */
-static bool is_of_kind(const struct command_line *line, const struct kind *kind, const char *place)
+static bool is_of_kind(const struct command_line *line, const struct kind *kind, const char *uri)
 {
-    const char *const overrides[] = {kind->setting, place, NULL};
+    const char *const overrides[] = {kind->setting, uri, NULL};
     const struct config *config = NULL;
     bool is = config_load(&config, command_config_path(line), overrides, NULL) == STATUS_OK;
     config_release(&config);
     return is;
 }
 
-static int check_places(const struct command_line *line, const struct kind *kind,
-                        const struct places *places)
+static int check_stores(const struct command_line *line, const struct kind *kind,
+                        const struct stores *stores)
 {
-    bool from = is_of_kind(line, kind, places->from);
+    bool from = is_of_kind(line, kind, stores->from);
     /* What was given is not quoted: there may be a password in it. */
-    if (!from || !is_of_kind(line, kind, places->to))
+    if (!from || !is_of_kind(line, kind, stores->to))
         return command_usage(line, "%s is no known kind of store; write %s, or: configured",
                              from ? "TO" : "FROM", kind->forms);
-    if (strcmp(places->from, places->to) == 0)
+    if (strcmp(stores->from, stores->to) == 0)
         return command_usage(line, "FROM and TO are the same store");
     return EXIT_DONE;
 }
 
-static const char *place_of(const char *argument, const char *configured)
+static const char *uri_of(const char *argument, const char *configured)
 {
     return strcmp(argument, "configured") == 0 ? configured : argument;
 }
 
 /* EXIT_DONE, and the configuration is to be released; else all has been said. */
-static int read_places(const struct command_line *line, const struct kind *kind,
-                       struct places *places)
+static int read_stores(const struct command_line *line, const struct kind *kind,
+                       struct stores *stores)
 {
-    if (!command_config(line, &places->config))
+    if (!command_config(line, &stores->config))
         return EXIT_REFUSED;
     const char *configured =
-        kind == &odds_kind ? places->config->odds_store : places->config->platform_store;
-    places->from = place_of(command_argument(line, 0), configured);
-    places->to = place_of(command_argument(line, 1), configured);
-    int result = check_places(line, kind, places);
+        kind == &odds_kind ? stores->config->odds_store : stores->config->platform_store;
+    stores->from = uri_of(command_argument(line, 0), configured);
+    stores->to = uri_of(command_argument(line, 1), configured);
+    int result = check_stores(line, kind, stores);
     if (result != EXIT_DONE)
-        config_release(&places->config);
+        config_release(&stores->config);
     return result;
 }
 
-/* Reads the places and copies; all but success has been said. */
-typedef enum status copier(const struct command_line *line, const struct places *places,
+/* Reads the stores and copies; all but success has been said. */
+typedef enum status copier(const struct command_line *line, const struct stores *stores,
                            struct progress *progress, void *counts, struct error *error);
 
 static int run_copy(const struct command_line *line, const struct kind *kind, copier *copy,
                     void *counts)
 {
     struct progress progress = {0};
-    struct places places = {0};
+    struct stores stores = {0};
     struct error error = {0};
-    int result = read_places(line, kind, &places);
+    int result = read_stores(line, kind, &stores);
     if (result != EXIT_DONE)
         return result;
-    enum status status = copy(line, &places, &progress, counts, &error);
+    enum status status = copy(line, &stores, &progress, counts, &error);
     progress_end(&progress);
-    config_release(&places.config);
+    config_release(&stores.config);
     return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
 }
 
@@ -110,10 +110,10 @@ static void leave_out_migrating(struct error *error)
         *hint = '\0';
 }
 
-static enum status open_both(const struct places *places, struct platform_store **from,
+static enum status open_both(const struct stores *stores, struct platform_store **from,
                              struct platform_store **to, struct error *error)
 {
-    struct platform_store_options options = {.uri = places->from, .timeout_ms = PATIENCE_MS};
+    struct platform_store_options options = {.uri = stores->from, .timeout_ms = PATIENCE_MS};
     struct platform_schema schema;
     uint32_t before;
     uint32_t after;
@@ -122,7 +122,7 @@ static enum status open_both(const struct places *places, struct platform_store 
         leave_out_migrating(error);
         return status;
     }
-    options.uri = places->to;
+    options.uri = stores->to;
     options.create = true;
     status = platform_store_open(to, &options, error);
     if (status == STATUS_OK)
@@ -167,13 +167,13 @@ static void print_platform(const struct command_line *line, const struct platfor
     (void)puts("Copied, read again and compared; the ledger is whole.");
 }
 
-static enum status copy_platform(const struct command_line *line, const struct places *places,
+static enum status copy_platform(const struct command_line *line, const struct stores *stores,
                                  struct progress *progress, void *counts, struct error *error)
 {
     struct platform_store *from = NULL;
     struct platform_store *to = NULL;
     (void)line;
-    enum status status = open_both(places, &from, &to, error);
+    enum status status = open_both(stores, &from, &to, error);
     if (status == STATUS_OK)
         status = platform_copy(from, to, show_progress, progress, counts, error);
     platform_store_close(&from);
@@ -206,26 +206,26 @@ static const struct command_option odds_options[] = {
     {0},
 };
 
-static enum status open_odds(const struct places *places, struct odds_store **from,
+static enum status open_odds(const struct stores *stores, struct odds_store **from,
                              struct odds_store **to, struct error *error)
 {
     struct odds_store_options options = {
-        .uri = places->from, .timeout_ms = ODDS_PATIENCE_MS, .prefix = places->config->odds_prefix};
+        .uri = stores->from, .timeout_ms = ODDS_PATIENCE_MS, .prefix = stores->config->odds_prefix};
     enum status status = odds_store_open(from, &options, error);
     if (status != STATUS_OK)
         return status;
-    options.uri = places->to;
+    options.uri = stores->to;
     options.create = true;
     return odds_store_open(to, &options, error);
 }
 
-static enum status copy_odds(const struct command_line *line, const struct places *places,
+static enum status copy_odds(const struct command_line *line, const struct stores *stores,
                              struct progress *progress, void *counts, struct error *error)
 {
     struct odds_store *from = NULL;
     struct odds_store *to = NULL;
     bool replace = command_option(line, "replace") != NULL;
-    enum status status = open_odds(places, &from, &to, error);
+    enum status status = open_odds(stores, &from, &to, error);
     if (status == STATUS_OK)
         status = odds_copy(from, to, replace, show_progress, progress, counts, error);
     odds_store_close(&from);

@@ -26,6 +26,7 @@
 #include "demo/texts.h"
 #include "demo/wheel.h"
 #include "http/http.h"
+#include "stores/configured.h"
 
 #define PLAYERS 3        /* who bet, unless --players says otherwise */
 #define OVERRIDES_MAX 11 /* five settings and the end */
@@ -240,8 +241,7 @@ static void print_json(const struct demo *demo, const struct screen *screen)
 /* Only now is it known where the listeners are. */
 static void open_casino(struct demo *demo, const struct screen *screen)
 {
-    const struct platform_store_options platform = {
-        .uri = demo->config->platform_store, .timeout_ms = demo->config->platform_timeout_ms};
+    const struct platform_store_options platform = platform_store_configured(demo->config);
     struct buffer page = {0}, wallet = {0};
     struct error error;
     buffer_append_text(&page, value_of(screen, TEXT("operator")));
@@ -400,11 +400,9 @@ static enum status prepare(struct demo *demo, struct error *error)
 {
     const struct config *config = demo->config;
     demo->log = log_create(STDERR_FILENO, config->log_level, config->log_format);
-    const struct odds_store_options odds = {.uri = config->odds_store,
-                                            .timeout_ms = config->odds_timeout_ms,
-                                            .prefix = config->odds_prefix,
-                                            .create = true,
-                                            .log = demo->log};
+    struct odds_store_options odds = odds_store_configured(config);
+    odds.create = true;
+    odds.log = demo->log;
     const struct simulator_options simulator = {.seed = (uint64_t)clock_wall_ms(),
                                                 .sports = SPORT_SET_ALL,
                                                 .events = SIMULATOR_EVENTS_DEFAULT,

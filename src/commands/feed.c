@@ -20,22 +20,24 @@
 #include "feed/publication.h"
 #include "feed/stream.h"
 #include "records/sport.h"
+#include "stores/configured.h"
 
 #define WITHIN_DEFAULT_SECONDS 60
 #define WITHIN_MOST_SECONDS (366U * 86400U)
 
 /* ---- what the commands share ----------------------------------------------------------------- */
 
-static int open_store_as(const struct command_line *line, struct odds_store_options options,
+static int open_store_as(const struct command_line *line, struct odds_store_options as,
                          struct odds_store **store)
 {
     const struct config *config = NULL;
     struct error error;
     if (!command_config(line, &config))
         return EXIT_REFUSED;
-    options.uri = config->odds_store;
-    options.timeout_ms = config->odds_timeout_ms;
-    options.prefix = config->odds_prefix;
+    struct odds_store_options options = odds_store_configured(config);
+    options.create = as.create;
+    options.patient = as.patient;
+    options.feeds = as.feeds;
     enum status status = odds_store_open(store, &options, &error);
     config_release(&config);
     return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);

@@ -9,6 +9,7 @@
 #include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "commands/resource.h"
+#include "operator/cidrs.h"
 #include "operator/customers.h"
 #include "operator/keys.h"
 
@@ -28,13 +29,7 @@ static void print_issued_json(const char *key, const struct key_record *record)
     json_time(json, "created_at", record->created_ms);
     json_time(json, "expires_at", record->expires_ms);
     json_string_or_null(json, "only", key_scope_name(record->scope));
-    json_array(json, "cidrs");
-    for (size_t i = 0; i < record->cidr_count; i++) {
-        char text[CIDR_TEXT_SIZE];
-        cidr_format(&record->cidrs[i], text);
-        json_string(json, NULL, text);
-    }
-    json_end(json);
+    cidrs_write_json(json, "cidrs", record->cidrs, record->cidr_count);
     document_print(&document);
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "stores/configured.h"
 
 /* ---- who it is ------------------------------------------------------------------------------- */
 
@@ -64,8 +65,8 @@ bool command_open_platform(const struct command_line *line, bool create,
     struct error error = {0};
     if (!command_config(line, &config))
         return false;
-    const struct platform_store_options options = {
-        .uri = config->platform_store, .timeout_ms = config->platform_timeout_ms, .create = create};
+    struct platform_store_options options = platform_store_configured(config);
+    options.create = create;
     enum status status = platform_store_open(store, &options, &error);
     config_release(&config);
     if (status != STATUS_OK) {

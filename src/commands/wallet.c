@@ -251,14 +251,8 @@ static void print_broken_json(const struct audit_break *broken, const struct err
     json_bool(json, "sound", false);
     json_string(json, "reason", error->text);
     json_string_or_null(json, "player_id", broken->player_id);
-    if (broken->sequence > 0)
-        json_unsigned(json, "sequence", broken->sequence);
-    else
-        json_null(json, "sequence");
-    if (broken->decline > 0)
-        json_unsigned(json, "decline", broken->decline);
-    else
-        json_null(json, "decline");
+    json_unsigned_or_null(json, "sequence", broken->sequence);
+    json_unsigned_or_null(json, "decline", broken->decline);
     document_print(&document);
 }
 

@@ -2,7 +2,7 @@
  * The INI file: sections, keys, comments. A setting that is silently cut, joined or overwritten is
  * worse than a program that does not start, so whatever is doubtful is refused with its line: an
  * unknown section or key, a key twice, a value of several lines where only one fits, NUL and other
- * control characters, lines that are longer than anybody writes. Reading goes on behind it, so that
+ * control characters, lines that are longer than any setting. Reading goes on behind it, so that
  * all of them are seen at once; what only follows from one (the keys of an unknown section, the
  * lines that go on with a refused value) is no problem of its own.
  */

@@ -54,14 +54,6 @@ static void write_last(struct json_writer *json, const struct verification_recor
     json_end(json);
 }
 
-static void write_number_or_null(struct json_writer *json, const char *name, uint64_t number)
-{
-    if (number > 0)
-        json_unsigned(json, name, number);
-    else
-        json_null(json, name);
-}
-
 /* With what `croupier wallet verify` prints of a break. */
 static void write_run(struct json_writer *json, const char *name,
                       const struct verification_state *state)
@@ -79,8 +71,8 @@ static void write_run(struct json_writer *json, const char *name,
     json_string_or_null(json, "how", state->result.how);
     json_string_or_null(json, "message", state->message);
     json_string_or_null(json, "player_id", broken->player_id);
-    write_number_or_null(json, "sequence", broken->sequence);
-    write_number_or_null(json, "decline", broken->decline);
+    json_unsigned_or_null(json, "sequence", broken->sequence);
+    json_unsigned_or_null(json, "decline", broken->decline);
     json_end(json);
 }
 

@@ -149,10 +149,7 @@ enum status console_statement(struct console_call *call, struct error *error)
         call->store, (struct ledger_whose){.player_id = call->id, .from = from, .before = before},
         state_entry, &json, error);
     json_end(&json);
-    if (from > 1)
-        json_unsigned(&json, "next", from);
-    else
-        json_null(&json, "next");
+    json_unsigned_or_null(&json, "next", from > 1 ? from : 0);
     json_end(&json);
     return status;
 }
@@ -202,10 +199,8 @@ enum status console_audit(struct console_call *call, struct error *error)
     json_array(&listing.json, "items");
     status = platform_trail_search(call->store, &search, see_row, &listing, error);
     json_end(&listing.json);
-    if (listing.count == limit && listing.last > 1)
-        json_unsigned(&listing.json, "next", listing.last);
-    else
-        json_null(&listing.json, "next");
+    bool more = listing.count == limit && listing.last > 1;
+    json_unsigned_or_null(&listing.json, "next", more ? listing.last : 0);
     json_end(&listing.json);
     return status;
 }

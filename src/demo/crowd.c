@@ -2,6 +2,7 @@
 #include "demo/crowd.h"
 
 #include <openssl/crypto.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,47 +80,54 @@ static long post(struct crowd *crowd, const char *url, const char *key_field, st
 
 /* ---- a player -------------------------------------------------------------------------------- */
 
+/* Posts to a path of the customers' API. */
+static long PRINTF_LIKE(4, 5)
+    post_api(struct crowd *crowd, const char *path, struct buffer *answer, const char *format, ...)
+{
+    char body[256];
+    struct buffer url = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(body, sizeof body, format, arguments);
+    va_end(arguments);
+    CHECK(size > 0 && (size_t)size < sizeof body);
+    buffer_append_format(&url, "%s%s", crowd->api, path);
+    long status = post(crowd, buffer_string(&url), crowd->key_field,
+                       (struct text){body, (size_t)size}, answer);
+    buffer_free(&url);
+    return status;
+}
+
 static void launch(struct crowd *crowd, size_t number)
 {
     static const struct text names[] = {TEXT_INIT("player_id"), TEXT_INIT("launch_url")};
     struct one *player = &crowd->players[number];
     struct text values[2];
-    struct buffer url = {0};
-    struct buffer body = {0};
     struct buffer answer = {0};
-    buffer_append_format(&url, "%s/casino/games/" DEMO_GAME "/launch", crowd->api);
-    buffer_append_format(&body,
-                         "{\"mode\":\"real\",\"player_reference\":\"demo-player-%zu\","
-                         "\"currency\":\"EUR\"}",
-                         number + 1);
-    long status = post(crowd, buffer_string(&url), crowd->key_field, buffer_text(&body), &answer);
+    long status = post_api(crowd, "/casino/games/" DEMO_GAME "/launch", &answer,
+                           "{\"mode\":\"real\",\"player_reference\":\"demo-player-%zu\","
+                           "\"currency\":\"EUR\"}",
+                           number + 1);
     if (status == 200 &&
         strict_json_object(buffer_text(&answer), names, 2, values) != STRICT_JSON_INVALID &&
         strict_json_string(values[0], player->player_id, sizeof player->player_id) &&
         strict_json_string(values[1], player->launch_url, sizeof player->launch_url))
         player->launched_ms = clock_wall_ms();
     buffer_free(&answer);
-    buffer_free(&body);
-    buffer_free(&url);
 }
 
 static void give(struct crowd *crowd, size_t number)
 {
     struct one *player = &crowd->players[number];
-    struct buffer url = {0};
-    struct buffer body = {0};
     struct buffer answer = {0};
-    buffer_append_format(&url, "%s/casino/wallet", crowd->api);
-    buffer_append_format(&body,
-                         "{\"operation\":\"CREDIT\",\"player_id\":\"%s\",\"transaction_id\":"
-                         "\"demo-%s-%zu-%llu\",\"amount_minor\":%d,\"currency\":\"EUR\"}",
-                         player->player_id, crowd->run, number + 1,
-                         (unsigned long long)player->given, GIVEN_MINOR);
-    if (post(crowd, buffer_string(&url), crowd->key_field, buffer_text(&body), &answer) == 200)
+    long status = post_api(crowd, "/casino/wallet", &answer,
+                           "{\"operation\":\"CREDIT\",\"player_id\":\"%s\",\"transaction_id\":"
+                           "\"demo-%s-%zu-%llu\",\"amount_minor\":%d,\"currency\":\"EUR\"}",
+                           player->player_id, crowd->run, number + 1,
+                           (unsigned long long)player->given, GIVEN_MINOR);
+    if (status == 200)
         player->given++;
     buffer_free(&answer);
-    buffer_free(&body);
-    buffer_free(&url);
 }
 
 static void play(struct crowd *crowd, size_t number)

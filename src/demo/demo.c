@@ -19,6 +19,7 @@
 #include "operator/customers.h"
 #include "operator/keys.h"
 #include "operator/operators.h"
+#include "stores/configured.h"
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
@@ -333,8 +334,8 @@ enum status demo_prepare_platform(const char *directory, const struct config *co
                                   struct error *error)
 {
     struct platform_store *store = NULL;
-    const struct platform_store_options options = {
-        .uri = config->platform_store, .timeout_ms = config->platform_timeout_ms, .create = true};
+    struct platform_store_options options = platform_store_configured(config);
+    options.create = true;
     int64_t now_ms = clock_wall_ms();
     enum status status = platform_store_open(&store, &options, error);
     if (status != STATUS_OK)

@@ -313,7 +313,7 @@ void http_server_hand_over(struct http_server *server);
  * Graceful end. The next answer on each connection carries `Connection: close`; a connection on
  * which no request comes closes after idle_ms, a new one after a second at least. Connections are
  * accepted until none is left or idle_ms have passed; then the address is given up, without
- * resetting anybody who was let in. `drained` is called once when no connection is left.
+ * resetting a connection that was accepted. `drained` is called once when no connection is left.
  */
 void http_server_drain(struct http_server *server, uint32_t idle_ms,
                        void (*drained)(void *context));

@@ -1,6 +1,8 @@
 /* Lists of address blocks as operators handle them; see cidrs.h. */
 #include "operator/cidrs.h"
 
+#include <string.h>
+
 #include "records/customer.h"
 
 /* Where the block is, or `count`. */
@@ -18,8 +20,8 @@ static enum status next(struct text *rest, struct cidr *one, struct error *error
     return cidr_parse(text_trim(text_cut(rest, ',')), one, error);
 }
 
-enum status cidrs_add(struct text text, const char *what, struct cidr *cidrs, size_t room,
-                      size_t *count, struct error *error)
+enum status cidrs_add(struct text text, struct cidr *cidrs, size_t room, size_t *count,
+                      struct error *error)
 {
     size_t found = *count;
     while (text.at != NULL) {
@@ -30,7 +32,7 @@ enum status cidrs_add(struct text text, const char *what, struct cidr *cidrs, si
         if (find(cidrs, found, &one) < found)
             continue;
         if (found == room)
-            return error_set(error, STATUS_INVALID, "%s has at most %zu CIDR blocks", what, room);
+            return error_set(error, STATUS_INVALID, "there may be at most %zu CIDR blocks", room);
         cidrs[found++] = one;
     }
     *count = found;
@@ -53,20 +55,27 @@ enum status cidrs_remove(struct text text, struct cidr *cidrs, size_t *count, st
     return STATUS_OK;
 }
 
+void cidrs_write_json(struct json_writer *json, const char *name, const struct cidr *cidrs,
+                      size_t count)
+{
+    json_array(json, name);
+    for (size_t i = 0; i < count; i++) {
+        char text[CIDR_TEXT_SIZE];
+        cidr_format(&cidrs[i], text);
+        json_string(json, NULL, text);
+    }
+    json_end(json);
+}
+
 void cidrs_write(const struct field *field, const struct cidr *cidrs, size_t count,
                  const struct field_output *out)
 {
     char text[CIDR_TEXT_SIZE] = "";
     struct text words = text_of(field->words);
+    if (count > 0)
+        cidr_format(&cidrs[0], text);
     if (out->json != NULL)
-        json_array(out->json, field->name);
-    for (size_t i = 0; i < count && (out->json != NULL || i == 0); i++) {
-        cidr_format(&cidrs[i], text);
-        if (out->json != NULL)
-            json_string(out->json, NULL, text);
-    }
-    if (out->json != NULL)
-        json_end(out->json);
+        cidrs_write_json(out->json, field->name, cidrs, count);
     else if (!out->brief && count > 0)
         cidr_list_append(out->text, cidrs, count);
     else if (count == 0) /* in a list, what stands before the colon */
@@ -76,3 +85,34 @@ void cidrs_write(const struct field *field, const struct cidr *cidrs, size_t cou
     else
         buffer_append_string(out->text, text);
 }
+
+/* ---- an array of a record -------------------------------------------------------------------- */
+
+static const size_t *count_of(const struct field *field, const void *record)
+{
+    return (const size_t *)(const void *)((const char *)record + field->beside);
+}
+
+static bool write_array(const struct field *field, const void *record,
+                        const struct field_output *out)
+{
+    cidrs_write(field, field_value(field, record), *count_of(field, record), out);
+    return true;
+}
+
+static enum status set_array(const struct field *field, struct text text, void *record,
+                             struct error *error)
+{
+    struct cidr found[CIDRS_MAX];
+    size_t room = field->room / sizeof found[0];
+    size_t count = 0;
+    CHECK(room <= CIDRS_MAX);
+    enum status status = cidrs_add(text, found, room, &count, error);
+    if (status != STATUS_OK)
+        return status;
+    memcpy(field_value_to_set(field, record), found, count * sizeof found[0]);
+    memcpy((char *)record + field->beside, &count, sizeof count);
+    return STATUS_OK;
+}
+
+const struct field_type field_cidrs = {write_array, set_array};

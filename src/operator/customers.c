@@ -64,7 +64,7 @@ static enum status edit_cidrs(struct customer_record *customer, struct text text
 static enum status append_cidrs(struct text text, struct cidr *cidrs, size_t *count,
                                 struct error *error)
 {
-    return cidrs_add(text, "a customer", cidrs, CIDRS_MAX, count, error);
+    return cidrs_add(text, cidrs, CIDRS_MAX, count, error);
 }
 
 static enum status set_cidrs(const struct field *field, struct text text, void *record,

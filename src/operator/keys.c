@@ -74,24 +74,7 @@ static enum status set_scope(const struct field *field, struct text text, void *
     return error_set(error, STATUS_INVALID, "a key is for sports or casino only");
 }
 
-static bool write_cidrs(const struct field *field, const void *record,
-                        const struct field_output *out)
-{
-    const struct key_record *key = record;
-    cidrs_write(field, key->cidrs, key->cidr_count, out);
-    return true;
-}
-
-static enum status set_cidrs(const struct field *field, struct text text, void *record,
-                             struct error *error)
-{
-    struct key_record *key = record;
-    (void)field;
-    return cidrs_add(text, "a key", key->cidrs, KEY_CIDRS_MAX, &key->cidr_count, error);
-}
-
 static const struct field_type scope_type = {write_scope, set_scope};
-static const struct field_type cidrs_type = {write_cidrs, set_cidrs};
 static const struct field_type prefix_type = {write_prefix, NULL};
 static const struct field_type state_type = {write_state, NULL};
 
@@ -110,7 +93,8 @@ static const struct field fields[] = {
     {"only", NULL, "ONLY", &scope_type, OF_RECORD(scope),
      .option = {"only", "sports|casino",
                 .add_help = "it may use only these, of what its customer may"}},
-    {"cidrs", NULL, "CIDRS", &cidrs_type, .words = "-",
+    {"cidrs", NULL, "CIDRS", &field_cidrs, OF_RECORD(cidrs),
+     .beside = offsetof(struct key_record, cidr_count), .words = "-",
      .option = {"cidr", "CIDR",
                 .add_help = "it may be used only from here, of where its customer may call from",
                 .repeatable = true}},

@@ -18,7 +18,7 @@ struct provider_trial_options {
     const char *game_id; /* NULL: its first one that has a demo, or else its first */
     const char *ca_file; /* "": the system's certificates */
     uint32_t timeout_ms;
-    bool urls; /* of a provider that is not called, make the address: no one is asked */
+    bool urls; /* of a provider that is not called, make the address: it is not called */
 };
 
 struct provider_trial {

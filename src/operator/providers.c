@@ -40,33 +40,6 @@ static enum status set_launch(const struct field *field, struct text text, void 
 
 static const struct field_type launch_type = {write_launch, set_launch};
 
-/* ---- where it calls from --------------------------------------------------------------------- */
-
-static bool write_cidrs(const struct field *field, const void *record,
-                        const struct field_output *out)
-{
-    const struct provider_record *provider = record;
-    cidrs_write(field, provider->cidrs, provider->cidr_count, out);
-    return true;
-}
-
-static enum status set_cidrs(const struct field *field, struct text text, void *record,
-                             struct error *error)
-{
-    struct provider_record *provider = record;
-    struct cidr found[PROVIDER_CIDRS_MAX];
-    size_t count = 0;
-    (void)field;
-    enum status status = cidrs_add(text, "a provider", found, PROVIDER_CIDRS_MAX, &count, error);
-    if (status != STATUS_OK)
-        return status;
-    memcpy(provider->cidrs, found, count * sizeof found[0]);
-    provider->cidr_count = count;
-    return STATUS_OK;
-}
-
-static const struct field_type cidrs_type = {write_cidrs, set_cidrs};
-
 /* ---- its secrets, of which only names and times are shown ------------------------------------ */
 
 void provider_write_secrets(struct json_writer *json, const char *name,
@@ -146,7 +119,8 @@ static const struct field fields[] = {
     {"audience", "audience", NULL, &field_text, FIELD_OF(provider_record, audience),
      .option = {"audience", "TEXT", .add_help = "'aud' of its tokens (the id)",
                 .set_help = "'aud' of its tokens"}},
-    {"cidrs", "cidrs", NULL, &cidrs_type, .words = "any",
+    {"cidrs", "cidrs", NULL, &field_cidrs, FIELD_OF(provider_record, cidrs),
+     .beside = offsetof(struct provider_record, cidr_count), .words = "any",
      .option = {"cidr", "CIDR",
                 .add_help = "an address block that its wallet calls come from (any)",
                 .set_help =

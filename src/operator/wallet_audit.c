@@ -420,7 +420,7 @@ static enum status audit_entries(struct platform_store *store, struct audit *aud
     enum status status = STATUS_OK;
     audit->seed = hash_random_seed();
     audit->slot_count = 1024;
-    audit->waiting_count = 1; /* everybody */
+    audit->waiting_count = 1; /* all players */
     while (status == STATUS_OK && audit->waiting_count > 0) {
         audit->share = audit->waiting[--audit->waiting_count];
         status = audit_share(store, audit);

@@ -3,14 +3,14 @@
  * that stay as they are beside a catalog that goes on.
  *
  * An entry is only read again when it is asked for, so its age counts up to when it was asked for
- * last: what has been published since is not known here, and has not been shown to anybody.
+ * last: what has been published since is not known here, and has not been shown to any client.
  */
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "sports/shared.h"
 
-/* Negative: it was not asked for within the minute, or no one knows when it was published. */
+/* Negative: it was not asked for within the minute, or it is not known when it was published. */
 static int64_t age_ms(const struct entry *entry, uint64_t used_ms, uint64_t now_ms, int64_t wall_ms)
 {
     if (entry == NULL || entry->status != STATUS_OK || used_ms == 0 ||

@@ -7,7 +7,7 @@
 #include "stores/odds.h"
 
 /*
- * What the odds store has reported, for the caches in which somebody waits for it. A ring that all
+ * What the odds store has reported, for the caches in which a poll waits for it. A ring that all
  * read at their own pace; who falls behind by more than it holds has to think that everything has
  * changed.
  */
@@ -29,11 +29,11 @@ void changes_join(struct changes *changes, struct change_reader *reader);
 /* Mail that was posted before may still be delivered. */
 void changes_leave(struct changes *changes, struct change_reader *reader);
 
-/* Whoever begins to listen hears of what comes from now on. */
+/* A listener hears of what comes from now on. */
 void changes_listen(struct changes *changes, struct change_reader *reader, bool listens);
 
 /* On the reader's thread, when its mail has come: what it has not taken yet, at most `room`; `all`:
- * it has missed some, or no one knows what has changed. */
+ * it has missed some, or it is not known what has changed. */
 size_t changes_take(struct changes *changes, struct change_reader *reader,
                     struct odds_subject *subjects, size_t room, bool *all);
 

@@ -4,11 +4,11 @@
  * A waiting poll is in the list of its group (those who wait, or those who are due) and in a slot
  * of the wheel, by the tick at which its time is over. A group that has something to do is in the
  * queue of the busy ones, each of which gets a short turn after the other, so that a hundred
- * thousand who wait for one event hold up no one else's. A group ends with its last waiting poll.
+ * thousand who wait for one event hold up those of no other. A group ends with its last poll.
  *
- * Nothing is missed: a change is reported after the stamp has moved, so whoever parks on an answer
- * that was right under the stamp that the store has now hears of all that comes; whoever parks on
- * another is looked at again at once.
+ * Nothing is missed: a change is reported after the stamp has moved, so a poll that parks on an
+ * answer that was right under the stamp that the store has now hears of all that comes; a poll that
+ * parks on another is looked at again at once.
  *
  * Looking at a request may answer it, and so bring in the next of its connection, all in one call:
  * what is walked here is taken from the head of a list each time, and a group is pinned meanwhile.
@@ -66,7 +66,7 @@ struct waiting {
     uv_timer_t tick;
     uv_idle_t slice;
     unsigned open_handles;
-    struct wait_group *leading; /* while its leader is looked at, until somebody takes the lead */
+    struct wait_group *leading; /* while its leader is looked at, until that takes the lead */
     struct wait_groups busy;
     struct wait_groups groups;
     size_t count;
@@ -106,6 +106,7 @@ static struct wait_group *group_at(struct waiting *waiting, const struct wait_su
 
 static void end_when_empty(struct waiting *waiting, struct wait_group *group)
 {
+    /* led: its leader's outcome comes yet. pins: a caller further out uses it still. */
     if (group->count > 0 || group->led || group->pins > 0)
         return;
     if (group->busy)
@@ -219,7 +220,7 @@ static void look_again(struct pending_poll *pending)
     char applied[32] = "wait=";
     size_t size = strlen(applied);
     size += decimal_write(applied + size, pending->wanted_s);
-    remove_pending(pending);
+    remove_pending(pending); /* the group may end here: who goes on with it has led or pinned it */
     memory_free(pending);
     metrics_add(waiting->options.counters, SPORTS_WAITS_LOOKS, 1);
     http_request_add_field(request, TEXT("Preference-Applied"), (struct text){applied, size});
@@ -301,7 +302,7 @@ bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
     TAILQ_INSERT_TAIL(&group->resting, pending, in_group);
     group->count++;
     waiting->count++;
-    /* Before that no one listened: its answer may have been replaced unnoticed. */
+    /* Before that this thread did not listen: its answer may have been replaced unnoticed. */
     bool first = start_ticking(waiting);
     if (tick <= waiting->ticks)
         tick = waiting->ticks + 1;
@@ -351,9 +352,10 @@ static void lead(struct waiting *waiting, struct wait_group *group)
     struct pending_poll *leader = TAILQ_FIRST(&group->due);
     if (leader == NULL)
         leader = TAILQ_FIRST(&group->resting);
-    group->stale = false;
+    group->stale = false; /* before the look: a change that is reported meanwhile sets it again */
     if (leader == NULL)
         return;
+    /* Both before the look, which may take the lead and even end it within this call. */
     group->led = true;
     waiting->leading = group;
     look_again(leader);
@@ -368,7 +370,7 @@ static void lead(struct waiting *waiting, struct wait_group *group)
 /* While a leader looks the others wait for what it finds. */
 static void take_turn(struct waiting *waiting, struct wait_group *group)
 {
-    group->pins++;
+    group->pins++; /* the last of its polls may go in this turn */
     if (group->stale && !group->led)
         lead(waiting, group);
     struct pending_poll *pending;
@@ -389,7 +391,7 @@ static void on_slice(uv_idle_t *idle)
     struct wait_group *group;
     while ((group = TAILQ_FIRST(&waiting->busy)) != NULL) {
         TAILQ_REMOVE(&waiting->busy, group, in_busy);
-        group->busy = false;
+        group->busy = false; /* before its turn, which may put it back behind the others */
         take_turn(waiting, group);
         if (clock_monotonic_ns() >= until_ns)
             break;
@@ -476,11 +478,13 @@ static void on_tick(uv_timer_t *timer)
         stop_ticking(waiting);
         return;
     }
+    /* After a standstill longer than the wheel once round it is enough: all polls are due then. */
     if (tick - waiting->ticks > SLOTS)
         waiting->ticks = tick - SLOTS;
     while (waiting->ticks < tick) {
         struct pending_poll *pending;
         waiting->ticks++;
+        /* They stay in the slot until they are looked at: nothing is answered in this loop. */
         LIST_FOREACH (pending, &waiting->slots[waiting->ticks % SLOTS], in_slot)
             make_due(pending);
     }

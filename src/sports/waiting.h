@@ -19,7 +19,7 @@
  *   - its time is over, its client has shut its side, who may do what has changed, the store is
  *     away, or the server drains: it is due;
  *   - the store says that the value may have changed: one of the group looks first, as the leader.
- *     When it finds another answer, the others are due; when not, no one else is disturbed.
+ *     When it finds another answer, the others are due; when not, the others go on waiting.
  *
  * Those who are due are looked at in slices, between which the loop does other work.
  */
@@ -37,14 +37,14 @@ struct waiting_options {
     void *cache;
     /* The group of a value, or NULL. */
     struct wait_group *(*find)(void *cache, const struct odds_subject *subject);
-    /* Somebody is still waiting for it: about once a second. */
+    /* Polls are still waiting for it: about once a second. */
     void (*note)(void *cache, const struct odds_subject *subject, uint64_t now_ms);
     /* What the answer is known by that is at hand; 0: there is none. */
     uint64_t (*mark)(void *cache, const struct odds_subject *subject);
 };
 
 struct waiting *waiting_create(const struct waiting_options *options);
-/* No one is waiting. The loop must run once more. */
+/* No poll is waiting. The loop must run once more. */
 void waiting_destroy(struct waiting **waiting);
 
 /* The server drains, and parks no more: those who wait are answered. */
@@ -78,7 +78,7 @@ struct wait_group *waiting_take_lead(struct waiting *waiting, const struct http_
 
 enum wait_outcome {
     WAIT_ANSWERED, /* what the value is now is at hand */
-    WAIT_FAILED,   /* it is not to be had: no one needs to wait for it */
+    WAIT_FAILED,   /* it cannot be read: no poll needs to wait for it */
     WAIT_GONE,     /* nothing is known */
     WAIT_LATER,    /* nor will it be for a moment */
 };

@@ -24,11 +24,11 @@ enum status odds_store_open(struct odds_store **store, const struct odds_store_o
         for (const char *const *scheme = engines[i]->schemes; *scheme != NULL; scheme++) {
             if (!text_starts_with(uri, text_of(*scheme)))
                 continue;
-            const char *place = uri.at + strlen(*scheme);
-            if (place[0] == '\0')
-                return error_set(error, STATUS_INVALID, "the odds store %s names no place",
+            const char *rest = uri.at + strlen(*scheme);
+            if (rest[0] == '\0')
+                return error_set(error, STATUS_INVALID, "the odds store %s names no store",
                                  *scheme);
-            return engines[i]->open(store, options, place, error);
+            return engines[i]->open(store, options, rest, error);
         }
     }
     /* The URI may hold a password, so it is not quoted. */

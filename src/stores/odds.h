@@ -158,13 +158,13 @@ struct odds_subject {
 };
 
 /*
- * Tells whoever waits for a change, by the store's own word of it (LMDB: a commit; Redis: an
+ * Tells those who wait for a change, by the store's own word of it (LMDB: a commit; Redis: an
  * invalidation), after the stamp has moved and never by asking in a loop. Something may be reported
  * that has not changed after all, and a change may be reported once only; but each change is
  * reported, or everything is. On a thread of the engine's, one call at a time, to be quick.
  */
 struct odds_watch {
-    /* NULL: no one knows what; perhaps everything. */
+    /* NULL: it is not known what; perhaps everything. */
     void (*changed)(struct odds_watch *watch, const struct odds_subject *subject);
 };
 

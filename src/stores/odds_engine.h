@@ -18,9 +18,9 @@
 struct odds_engine {
     const char *schemes[5]; /* each with its colon: "embedded:"; a NULL ends the list */
 
-    /* `place` is what follows the scheme, never empty. */
+    /* `rest` is what follows the scheme, never empty. */
     enum status (*open)(struct odds_store **store, const struct odds_store_options *options,
-                        const char *place, struct error *error);
+                        const char *rest, struct error *error);
     void (*close)(struct odds_store *store);
 
     enum status (*stamp)(struct odds_store *store, uint64_t *stamp);

@@ -83,7 +83,7 @@ static enum status back_up(struct platform_store *store, const char *to, char **
 {
     if (store->engine->back_up == NULL)
         return error_set(error, STATUS_INVALID, "%s: is a server, whose own tools make backups",
-                         store->place);
+                         store->location);
     return store->engine->back_up(store, to, path, error);
 }
 

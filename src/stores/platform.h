@@ -38,7 +38,7 @@ struct ledger_verbs;
 struct platform_store {
     const struct platform_engine *engine; /* for files in stores/ alone */
     const struct ledger_verbs *ledger;    /* stores/platform_ledger.h */
-    const char *place;  /* for texts: the file, or the server and database; never a secret */
+    const char *location; /* for texts: the file, or the server and database; never a secret */
     const char *unsafe; /* why it may lose what it acknowledged ("fsync = off"); NULL: it may not */
     struct statements *statements; /* what records have asked for (stores/platform/statements.c) */
     struct author {

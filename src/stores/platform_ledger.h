@@ -79,7 +79,7 @@ struct ledger_check {
     void *context;
 };
 
-/* Whose entries: a player's, else a customer's, else everybody's. What is not asked for is NULL. */
+/* Whose entries: a player's, else a customer's, else all. What is not asked for is NULL. */
 struct ledger_whose {
     const char *customer_id;
     const char *player_id;
@@ -147,7 +147,7 @@ struct ledger_verbs {
      * What an engine has to do now and then that is no batch: SQLite brings its log into the file.
      * After a batch its handle says whether that is wanted. Another handle on another thread then
      * does most of it, beside the batches; and then the handle of the batches, between two of them,
-     * does the rest, which is short. Nothing is lost when no one does it, but batches will take
+     * does the rest, which is short. Nothing is lost when it is not done, but batches will take
      * longer.
      */
     MUST_CHECK bool (*wants_upkeep)(struct platform_store *store);
@@ -162,7 +162,7 @@ struct ledger_verbs {
                                        struct ledger_batch_player *players, size_t count,
                                        struct error *error);
 
-    /* All that is known of one id. An id that no one has used is STATUS_OK and nothing known of
+    /* All that is known of one id. An id that was never used is STATUS_OK and nothing known of
      * it. */
     MUST_CHECK enum status (*id)(struct platform_store *store, struct ledger_fact *fact,
                                  struct error *error);

@@ -155,7 +155,7 @@ static enum status look(struct refresher *refresher, bool *changed, struct error
         refresher->read_all = false;
         publish(refresher, table);
     }
-    /* After the table: whoever sees this finds that one, or a newer one. */
+    /* After the table: who sees this number finds that table, or a newer one. */
     atomic_store_explicit(&refresher->confirmed_ms, began_ms, memory_order_release);
     return STATUS_OK;
 }

@@ -42,7 +42,7 @@ struct refresher_options {
 };
 
 struct refresher *refresher_create(const struct refresher_options *options);
-/* No one holds a table any more. Takes as long as a store call that is under way. */
+/* No table is held any more. Takes as long as a store call that is under way. */
 void refresher_destroy(struct refresher **refresher);
 
 /* Waits until there is a table, at most `timeout_ms`. */

@@ -93,7 +93,7 @@ void usage_count(struct usage_thread *thread, struct usage_row **last, const cha
         *last = slot != 0 ? thread->rows[slot] : add_row(thread, customer_id);
     }
     metrics_cell *cell = &(*last)->counted[group][class];
-    /* Nobody else writes it, so nothing can come between. */
+    /* No other thread writes it, so nothing can come between. */
     atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + 1,
                           memory_order_relaxed);
 }

@@ -189,6 +189,7 @@ static bool store_is_ready(struct lane *lane)
 static size_t player_of(struct ledger *ledger, const char *player_id)
 {
     struct ledger_batch *batch = ledger->batch;
+    /* Ends at an empty slot: the index has twice the slots that a batch can fill. */
     for (size_t at = hash_string(ledger->seed, player_id);; at++) {
         uint16_t *slot = &ledger->player_index[at % INDEX_SLOTS];
         if (*slot == 0) {
@@ -283,6 +284,7 @@ static void enter(struct ledger_batch *batch, struct ledger_batch_player *player
                   struct ledger_transaction *entry, int64_t movement_minor)
 {
     struct ledger_account *account = &player->account;
+    /* The hash is of the whole entry and of the head before it, so it is computed last. */
     account->balance_minor += movement_minor;
     account->sequence++;
     entry->movement_minor = movement_minor;
@@ -291,7 +293,7 @@ static void enter(struct ledger_batch *batch, struct ledger_batch_player *player
     ledger_entry_hash(entry, account->head, entry->hash);
     memcpy(account->head, entry->hash, sizeof account->head);
     player->changed = true;
-    if (movement_minor != 0) {
+    if (movement_minor != 0) { /* the other side of the double entry: the two come to 0 */
         batch->clearings[player->clearing].balance_minor -= movement_minor;
         batch->clearings[player->clearing].changed = true;
     }
@@ -346,6 +348,7 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
     struct ledger_transaction *kept = keep(batch, job, &decision, now_ms);
     if (ledger_is_entry(kept))
         enter(batch, player, kept, decision.movement_minor);
+    /* From here on the next request of the batch is decided as if this one were stored. */
     fact->id.known = true;
     fact->id.transaction = *kept;
     if (decision.rolls_back)
@@ -408,6 +411,7 @@ static void look_after_store(struct lane *lane)
         uv_cond_signal(&keeper->thread.wake);
     }
     uv_mutex_unlock(&keeper->thread.lock);
+    /* Without the lock, which the keeper takes: this waits for the disk. */
     if (wanted && is_done && lane->store->ledger->upkeep(lane->store, &error) != STATUS_OK)
         cannot_be_used(lane, error.text);
 }
@@ -481,18 +485,20 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     for (unsigned attempt = 1;
          status == STATUS_CONFLICT && may_try_again(ledger, attempt, started_ms); attempt++)
         status = try_batch(lane, jobs, count, &unknown, &error);
-    if (status == STATUS_PENDING && !unknown) {
+    if (status == STATUS_PENDING && !unknown) { /* the handle is good, so it stays open */
         answer_all_with(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
         return;
     }
     if (status != STATUS_OK) {
+        /* Not tried again here: what the commit left behind is for `recover` to find out, before
+         * the next batch is decided from it. */
         cannot_be_used(lane, error.text);
         answer_all_with(ledger, jobs, count,
                         unknown ? WALLET_ANSWER_UNKNOWN : WALLET_ANSWER_UNAVAILABLE);
         return;
     }
     answer_all(ledger, jobs, count);
-    look_after_store(lane);
+    look_after_store(lane); /* after the answers, which need not wait for it */
 }
 
 /* ---- balances -------------------------------------------------------------------------------- */
@@ -546,7 +552,7 @@ static void unlink_job(struct lane *lane, struct ledger_job *job)
     lane->depth--;
 }
 
-/* Waits for work; 0: the end. */
+/* Waits for work; 0: the end, and the queue is empty: what was submitted is done first. */
 static size_t take(struct lane *lane, struct ledger_job **jobs)
 {
     size_t most = lane->ledger->options.batch_max;
@@ -589,7 +595,7 @@ static void run_lane(void *argument)
     bool writes = lane == &lane->ledger->writer;
     if (!writes)
         uv_sem_wait(&lane->ledger->begun);
-    (void)store_is_ready(lane); /* so that what is wrong is in the log before anybody asks */
+    (void)store_is_ready(lane); /* so that what is wrong is in the log before the first request */
     if (writes) {
         uv_sem_post(&lane->ledger->begun); /* balances need not wait for what follows */
         prepare_store(lane);
@@ -642,6 +648,7 @@ void ledger_destroy(struct ledger **ledger)
 {
     if (*ledger == NULL)
         return;
+    /* The lanes before the keeper, which the writer calls on to the end. */
     stop_lane(&(*ledger)->writer);
     stop_lane(&(*ledger)->reader);
     background_stop(&(*ledger)->keeper.thread);
@@ -680,6 +687,7 @@ void ledger_submit_all(struct ledger *ledger, struct mail_list *jobs)
 {
     struct lane *const lanes[] = {&ledger->writer, &ledger->reader};
     struct mail_list full = STAILQ_HEAD_INITIALIZER(full);
+    /* The writer's lock first. Only here are both held at once. */
     for (size_t i = 0; i < 2; i++)
         uv_mutex_lock(&lanes[i]->thread.lock);
     while (!STAILQ_EMPTY(jobs)) {
@@ -710,7 +718,7 @@ bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job)
 {
     struct lane *lane = lane_of(ledger, job);
     uv_mutex_lock(&lane->thread.lock);
-    bool queued = job->queued;
+    bool queued = job->queued; /* else the lane's thread has it, and answers it */
     if (queued)
         unlink_job(lane, job);
     uv_mutex_unlock(&lane->thread.lock);

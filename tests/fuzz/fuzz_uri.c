@@ -22,20 +22,20 @@ static void check_text(const char *shown)
 
 static void check_redis(const char *uri)
 {
-    struct redis_place *place = NULL;
+    struct redis_location *location = NULL;
     struct error error = {.text = ""};
-    if (redis_place_parse(&place, uri, &error) != STATUS_OK) {
-        CHECK(place == NULL && error.text[0] != '\0');
+    if (redis_location_parse(&location, uri, &error) != STATUS_OK) {
+        CHECK(location == NULL && error.text[0] != '\0');
         check_text(error.text);
         return;
     }
-    CHECK(error.text[0] == '\0' && place->host_count <= REDIS_HOSTS_MAX);
-    CHECK((place->way == REDIS_BY_UNIX) == (place->path != NULL));
-    CHECK((place->way == REDIS_BY_SENTINEL) == (place->service != NULL));
-    for (size_t i = 0; i < place->host_count; i++)
-        CHECK(place->hosts[i].name[0] != '\0' && place->hosts[i].port != 0);
-    check_text(buffer_string(&place->shown));
-    redis_place_destroy(&place);
+    CHECK(error.text[0] == '\0' && location->host_count <= REDIS_HOSTS_MAX);
+    CHECK((location->way == REDIS_BY_UNIX) == (location->path != NULL));
+    CHECK((location->way == REDIS_BY_SENTINEL) == (location->service != NULL));
+    for (size_t i = 0; i < location->host_count; i++)
+        CHECK(location->hosts[i].name[0] != '\0' && location->hosts[i].port != 0);
+    check_text(buffer_string(&location->shown));
+    redis_location_destroy(&location);
 }
 
 static void check_postgres(const char *uri)
@@ -51,7 +51,7 @@ static void check_postgres(const char *uri)
     CHECK(target->host_count >= 1 && target->host_count <= POSTGRES_HOSTS_MAX);
     CHECK(target->keyword_count <= POSTGRES_KEYWORDS_MAX);
     CHECK(target->keywords[target->keyword_count] == NULL);
-    check_text(target->place);
+    check_text(target->location);
     postgres_target_destroy(&target);
 }
 

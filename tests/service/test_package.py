@@ -34,6 +34,8 @@ def test_building_the_package_wants_what_setup_installs():
     setup = (ROOT / "tools" / "setup").read_text()
     installed = set(re.split(r"\s+|=[\d.]+", re.search(r"build_packages='(.+?)'", setup, re.DOTALL)[1]))
     assert wanted - {"debhelper-compat", "dh-sequence-installsysusers"} <= installed
+    # dpkg-buildpackage wants them without being asked, and a bare system has neither.
+    assert {"build-essential", "debhelper"} <= set(re.search(r"package_packages='(.+?)'", setup)[1].split())
     # gcc, libc and ninja come with build-essential and meson; curl is for what the tools fetch.
     assert installed - wanted <= {"", "gcc", "libc6-dev", "ninja-build", "curl"}
 

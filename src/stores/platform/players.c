@@ -160,7 +160,7 @@ static enum status put_currencies(const struct putting *putting, size_t first, s
         if (flight->queries[i].rows > 0)
             status = error_set(error, STATUS_INVALID,
                                "%s: %s has another exponent here; it was frozen when first used",
-                               flight->store->place, flight->parameters[i].at[0].bytes.at);
+                               flight->store->location, flight->parameters[i].at[0].bytes.at);
     sql_flight_clear(flight);
     return status;
 }

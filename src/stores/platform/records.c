@@ -50,7 +50,7 @@ enum status record_looked_up(struct platform_store *store, const struct record_l
     const char *what = look_up->table->what;
     char damage[64];
     if (!look_up->found)
-        return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->place, what);
+        return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->location, what);
     if (look_up->sound)
         return STATUS_OK;
     (void)snprintf(damage, sizeof damage, "a %s is malformed", what);
@@ -293,8 +293,8 @@ static enum status missing_or_newer(const struct platform_store *store, const ch
 {
     if (exists)
         return error_set(error, STATUS_EXISTS, "%s: the %s was changed meanwhile; try again",
-                         store->place, what);
-    return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->place, what);
+                         store->location, what);
+    return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->location, what);
 }
 
 /* A write that may find nothing to do; what was there before and after tells why, and what the

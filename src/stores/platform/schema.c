@@ -19,16 +19,16 @@ enum status schema_check(const struct platform_store *store, const struct schema
             error, STATUS_INVALID,
             "%s: its schema %u is newer than this program's %zu; use the croupier that "
             "upgraded it, or a newer one",
-            store->place, schema->version, schema->count);
+            store->location, schema->version, schema->count);
     if (schema->differs)
         return error_set(error, STATUS_INVALID,
                          "%s: its schema was made by a different build of croupier; use that one",
-                         store->place);
+                         store->location);
     if (current && schema->version < schema->count)
         return error_set(
             error, STATUS_INVALID,
             "%s: its schema %u is older than this program's %zu; run: croupier migrate",
-            store->place, schema->version, schema->count);
+            store->location, schema->version, schema->count);
     return STATUS_OK;
 }
 

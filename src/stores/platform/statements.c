@@ -298,7 +298,8 @@ enum status platform_damaged(const struct platform_store *store, const char *wha
                              struct error *error)
 {
     return error_set(error, STATUS_MALFORMED,
-                     "%s: is damaged (%s); stop croupier and restore a backup", store->place, what);
+                     "%s: is damaged (%s); stop croupier and restore a backup", store->location,
+                     what);
 }
 
 enum status platform_damaged_row(const struct platform_store *store, int64_t number,

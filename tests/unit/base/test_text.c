@@ -56,6 +56,22 @@ static void plain_text_is_utf8_without_control_characters(void **state)
     assert_false(text_is_plain(TEXT("a\0b")));
 }
 
+static void a_copy_is_plain_and_fits_or_is_empty(void **state)
+{
+    char out[4] = "xxx";
+    (void)state;
+    assert_true(text_copy_plain(TEXT("abc"), out, sizeof out));
+    assert_string_equal(out, "abc");
+    assert_true(text_copy_plain(TEXT(""), out, sizeof out));
+    assert_string_equal(out, "");
+    const struct text wrong[] = {TEXT("abcd"), TEXT("a\n"), {NULL, 0}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        out[0] = 'x';
+        assert_false(text_copy_plain(wrong[i], out, sizeof out));
+        assert_string_equal(out, "");
+    }
+}
+
 static void decimals_are_written_whole(void **state)
 {
     (void)state;
@@ -73,6 +89,7 @@ int main(void)
         cmocka_unit_test(u64_refuses_what_is_not_plain_digits),
         cmocka_unit_test(json_string_escapes_and_mends_utf8),
         cmocka_unit_test(plain_text_is_utf8_without_control_characters),
+        cmocka_unit_test(a_copy_is_plain_and_fits_or_is_empty),
         cmocka_unit_test(decimals_are_written_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -121,6 +122,23 @@ static void expect_result(yyjson_doc *document, const char *check, bool ok, cons
     fail_msg("no check '%s'", check);
 }
 
+static void expect_remedy(yyjson_doc *document, const char *check, const char *remedy)
+{
+    size_t index;
+    size_t count;
+    yyjson_val *row;
+    yyjson_arr_foreach(yyjson_doc_get_root(document), index, count, row)
+    {
+        if (strcmp(yyjson_get_str(yyjson_obj_get(row, "check")), check) != 0)
+            continue;
+        const char *told = yyjson_get_str(yyjson_obj_get(row, "remedy"));
+        if (told == NULL || strstr(told, remedy) == NULL)
+            fail_msg("the remedy '%s' does not say '%s'", told == NULL ? "" : told, remedy);
+        return;
+    }
+    fail_msg("no check '%s'", check);
+}
+
 static void when_all_is_well_it_succeeds(void **state)
 {
     (void)state;
@@ -148,7 +166,9 @@ static void all_that_is_wrong_is_told_at_once(void **state)
     expect_result(document, "configuration", true, config_path);
     expect_result(document, "tls", false, "/nonexistent/c.pem");
     expect_result(document, "server.listen", false, "192.0.2.1:0 cannot be listened on");
-    expect_result(document, "odds store", false, "nowhere");
+    expect_result(document, "odds store", false,
+                  "nowhere/odds is not there and cannot be made in its directory: No such file");
+    expect_remedy(document, "odds store", "make that directory");
     expect_result(document, "platform store", false, "nowhere/platform.db");
     yyjson_doc_free(document);
 }
@@ -170,6 +190,24 @@ static void a_configuration_that_is_refused_is_the_only_check(void **state)
     yyjson_doc *document = check(EXIT_USAGE);
     assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 2);
     expect_result(document, "configuration", false, ":2: [server] listen: ");
+    yyjson_doc_free(document);
+}
+
+/* The file of an installed croupier is for root and the service: others need to know who may run it. */
+static void a_configuration_that_may_not_be_read_names_the_user_to_be(void **state)
+{
+    (void)state;
+    write_config("listen = 127.0.0.1:0", "odds", "platform.db");
+    assert_int_equal(chmod(config_path, 0), 0);
+    uid_t user = geteuid();
+    if (user == 0)
+        assert_int_equal(seteuid(65534), 0);
+    yyjson_doc *document = check(EXIT_USAGE);
+    if (user == 0)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(config_path, 0600), 0);
+    expect_result(document, "configuration", false, "Permission denied");
+    expect_remedy(document, "configuration", "sudo -u croupier croupier check");
     yyjson_doc_free(document);
 }
 
@@ -212,6 +250,7 @@ int main(void)
         cmocka_unit_test(all_that_is_wrong_is_told_at_once),
         cmocka_unit_test(an_odds_store_that_can_be_made_is_fine),
         cmocka_unit_test(a_configuration_that_is_refused_is_the_only_check),
+        cmocka_unit_test(a_configuration_that_may_not_be_read_names_the_user_to_be),
         cmocka_unit_test(an_address_that_something_else_has_is_a_failure),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -356,9 +356,9 @@ static void destroy(struct lmdb_store *store)
 }
 
 static enum status lmdb_open(struct odds_store **store, const struct odds_store_options *options,
-                             const char *place, struct error *error)
+                             const char *directory, struct error *error)
 {
-    struct lmdb_store *opening = create(options, place);
+    struct lmdb_store *opening = create(options, directory);
     if (options->patient) {
         try_to_open(opening);
     } else {

@@ -165,9 +165,11 @@ void lmdb_make_root(const char *root)
     memory_free(path);
 }
 
-static enum status no_store(const struct lmdb_place *place, const char *yet, struct error *error)
+static enum status no_store(const struct lmdb_location *location, const char *yet,
+                            struct error *error)
 {
-    return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s%s", place->root, yet);
+    return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s%s", location->root,
+                     yet);
 }
 
 /* The lock file is written through a map of it: where the disk has no room for its pages, that is a
@@ -187,12 +189,12 @@ static enum status reserve_lock_file(const struct lmdb_env *env, struct error *e
 
 /* Looks at the file before LMDB does. A file that was being made when its maker died (LMDB writes
  * both meta pages in one go) is empty or shorter than those, and is made again. */
-static enum status check_start(const struct lmdb_env *env, const struct lmdb_place *place,
+static enum status check_start(const struct lmdb_env *env, const struct lmdb_location *location,
                                struct error *error)
 {
     int descriptor = open(env->data_path, O_RDWR | O_CLOEXEC);
     if (descriptor < 0 && errno == ENOENT)
-        return place->create ? STATUS_OK : no_store(place, "", error);
+        return location->create ? STATUS_OK : no_store(location, "", error);
     if (descriptor < 0)
         return path_error(error, env->data_path, "opened for reading and writing", errno);
     enum status status = STATUS_OK;
@@ -201,16 +203,16 @@ static enum status check_start(const struct lmdb_env *env, const struct lmdb_pla
         status = path_error(error, env->data_path, "used", errno);
     else if (!S_ISREG(data.st_mode))
         status = error_set(error, STATUS_UNAVAILABLE, "%s is not a file", env->data_path);
-    else if (data.st_size < 2 * sysconf(_SC_PAGESIZE) && place->create)
+    else if (data.st_size < 2 * sysconf(_SC_PAGESIZE) && location->create)
         status = ftruncate(descriptor, 0) == 0
                      ? STATUS_OK
                      : path_error(error, env->data_path, "written", errno);
     else if (data.st_size == 0)
-        status = no_store(place, " yet", error);
+        status = no_store(location, " yet", error);
     else {
         status = lmdb_verify_start(descriptor, error);
         if (status != STATUS_OK)
-            error_prefix(error, "the odds store at %s is not usable: values", place->root);
+            error_prefix(error, "the odds store at %s is not usable: values", location->root);
     }
     (void)close(descriptor);
     return status;
@@ -220,7 +222,7 @@ static enum status check_start(const struct lmdb_env *env, const struct lmdb_pla
 
 struct opening {
     struct lmdb_env *env;
-    const struct lmdb_place *place;
+    const struct lmdb_location *location;
     const char *folder;
     MDB_txn *reader;
     int result;
@@ -271,7 +273,7 @@ static enum status judge(const struct opening *opening, bool fault, struct error
 {
     if (fault)
         return error_set(error, STATUS_MALFORMED, "the odds store at %s is damaged: values",
-                         opening->place->root);
+                         opening->location->root);
     enum status status = lmdb_status(opening->env, opening->result);
     if (status == STATUS_OK)
         return STATUS_OK;
@@ -281,7 +283,7 @@ static enum status judge(const struct opening *opening, bool fault, struct error
     if (status != STATUS_FULL)
         status = damaged ? STATUS_MALFORMED : STATUS_UNAVAILABLE;
     return error_set(error, status, "the odds store at %s cannot be opened: values: %s",
-                     opening->place->root, mdb_strerror(opening->result));
+                     opening->location->root, mdb_strerror(opening->result));
 }
 
 static enum status step(struct opening *opening, void (*body)(void *), struct error *error)
@@ -304,7 +306,8 @@ static enum status verify(struct opening *opening, struct error *error)
             break;
         status = lmdb_verify(descriptor, mdb_txn_id(opening->reader), error);
         if (status != STATUS_OK)
-            error_prefix(error, "the odds store at %s is not usable: values", opening->place->root);
+            error_prefix(error, "the odds store at %s is not usable: values",
+                         opening->location->root);
     }
     (void)close(descriptor);
     return status == STATUS_NOT_FOUND ? STATUS_UNAVAILABLE : status;
@@ -315,7 +318,7 @@ static enum status make(struct opening *opening, struct error *error)
 {
     struct lmdb_env *env = opening->env;
     enum status status =
-        lmdb_env_write(env, opening->place->wait_ms, lmdb_edit_make, NULL, &opening->result);
+        lmdb_env_write(env, opening->location->wait_ms, lmdb_edit_make, NULL, &opening->result);
     if (status == STATUS_TIMEOUT)
         return error_set(error, STATUS_UNAVAILABLE,
                          "another process has been writing %s for too long", env->data_path);
@@ -324,15 +327,15 @@ static enum status make(struct opening *opening, struct error *error)
 
 static enum status check_format(struct opening *opening, struct error *error)
 {
-    const struct lmdb_place *place = opening->place;
+    const struct lmdb_location *location = opening->location;
     enum status status = step(opening, format_body, error);
     if (status != STATUS_OK || opening->format == LMDB_THIS_FORMAT)
         return status;
     if (opening->format == LMDB_OTHER_FORMAT)
         return error_set(error, STATUS_MALFORMED, "%s is not an odds store that this program knows",
                          opening->env->data_path);
-    if (opening->format == LMDB_NO_FORMAT && !place->create)
-        return no_store(place, " yet", error);
+    if (opening->format == LMDB_NO_FORMAT && !location->create)
+        return no_store(location, " yet", error);
     return make(opening, error);
 }
 
@@ -345,23 +348,23 @@ static enum status remember_files(struct lmdb_env *env, struct error *error)
     return STATUS_OK;
 }
 
-static enum status open_here(struct lmdb_env *env, const struct lmdb_place *place,
+static enum status open_here(struct lmdb_env *env, const struct lmdb_location *location,
                              const char *folder, struct error *error)
 {
     env->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (env->folder < 0)
-        return errno == ENOENT ? no_store(place, "", error)
+        return errno == ENOENT ? no_store(location, "", error)
                                : path_error(error, folder, "opened", errno);
     if (claim_folder(env) != STATUS_OK)
         return error_set(error, STATUS_UNAVAILABLE,
-                         "this process has the odds store at %s open already", place->root);
-    enum status status = check_start(env, place, error);
+                         "this process has the odds store at %s open already", location->root);
+    enum status status = check_start(env, location, error);
     if (status == STATUS_OK)
         status = reserve_lock_file(env, error);
     if (status != STATUS_OK)
         return status;
     CHECK(mdb_env_create(&env->env) == 0);
-    struct opening opening = {.env = env, .place = place, .folder = folder};
+    struct opening opening = {.env = env, .location = location, .folder = folder};
     status = step(&opening, open_body, error);
     if (status == STATUS_OK)
         status = verify(&opening, error);
@@ -374,30 +377,31 @@ static enum status open_here(struct lmdb_env *env, const struct lmdb_place *plac
     return status;
 }
 
-enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_place *place, struct error *error)
+enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_location *location,
+                          struct error *error)
 {
-    char *folder = join_path(place->root, "values");
+    char *folder = join_path(location->root, "values");
     struct lmdb_env opened = {.folder = -1,
                               .data_path = join_path(folder, "data.mdb"),
                               .lock_path = join_path(folder, "lock.mdb")};
     enum status status = STATUS_OK;
-    int root = open(place->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int root = open(location->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0) {
-        status = errno == ENOENT ? no_store(place, "", error)
-                                 : path_error(error, place->root, "opened", errno);
+        status = errno == ENOENT ? no_store(location, "", error)
+                                 : path_error(error, location->root, "opened", errno);
         goto out;
     }
-    if (place->create && mkdir(folder, FOLDER_MODE) != 0 && errno != EEXIST) {
+    if (location->create && mkdir(folder, FOLDER_MODE) != 0 && errno != EEXIST) {
         status = path_error(error, folder, "made", errno);
         goto out;
     }
-    status = lock_file(root, place->wait_ms);
+    status = lock_file(root, location->wait_ms);
     if (status != STATUS_OK) {
         (void)error_set(error, status, "another process is opening the odds store at %s",
-                        place->root);
+                        location->root);
         goto out;
     }
-    status = open_here(&opened, place, folder, error);
+    status = open_here(&opened, location, folder, error);
 out:
     if (status == STATUS_OK)
         *env = opened;

@@ -1,13 +1,13 @@
 /*
  * Interest: which events were asked for lately, for the feed to know what to refresh first.
  *
- * A file of fixed places, DIR/interest.map, that every process maps. What serving threads have
+ * A file of fixed slots, DIR/interest.map, that every process maps. What serving threads have
  * noted (interest_notes.h) the background thread writes there once a second. It is neither synced
  * nor locked: losing it costs a second's worth of priorities, which the next polls mend. Nothing
  * here ever makes serving fail.
  *
- * An event is in one of the WAYS places that its hash names: the one that has it already, else the
- * one that was asked for longest ago. Two servers that write one place at once leave one of the
+ * An event is in one of the WAYS slots that its hash names: the one that has it already, else the
+ * one that was asked for longest ago. Two servers that write one slot at once leave one of the
  * two, or a mixture, which its checksum tells; both write again while the event is asked for.
  *
  * The map is touched under odds_guard_run alone. `lock` guards it among the threads of a process.
@@ -29,20 +29,20 @@
 #include "stores/odds/lmdb/guard.h"
 #include "stores/odds/lmdb/lmdb.h"
 
-#define PLACES ((size_t)1 << 16) /* a power of two; 2.5 MiB */
+#define SLOTS ((size_t)1 << 16) /* a power of two; 2.5 MiB */
 #define WAYS 8U
 #define FILE_MODE 0660
 
-struct place {
+struct slot {
     struct event_id event;
     uint8_t sport;
     uint8_t zero;         /* the struct has no holes: its checksum is of its bytes */
     int64_t requested_ms; /* wall clock */
     uint64_t checksum;    /* of what comes before */
 };
-_Static_assert(sizeof(struct place) == sizeof(struct event_id) + 2 + 2 * sizeof(uint64_t),
+_Static_assert(sizeof(struct slot) == sizeof(struct event_id) + 2 + 2 * sizeof(uint64_t),
                "no holes");
-#define FILE_SIZE (PLACES * sizeof(struct place))
+#define FILE_SIZE (SLOTS * sizeof(struct slot))
 
 struct lmdb_interest {
     char *path;
@@ -51,24 +51,24 @@ struct lmdb_interest {
     atomic_uint_fast64_t written;
     bool complained; /* the background thread's */
 
-    uv_mutex_t lock;      /* guards what follows */
-    struct place *places; /* the map; NULL: not open */
+    uv_mutex_t lock;    /* guards what follows */
+    struct slot *slots; /* the map; NULL: not open */
     dev_t device;
     ino_t inode;
 };
 
-static uint64_t checksum_of(const struct place *place)
+static uint64_t checksum_of(const struct slot *slot)
 {
-    return checksum_add(0, place, offsetof(struct place, checksum));
+    return checksum_add(0, slot, offsetof(struct slot, checksum));
 }
 
 /* ---- the file (lock is held) ----------------------------------------------------------------- */
 
 static void close_map(struct lmdb_interest *interest)
 {
-    if (interest->places != NULL)
-        (void)munmap(interest->places, FILE_SIZE);
-    interest->places = NULL;
+    if (interest->slots != NULL)
+        (void)munmap(interest->slots, FILE_SIZE);
+    interest->slots = NULL;
 }
 
 static bool is_the_same(const struct lmdb_interest *interest)
@@ -82,7 +82,7 @@ static bool is_the_same(const struct lmdb_interest *interest)
 static enum status open_map(struct lmdb_interest *interest, struct error *error)
 {
     struct stat file;
-    if (interest->places != NULL && is_the_same(interest))
+    if (interest->slots != NULL && is_the_same(interest))
         return STATUS_OK;
     close_map(interest);
     int descriptor = open(interest->path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
@@ -98,7 +98,7 @@ static enum status open_map(struct lmdb_interest *interest, struct error *error)
     if (map == MAP_FAILED)
         return error_set(error, STATUS_UNAVAILABLE, "%s cannot be used: %s", interest->path,
                          strerror(reason));
-    interest->places = map;
+    interest->slots = map;
     interest->device = file.st_dev;
     interest->inode = file.st_ino;
     return STATUS_OK;
@@ -106,7 +106,7 @@ static enum status open_map(struct lmdb_interest *interest, struct error *error)
 
 /* A task on the map, under the guard. */
 struct task {
-    struct place *places;
+    struct slot *slots;
     const struct odds_note *notes; /* to write */
     size_t note_count;
     enum sport sport; /* to list */
@@ -119,7 +119,7 @@ static enum status run(struct lmdb_interest *interest, void (*body)(void *), str
 {
     uv_mutex_lock(&interest->lock);
     enum status status = open_map(interest, error);
-    task->places = interest->places;
+    task->slots = interest->slots;
     if (status == STATUS_OK && !odds_guard_run(body, task)) {
         close_map(interest);
         status = error_set(error, STATUS_UNAVAILABLE, "%s was cut short", interest->path);
@@ -130,18 +130,18 @@ static enum status run(struct lmdb_interest *interest, void (*body)(void *), str
 
 /* ---- writing, in the background -------------------------------------------------------------- */
 
-static struct place *place_for(struct place *places, const struct place *wanted)
+static struct slot *slot_for(struct slot *slots, const struct slot *wanted)
 {
     size_t at = (size_t)checksum_add(wanted->sport, &wanted->event, sizeof wanted->event);
-    struct place *oldest = NULL;
+    struct slot *oldest = NULL;
     int64_t oldest_ms = INT64_MAX;
     for (unsigned i = 0; i < WAYS; i++) {
-        struct place *place = &places[(at + i) & (PLACES - 1)];
-        if (place->sport == wanted->sport && event_id_equals(&place->event, &wanted->event))
-            return place;
-        int64_t requested_ms = place->checksum == checksum_of(place) ? place->requested_ms : 0;
+        struct slot *slot = &slots[(at + i) & (SLOTS - 1)];
+        if (slot->sport == wanted->sport && event_id_equals(&slot->event, &wanted->event))
+            return slot;
+        int64_t requested_ms = slot->checksum == checksum_of(slot) ? slot->requested_ms : 0;
         if (requested_ms < oldest_ms) {
-            oldest = place;
+            oldest = slot;
             oldest_ms = requested_ms;
         }
     }
@@ -153,11 +153,11 @@ static void write_body(void *context)
     const struct task *task = context;
     for (size_t i = 0; i < task->note_count; i++) {
         const struct odds_note *note = &task->notes[i];
-        struct place place = {.event = note->event,
-                              .sport = (uint8_t)note->sport,
-                              .requested_ms = note->requested_ms};
-        place.checksum = checksum_of(&place);
-        *place_for(task->places, &place) = place;
+        struct slot slot = {.event = note->event,
+                            .sport = (uint8_t)note->sport,
+                            .requested_ms = note->requested_ms};
+        slot.checksum = checksum_of(&slot);
+        *slot_for(task->slots, &slot) = slot;
     }
 }
 
@@ -190,12 +190,12 @@ void lmdb_interest_tick(struct lmdb_interest *interest)
 static void list_body(void *context)
 {
     struct task *task = context;
-    for (size_t i = 0; i < PLACES; i++) {
-        struct place place = task->places[i];
-        if (place.requested_ms < task->since_ms || place.sport != task->sport ||
-            place.event.size > EVENT_ID_DIGITS || place.checksum != checksum_of(&place))
+    for (size_t i = 0; i < SLOTS; i++) {
+        struct slot slot = task->slots[i];
+        if (slot.requested_ms < task->since_ms || slot.sport != task->sport ||
+            slot.event.size > EVENT_ID_DIGITS || slot.checksum != checksum_of(&slot))
             continue;
-        struct odds_interest entry = {.event = place.event, .requested_ms = place.requested_ms};
+        struct odds_interest entry = {.event = slot.event, .requested_ms = slot.requested_ms};
         buffer_append(&task->list, &entry, sizeof entry);
     }
 }

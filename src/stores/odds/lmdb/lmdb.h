@@ -31,7 +31,7 @@
 
 /* ---- environment.c --------------------------------------------------------------------------- */
 
-struct lmdb_place {
+struct lmdb_location {
     const char *root; /* DIR */
     bool create;      /* make the folder and its files (not DIR) when they are not there */
     uint32_t wait_ms; /* for others who are opening it */
@@ -58,10 +58,10 @@ void lmdb_make_root(const char *root);
  * STATUS_MALFORMED (damaged), STATUS_FULL, STATUS_TIMEOUT (others are opening it), with a text that
  * names the path and the reason.
  */
-MUST_CHECK enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_place *place,
+MUST_CHECK enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_location *location,
                                      struct error *error);
 
-/* No one uses it any more; all its transactions have ended. */
+/* It is not used any more; all its transactions have ended. */
 void lmdb_env_close(struct lmdb_env *env);
 
 /* Is what is open no longer what is under the path? Says why. One thread at a time. */

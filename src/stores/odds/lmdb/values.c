@@ -216,12 +216,12 @@ static enum status survey(struct looking *looking)
 enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool create,
                              uint64_t epoch, uint32_t wait_ms, struct error *error)
 {
-    struct lmdb_place place = {.root = root, .create = create, .wait_ms = wait_ms};
+    struct lmdb_location location = {.root = root, .create = create, .wait_ms = wait_ms};
     if (create)
         lmdb_make_root(root);
     struct lmdb_values *opened = memory_alloc_zeroed(1, sizeof *opened);
     opened->epoch = epoch;
-    enum status status = lmdb_env_open(&opened->env, &place, error);
+    enum status status = lmdb_env_open(&opened->env, &location, error);
     if (status != STATUS_OK) {
         memory_free(opened);
         return status;

@@ -116,7 +116,7 @@ static void on_step(uv_timer_t *timer);
 
 static const char *shown(const struct redis_connection *connection)
 {
-    return connection->options.link->place->shown.data;
+    return connection->options.link->location->shown.data;
 }
 
 static uint32_t between(uint32_t value, uint32_t least, uint32_t most)
@@ -314,7 +314,7 @@ static void let_go(struct redis_connection *connection, enum status status, cons
     connection->options.lost(connection->options.owner, status, hope);
 }
 
-/* The address is not found in time. No one is let wait any longer; but what looks it up goes on,
+/* The address is not found in time. No call waits any longer; but what looks it up goes on,
  * and so does the attempt when it is done. */
 static void lose_patience(struct redis_connection *connection)
 {
@@ -540,15 +540,15 @@ static void append_tracking(const struct redis_connection *connection, struct bu
 /* What has to be said to this server, in this order. */
 static void append_greetings(struct redis_connection *connection, struct buffer *commands)
 {
-    const struct redis_place *place = connection->options.link->place;
+    const struct redis_location *location = connection->options.link->location;
     enum greeting *next = connection->greetings;
-    if (place->password != NULL) {
-        redis_command_auth(commands, place);
+    if (location->password != NULL) {
+        redis_command_auth(commands, location);
         *next++ = GREET_AUTH;
     }
-    if (place->database != 0) {
+    if (location->database != 0) {
         char number[24];
-        (void)snprintf(number, sizeof number, "%u", place->database);
+        (void)snprintf(number, sizeof number, "%u", location->database);
         redis_command(commands, "SELECT", number, NULL);
         *next++ = GREET_SELECT;
     }
@@ -655,7 +655,7 @@ static void greet(struct redis_connection *connection)
     connection->target.host = connection->host;
     set_step(connection, greeting_ms(connection));
     if (redis_wire_open(&connection->wire, connection->options.loop, &connection->target,
-                        connection->options.link->place->trust, &events, &error) != STATUS_OK) {
+                        connection->options.link->location->trust, &events, &error) != STATUS_OK) {
         let_go(connection, STATUS_UNAVAILABLE, error.text);
         return;
     }
@@ -745,14 +745,14 @@ void redis_connection_second(struct redis_connection *connection)
 
 static void begin_attempt(struct redis_connection *connection)
 {
-    const struct redis_place *place = connection->options.link->place;
-    switch (place->way) {
+    const struct redis_location *location = connection->options.link->location;
+    switch (location->way) {
     case REDIS_BY_UNIX:
-        set_target(connection, place->path, 0, true);
+        set_target(connection, location->path, 0, true);
         greet(connection);
         break;
     case REDIS_BY_TCP:
-        find_server(connection, &place->hosts[0]);
+        find_server(connection, &location->hosts[0]);
         break;
     case REDIS_BY_SENTINEL:
         connection->phase = PHASE_ASKING;
@@ -829,7 +829,7 @@ void redis_connection_start(struct redis_connection *connection)
                                                    .found = on_master_found,
                                                    .failed = on_no_master,
                                                    .moved = on_master_moved};
-    if (options.link->place->way == REDIS_BY_SENTINEL)
+    if (options.link->location->way == REDIS_BY_SENTINEL)
         connection->sentinel = redis_sentinel_create(&options);
     begin_attempt(connection);
 }

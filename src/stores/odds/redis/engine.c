@@ -31,7 +31,7 @@
 
 struct redis_store {
     struct odds_store base;
-    struct redis_place *place;
+    struct redis_location *location;
     char *prefix;
     size_t prefix_size;
     uint32_t timeout_ms;
@@ -489,7 +489,7 @@ static void on_second(void *owner)
 static struct redis_link *make_link(struct redis_store *store, bool serving)
 {
     struct redis_link_options options = {
-        .place = store->place,
+        .location = store->location,
         .timeout_ms = store->timeout_ms,
         .prefix = store->prefix,
         .track = serving,
@@ -511,13 +511,13 @@ static struct redis_link *make_link(struct redis_store *store, bool serving)
  * STATUS_PENDING when it does. */
 static enum status start_link(struct redis_store *store, bool serving, struct error *error)
 {
-    _Atomic(struct redis_link *) *place = serving ? &store->serving : &store->feeding;
+    _Atomic(struct redis_link *) *link = serving ? &store->serving : &store->feeding;
     enum status status = STATUS_OK;
     uv_mutex_lock(&store->lock);
-    if (atomic_load(place) == NULL) {
+    if (atomic_load(link) == NULL) {
         /* Its thread looks there as well, and may find nothing yet. */
-        atomic_store(place, make_link(store, serving));
-        status = redis_link_wait(atomic_load(place), error);
+        atomic_store(link, make_link(store, serving));
+        status = redis_link_wait(atomic_load(link), error);
     }
     uv_mutex_unlock(&store->lock);
     return status;
@@ -525,10 +525,10 @@ static enum status start_link(struct redis_store *store, bool serving, struct er
 
 static struct redis_link *need_link(struct redis_store *store, bool serving)
 {
-    _Atomic(struct redis_link *) *place = serving ? &store->serving : &store->feeding;
-    if (atomic_load_explicit(place, memory_order_acquire) == NULL)
+    _Atomic(struct redis_link *) *link = serving ? &store->serving : &store->feeding;
+    if (atomic_load_explicit(link, memory_order_acquire) == NULL)
         (void)start_link(store, serving, NULL);
-    return atomic_load(place);
+    return atomic_load(link);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -542,7 +542,7 @@ static void redis_close(struct odds_store *base)
     redis_link_destroy(&feeding);
     redis_known_destroy(&store->known);
     odds_notes_destroy(&store->notes);
-    redis_place_destroy(&store->place);
+    redis_location_destroy(&store->location);
     buffer_free(&store->interest_commands);
     uv_mutex_destroy(&store->lock);
     memory_free(store->prefix);
@@ -551,20 +551,20 @@ static void redis_close(struct odds_store *base)
 }
 
 static enum status redis_open(struct odds_store **store, const struct odds_store_options *options,
-                              const char *location, struct error *error)
+                              const char *rest, struct error *error)
 {
-    (void)location; /* the scheme says what it is of */
-    struct redis_place *place = NULL;
-    enum status status = redis_place_parse(&place, options->uri, error);
-    if (status == STATUS_OK && place->tls)
-        status = redis_tls_create(&place->trust, place->tls_ca, error);
+    (void)rest; /* the scheme says what it is of */
+    struct redis_location *location = NULL;
+    enum status status = redis_location_parse(&location, options->uri, error);
+    if (status == STATUS_OK && location->tls)
+        status = redis_tls_create(&location->trust, location->tls_ca, error);
     if (status != STATUS_OK) {
-        redis_place_destroy(&place);
+        redis_location_destroy(&location);
         return status;
     }
     struct redis_store *opening = memory_alloc_zeroed(1, sizeof *opening);
     odds_store_begin(&opening->base, &odds_engine_redis);
-    opening->place = place;
+    opening->location = location;
     opening->prefix = memory_copy_string(options->prefix != NULL ? options->prefix : "");
     opening->prefix_size = strlen(opening->prefix);
     opening->timeout_ms = options->timeout_ms;
@@ -724,8 +724,8 @@ static int64_t redis_published_ms(struct odds_store *base, enum sport sport,
 
 /* ---- feeding --------------------------------------------------------------------------------- */
 
-/* Whoever published through this store sees it at once, and not only when the server says so. A
- * store that has read nothing knows of nothing that could be old: what is read later is read after
+/* The handle that published sees it at once, and not only when the server says so. A store
+ * that has read nothing knows of nothing that could be old: what is read later is read after
  * this. */
 static void see_changes(struct redis_store *store, const struct odds_change *changes, size_t count)
 {

@@ -99,11 +99,12 @@ static bool read_host(struct text text, uint16_t port, struct redis_host *host)
     return true;
 }
 
-static enum status read_hosts(struct redis_place *place, struct text text, struct error *error)
+static enum status read_hosts(struct redis_location *location, struct text text,
+                              struct error *error)
 {
-    bool many = place->way == REDIS_BY_SENTINEL;
+    bool many = location->way == REDIS_BY_SENTINEL;
     while (text.at != NULL) {
-        if (place->host_count == REDIS_HOSTS_MAX)
+        if (location->host_count == REDIS_HOSTS_MAX)
             return invalid(error, "there are more than 16 sentinels");
         struct text one = text;
         if (many)
@@ -111,7 +112,7 @@ static enum status read_hosts(struct redis_place *place, struct text text, struc
         else
             text.at = NULL;
         if (!read_host(one, many ? PORT_OF_SENTINEL : PORT_OF_REDIS,
-                       &place->hosts[place->host_count++]))
+                       &location->hosts[location->host_count++]))
             return invalid(error,
                            "a host is a name or an address, as in localhost, 10.0.0.7:6379 or "
                            "[::1]:6379; a '/', '?', '@' or ':' in a password is percent-encoded");
@@ -119,7 +120,7 @@ static enum status read_hosts(struct redis_place *place, struct text text, struc
     return STATUS_OK;
 }
 
-static enum status read_user(struct redis_place *place, struct text text, struct error *error)
+static enum status read_user(struct redis_location *location, struct text text, struct error *error)
 {
     if (memchr(text.at, '@', text.size) != NULL)
         return invalid(error, "an '@' in a user or password is written %40");
@@ -129,36 +130,38 @@ static enum status read_user(struct redis_place *place, struct text text, struct
         return invalid(error, "before the '@' there has to be user:password, or :password");
     if (memchr(password.at, ':', password.size) != NULL)
         return invalid(error, "a ':' in a user or password is written %3A");
-    place->password = decode(password);
+    location->password = decode(password);
     if (user.size > 0)
-        place->user = decode(user);
-    if (place->password == NULL || (user.size > 0 && place->user == NULL))
+        location->user = decode(user);
+    if (location->password == NULL || (user.size > 0 && location->user == NULL))
         return invalid(error, "a user or password has a '%' without two hexadecimal digits");
     return STATUS_OK;
 }
 
-static enum status read_database(struct redis_place *place, struct text digits, struct error *error)
+static enum status read_database(struct redis_location *location, struct text digits,
+                                 struct error *error)
 {
     uint64_t number = 0;
     if (digits.size > 0 && text_to_u64(digits, DATABASE_MAX, &number) != STATUS_OK)
         return invalid(error, "a database is a number, as in redis://localhost/0");
-    place->database = (uint32_t)number;
+    location->database = (uint32_t)number;
     return STATUS_OK;
 }
 
-static enum status read_options(struct redis_place *place, struct text options, struct error *error)
+static enum status read_options(struct redis_location *location, struct text options,
+                                struct error *error)
 {
     while (options.at != NULL) {
         struct text value = text_cut(&options, '&');
         struct text name = text_cut(&value, '=');
-        if (place->way == REDIS_BY_UNIX && text_equals(name, TEXT("db")) && value.size > 0) {
-            enum status status = read_database(place, value, error);
+        if (location->way == REDIS_BY_UNIX && text_equals(name, TEXT("db")) && value.size > 0) {
+            enum status status = read_database(location, value, error);
             if (status != STATUS_OK)
                 return status;
-        } else if (place->tls && text_equals(name, TEXT("tls_ca")) && value.size > 0 &&
-                   place->tls_ca == NULL) {
-            place->tls_ca = decode(value);
-            if (place->tls_ca == NULL)
+        } else if (location->tls && text_equals(name, TEXT("tls_ca")) && value.size > 0 &&
+                   location->tls_ca == NULL) {
+            location->tls_ca = decode(value);
+            if (location->tls_ca == NULL)
                 return invalid(error, "tls_ca names no file");
         } else {
             return invalid(error,
@@ -172,17 +175,17 @@ static enum status read_options(struct redis_place *place, struct text options, 
 /* ---- the kinds ------------------------------------------------------------------------------- */
 
 /* What is before the last '@' of `text` goes to the user; the rest stays. */
-static enum status cut_user(struct redis_place *place, struct text *text, struct error *error)
+static enum status cut_user(struct redis_location *location, struct text *text, struct error *error)
 {
     const char *at = text->size == 0 ? NULL : memrchr(text->at, '@', text->size);
     if (at == NULL)
         return STATUS_OK;
     struct text user = {text->at, (size_t)(at - text->at)};
     *text = (struct text){at + 1, text->size - user.size - 1};
-    return read_user(place, user, error);
+    return read_user(location, user, error);
 }
 
-static enum status read_unix(struct redis_place *place, struct text rest, struct error *error)
+static enum status read_unix(struct redis_location *location, struct text rest, struct error *error)
 {
     if (text_starts_with(rest, TEXT("//"))) {
         struct text path = {rest.at + 2, rest.size - 2};
@@ -190,10 +193,10 @@ static enum status read_unix(struct redis_place *place, struct text rest, struct
         struct text user = {path.at, slash == NULL ? path.size : (size_t)(slash - path.at)};
         rest = (struct text){path.at + user.size, path.size - user.size};
         if (user.size > 0) {
-            enum status status = cut_user(place, &user, error);
+            enum status status = cut_user(location, &user, error);
             if (status != STATUS_OK)
                 return status;
-            if (user.size > 0 || place->password == NULL)
+            if (user.size > 0 || location->password == NULL)
                 return invalid(error,
                                "unix:// is followed by user:password@ or nothing, and a path "
                                "that begins with a slash");
@@ -204,55 +207,55 @@ static enum status read_unix(struct redis_place *place, struct text rest, struct
         !text_is_plain(rest))
         return invalid(error,
                        "the path of a socket has 1 to 107 bytes, as in unix:/run/redis.sock");
-    place->path = memory_alloc(rest.size + 1);
-    memcpy(place->path, rest.at, rest.size);
-    place->path[rest.size] = '\0';
+    location->path = memory_alloc(rest.size + 1);
+    memcpy(location->path, rest.at, rest.size);
+    location->path[rest.size] = '\0';
     return STATUS_OK;
 }
 
-static enum status read_net(struct redis_place *place, struct text rest, struct error *error)
+static enum status read_net(struct redis_location *location, struct text rest, struct error *error)
 {
     struct text path = rest;
     struct text authority = text_cut(&path, '/');
-    enum status status = cut_user(place, &authority, error);
+    enum status status = cut_user(location, &authority, error);
     if (status == STATUS_OK)
-        status = read_hosts(place, authority, error);
+        status = read_hosts(location, authority, error);
     if (status != STATUS_OK)
         return status;
-    if (place->way == REDIS_BY_SENTINEL) {
+    if (location->way == REDIS_BY_SENTINEL) {
         struct text service = text_cut(&path, '/');
         if (!is_clean(service, ".-_") || service.size >= REDIS_HOST_SIZE)
             return invalid(error, "after the sentinels comes the name of the service, as in "
                                   "redis+sentinel://10.0.0.7,10.0.0.8/croupier/0");
-        place->service = memory_alloc(service.size + 1);
-        memcpy(place->service, service.at, service.size);
-        place->service[service.size] = '\0';
+        location->service = memory_alloc(service.size + 1);
+        memcpy(location->service, service.at, service.size);
+        location->service[service.size] = '\0';
     }
-    return read_database(place, path, error);
+    return read_database(location, path, error);
 }
 
-static void show_hosts(struct redis_place *place, const char *scheme)
+static void show_hosts(struct redis_location *location, const char *scheme)
 {
-    buffer_append_string(&place->shown, scheme);
-    for (size_t i = 0; i < place->host_count; i++) {
-        const struct redis_host *host = &place->hosts[i];
+    buffer_append_string(&location->shown, scheme);
+    for (size_t i = 0; i < location->host_count; i++) {
+        const struct redis_host *host = &location->hosts[i];
         bool v6 = strchr(host->name, ':') != NULL;
-        buffer_append_format(&place->shown, "%s%s%s%s:%u", i == 0 ? "" : ",", v6 ? "[" : "",
+        buffer_append_format(&location->shown, "%s%s%s%s:%u", i == 0 ? "" : ",", v6 ? "[" : "",
                              host->name, v6 ? "]" : "", host->port);
     }
-    if (place->service != NULL)
-        buffer_append_format(&place->shown, "/%s", place->service);
-    buffer_append_format(&place->shown, "/%u", place->database);
+    if (location->service != NULL)
+        buffer_append_format(&location->shown, "/%s", location->service);
+    buffer_append_format(&location->shown, "/%u", location->database);
 }
 
-static void show_path(struct redis_place *place)
+static void show_path(struct redis_location *location)
 {
-    buffer_append_format(&place->shown, "unix:%s", place->path);
-    if (place->database != 0)
-        buffer_append_format(&place->shown, "?db=%u", place->database);
+    buffer_append_format(&location->shown, "unix:%s", location->path);
+    if (location->database != 0)
+        buffer_append_format(&location->shown, "?db=%u", location->database);
 }
 
-static enum status parse(struct redis_place *place, const char *uri, struct error *error)
+static enum status parse(struct redis_location *location, const char *uri, struct error *error)
 {
     struct text options = text_of(uri);
     struct text rest = text_cut(&options, '?');
@@ -269,30 +272,31 @@ static enum status parse(struct redis_place *place, const char *uri, struct erro
         i++;
     if (i == 4)
         return invalid(error, "it is of no known kind");
-    place->way = schemes[i].way;
-    place->tls = schemes[i].tls;
+    location->way = schemes[i].way;
+    location->tls = schemes[i].tls;
     rest = (struct text){rest.at + schemes[i].scheme.size, rest.size - schemes[i].scheme.size};
-    enum status status =
-        place->way == REDIS_BY_UNIX ? read_unix(place, rest, error) : read_net(place, rest, error);
+    enum status status = location->way == REDIS_BY_UNIX ? read_unix(location, rest, error)
+                                                        : read_net(location, rest, error);
     if (status == STATUS_OK)
-        status = read_options(place, options, error);
+        status = read_options(location, options, error);
     if (status != STATUS_OK)
         return status;
-    if (place->way == REDIS_BY_UNIX)
-        show_path(place);
+    if (location->way == REDIS_BY_UNIX)
+        show_path(location);
     else
-        show_hosts(place, schemes[i].scheme.at);
+        show_hosts(location, schemes[i].scheme.at);
     return STATUS_OK;
 }
 
-enum status redis_place_parse(struct redis_place **place, const char *uri, struct error *error)
+enum status redis_location_parse(struct redis_location **location, const char *uri,
+                                 struct error *error)
 {
-    struct redis_place *parsed = memory_alloc_zeroed(1, sizeof *parsed);
+    struct redis_location *parsed = memory_alloc_zeroed(1, sizeof *parsed);
     enum status status = parse(parsed, uri, error);
     if (status == STATUS_OK)
-        *place = parsed;
+        *location = parsed;
     else
-        redis_place_destroy(&parsed);
+        redis_location_destroy(&parsed);
     return status;
 }
 
@@ -303,10 +307,10 @@ static void free_secret(char *secret)
     memory_free(secret);
 }
 
-void redis_place_destroy(struct redis_place **place)
+void redis_location_destroy(struct redis_location **location)
 {
-    struct redis_place *mine = *place;
-    *place = NULL;
+    struct redis_location *mine = *location;
+    *location = NULL;
     if (mine == NULL)
         return;
     memory_free(mine->path);

@@ -55,7 +55,7 @@ struct redis_host {
     uint16_t port;
 };
 
-struct redis_place {
+struct redis_location {
     enum redis_way way;
     bool tls;
     struct redis_host hosts[REDIS_HOSTS_MAX]; /* one, or the sentinels */
@@ -71,9 +71,9 @@ struct redis_place {
 };
 
 /* STATUS_INVALID with a text that says what is wrong and quotes no part that could be secret. */
-MUST_CHECK enum status redis_place_parse(struct redis_place **place, const char *uri,
-                                         struct error *error);
-void redis_place_destroy(struct redis_place **place);
+MUST_CHECK enum status redis_location_parse(struct redis_location **location, const char *uri,
+                                            struct error *error);
+void redis_location_destroy(struct redis_location **location);
 
 /* ---- wire.c ---------------------------------------------------------------------------------- */
 
@@ -122,8 +122,8 @@ void redis_command_begin(struct buffer *out, size_t words);
 void redis_command_word(struct buffer *out, struct text word);
 /* All of them at once; a NULL ends the list. */
 void redis_command(struct buffer *out, const char *first, ...) __attribute__((sentinel));
-/* AUTH, of a place that has a password. */
-void redis_command_auth(struct buffer *out, const struct redis_place *place);
+/* AUTH, of a server that has a password. */
+void redis_command_auth(struct buffer *out, const struct redis_location *location);
 
 /* The user may not do it. */
 bool redis_reply_is_refusal(const struct redis_reply *reply);
@@ -168,7 +168,7 @@ bool redis_lookups_under_way(const struct redis_lookups *lookups);
 /* ---- what a link is for ---------------------------------------------------------------------- */
 
 struct redis_link_options {
-    const struct redis_place *place; /* borrowed */
+    const struct redis_location *location; /* borrowed */
     uint32_t timeout_ms;
     const char *prefix; /* of the keys */
     bool track;

@@ -39,7 +39,7 @@ static void ask_one(struct redis_sentinel *sentinel);
 
 static const struct redis_host *host_of(const struct redis_sentinel *sentinel)
 {
-    return &sentinel->options.link->place->hosts[sentinel->at];
+    return &sentinel->options.link->location->hosts[sentinel->at];
 }
 
 /* ---- one after the other --------------------------------------------------------------------- */
@@ -63,10 +63,10 @@ static void turn_to_next(struct redis_sentinel *sentinel, enum status status, co
         open_next(sentinel);
         return;
     }
-    sentinel->at = (sentinel->at + 1) % sentinel->options.link->place->host_count;
+    sentinel->at = (sentinel->at + 1) % sentinel->options.link->location->host_count;
     if (!sentinel->asking)
         return; /* the next second asks again */
-    if (++sentinel->asked < sentinel->options.link->place->host_count) {
+    if (++sentinel->asked < sentinel->options.link->location->host_count) {
         ask_one(sentinel);
         return;
     }
@@ -114,7 +114,7 @@ static void on_message(void *owner, const struct redis_reply *message)
     if (message->count != 3 || message->elements[2].type != REDIS_STRING || sentinel->asking)
         return;
     struct text rest = message->elements[2].text;
-    if (text_equals(text_cut(&rest, ' '), text_of(sentinel->options.link->place->service)))
+    if (text_equals(text_cut(&rest, ' '), text_of(sentinel->options.link->location->service)))
         sentinel->options.moved(sentinel->options.owner);
 }
 
@@ -180,7 +180,7 @@ static void on_master(void *context, unsigned index, const struct redis_reply *r
         return;
     if (!of_auth && reply->type == REDIS_ERROR && !sentinel->secret &&
         strncmp(reply->text.at, "NOAUTH", 6) == 0 &&
-        sentinel->options.link->place->password != NULL) {
+        sentinel->options.link->location->password != NULL) {
         sentinel->secret = true; /* the same as for the servers */
         send_question(sentinel);
     } else if (reply->type == REDIS_ERROR) {
@@ -197,9 +197,9 @@ static void send_question(struct redis_sentinel *sentinel)
 {
     struct buffer commands = {0};
     if (sentinel->secret)
-        redis_command_auth(&commands, sentinel->options.link->place);
+        redis_command_auth(&commands, sentinel->options.link->location);
     redis_command(&commands, "SENTINEL", "GET-MASTER-ADDR-BY-NAME",
-                  sentinel->options.link->place->service, NULL);
+                  sentinel->options.link->location->service, NULL);
     redis_wire_send(sentinel->wire, buffer_text(&commands), sentinel->secret ? 2 : 1, on_master,
                     sentinel);
     explicit_bzero(commands.data, commands.size);

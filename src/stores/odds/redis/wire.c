@@ -480,12 +480,12 @@ void redis_command(struct buffer *out, const char *first, ...)
     va_end(words);
 }
 
-void redis_command_auth(struct buffer *out, const struct redis_place *place)
+void redis_command_auth(struct buffer *out, const struct redis_location *location)
 {
-    if (place->user != NULL)
-        redis_command(out, "AUTH", place->user, place->password, NULL);
+    if (location->user != NULL)
+        redis_command(out, "AUTH", location->user, location->password, NULL);
     else
-        redis_command(out, "AUTH", place->password, NULL);
+        redis_command(out, "AUTH", location->password, NULL);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */

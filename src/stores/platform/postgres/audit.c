@@ -66,7 +66,7 @@ static enum status check_each(struct postgres_store *store, const char *list, co
             status =
                 error_set(error, STATUS_MALFORMED,
                           "%s: %.*s is damaged; restore a backup, or REINDEX if it is an index",
-                          store->place, (int)name.size, name.at);
+                          store->location, (int)name.size, name.at);
         else if (status == STATUS_MALFORMED)
             error_prefix(error, "%.*s", (int)name.size, name.at);
         postgres_clear(&query, 1);

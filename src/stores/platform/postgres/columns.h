@@ -190,17 +190,10 @@ static inline bool row_flag(const struct postgres_row *row, int column)
     return byte.size == 1 && byte.at[0] != 0;
 }
 
-/* Copies a text with its NUL. One that does not fit or could not be shown is "" and false. */
+/* As text_copy_plain. */
 static inline bool row_string(const struct postgres_row *row, int column, char *out, size_t room)
 {
-    struct text text = row_text(row, column);
-    bool sound = text.at != NULL && text.size < room && text_is_plain(text);
-    out[0] = '\0';
-    if (sound && text.size > 0) {
-        memcpy(out, text.at, text.size);
-        out[text.size] = '\0';
-    }
-    return sound;
+    return text_copy_plain(row_text(row, column), out, room);
 }
 
 static inline bool row_optional(const struct postgres_row *row, int column, char *out, size_t room)

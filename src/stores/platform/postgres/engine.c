@@ -29,8 +29,8 @@ static enum status postgres_open(struct platform_store **store,
     made->base.engine = &platform_postgres_engine;
     made->magic = POSTGRES_STORE_MAGIC;
     made->target = target;
-    made->place = target->place;
-    made->base.place = target->place;
+    made->location = target->location;
+    made->base.location = target->location;
     made->timeout_ms = options->timeout_ms;
     made->create = options->create;
     made->log = options->log;
@@ -77,7 +77,7 @@ static enum status read_version(struct postgres_store *store, uint32_t *version,
     if (!schema)
         return error_set(error, STATUS_INVALID,
                          "%s: no schema of the search_path is there, or may be used by this user",
-                         store->place);
+                         store->location);
     if (there)
         return read_applied(store, version, error);
     *version = 0;

@@ -65,7 +65,7 @@ enum status postgres_ledger_give_up(struct postgres_store *store, enum status st
 {
     bool again = store->repeatable || has_state(store, "23") || has_state(store, "55P03") ||
                  has_state(store, "57P0");          /* that the server ended the connection */
-    known_forget(postgres_ledger_of(store)->known); /* whoever begins again believes nothing */
+    known_forget(postgres_ledger_of(store)->known); /* a batch that begins again believes nothing */
     status = postgres_end(store, status, error);
     return again && !store->unknown ? STATUS_CONFLICT : status;
 }
@@ -238,8 +238,8 @@ static void list_transactions(const struct postgres_ledger *ledger,
     qsort(writing->rows, writing->row_count, sizeof writing->rows[0], compare_ids);
 }
 
-/* A voided id that no one has used so far needs a row of its own, to hold its key; the database
- * knows whether somebody had used it before this batch. Who used it later in this batch is late. */
+/* A voided id that is not used so far needs a row of its own, to hold its key; the database
+ * knows whether it was used before this batch. Who used it later in this batch is late. */
 static void list_keys(struct writing *writing)
 {
     size_t transactions = writing->row_count;
@@ -365,7 +365,7 @@ static int compare_clearings(const void *a, const void *b)
     return strcmp(left->currency, right->currency);
 }
 
-/* In order of their key: whoever locks several of them does so in that order. */
+/* In order of their key: all batches lock them in that order. */
 static void add_clearings(const struct postgres_ledger *ledger, const struct ledger_batch *batch,
                           struct writing *writing)
 {
@@ -521,7 +521,7 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
  */
 static const char ask_outcome[] = "SELECT CASE WHEN $1::xid8 < pg_current_xact_id()"
                                   " THEN pg_xact_status($1::xid8) = 'in progress' ELSE false END";
-/* A message in the server's log, which no one reads, when the row is there: the commit that follows
+/* A message in the server's log, which is not read, when the row is there: the commit that follows
  * waits for the standby then. Numbers can come again after a failover that lost some, so all of the
  * row is compared. */
 static const char ask_presence[] =
@@ -563,7 +563,7 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_transa
     return outcome;
 }
 
-/* STATUS_OK: it was committed. STATUS_CONFLICT: surely not. Else `status`, and no one knows. */
+/* STATUS_OK: it was committed. STATUS_CONFLICT: surely not. Else `status`, and it is not known. */
 static enum status resolve(struct postgres_store *store, const struct ledger_batch *batch,
                            enum status status)
 {
@@ -575,7 +575,7 @@ static enum status resolve(struct postgres_store *store, const struct ledger_bat
         outcome = ask(store, &batch->kept[0]);
     }
     log_event(store->log, LOG_WARNING, "a commit of the ledger was interrupted",
-              LOG_STRING("store", store->place),
+              LOG_STRING("store", store->location),
               LOG_STRING("outcome", outcome == OUTCOME_COMMITTED ? "committed"
                                     : outcome == OUTCOME_ABORTED ? "not committed"
                                                                  : "unknown"));

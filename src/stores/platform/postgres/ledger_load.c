@@ -9,7 +9,7 @@
  * read comes in later statements, whose snapshots are taken when the locks are held.
  *
  * Numbers of players and owners, and what never changes of a player, a connection asks for once
- * (known.h); a batch that meets somebody new has a round trip more.
+ * (known.h); a batch that meets a new one has a round trip more.
  *
  * Look-ups are LATERAL with LIMIT, as in ledger_read.c.
  */
@@ -87,7 +87,7 @@ static enum status ask_for(struct postgres_store *store, struct postgres_array *
 }
 
 /* Sees to it that the batch's players and owners of ids are known, as far as they are there.
- * `begun`: there was somebody to ask for, and so the transaction is open. */
+ * `begun`: there was a player to ask for, and so the transaction is open. */
 static enum status meet(struct postgres_store *store, const struct ledger_batch *batch, bool *begun,
                         struct error *error)
 {

@@ -63,7 +63,7 @@ struct postgres_store {
     uint32_t magic;     /* POSTGRES_STORE_MAGIC: it is one of this engine's */
     PGconn *connection; /* NULL: to be opened by the next call */
     struct postgres_target *target;
-    const char *place; /* for texts: "postgresql://host:5432/database", never with a secret */
+    const char *location; /* for texts: "postgresql://host:5432/database", never with a secret */
     uint32_t timeout_ms;
     bool create;
     bool dismissed;   /* the server has said that it ends the connection */
@@ -73,9 +73,9 @@ struct postgres_store {
     bool patient;     /* silence is allowed for POSTGRES_PATIENCE_MS and not for timeout_ms */
     bool commit_sent; /* since postgres_ready or postgres_resume, and not yet refused */
     bool warned;      /* the server warned while it committed: the commit is not to be trusted */
-    bool unknown;     /* whether the commit that was sent happened, no one knows */
-    bool doubtful;   /* a session that somebody left may still be at its commit: to be looked for */
-    bool repeatable; /* the last failure changed nothing, and goes away by doing it again */
+    bool unknown;     /* whether the commit that was sent happened is not known */
+    bool doubtful;    /* a session that was left may still be at its commit: to be looked for */
+    bool repeatable;  /* the last failure changed nothing, and goes away by doing it again */
     char sqlstate
         [6]; /* of the last error that the server answered; "" when it was none of its own */
     size_t failed_query;  /* and which query of the last postgres_run it answered */
@@ -84,7 +84,7 @@ struct postgres_store {
     size_t host;                           /* the one that answered last */
     uint32_t connects;                     /* of this handle */
     struct log *log;
-    struct platform_facts *facts;   /* NULL: no one counts */
+    struct platform_facts *facts;   /* NULL: not counted */
     struct postgres_ledger *ledger; /* what its batches keep in mind; NULL before the first */
     struct {
         const char *sql;
@@ -104,7 +104,7 @@ static inline struct postgres_store *postgres_store_of(struct platform_store *st
 
 /*
  * Before anything else in a call: the connection is there and has no transaction open, and the
- * deadline is set. A connection that died while no one used it is opened again without a word,
+ * deadline is set. A connection that died while it was idle is opened again without a word,
  * unless what answers is another database than before: STATUS_UNAVAILABLE, once. Inside a snapshot
  * the connection must still be the one it began on.
  */
@@ -149,8 +149,8 @@ MUST_CHECK enum status postgres_transact(struct postgres_store *store, postgres_
                                          void *context, struct error *error);
 
 /* Ends the transaction that is open, if one is: commits when `status` is STATUS_OK, else rolls
- * back. Returns `status`, or what the commit said. Not STATUS_OK with `unknown` set: no one knows
- * whether the commit happened; without it, nothing was changed. */
+ * back. Returns `status`, or what the commit said. Not STATUS_OK with `unknown` set: whether the
+ * commit happened is not known; without it, nothing was changed. */
 MUST_CHECK enum status postgres_end(struct postgres_store *store, enum status status,
                                     struct error *error);
 

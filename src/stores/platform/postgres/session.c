@@ -54,7 +54,7 @@ static enum status examine(struct postgres_store *store, char identity[POSTGRES_
     enum status status = postgres_run(store, queries, 2, error);
     if (status != STATUS_OK && strcmp(store->sqlstate, "42P01") == 0)
         return error_set(error, STATUS_INVALID, "%s: is empty; run: croupier migrate",
-                         store->place);
+                         store->location);
     if (status != STATUS_OK)
         return status;
     status = postgres_check_schema(store, &queries[0], true, &version, error);
@@ -105,7 +105,7 @@ static void judge_durability(struct postgres_store *store, bool fsync, bool full
         return;
     log_event(store->log, LOG_WARNING,
               "PostgreSQL may lose money that was acknowledged, when its machine fails",
-              LOG_STRING("store", store->place), LOG_STRING("settings", unsafe));
+              LOG_STRING("store", store->location), LOG_STRING("settings", unsafe));
 }
 
 static enum status judge_greeting(struct postgres_store *store, const struct postgres_row *row,
@@ -115,17 +115,17 @@ static enum status judge_greeting(struct postgres_store *store, const struct pos
         return error_set(error, STATUS_UNAVAILABLE,
                          "%s: is a standby, which can only be read; name the primary in [platform] "
                          "store",
-                         store->place);
+                         store->location);
     if (!row_flag(row, 1))
         return error_set(error, STATUS_INVALID,
                          "%s: the database's encoding is not UTF8; make one with: createdb "
                          "--encoding=UTF8 --template=template0",
-                         store->place);
+                         store->location);
     if (!row_flag(row, 2))
         return error_set(error, STATUS_UNAVAILABLE,
                          "%s: the session does not have the settings it was asked for (a pooler?); "
                          "name PostgreSQL itself in [platform] store",
-                         store->place);
+                         store->location);
     if (!row_string(row, 4, identity, POSTGRES_IDENTITY_SIZE))
         return platform_damaged(&store->base, "the server does not say who it is", error);
     judge_durability(store, row_flag(row, 5), row_flag(row, 6));
@@ -189,11 +189,11 @@ enum status postgres_connect_any(struct postgres_store *store, bool create, stru
         memcpy(store->identity, identity, sizeof store->identity);
     if (store->connects++ > 0)
         log_event(store->log, LOG_WARNING, "platform store connected again",
-                  LOG_STRING("store", store->place));
+                  LOG_STRING("store", store->location));
     if (replaced)
         return error_set(error, STATUS_UNAVAILABLE,
                          "%s: another database, or another state of it, has taken its place",
-                         store->place);
+                         store->location);
     return STATUS_OK;
 }
 
@@ -205,7 +205,7 @@ static enum status ensure_connection(struct postgres_store *store, struct error 
         return STATUS_OK;
     if (store->snapshot)
         return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: the connection was lost, and with it the snapshot", store->place);
+                         "%s: the connection was lost, and with it the snapshot", store->location);
     return postgres_connect_any(store, false, error);
 }
 
@@ -236,7 +236,7 @@ enum status postgres_resume(struct postgres_store *store, struct error *error)
     if (store->connection != NULL)
         return STATUS_OK;
     return error_set(error, STATUS_UNAVAILABLE,
-                     "%s: the connection was lost, and with it the transaction", store->place);
+                     "%s: the connection was lost, and with it the transaction", store->location);
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */
@@ -254,7 +254,7 @@ enum status postgres_end(struct postgres_store *store, enum status status, struc
         status = error_set(error, STATUS_UNAVAILABLE,
                            "%s: the server warned while it committed; check whether the change was "
                            "kept before you repeat it",
-                           store->place);
+                           store->location);
     }
     if (status != STATUS_OK && store->connection != NULL &&
         PQtransactionStatus(store->connection) != PQTRANS_IDLE) {
@@ -303,7 +303,7 @@ enum status postgres_may_commit(struct postgres_store *store, struct error *erro
     return error_set(error, STATUS_UNAVAILABLE,
                      "%s: a commit waits for a synchronous standby that does not answer; until it "
                      "does, nothing is written",
-                     store->place);
+                     store->location);
 }
 
 enum status postgres_transact(struct postgres_store *store, postgres_body *body, void *context,

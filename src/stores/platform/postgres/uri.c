@@ -124,22 +124,22 @@ static enum status read_hosts(struct postgres_target *target, const PQconninfoOp
 
 static void describe(struct postgres_target *target, const PQconninfoOption *options)
 {
-    struct buffer place = {0};
+    struct buffer location = {0};
     const char *database = option(options, "dbname");
-    buffer_append_string(&place, "postgresql://");
+    buffer_append_string(&location, "postgresql://");
     for (size_t i = 0; i < target->host_count; i++) {
         const struct postgres_host *host = &target->hosts[i];
         if (i > 0)
-            buffer_append_char(&place, ',');
-        buffer_append_string(&place, host->name != NULL      ? host->name
-                                     : host->address != NULL ? host->address
-                                                             : "");
+            buffer_append_char(&location, ',');
+        buffer_append_string(&location, host->name != NULL      ? host->name
+                                        : host->address != NULL ? host->address
+                                                                : "");
         if (host->port != NULL)
-            buffer_append_format(&place, ":%s", host->port);
+            buffer_append_format(&location, ":%s", host->port);
     }
-    buffer_append_format(&place, "/%s", database != NULL ? database : "");
-    target->place = memory_copy_string(buffer_string(&place));
-    buffer_free(&place);
+    buffer_append_format(&location, "/%s", database != NULL ? database : "");
+    target->location = memory_copy_string(buffer_string(&location));
+    buffer_free(&location);
 }
 
 /* ---- what croupier asks for ------------------------------------------------------------------ */
@@ -264,6 +264,6 @@ void postgres_target_destroy(struct postgres_target **at)
         memory_free(target->keywords[i]);
         memory_free(target->values[i]);
     }
-    memory_free(target->place);
+    memory_free(target->location);
     memory_free(target);
 }

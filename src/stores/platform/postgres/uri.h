@@ -23,7 +23,7 @@ struct postgres_host {
 };
 
 struct postgres_target {
-    char *place; /* "postgresql://host:5432/database" */
+    char *location; /* "postgresql://host:5432/database" */
     struct postgres_host hosts[POSTGRES_HOSTS_MAX];
     size_t host_count; /* at least 1 */
     /* For PQconnectStartParams, less the host; ends with NULL. */

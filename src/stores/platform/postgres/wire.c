@@ -22,8 +22,8 @@
 #include "stores/platform/postgres/columns.h"
 #include "stores/platform/postgres/postgres.h"
 
-#define STOP_LOOK_MS 100  /* between two looks whether anybody waits for it still */
-#define DISCARD_MAX 10000 /* rows that no one wants, before hanging up is cheaper */
+#define STOP_LOOK_MS 100  /* between two looks whether the caller waits still */
+#define DISCARD_MAX 10000 /* rows that are not wanted, before hanging up is cheaper */
 
 const char postgres_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const char postgres_begin_snapshot[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -64,7 +64,7 @@ static enum status lost(struct postgres_store *store, struct error *error)
     store->unknown = store->commit_sent;
     store->repeatable = !store->commit_sent;
     return error_set(error, STATUS_UNAVAILABLE, "%s: the connection was lost (%.300s)%s",
-                     store->place, reason[0] != '\0' ? reason : "closed by the server",
+                     store->location, reason[0] != '\0' ? reason : "closed by the server",
                      outcome(store));
 }
 
@@ -80,16 +80,16 @@ static enum status timed_out(struct postgres_store *store, struct error *error)
     if (store->facts != NULL)
         atomic_fetch_add_explicit(&store->facts->timeouts, 1, memory_order_relaxed);
     give_up(store);
-    return error_set(error, STATUS_TIMEOUT, "%s: did not answer within %u ms%s", store->place,
+    return error_set(error, STATUS_TIMEOUT, "%s: did not answer within %u ms%s", store->location,
                      store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms, outcome(store));
 }
 
-/* Whoever asked does not wait any more: the server hears of it by the end of the connection. */
+/* The caller does not wait any more: the server hears of it by the end of the connection. */
 static enum status stopped(struct postgres_store *store, struct error *error)
 {
     give_up(store);
-    return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more%s", store->place,
-                     outcome(store));
+    return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more%s",
+                     store->location, outcome(store));
 }
 
 /* What to do with an SQLSTATE (PostgreSQL manual, appendix A); the longest that fits counts. */
@@ -158,13 +158,13 @@ static enum status failure(struct postgres_store *store, const PGresult *result,
     store->commit_sent = open; /* else it was refused, or skipped */
     store->repeatable = rule->kind == REPEAT || (rule->status == STATUS_UNAVAILABLE && !open &&
                                                  strncmp(state, "57", 2) == 0);
-    return error_set(error, rule->status, "%s: %s (%.200s, SQLSTATE %s)%s", store->place,
+    return error_set(error, rule->status, "%s: %s (%.200s, SQLSTATE %s)%s", store->location,
                      rule->meaning, message != NULL ? message : "no message", state,
                      outcome(store));
 }
 
 /* A warning while a transaction is committed means that it is not as safe as it should be: that
- * no one waited for the standby, or that there was no transaction. */
+ * no commit waited for the standby, or that there was no transaction. */
 static void on_notice(void *context, const PGresult *notice)
 {
     struct postgres_store *store = context;
@@ -175,7 +175,7 @@ static void on_notice(void *context, const PGresult *notice)
         store->dismissed = true;
     store->warned = store->warned || (warning && store->commit_sent);
     log_event(store->log, warning ? LOG_WARNING : LOG_DEBUG, "PostgreSQL has something to say",
-              LOG_STRING("store", store->place), LOG_STRING("text", message));
+              LOG_STRING("store", store->location), LOG_STRING("text", message));
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -268,7 +268,7 @@ static enum status start(struct postgres_store *store, const struct postgres_hos
     keywords[count] = NULL;
     store->connection = PQconnectStartParams(keywords, values, 0);
     if (store->connection == NULL)
-        return error_set(error, STATUS_INTERNAL, "%s: no memory to connect", store->place);
+        return error_set(error, STATUS_INTERNAL, "%s: no memory to connect", store->location);
     (void)PQsetNoticeReceiver(store->connection, on_notice, store);
     return STATUS_OK;
 }
@@ -282,8 +282,8 @@ static enum status refused(struct postgres_store *store, struct error *error)
         return error_set(error, STATUS_UNAVAILABLE,
                          "%s: a pooler such as PgBouncer answers there, which mixes up sessions; "
                          "name PostgreSQL itself in [platform] store (%.200s)",
-                         store->place, reason);
-    return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%.400s)", store->place,
+                         store->location, reason);
+    return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%.400s)", store->location,
                      reason);
 }
 
@@ -303,7 +303,7 @@ static enum status handshake(struct postgres_store *store, struct error *error)
     int version = PQserverVersion(store->connection);
     if (version < POSTGRES_VERSION_MIN)
         return error_set(error, STATUS_INVALID,
-                         "%s: is PostgreSQL %d.%d; croupier needs %d or newer", store->place,
+                         "%s: is PostgreSQL %d.%d; croupier needs %d or newer", store->location,
                          version / 10000, version % 10000, POSTGRES_VERSION_MIN / 10000);
     CHECK(PQsetnonblocking(store->connection, 1) == 0);
     CHECK(PQenterPipelineMode(store->connection) == 1);
@@ -454,9 +454,9 @@ static void keep(struct flight *flight, struct postgres_query *query, PGresult *
 {
     uint64_t affected = 0;
     if (query->sql == postgres_commit && strcmp(PQcmdStatus(result), "COMMIT") != 0)
-        flight->status =
-            error_set(flight->error, STATUS_INTERNAL,
-                      "%s: the transaction had failed and was not committed", flight->store->place);
+        flight->status = error_set(flight->error, STATUS_INTERNAL,
+                                   "%s: the transaction had failed and was not committed",
+                                   flight->store->location);
     if (text_to_u64(text_of(PQcmdTuples(result)), UINT64_MAX, &affected) == STATUS_OK)
         query->affected = affected;
     if (query->row != NULL || query->result != NULL)

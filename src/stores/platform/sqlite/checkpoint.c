@@ -2,7 +2,7 @@
  * The write-ahead log of the SQLite file, as far as the ledger is concerned: who brings it into the
  * file, and when.
  *
- * SQLite does that by itself after a commit, in whose thread everybody then waits for two more
+ * SQLite does that by itself after a commit, in whose thread all requests then wait for two more
  * syncs and some megabytes. Here a handle of its own does it beside the batches. While batches go
  * on it can never get to the end, and only a log that was copied to its end is restarted; so the
  * writer's handle copies the rest, which is short when it comes right after. Should no one do any

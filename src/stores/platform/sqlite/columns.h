@@ -57,17 +57,10 @@ static inline struct text read_text(sqlite3_stmt *row, int column)
     return (struct text){at, at == NULL ? 0 : (size_t)sqlite3_column_bytes(row, column)};
 }
 
-/* Copies a text with its NUL. One that does not fit or could not be shown is "" and false. */
+/* As text_copy_plain. */
 static inline bool read_string(sqlite3_stmt *row, int column, char *out, size_t room)
 {
-    struct text text = read_text(row, column);
-    bool sound = text.at != NULL && text.size < room && text_is_plain(text);
-    out[0] = '\0';
-    if (sound && text.size > 0) {
-        memcpy(out, text.at, text.size);
-        out[text.size] = '\0';
-    }
-    return sound;
+    return text_copy_plain(read_text(row, column), out, room);
 }
 
 #endif

@@ -189,6 +189,12 @@ enum status sqlite_run(struct sqlite_store *store, sqlite3_stmt *statement, stru
     return status;
 }
 
+enum status sqlite_begin(struct sqlite_store *store, struct error *error)
+{
+    enum status status = sqlite_ready(store, error);
+    return status == STATUS_OK ? sqlite_execute(store, "BEGIN IMMEDIATE", error) : status;
+}
+
 enum status sqlite_end(struct sqlite_store *store, enum status status, struct error *error)
 {
     if (status == STATUS_OK)

@@ -55,7 +55,7 @@ static enum status sqlite_open(struct platform_store **store,
     made->magic = SQLITE_STORE_MAGIC;
     made->add_functions = add_functions;
     made->path = memory_copy_string(buffer_string(&literal));
-    made->base.place = made->path;
+    made->base.location = made->path;
     made->timeout_ms = options->timeout_ms;
     made->log = options->log;
     buffer_free(&literal);
@@ -124,7 +124,7 @@ static enum status read_version_or_none(struct sqlite_store *store, uint32_t *ve
 #define STRING(value) STRING_(value)
 
 /* Schema 9 had an index of ids that the step to schema 10 takes away again, and which nothing fills
- * any more: no one may meet it. */
+ * any more: no connection may meet it. */
 #define NEVER_STAYS 9
 
 /* Runs the statements of a step one by one, for each one's progress to be seen. */

@@ -195,7 +195,7 @@ static enum status open_index(struct sqlite_store *store, const struct id_source
     return status;
 }
 
-/* Somebody else has written, or this handle has not asked yet. */
+/* Another handle has written, or this handle has not asked yet. */
 static enum status catch_up(struct sqlite_store *store, struct error *error)
 {
     ledger_cache_forget_accounts(sqlite_cache(store));
@@ -411,7 +411,7 @@ enum status sqlite_load_fact(struct sqlite_store *store, struct ledger_fact *fac
 /* ---- in SQL ---------------------------------------------------------------------------------- */
 
 /* ledger_id_key(customer_number, id): schema 7 ordered ids by it, in tables that schema 10 drops.
- * NULL of what is no id: then somebody tampered. */
+ * NULL of what is no id: then the ledger was tampered with. */
 static void key_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
     static const uint8_t identity[ID_IDENTITY_SIZE];

@@ -27,8 +27,8 @@
 struct chunk {
     struct id_entry *ids; /* at hand */
     size_t at, count;
-    off_t place; /* of those after them in the file, */
-    size_t left; /* and how many they are */
+    off_t offset; /* of those after them in the file, */
+    size_t left;  /* and how many they are */
 };
 
 struct ids_audit {
@@ -244,7 +244,7 @@ static enum status write_chunk(struct ids_audit *audit, struct error *error)
     if (reason == 0)
         reason = id_write_exactly(audit->descriptor, chunk->ids, size, audit->size);
     memory_free(chunk->ids);
-    *chunk = (struct chunk){.place = audit->size, .left = chunk->count};
+    *chunk = (struct chunk){.offset = audit->size, .left = chunk->count};
     audit->size += (off_t)size;
     if (reason == 0)
         return STATUS_OK;
@@ -271,10 +271,10 @@ static bool refill(struct ids_audit *audit, struct chunk *chunk)
     chunk->at = 0;
     chunk->count = some;
     chunk->left -= some;
-    off_t place = chunk->place;
-    chunk->place += (off_t)(some * sizeof chunk->ids[0]);
+    off_t offset = chunk->offset;
+    chunk->offset += (off_t)(some * sizeof chunk->ids[0]);
     return some == 0 ||
-           id_read_exactly(audit->descriptor, chunk->ids, some * sizeof chunk->ids[0], place);
+           id_read_exactly(audit->descriptor, chunk->ids, some * sizeof chunk->ids[0], offset);
 }
 
 static bool chunk_is_before(const struct ids_audit *audit, size_t one, size_t other)

@@ -150,6 +150,7 @@ static enum status debit_number(struct writing *writing, size_t at, int64_t *num
 static void bind_entry(struct writing *writing, sqlite3_stmt *statement, int at, size_t kept_at)
 {
     const struct ledger_transaction *kept = &writing->batch->kept[kept_at];
+    /* The player's entry before this one, which may be of this batch: so rows go in order. */
     int64_t *last = &writing->last_entries[writing->players[kept_at]];
     bind_integer(statement, at + 11, (int64_t)kept->sequence);
     bind_integer(statement, at + 12, kept->movement_minor);
@@ -416,10 +417,12 @@ enum status sqlite_ledger_commit(struct platform_store *base, const struct ledge
     struct sqlite_store *store = sqlite_store_of(base);
     *unknown = false;
     CHECK(sqlite3_get_autocommit(store->database) == 0);
-    if (batch->kept_count == 0) {
+    if (batch->kept_count == 0) { /* what begin loaded is durable: there is nothing to sync */
         (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
         return STATUS_OK;
     }
+    /* The write lock is held since begin, which has read how far the ledger is: no other handle can
+     * take these numbers. */
     struct writing writing = {.store = store,
                               .batch = batch,
                               .first_number = store->last_number + 1,
@@ -429,6 +432,8 @@ enum status sqlite_ledger_commit(struct platform_store *base, const struct ledge
         return sqlite_end(store, status, error);
     status = sqlite_end(store, STATUS_OK, error);
     if (status != STATUS_OK) {
+        /* The log may have all of the batch or none. Until this handle was closed and the store
+         * recovered, neither the cache nor the index may hear of it. */
         *unknown = true;
         store->failed = true;
         return status;

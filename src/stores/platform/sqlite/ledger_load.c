@@ -208,9 +208,7 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
                                 struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
+    enum status status = sqlite_begin(store, error);
     if (status != STATUS_OK)
         return status;
     status = load_batch(store, batch, error);

@@ -98,9 +98,7 @@ static enum status sqlite_transact(struct platform_store *base, sql_body *body, 
                                    struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
+    enum status status = sqlite_begin(store, error);
     if (status != STATUS_OK)
         return status;
     return sqlite_end(store, body(base, context, error), error);

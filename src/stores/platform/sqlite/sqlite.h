@@ -116,6 +116,9 @@ MUST_CHECK enum status sqlite_visit(struct sqlite_store *store, const char *sql,
                                     const int64_t *numbers, sqlite_row_reader *read, void *context,
                                     struct error *error);
 
+/* sqlite_ready, and a transaction that has the write lock from its beginning. */
+MUST_CHECK enum status sqlite_begin(struct sqlite_store *store, struct error *error);
+
 /* The first column of a constant query's one row. */
 MUST_CHECK enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *value,
                                      struct error *error);

@@ -95,7 +95,7 @@ static enum status visit_block(struct walk *walk, int64_t player, uint64_t first
     return status;
 }
 
-/* Those that cannot be followed, because somebody has removed or altered one: looks at the whole
+/* Those that cannot be followed, because one was removed or altered: looks at the whole
  * ledger, for some of them at a time. `walk->last` stays when there are none. */
 #define CUT_OFF_AT_ONCE 10000
 static enum status take_cut_off(void *context, sqlite3_stmt *row, bool *wanted, struct error *error)

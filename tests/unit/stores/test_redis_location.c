@@ -10,13 +10,13 @@
 
 #include "stores/odds/redis/redis.h"
 
-static struct redis_place *parse(const char *uri)
+static struct redis_location *parse(const char *uri)
 {
-    struct redis_place *place = NULL;
+    struct redis_location *location = NULL;
     struct error error = {{0}};
-    if (redis_place_parse(&place, uri, &error) != STATUS_OK)
+    if (redis_location_parse(&location, uri, &error) != STATUS_OK)
         fail_msg("%s: %s", uri, error.text);
-    return place;
+    return location;
 }
 
 static void a_host_a_port_and_a_database(void **state)
@@ -36,17 +36,17 @@ static void a_host_a_port_and_a_database(void **state)
         {"redis://a-b_c.example:7000", "a-b_c.example", 7000, 0, "redis://a-b_c.example:7000/0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct redis_place *place = parse(cases[i].uri);
-        assert_int_equal(place->way, REDIS_BY_TCP);
-        assert_false(place->tls);
-        assert_int_equal(place->host_count, 1);
-        assert_string_equal(place->hosts[0].name, cases[i].name);
-        assert_int_equal(place->hosts[0].port, cases[i].port);
-        assert_int_equal(place->database, cases[i].database);
-        assert_null(place->user);
-        assert_null(place->password);
-        assert_string_equal(buffer_string(&place->shown), cases[i].shown);
-        redis_place_destroy(&place);
+        struct redis_location *location = parse(cases[i].uri);
+        assert_int_equal(location->way, REDIS_BY_TCP);
+        assert_false(location->tls);
+        assert_int_equal(location->host_count, 1);
+        assert_string_equal(location->hosts[0].name, cases[i].name);
+        assert_int_equal(location->hosts[0].port, cases[i].port);
+        assert_int_equal(location->database, cases[i].database);
+        assert_null(location->user);
+        assert_null(location->password);
+        assert_string_equal(buffer_string(&location->shown), cases[i].shown);
+        redis_location_destroy(&location);
     }
 }
 
@@ -64,63 +64,63 @@ static void a_user_and_a_password_are_decoded_and_never_shown(void **state)
         {"unix://:secret@/run/redis.sock?db=2", NULL, "secret"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct redis_place *place = parse(cases[i].uri);
+        struct redis_location *location = parse(cases[i].uri);
         if (cases[i].user == NULL)
-            assert_null(place->user);
+            assert_null(location->user);
         else
-            assert_string_equal(place->user, cases[i].user);
-        assert_string_equal(place->password, cases[i].password);
-        assert_null(strstr(buffer_string(&place->shown), "secret"));
-        assert_null(strchr(buffer_string(&place->shown), '@'));
-        redis_place_destroy(&place);
+            assert_string_equal(location->user, cases[i].user);
+        assert_string_equal(location->password, cases[i].password);
+        assert_null(strstr(buffer_string(&location->shown), "secret"));
+        assert_null(strchr(buffer_string(&location->shown), '@'));
+        redis_location_destroy(&location);
     }
 }
 
 static void a_socket(void **state)
 {
     (void)state;
-    struct redis_place *place = parse("unix:/run/redis.sock");
-    assert_int_equal(place->way, REDIS_BY_UNIX);
-    assert_string_equal(place->path, "/run/redis.sock");
-    assert_int_equal(place->database, 0);
-    redis_place_destroy(&place);
-    place = parse("unix:redis.sock?db=7");
-    assert_string_equal(place->path, "redis.sock");
-    assert_int_equal(place->database, 7);
-    assert_string_equal(buffer_string(&place->shown), "unix:redis.sock?db=7");
-    redis_place_destroy(&place);
-    place = parse("unix:///run/redis.sock");
-    assert_string_equal(place->path, "/run/redis.sock");
-    redis_place_destroy(&place);
+    struct redis_location *location = parse("unix:/run/redis.sock");
+    assert_int_equal(location->way, REDIS_BY_UNIX);
+    assert_string_equal(location->path, "/run/redis.sock");
+    assert_int_equal(location->database, 0);
+    redis_location_destroy(&location);
+    location = parse("unix:redis.sock?db=7");
+    assert_string_equal(location->path, "redis.sock");
+    assert_int_equal(location->database, 7);
+    assert_string_equal(buffer_string(&location->shown), "unix:redis.sock?db=7");
+    redis_location_destroy(&location);
+    location = parse("unix:///run/redis.sock");
+    assert_string_equal(location->path, "/run/redis.sock");
+    redis_location_destroy(&location);
 }
 
 static void sentinels(void **state)
 {
     (void)state;
-    struct redis_place *place = parse("redis+sentinel://h1,10.0.0.8:7,[::1]/my-service/2");
-    assert_int_equal(place->way, REDIS_BY_SENTINEL);
-    assert_int_equal(place->host_count, 3);
-    assert_string_equal(place->hosts[0].name, "h1");
-    assert_int_equal(place->hosts[0].port, 26379);
-    assert_int_equal(place->hosts[1].port, 7);
-    assert_string_equal(place->hosts[2].name, "::1");
-    assert_string_equal(place->service, "my-service");
-    assert_int_equal(place->database, 2);
-    assert_string_equal(buffer_string(&place->shown),
+    struct redis_location *location = parse("redis+sentinel://h1,10.0.0.8:7,[::1]/my-service/2");
+    assert_int_equal(location->way, REDIS_BY_SENTINEL);
+    assert_int_equal(location->host_count, 3);
+    assert_string_equal(location->hosts[0].name, "h1");
+    assert_int_equal(location->hosts[0].port, 26379);
+    assert_int_equal(location->hosts[1].port, 7);
+    assert_string_equal(location->hosts[2].name, "::1");
+    assert_string_equal(location->service, "my-service");
+    assert_int_equal(location->database, 2);
+    assert_string_equal(buffer_string(&location->shown),
                         "redis+sentinel://h1:26379,10.0.0.8:7,[::1]:26379/my-service/2");
-    redis_place_destroy(&place);
-    place = parse("redis+sentinel://h/s");
-    assert_int_equal(place->database, 0);
-    redis_place_destroy(&place);
+    redis_location_destroy(&location);
+    location = parse("redis+sentinel://h/s");
+    assert_int_equal(location->database, 0);
+    redis_location_destroy(&location);
 }
 
 static void tls(void **state)
 {
     (void)state;
-    struct redis_place *place = parse("rediss://h:7?tls_ca=/etc/ca%20one.pem");
-    assert_true(place->tls);
-    assert_string_equal(place->tls_ca, "/etc/ca one.pem");
-    redis_place_destroy(&place);
+    struct redis_location *location = parse("rediss://h:7?tls_ca=/etc/ca%20one.pem");
+    assert_true(location->tls);
+    assert_string_equal(location->tls_ca, "/etc/ca one.pem");
+    redis_location_destroy(&location);
 }
 
 static void what_is_not_understood_is_refused_and_no_secret_told(void **state)
@@ -190,11 +190,11 @@ static void what_is_not_understood_is_refused_and_no_secret_told(void **state)
         "",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        struct redis_place *place = NULL;
+        struct redis_location *location = NULL;
         struct error error = {{0}};
-        if (redis_place_parse(&place, wrong[i], &error) != STATUS_INVALID)
+        if (redis_location_parse(&location, wrong[i], &error) != STATUS_INVALID)
             fail_msg("accepted: %s", wrong[i]);
-        assert_null(place);
+        assert_null(location);
         assert_true(error.text[0] != '\0');
         assert_null(strstr(error.text, "hunter2"));
         assert_null(strstr(error.text, "ter2"));
@@ -204,14 +204,14 @@ static void what_is_not_understood_is_refused_and_no_secret_told(void **state)
 static void a_path_has_room_for_107_bytes(void **state)
 {
     (void)state;
-    struct redis_place *place = NULL;
+    struct redis_location *location = NULL;
     struct error error = {{0}};
     char uri[128];
     (void)snprintf(uri, sizeof uri, "unix:/%0106d", 0);
-    assert_int_equal(redis_place_parse(&place, uri, &error), STATUS_OK);
-    redis_place_destroy(&place);
+    assert_int_equal(redis_location_parse(&location, uri, &error), STATUS_OK);
+    redis_location_destroy(&location);
     (void)snprintf(uri, sizeof uri, "unix:/%0107d", 0);
-    assert_int_equal(redis_place_parse(&place, uri, &error), STATUS_INVALID);
+    assert_int_equal(redis_location_parse(&location, uri, &error), STATUS_INVALID);
 }
 
 int main(void)

@@ -1,0 +1,26 @@
+#ifndef CROUPIER_STORES_CONFIGURED_H
+#define CROUPIER_STORES_CONFIGURED_H
+
+#include "config/config.h"
+#include "stores/odds.h"
+#include "stores/platform.h"
+
+/*
+ * How the stores that a configuration names are opened; what differs from caller to caller (create,
+ * patient, a log, another time) is set by it. The texts are the configuration's, which must outlive
+ * the opening. Threads: any.
+ */
+static inline struct odds_store_options odds_store_configured(const struct config *config)
+{
+    return (struct odds_store_options){.uri = config->odds_store,
+                                       .timeout_ms = config->odds_timeout_ms,
+                                       .prefix = config->odds_prefix};
+}
+
+static inline struct platform_store_options platform_store_configured(const struct config *config)
+{
+    return (struct platform_store_options){.uri = config->platform_store,
+                                           .timeout_ms = config->platform_timeout_ms};
+}
+
+#endif
