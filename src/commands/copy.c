@@ -104,10 +104,12 @@ static int run_copy(const struct command_line *line, const struct kind *kind, co
 /* What is not there, or empty, is not made any fuller by migrating it. */
 static void leave_out_migrating(struct error *error)
 {
-    char *hint = strstr(error->text, "; run: croupier migrate");
-    if (hint != NULL && (strstr(error->text, ": there is no such file;") != NULL ||
-                         strstr(error->text, ": is empty;") != NULL))
-        *hint = '\0';
+    static const char *const missing[] = {": there is no such file;", ": is empty;"};
+    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
+        char *at = strstr(error->text, missing[i]);
+        if (at != NULL)
+            at[strlen(missing[i]) - 1] = '\0';
+    }
 }
 
 static enum status open_both(const struct stores *stores, struct platform_store **from,
