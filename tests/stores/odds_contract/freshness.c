@@ -217,7 +217,8 @@ static void a_part_of_the_catalog_is_of_the_moment_of_the_odds(void **state)
     pthread_t thread;
     size_t together = 0;
     assert_int_equal(pthread_create(&thread, NULL, publish_pairs, &polling), 0);
-    for (bool ending = false; !ending;) {
+    /* On a busy machine all may be published between two reads; at rest they are of one moment. */
+    for (bool ending = false; !ending || together == 0;) {
         struct waiting_read waiting = {.read = {.kind = ODDS_MARKETS,
                                                 .sport = SPORT_TENNIS,
                                                 .event = event_of("1"),
@@ -237,7 +238,6 @@ static void a_part_of_the_catalog_is_of_the_moment_of_the_odds(void **state)
         assert_int_equal(pthread_mutex_unlock(&polling.lock), 0);
     }
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_true(together > 0);
 }
 
 int contract_of_freshness(void)
