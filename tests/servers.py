@@ -645,7 +645,16 @@ class Sentinel:
     def fail_over(self):
         """A failover while all is well; returns the new master."""
         former = self.master
-        self.sentinels[0].call("SENTINEL", "FAILOVER", self.service)
+
+        def accepted():
+            try:
+                return self.sentinels[0].call("SENTINEL", "FAILOVER", self.service)
+            except RedisReply as refusal:
+                if "NOGOODSLAVE" not in str(refusal):
+                    raise
+                return None  # it has not heard of the replica for a while, as on a busy machine
+
+        _await(accepted, "a sentinel begins a failover")
         return self.await_failover(former)
 
 

@@ -219,7 +219,7 @@ def test_a_failover_because_the_master_is_gone(sentinel, open_store, how):
     former = sentinel.master
     former.call("SET", "odds:cricket:1", "[1]")
     assert store.value() == "[1]"
-    time.sleep(0.3)  # the replica has it
+    assert former.call("WAIT", 1, 0) == 1, "the replica has it"
     getattr(former, how)()
     new = sentinel.await_failover(former)
     watch = Stopwatch()
@@ -241,7 +241,7 @@ def test_a_master_that_does_not_know_yet_that_it_was_replaced_is_left(sentinel, 
     former = sentinel.master
     former.call("SET", "odds:cricket:1", "[1]")
     assert store.value() == "[1]"
-    time.sleep(0.3)
+    assert former.call("WAIT", 1, 0) == 1, "the replica has it"
     # The former master answers this instance, and no one else.
     former.freeze()
     new = sentinel.await_failover(former)
