@@ -152,20 +152,29 @@ const dayOf = (ago) => new Date(Date.now() - ago * 86400000).toISOString().slice
 
 function usage(page, customer) {
     const drawn = graph(page, { title: "Requests a day", bars: true });
+    const asked = { customer: customer.id, from: dayOf(13), to: dayOf(0) };
     const place = later(page, async () => {
-        const used = await get("usage", { customer: customer.id, from: dayOf(13), to: dayOf(0) }, page.signal);
+        const used = await get("usage", { ...asked, wallet: "false" }, page.signal);
         const days = Array.from({ length: 14 }, (_, at) => dayOf(13 - at));
         const sums = (...classes) => days.map((day) => used.requests.filter((row) => row.day === day)
             .reduce((all, row) => all + classes.reduce((some, one) => some + row[one], 0), 0));
         drawn.show(days, [{ label: "answered", colour: 1, values: sums("2xx", "3xx") },
             { label: "refused", colour: 3, values: sums("4xx") }, { label: "failed", colour: 2, values: sums("5xx") }]);
+        return h("button", { type: "button", onclick: () => fill(place, movements(page, asked)) }, "Add up what was moved");
+    });
+    return [drawn.element, place];
+}
+
+/* Reads each entry of the ledger in these days, so only when it is asked for. */
+function movements(page, asked) {
+    return later(page, async () => {
+        const used = await get("usage", asked, page.signal);
         return used.wallet.length === 0 ? empty("No money was moved in these days.") : table([
             { label: "Day", value: (row) => row.day },
             ...["debits", "credits", "rollbacks", "movement"].map((name) => ({ label: words(name), number: true, value: (row) =>
                 `${row[name] === undefined ? "" : `${number(row[name])} · `}${amount(row[`${name}_minor`], row.currency_exponent, row.currency)}` })),
         ], used.wallet, { caption: "Wallet operations by day and currency" });
     });
-    return [drawn.element, place];
 }
 
 const DENIALS_WAIT_SECONDS = 20;

@@ -41,7 +41,7 @@ struct console {
     struct lockout *lockout;
     struct sports_reader *feed;
     struct verification *verification;
-    atomic_bool tries;   /* a trial of a provider is under way */
+    atomic_bool goes_on[CONSOLE_LONG_WORK_COUNT];
     struct buffer hosts; /* that it has, separated by commas */
     bool secure;         /* it has HTTPS */
     bool refused;        /* it has not, and should */
@@ -125,14 +125,14 @@ struct verification *console_verification(const struct console *console)
     return console->verification;
 }
 
-bool console_begin_trial(struct console *console)
+bool console_begin(struct console *console, enum console_long_work work)
 {
-    return !atomic_exchange(&console->tries, true);
+    return !atomic_exchange(&console->goes_on[work], true);
 }
 
-void console_end_trial(struct console *console)
+void console_end(struct console *console, enum console_long_work work)
 {
-    atomic_store(&console->tries, false);
+    atomic_store(&console->goes_on[work], false);
 }
 
 int64_t console_started_ms(const struct console *console)

@@ -68,9 +68,16 @@ const struct config *console_config(struct console *console);
 const struct console_sources *console_sources(const struct console *console);
 struct history *console_history(const struct console *console); /* has a sample */
 struct sports_reader *console_feed_reader(const struct console *console);
-/* False: one is under way. */
-bool console_begin_trial(struct console *console);
-void console_end_trial(struct console *console);
+
+/* What holds a thread of the console for long, of which there are few: one of each at a time. */
+enum console_long_work {
+    CONSOLE_TRIAL, /* of a provider */
+    CONSOLE_BOOKS, /* what was moved on some days is added up */
+    CONSOLE_LONG_WORK_COUNT,
+};
+bool console_begin(struct console *console, enum console_long_work work); /* false: one goes on */
+void console_end(struct console *console, enum console_long_work work);
+
 struct verification *console_verification(const struct console *console);
 int64_t console_started_ms(const struct console *console);
 

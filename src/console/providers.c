@@ -206,7 +206,6 @@ static enum status run_trial(struct console_call *call, const char *game_id,
     return status;
 }
 
-/* A trial waits for the provider, so there is one at a time: the threads of the console are few. */
 enum status console_try_provider(struct console_call *call, struct error *error)
 {
     struct json_writer json = {.out = &call->answer};
@@ -215,10 +214,10 @@ enum status console_try_provider(struct console_call *call, struct error *error)
     enum status status = read_game(call, game_id, error);
     if (status != STATUS_OK)
         return status;
-    if (!console_begin_trial(call->console))
+    if (!console_begin(call->console, CONSOLE_TRIAL))
         return error_set(error, STATUS_CONFLICT, "another trial is under way");
     status = run_trial(call, game_id, &trial, error);
-    console_end_trial(call->console);
+    console_end(call->console, CONSOLE_TRIAL);
     if (status != STATUS_OK)
         return status;
     json_object(&json, NULL);

@@ -232,6 +232,17 @@ static enum status read_day(struct console_call *call, const char *name, int64_t
     return status;
 }
 
+/* Whether what was moved is asked for, too: each entry of the days is read for it. */
+static enum status read_wallet(struct console_call *call, bool *wanted, struct error *error)
+{
+    char text[CONSOLE_VALUE_SIZE];
+    enum status status = console_parameter(call->query, "wallet", text, error);
+    *wanted = strcmp(text, "false") != 0;
+    if (status == STATUS_OK && *wanted && text[0] != '\0' && strcmp(text, "true") != 0)
+        status = error_set(error, STATUS_INVALID, "wallet: must be true or false");
+    return status;
+}
+
 static void write_day(struct json_writer *json, const char *name, int64_t day)
 {
     char date[CLOCK_DAY_SIZE];
@@ -239,30 +250,50 @@ static void write_day(struct json_writer *json, const char *name, int64_t day)
     json_string(json, name, date);
 }
 
-static enum status write_usage(struct console_call *call, const char *customer, int64_t from_day,
-                               int64_t to_day, struct error *error)
+/* Of one customer, or of all (NULL). */
+struct usage_wanted {
+    const char *customer;
+    int64_t from_day, to_day; /* both included */
+    bool wallet;
+};
+
+static enum status write_movements(struct console_call *call, const struct usage_wanted *wanted,
+                                   struct json_writer *json, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
     const struct books_options options = {
-        .customer_id = customer,
+        .customer_id = wanted->customer,
         .timed = true,
-        .from_ms = from_day * CLOCK_DAY_MS,
-        .to_ms = (to_day + 1) * CLOCK_DAY_MS,
+        .from_ms = wanted->from_day * CLOCK_DAY_MS,
+        .to_ms = (wanted->to_day + 1) * CLOCK_DAY_MS,
         .by_day = true,
         .line = see_movement,
-        .context = &json,
+        .context = json,
     };
+    if (!console_begin(call->console, CONSOLE_BOOKS))
+        return error_set(error, STATUS_CONFLICT,
+                         "what was moved is being added up for another request; try again");
+    json_array(json, "wallet");
+    enum status status = books_read(call->store, &options, error);
+    json_end(json);
+    console_end(call->console, CONSOLE_BOOKS);
+    return status;
+}
+
+static enum status write_usage(struct console_call *call, const struct usage_wanted *wanted,
+                               struct error *error)
+{
+    struct json_writer json = {.out = &call->answer};
     json_object(&json, NULL);
-    write_day(&json, "from", from_day);
-    write_day(&json, "to", to_day);
+    write_day(&json, "from", wanted->from_day);
+    write_day(&json, "to", wanted->to_day);
     json_array(&json, "requests");
-    enum status status =
-        platform_usage_list(call->store, customer, from_day, to_day, see_requests, &json, error);
+    enum status status = platform_usage_list(call->store, wanted->customer, wanted->from_day,
+                                             wanted->to_day, see_requests, &json, error);
     json_end(&json);
-    json_array(&json, "wallet");
-    if (status == STATUS_OK)
-        status = books_read(call->store, &options, error);
-    json_end(&json);
+    if (!wanted->wallet)
+        json_null(&json, "wallet");
+    else if (status == STATUS_OK)
+        status = write_movements(call, wanted, &json, error);
     json_end(&json);
     return status;
 }
@@ -270,19 +301,21 @@ static enum status write_usage(struct console_call *call, const char *customer, 
 enum status console_usage(struct console_call *call, struct error *error)
 {
     char customer[CONSOLE_VALUE_SIZE];
-    int64_t from_day = 0;
-    int64_t to_day = 0;
+    struct usage_wanted wanted = {.customer = NULL};
     enum status status = console_parameter(call->query, "customer", customer, error);
+    if (customer[0] != '\0')
+        wanted.customer = customer;
     if (status == STATUS_OK)
-        status = read_day(call, "to", clock_day(call->now_ms), &to_day, error);
+        status = read_day(call, "to", clock_day(call->now_ms), &wanted.to_day, error);
     if (status == STATUS_OK)
-        status = read_day(call, "from", to_day, &from_day, error);
-    if (status == STATUS_OK && (from_day > to_day || to_day - from_day >= DAYS_MAX))
+        status = read_day(call, "from", wanted.to_day, &wanted.from_day, error);
+    if (status == STATUS_OK &&
+        (wanted.from_day > wanted.to_day || wanted.to_day - wanted.from_day >= DAYS_MAX))
         status = error_set(error, STATUS_INVALID, "from: must be at most %d days before to",
                            DAYS_MAX - 1);
-    return status == STATUS_OK
-               ? write_usage(call, customer[0] != '\0' ? customer : NULL, from_day, to_day, error)
-               : status;
+    if (status == STATUS_OK)
+        status = read_wallet(call, &wanted.wallet, error);
+    return status == STATUS_OK ? write_usage(call, &wanted, error) : status;
 }
 
 /* ---- settings and health --------------------------------------------------------------------- */

@@ -391,6 +391,12 @@ walk("player", async () => {
     await seen("is unblocked");
 });
 
+walk("customer_moved", async () => {
+    await visit(`#/customers/${given.player.customer}`);
+    await press("Add up what was moved");
+    await seen("Wallet operations by day");
+});
+
 walk("ledger", async () => {
     await press("Ledger", "link");
     await title("Ledger");

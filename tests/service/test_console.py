@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 
 import jsonschema
 import pytest
@@ -426,6 +427,26 @@ def test_what_is_done_here_is_in_the_audit(house, owner):
     assert [(row["who"], row["command"], row["kind"]) for row in rows] == [("console owner", "POST customers", "customer")]
     trail = house.run("audit", "list", "--json").text
     assert "ses_" in trail and owner.cookie not in trail
+
+
+def test_use_is_told_with_what_was_moved_or_without(house, owner):
+    day = f"from={date.fromtimestamp(time.time() - 86400)}"
+    used = owner.get(f"usage?customer={house.customer.id}&{day}")
+    assert [row["currency"] for row in used["wallet"]] and used == owner.get(f"usage?customer={house.customer.id}&{day}&wallet=true")
+    without = owner.get(f"usage?customer={house.customer.id}&{day}&wallet=false")
+    assert without["wallet"] is None and without["requests"] == used["requests"]
+    refused = owner.ask("GET", "/admin/v1/usage?wallet=perhaps")
+    assert (refused.status, refused.json()["error"]["message"]) == (422, "wallet: must be true or false")
+
+
+def test_what_was_moved_is_added_up_for_one_request_at_a_time(house, owner):
+    """So that one of the console's threads, of which there are two, is left for the others."""
+    path = f"/admin/v1/usage?customer={house.customer.id}"
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: owner.ask("GET", path), range(64)))
+    assert {answer.status for answer in answers} <= {200, 409} and 200 in {answer.status for answer in answers}
+    assert {answer.json()["error"]["code"] for answer in answers if answer.status == 409} <= {"conflict"}
+    assert owner.ask("GET", path).status == 200
 
 
 def test_settings_hide_passwords(house, owner):
