@@ -51,6 +51,12 @@ static void append_change(struct buffer *out, struct buffer *key, const char *pr
         redis_command_word(out, (struct text){change->bytes, change->size});
 }
 
+/* That append_changes of so many brings: in a transaction, of MULTI and EXEC too. */
+static unsigned replies_to(size_t count)
+{
+    return count > 1 ? (unsigned)count + 2 : 1;
+}
+
 /* One command, or a transaction of several. Returns how many replies they bring. */
 static unsigned append_changes(struct buffer *out, const char *prefix,
                                const struct odds_change *changes, size_t count)
@@ -63,7 +69,7 @@ static unsigned append_changes(struct buffer *out, const char *prefix,
     if (count > 1)
         redis_command(out, "EXEC", NULL);
     buffer_free(&key);
-    return count > 1 ? (unsigned)count + 2 : 1;
+    return replies_to(count);
 }
 
 /* Frees the commands. `reply` may be NULL. */
@@ -121,11 +127,6 @@ struct sending {
     void (*over)(void *owner, struct odds_publishing *publishing);
 };
 
-static unsigned replies_to(const struct odds_publication *publication)
-{
-    return publication->count > 1 ? (unsigned)publication->count + 2 : 1;
-}
-
 static void fail(struct odds_publication *publication, enum status status,
                  const struct error *error)
 {
@@ -154,7 +155,7 @@ static void on_published(struct redis_call *call, unsigned index, const struct r
     if (--sending->replies_left > 0)
         return;
     sending->next = STAILQ_NEXT(sending->next, others);
-    sending->replies_left = sending->next == NULL ? 0 : replies_to(sending->next);
+    sending->replies_left = sending->next == NULL ? 0 : replies_to(sending->next->count);
 }
 
 /* Those that were not answered have failed with this. */
@@ -204,7 +205,7 @@ enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
                                         .done = on_all_published};
     sending->publishing = publishing;
     sending->next = STAILQ_FIRST(&publishing->list);
-    sending->replies_left = replies_to(sending->next);
+    sending->replies_left = replies_to(sending->next->count);
     sending->owner = owner;
     sending->over = over;
     enum status status = redis_link_submit(link, &sending->call);
