@@ -21,8 +21,8 @@
 #define VARIABLE_START "CROUPIER_"
 
 /* Variables that are no settings, and are passed over. One that ends in '*' stands for all that
- * begin so. SERVICE_… and PORT… are what Kubernetes gives to everybody who runs beside a service
- * that is called "croupier". */
+ * begin so. SERVICE_* and PORT_* are what Kubernetes gives to whatever runs beside a service that
+ * is called "croupier". */
 static const char *const other_variables[] = {"BIN",  "PATIENCE", "TEST_*",    "BENCH_*",
                                               "PORT", "PORT_*",   "SERVICE_*", NULL};
 

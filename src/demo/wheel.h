@@ -11,7 +11,7 @@
  * other machine.
  *
  *   GET  WHEEL_PATH?token=…   the page. The token's signature, audience and time are checked.
- *   POST WHEEL_PATH?token=…   {"stake_minor": 100}: one round. What it says is answered as JSON, and
+ *   POST WHEEL_PATH?token=…   {"stake_minor": 100}: one round. What it says is answered as JSON,
  *                             a refusal as {"error", "message"}, croupier's own word for word.
  *
  * A round is a DEBIT, then the draw, then a CREDIT that settles it, of 0 when nothing was won. A

@@ -3,8 +3,8 @@
  * `redis+sentinel://`. This file is the engine; redis.h says where the rest is.
  *
  * A store has up to two links. The serving link tracks what changes; a server starts it at once.
- * The feeding link is one plain connection, for the commands of `croupier feed`; it is not told of
- * changes, its own among them. Each is made when it is first needed.
+ * The feeding link is one plain connection, for the commands of `croupier feed`; Redis reports no
+ * changes to it, its own among them. Each is made when it is first needed.
  *
  * Freshness. A version may be given out of memory while the serving link confirms that changes
  * arrive (connection.c) and none of that value has. They come in order with the replies: a change

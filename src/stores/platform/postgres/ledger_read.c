@@ -442,8 +442,8 @@ enum status postgres_ledger_transactions(struct platform_store *base,
     return run_walk(base, &walk, read_all, NULL, on_transaction, error);
 }
 
-/* Of a player, all from the first that is of the time on: clocks of instances differ, and go back, so
- * an entry may seem older than one that it follows. */
+/* Of a player, all from the first that is of the time on: clocks of instances differ, and go back,
+ * so an entry may seem older than one that it follows. */
 enum status postgres_ledger_recent(struct platform_store *base, int64_t since_ms,
                                    ledger_recent_visitor *visit, void *context, struct error *error)
 {
