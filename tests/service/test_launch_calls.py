@@ -565,9 +565,9 @@ def test_the_provider_is_told_by_a_token_again_when_its_endpoint_is_replaced(cas
     add(casino, "changing", other.url)
     eventually(lambda: launch(casino, "changing").status == 200)
     casino.run("provider", "set", "changing", "--launch-url", "https://changing.example/play")
-    eventually(lambda: launch(casino, "changing").json()["launch_url"].startswith("https://changing.example/play?token="))
+    eventually(lambda: launch(casino, "changing").json().get("launch_url", "").startswith("https://changing.example/play?token="))
     casino.run("provider", "set", "changing", "--launch-endpoint", provider.url)
-    eventually(lambda: launch(casino, "changing").json()["launch_url"] == URL)
+    eventually(lambda: launch(casino, "changing").json().get("launch_url") == URL)
     other.close()
 
 
