@@ -2,10 +2,13 @@
 #include "app/reload_socket.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -28,54 +31,106 @@ static const struct {
 };
 
 struct reload_socket {
+    enum reload_question question;
     reload_asked *asked;
     void *context;
     uv_poll_t poll;
-    int descriptor;
+    int directory, descriptor;
 };
 
-/* A name that begins with NUL is no file, and goes with the socket. */
-static socklen_t make_name(long process, enum reload_question question, struct sockaddr_un *address)
+/* ---- where it is ----------------------------------------------------------------------------- */
+
+#define PLACES 3
+
+/* Where servers of `user` may have their sockets, the preferred one first. */
+static void list_places(uid_t user, char places[PLACES][PATH_MAX])
 {
-    memset(address, 0, sizeof *address);
-    address->sun_family = AF_UNIX;
-    int size = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "croupier/%ld/%s",
-                        process, questions[question].name);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size);
+    const char *given = getenv("RUNTIME_DIRECTORY"); /* systemd's; separated by colons */
+    const char *session = getenv("XDG_RUNTIME_DIR");
+    (void)snprintf(places[0], PATH_MAX, "%.*s", given == NULL ? 0 : (int)strcspn(given, ":"),
+                   given == NULL ? "" : given);
+    (void)snprintf(places[1], PATH_MAX, "/run/croupier");
+    if (session != NULL && session[0] == '/' && user == geteuid())
+        (void)snprintf(places[2], PATH_MAX, "%s/croupier", session);
+    else
+        (void)snprintf(places[2], PATH_MAX, "/run/user/%lu/croupier", (unsigned long)user);
+}
+
+/* Through the descriptor: the name of a socket must be short, and a path need not be. */
+static struct sockaddr_un name_socket(int directory, long process, enum reload_question question)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%ld.%s", directory,
+                   process, questions[question].name);
+    return address;
+}
+
+static int open_directory(const char *path)
+{
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
+/* A directory that only this user may enter, so no other user can take a name in it or ask; -1:
+ * there is none. */
+static int open_own_directory(void)
+{
+    char places[PLACES][PATH_MAX];
+    list_places(geteuid(), places);
+    size_t count = places[0][0] != '\0' ? 1 : PLACES; /* one that was given is the only one */
+    for (size_t i = 0; i < count; i++) {
+        struct stat status;
+        if (mkdir(places[i], 0700) != 0 && errno != EEXIST)
+            continue;
+        int directory = open_directory(places[i]);
+        if (directory < 0)
+            continue;
+        if (fstat(directory, &status) == 0 && status.st_uid == geteuid() &&
+            (status.st_mode & 0077) == 0)
+            return directory;
+        (void)close(directory);
+    }
+    return -1;
+}
+
+/* Replaces the name that an earlier server with this process id may have left behind. */
+static int listen_in(int directory, enum reload_question question)
+{
+    struct sockaddr_un name = name_socket(directory, (long)getpid(), question);
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    (void)unlink(name.sun_path);
+    if (descriptor >= 0 && (bind(descriptor, (struct sockaddr *)&name, sizeof name) != 0 ||
+                            listen(descriptor, BACKLOG) != 0)) {
+        (void)close(descriptor);
+        return -1;
+    }
+    return descriptor;
+}
+
 struct reload_socket *reload_socket_create(uv_loop_t *loop, enum reload_question question,
                                            reload_asked *asked, void *context, struct log *log)
 {
-    struct sockaddr_un name;
-    socklen_t size = make_name((long)getpid(), question, &name);
-    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (descriptor < 0 || bind(descriptor, (struct sockaddr *)&name, size) != 0 ||
-        listen(descriptor, BACKLOG) != 0) {
+    int directory = open_own_directory();
+    int descriptor = directory < 0 ? -1 : listen_in(directory, question);
+    if (descriptor < 0) {
         log_event(log, LOG_WARNING, "a command cannot ask this server",
                   LOG_STRING("command", questions[question].name),
-                  LOG_STRING("reason", strerror(errno)));
-        if (descriptor >= 0)
-            (void)close(descriptor);
+                  LOG_STRING("reason", directory < 0 ? "no directory is this user's alone"
+                                                     : strerror(errno)));
+        if (directory >= 0)
+            (void)close(directory);
         return NULL;
     }
     struct reload_socket *socket = memory_alloc_zeroed(1, sizeof *socket);
+    socket->question = question;
     socket->asked = asked;
     socket->context = context;
+    socket->directory = directory;
     socket->descriptor = descriptor;
     CHECK(uv_poll_init(loop, &socket->poll, descriptor) == 0);
     socket->poll.data = socket;
     return socket;
-}
-
-static bool may_ask(int descriptor)
-{
-    struct ucred peer;
-    socklen_t size = sizeof peer;
-    return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-           (peer.uid == geteuid() || peer.uid == 0);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
@@ -87,10 +142,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         int descriptor = accept4(socket->descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (descriptor < 0)
             return;
-        if (may_ask(descriptor))
-            socket->asked(socket->context, descriptor);
-        else
-            (void)close(descriptor);
+        socket->asked(socket->context, descriptor);
     }
 }
 
@@ -111,8 +163,11 @@ void reload_socket_destroy(struct reload_socket **socket)
     if (gone == NULL)
         return;
     *socket = NULL;
+    struct sockaddr_un name = name_socket(gone->directory, (long)getpid(), gone->question);
     (void)uv_poll_stop(&gone->poll);
+    (void)unlink(name.sun_path);
     (void)close(gone->descriptor);
+    (void)close(gone->directory);
     uv_close((uv_handle_t *)&gone->poll, on_closed);
 }
 
@@ -132,21 +187,44 @@ void reload_answer(int asker, bool done, const char *text)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* To the first of the places that has a socket of that process. */
+static enum status connect_anywhere(int descriptor, long process, enum reload_question question,
+                                    struct error *error)
+{
+    char places[PLACES][PATH_MAX];
+    char path[32];
+    struct stat status;
+    int failure = ENOENT;
+    (void)snprintf(path, sizeof path, "/proc/%ld", process);
+    list_places(stat(path, &status) == 0 ? status.st_uid : geteuid(), places);
+    for (size_t i = 0; i < PLACES; i++) {
+        int directory = open_directory(places[i]);
+        struct sockaddr_un name = name_socket(directory, process, question);
+        bool connected =
+            directory >= 0 && connect(descriptor, (struct sockaddr *)&name, sizeof name) == 0;
+        if (!connected && errno != ENOENT && errno != ENOTDIR && errno != ECONNREFUSED)
+            failure = errno;
+        if (directory >= 0)
+            (void)close(directory);
+        if (connected)
+            return STATUS_OK;
+    }
+    if (failure == ENOENT)
+        return error_set(error, STATUS_NOT_FOUND, "no croupier serves as process %ld", process);
+    return error_set(error, STATUS_UNAVAILABLE, "cannot ask process %ld: %s", process,
+                     strerror(failure));
+}
+
 static enum status connect_to(int descriptor, long process, enum reload_question question,
                               struct error *error)
 {
-    struct sockaddr_un name;
-    socklen_t size = make_name(process, question, &name);
     const struct timeval limit = {.tv_sec = questions[question].seconds};
     (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit); /* of connect */
     (void)setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    if (connect(descriptor, (struct sockaddr *)&name, size) != 0) {
-        if (errno == ECONNREFUSED)
-            return error_set(error, STATUS_NOT_FOUND, "no croupier serves as process %ld", process);
-        return error_set(error, STATUS_UNAVAILABLE, "cannot ask process %ld: %s", process,
-                         strerror(errno));
-    }
-    /* Any process may take a name that is free; the kernel says whose it is. */
+    enum status status = connect_anywhere(descriptor, process, question, error);
+    if (status != STATUS_OK)
+        return status;
+    /* A process in another namespace may have the same id. */
     struct ucred peer;
     socklen_t peer_size = sizeof peer;
     if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 ||
@@ -173,8 +251,7 @@ static enum status hear(int descriptor, enum reload_question question, struct bu
         return error_set(error, STATUS_TIMEOUT, "the server has not answered for %d s",
                          questions[question].seconds);
     if (size == 0)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "the server gave no answer: it is ending, or is another user's");
+        return error_set(error, STATUS_UNAVAILABLE, "the server gave no answer: it is ending");
     struct text text = {answer + 1, size - 1};
     if (answer[0] != DONE)
         return error_set(error, STATUS_INVALID, "%.*s", (int)text.size, text.at);

@@ -11,9 +11,14 @@
 
 /*
  * Where a command asks a running server to read its configuration again, and learns what became of
- * it: an abstract Unix socket that is named after the server's process id. To connect is to ask;
- * the server reads nothing and sends its answer when the new settings are in force, or are refused.
- * It hears its own user and root alone.
+ * it: a Unix socket that is named after the server's process id. To connect is to ask; the server
+ * reads nothing and sends its answer when the new settings are in force, or are refused.
+ *
+ * The socket is in a directory that only the server's user may enter, so no other user can ask, or
+ * take the name first. It is $RUNTIME_DIRECTORY, which systemd sets; without that, /run/croupier or
+ * croupier/ in $XDG_RUNTIME_DIR, the first that is this user's alone or can be made. The command
+ * looks in the same places. A server that was killed leaves its name behind; the next one with its
+ * process id replaces it.
  *
  * The server's half runs on one thread.
  */

@@ -23,6 +23,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import tempfile
 import time
 import zlib
 from pathlib import Path
@@ -47,8 +48,11 @@ SPORT_KEYS = [key for key, _ in SPORTS]
 NOT_ALLOWED = (403, {"error": "ip_not_allowed", "message": "Client address is not allowed."})
 
 
+RUNTIME = tempfile.TemporaryDirectory(prefix="croupier-run-")  # where commands find a server, instead of in /run
+
+
 def sanitizer_environment():
-    environment = dict(os.environ)
+    environment = {**os.environ, "RUNTIME_DIRECTORY": RUNTIME.name}
     environment.setdefault("ASAN_OPTIONS", "exitcode=99:detect_leaks=1:abort_on_error=0")
     environment.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1:exitcode=99")
     environment.setdefault("TSAN_OPTIONS", f"exitcode=99:halt_on_error=0:second_deadlock_stack=1:suppressions={ROOT}/tests/tsan.supp")

@@ -3,7 +3,9 @@
 import json
 import os
 import shlex
+import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -105,9 +107,32 @@ def test_who_is_no_croupier_is_not_asked(running):
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root to be somebody else")
 def test_another_user_is_not_obeyed(running, tmp_path):
     ask = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.settimeout(20);"
-           "s.connect('\\0croupier/' + sys.argv[1] + '/reload'); sys.exit(len(s.recv(1)))")
-    command = ["python3", "-c", ask, str(running.process.pid)]
-    assert subprocess.run(command, user=65534, timeout=60 * PATIENCE, cwd="/").returncode == 0
-    assert not told(running, "configuration read again")
+           "s.connect(sys.argv[1]); sys.exit(len(s.recv(1)))")
+    command = ["python3", "-c", ask, f"{running.environment['RUNTIME_DIRECTORY']}/{running.process.pid}.reload"]
+    done = subprocess.run(command, user=65534, timeout=60 * PATIENCE, cwd="/", capture_output=True, text=True)
+    assert "PermissionError" in done.stderr and not told(running, "configuration read again")
     assert subprocess.run(command, timeout=60 * PATIENCE, cwd="/").returncode == 1
     eventually(lambda: told(running, "configuration read again"))
+
+
+def test_no_name_that_a_stranger_can_take_is_in_the_way(running):
+    directory, process = Path(running.environment["RUNTIME_DIRECTORY"]), running.process.pid
+    for word in ("reload", "upgrade"):
+        with socket.socket(socket.AF_UNIX) as taken:  # an abstract name: whoever comes first has it
+            taken.bind(f"\0croupier/{process}/{word}")
+            running.run("reload", process, configuration=False)
+    assert len(list(directory.glob(f"{process}.*"))) == 2
+    running.stop()
+    assert not list(directory.glob(f"{process}.*"))
+
+
+def test_a_directory_that_others_may_enter_is_not_used(make_service, tmp_path):
+    service = make_service()
+    open_to_all = tmp_path / "run"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o755)
+    service.environment["RUNTIME_DIRECTORY"] = str(open_to_all)
+    service.start()
+    assert [line["command"] for line in told(service, "a command cannot ask this server")] == ["reload", "upgrade"]
+    assert not list(open_to_all.iterdir())
+    assert "no croupier" in service.run("reload", service.process.pid, configuration=False, status=1).errors
