@@ -28,8 +28,7 @@ static bool check_engines(const struct command_line *line, const struct config *
         return true;
     (void)command_refuse(line,
                          "the platform store is in PostgreSQL, whose own tools back it up and "
-                         "restore it (pg_dump, pg_basebackup): see docs/operations.md, \"Backup "
-                         "and restore\"");
+                         "restore it (pg_dump, pg_basebackup): see docs/postgresql.md, \"Backup\"");
     return false;
 }
 

@@ -52,8 +52,8 @@ exec "$MACHINE/usr/local/bin/croupier" "$@" -c "$MACHINE/etc/croupier/croupier.c
     # An answer that is an error is one to the test; and a server may still be starting.
     "curl": 'exec /usr/bin/curl --fail-with-body --retry 60 --retry-connrefused --retry-delay 1 "$@"',
     "journalctl": """
-while getopts u:n:g: option; do [ $option != g ] || pattern=$OPTARG; done
-exec grep -P -e "$pattern" "$MACHINE/journal"
+while getopts u:n:p: option; do [ $option != p ] || [ "$OPTARG" = warning ]; done
+exec grep -E ' (error|warning) |"level":"(error|warning)"' "$MACHINE/journal"
 """,
     "systemctl": 'echo "$*" >"$MACHINE/systemctl.asked" && read -r status <"$MACHINE/systemctl.answered" && exit "$status"',
 }
@@ -82,7 +82,7 @@ class Systemd(threading.Thread):
     def act(self, words):
         actions = {"enable --now croupier": [self.begin], "start croupier": [self.begin], "stop croupier": [self.end],
                    "disable --now croupier": [self.end], "restart croupier": [self.end, self.begin],
-                   "reload croupier": [self.reload], "daemon-reload": []}
+                   "reload croupier": [self.reload], "daemon-reload": [], "status croupier": []}
         return all(act() for act in actions.get(" ".join(words), [lambda: False]))
 
     def begin(self):

@@ -545,25 +545,6 @@ def test_text_logs_are_lines_of_text(make_service):
     eventually(lambda: len(re.findall(r"^\S+Z \w+ +listening .*address=127\.0\.0\.1:\d+", service.log_text(), re.MULTILINE)) == 2, 30)
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_the_manuals_pattern_finds_errors_and_warnings_alone(make_service, form):
-    manual = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
-    [pattern] = re.findall(r"journalctl .* -g '(.*)'", manual)
-    service = make_service({"log.format": form})
-    service.spawn()
-    eventually(lambda: service.log_text().count("listening") == 2, 30)
-    service.configuration.write_text("nonsense\n")
-    service.signal(signal.SIGHUP)
-    eventually(lambda: "configuration not read again" in service.log_text())
-    found = [line for line in service.log_text().splitlines() if re.search(pattern, line)]
-    assert any("configuration not read again" in line for line in found)
-    assert not any("listening" in line for line in found)
-    service.configure({"server.threads": 1})
-    service.signal(signal.SIGHUP)
-    eventually(lambda: "need a restart" in service.log_text())
-    assert re.search(pattern, next(line for line in service.log_text().splitlines() if "need a restart" in line))
-
-
 def test_a_higher_level_says_less(make_service):
     service = make_service({"log.level": "error"})
     service.spawn()

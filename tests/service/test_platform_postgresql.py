@@ -22,7 +22,7 @@ pytestmark = pytest.mark.depends_on()
 
 PASSWORD = "p@ss/w:rd?50%"
 ESCAPED = "p%40ss%2Fw%3Ard%3F50%25"
-CONNECTIONS_MAX = 8  # docs/operations.md: one a thread that uses the store
+CONNECTIONS_MAX = 8  # docs/postgresql.md: one a thread that uses the store
 
 
 class Guarded(engines.PostgresPlatform):
@@ -207,7 +207,7 @@ def test_an_instance_holds_few_connections_and_shows_them(guarded):
 
 
 def test_the_rights_that_the_manual_gives_are_enough_and_no_more(guarded):
-    text = (ROOT / "docs" / "operations.md").read_text()
+    text = (ROOT / "docs" / "postgresql.md").read_text()
     grants = re.search(r"```sql\n(-- the rights.*?)```", text, re.S).group(1)
     server, database = guarded.platform.server, guarded.platform.database
     server.sql(f"CREATE ROLE croupier LOGIN PASSWORD '{PASSWORD}'")

@@ -1,4 +1,4 @@
-"""The procedures of docs/operations.md for a database in PostgreSQL: back to a dump, and back to a moment, from a base backup
+"""The procedures of docs/postgresql.md for a database in PostgreSQL: back to a dump, and back to a moment, from a base backup
 and archived WAL."""
 
 import os
@@ -30,7 +30,7 @@ class Of:
 
 def block_with(text):
     """The one fenced block of the page that has this."""
-    page = (ROOT / "docs" / "operations.md").read_text()
+    page = (ROOT / "docs" / "postgresql.md").read_text()
     [block] = [block for block in re.findall(r"^```(?:sh|sql)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL) if text in block]
     return block
 

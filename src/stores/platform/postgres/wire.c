@@ -112,7 +112,7 @@ static const struct failure_rule {
     {"28", STATUS_UNAVAILABLE, HANG_UP, "this user may not connect; see pg_hba.conf"},
     {"3D", STATUS_UNAVAILABLE, HANG_UP, "there is no such database; make it with createdb"},
     {"42501", STATUS_UNAVAILABLE, PLAIN,
-     "this user may not do that; see docs/operations.md for the rights it needs"},
+     "this user may not do that; see docs/postgresql.md for the rights it needs"},
     {"42P01", STATUS_INVALID, HANG_UP, "its schema is not this program's; run: croupier migrate"},
     {"42703", STATUS_INVALID, HANG_UP, "its schema is not this program's; run: croupier migrate"},
     {"42883", STATUS_INVALID, HANG_UP, "its schema is not this program's; run: croupier migrate"},
