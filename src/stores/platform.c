@@ -49,11 +49,6 @@ void platform_store_stop_when(struct platform_store *store, const atomic_bool *s
     store->stop = stop;
 }
 
-bool platform_store_is_stopped(const struct platform_store *store)
-{
-    return store->stop != NULL && atomic_load(store->stop);
-}
-
 void platform_store_begin_copy(struct platform_store *store)
 {
     store->copying = true;

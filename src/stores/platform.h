@@ -107,9 +107,6 @@ MUST_CHECK enum status platform_store_back_up_to(struct platform_store *store, c
  * which any thread may set, lives as long as the handle. */
 void platform_store_stop_when(struct platform_store *store, const atomic_bool *stop);
 
-/* For engines. */
-bool platform_store_is_stopped(const struct platform_store *store);
-
 /* From now on, while this handle brings a SQLite file up or copies it and that takes long, `at` is
  * called some times a second, in the thread of the call: with what is being done, and how many rows
  * were read for that so far (0: they cannot be counted). It must not use the store. */

@@ -27,6 +27,12 @@ struct platform_engine {
     const struct ledger_verbs *ledger;
 };
 
+/* See platform_store_stop_when. */
+static inline bool platform_store_is_stopped(const struct platform_store *store)
+{
+    return store->stop != NULL && atomic_load(store->stop);
+}
+
 /* STATUS_MALFORMED, with what is wrong and what to do. */
 enum status platform_damaged(const struct platform_store *store, const char *what,
                              struct error *error);

@@ -1,6 +1,6 @@
 /*
  * The index of ids: opening it, asking it, adding to it, and reading the rows where nothing covers
- * them. See id_index.h for what it is, id_parts.h for its locks, id_upkeep.c for how runs come to
+ * them. See id_index.h for what it is, id_parts.h for its locks, id_merge.c for how runs come to
  * be.
  */
 #include "stores/platform/sqlite/id_index.h"
@@ -57,7 +57,7 @@ static enum status write_tables(struct id_index *index, const struct id_director
     bool merges = false;
     (void)count_tables(index, &merges);
     while (status == STATUS_OK)
-        status = id_upkeep_step(index, merges, directory, error);
+        status = id_merge_step(index, merges, directory, error);
     if (count_tables(index, &merges) <= ID_INDEX_TABLES_MAX)
         return STATUS_OK;
     error_prefix(error, "the index of transaction ids cannot be written, and memory has no room");
@@ -400,7 +400,10 @@ void id_index_close(struct id_index **index)
     struct id_index *closed = *index;
     if (closed == NULL)
         return;
-    id_upkeep_stop(closed);
+    if (closed->has_thread) {
+        atomic_store_explicit(&closed->hurry, true, memory_order_relaxed);
+        background_stop(&closed->thread);
+    }
     drop_parts(closed);
     memory_free(closed->parts);
     memory_free(closed->database);

@@ -12,7 +12,7 @@
 
 /*
  * What the index is made of, for id_index.c, which asks and adds and reads the rows, and
- * id_upkeep.c, which writes runs: a list of parts, in order of the rows that they cover, each one a
+ * id_merge.c, which writes runs: a list of parts, in order of the rows that they cover, each one a
  * table or a run. The last part is always a table, the one that is added to. id_repair.c puts
  * others in the place of a damaged run.
  *
@@ -98,10 +98,10 @@ MUST_CHECK enum status id_span_read(struct id_index *index, const struct id_sour
 MUST_CHECK enum status id_repair_step(struct id_index *index, struct error *error);
 bool id_repair_is_wanted(const struct id_index *index); /* under `lock` */
 
-/* id_upkeep.c: writes a table as a run, or else merges runs if it may; STATUS_NOT_FOUND: there is
+/* id_merge.c: writes a table as a run, or else merges runs if it may; STATUS_NOT_FOUND: there is
  * nothing to do. Under `upkeep`. `directory`, when given, is open and locked. */
-MUST_CHECK enum status id_upkeep_step(struct id_index *index, bool merges,
-                                      const struct id_directory *directory, struct error *error);
-void id_upkeep_stop(struct id_index *index);
+MUST_CHECK enum status id_merge_step(struct id_index *index, bool merges,
+                                     const struct id_directory *directory, struct error *error);
+bool id_merge_is_wanted(const struct id_index *index); /* under `lock` */
 
 #endif

@@ -1,278 +1,21 @@
 /*
- * Upkeep of the index of ids: writes full tables as runs, and merges runs. What is damaged comes
- * first (id_repair.c), for requests wait for it.
- *
- * Which runs are merged: of neighbours that have at most some level's size, those from the first to
- * the last of that level, once there are ID_INDEX_FANOUT of it. Neighbours, since a run covers rows
- * without a gap; so what was made again in the middle is merged with what stands beside it.
- *
- * A run that replaces others is durable, under its name, before these are deleted. Whatever
- * happens in between leaves too many runs and never too few; whoever opens the directory takes the
- * longest and deletes what that one covers.
+ * Upkeep of the index of ids, and the thread that does it: first damaged runs are made again
+ * (id_repair.c), because requests wait for them, then tables are written and runs merged
+ * (id_merge.c).
  */
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
-#include "base/memory.h"
 #include "stores/platform/sqlite/id_parts.h"
-#include "stores/platform/sqlite/id_run_write.h"
 
-#define LOCK_PATIENCE_MS 5000
 #define RETRY_NS ((uint64_t)5 * 1000000000)
-#define MERGED_MAX (4 * ID_INDEX_FANOUT) /* runs at once */
-#define RUNS_MAX (16 * ID_INDEX_LEVELS)  /* small ones, before they are merged whatever they are */
-
-/* ---- what there is to do --------------------------------------------------------------------- */
-
-struct choice {
-    size_t from, count;
-};
-
-static int level_of(const struct id_part *part)
-{
-    int level = 0;
-    uint64_t bound = (uint64_t)ID_INDEX_TABLE_IDS * ID_INDEX_FANOUT;
-    for (; level < ID_INDEX_LEVELS - 1 && part->run->header.count >= bound; level++)
-        bound *= ID_INDEX_FANOUT;
-    return level;
-}
-
-/* A part that can be merged as one of a level, or one of a lower level between such. */
-static bool fits(const struct id_part *part, int level)
-{
-    return part->run != NULL && level_of(part) <= level &&
-           !atomic_load_explicit(&part->run->damaged, memory_order_relaxed);
-}
-
-static bool choose_level(const struct id_index *index, int level, struct choice *choice)
-{
-    size_t runs = 0;
-    for (size_t i = 0; i < index->count; i++) {
-        const struct id_part *part = &index->parts[i];
-        if (!fits(part, level) || (runs > 0 && i - choice->from >= MERGED_MAX)) {
-            runs = 0;
-            continue;
-        }
-        if (level_of(part) != level)
-            continue;
-        if (runs++ == 0)
-            choice->from = i;
-        choice->count = i - choice->from + 1;
-        if (runs == ID_INDEX_FANOUT)
-            return true;
-    }
-    return false;
-}
-
-/* When small runs stand between large ones, so that none of them is ever joined by enough of its
- * own level: the neighbours that are the fewest ids. */
-static bool choose_cheapest(const struct id_index *index, struct choice *choice)
-{
-    uint64_t least = UINT64_MAX;
-    for (size_t i = 0; i + ID_INDEX_FANOUT <= index->count; i++) {
-        uint64_t ids = 0;
-        bool fit = true;
-        for (size_t j = i; j < i + ID_INDEX_FANOUT && fit; j++) {
-            fit = fits(&index->parts[j], ID_INDEX_LEVELS - 1);
-            ids += fit ? index->parts[j].run->header.count : 0;
-        }
-        if (fit && ids < least) {
-            least = ids;
-            *choice = (struct choice){i, ID_INDEX_FANOUT};
-        }
-    }
-    return least < UINT64_MAX;
-}
-
-/* Full tables first, since they take memory. Under `lock`. */
-static bool choose(const struct id_index *index, bool merges, struct choice *choice)
-{
-    size_t small = 0;
-    for (size_t i = 0; i + 1 < index->count; i++) {
-        const struct id_part *part = &index->parts[i];
-        if (part->table != NULL) {
-            *choice = (struct choice){i, 1};
-            return true;
-        }
-        small += level_of(part) < ID_INDEX_LEVELS - 1;
-    }
-    for (int level = 0; level < ID_INDEX_LEVELS - 1 && merges; level++)
-        if (choose_level(index, level, choice))
-            return true;
-    return merges && small > RUNS_MAX && choose_cheapest(index, choice);
-}
 
 bool id_index_wants_upkeep(struct id_index *index)
 {
-    struct choice choice = {0};
     if (index->reads_only || atomic_load_explicit(&index->outdated, memory_order_relaxed))
         return false;
     uv_mutex_lock(&index->lock);
-    bool wanted = id_repair_is_wanted(index) || choose(index, true, &choice);
+    bool wanted = id_repair_is_wanted(index) || id_merge_is_wanted(index);
     uv_mutex_unlock(&index->lock);
     return wanted;
-}
-
-/* ---- one step -------------------------------------------------------------------------------- */
-
-struct step {
-    struct id_index *index;
-    const struct id_directory *directory;
-    struct choice choice;
-    struct id_part parts[MERGED_MAX]; /* those chosen: tables that are full, and runs */
-    char temporary[ID_NAME_SIZE], name[ID_NAME_SIZE];
-};
-
-static void reject_damaged(struct id_index *index, const struct id_part *part)
-{
-    if (part->run != NULL && atomic_load_explicit(&part->run->damaged, memory_order_relaxed))
-        id_run_reject(index, part->run);
-}
-
-/* The ids of the parts as one run, under its temporary name. */
-static enum status write_parts(const struct step *step, struct id_run **run, struct error *error)
-{
-    struct id_stream streams[MERGED_MAX];
-    size_t count = step->choice.count;
-    const struct id_part *last = &step->parts[count - 1];
-    struct id_run_plan plan = {.identity = step->index->identity,
-                               .proof = last->proof,
-                               .first = step->parts[0].first,
-                               .last = last->last,
-                               .end = &step->index->hurry};
-    for (size_t i = 0; i < count; i++) {
-        const struct id_part *part = &step->parts[i];
-        if (part->table != NULL)
-            id_stream_of_table(&streams[i], part->table, part->table->count);
-        else
-            id_stream_of_run(&streams[i], part->run);
-        plan.count += part->table != NULL ? part->table->count : part->run->header.count;
-    }
-    enum status status = id_run_write(run, step->directory->descriptor, step->temporary,
-                                      &step->directory->database, &plan, streams, count, error);
-    for (size_t i = 0; i < count; i++) {
-        id_stream_end(&streams[i]);
-        if (status == STATUS_MALFORMED)
-            reject_damaged(step->index, &step->parts[i]);
-    }
-    return status;
-}
-
-/* Gives the run its name, so that it stays there. */
-static enum status publish(const struct step *step, struct error *error)
-{
-    int directory = step->directory->descriptor;
-    if (renameat(directory, step->temporary, directory, step->name) != 0)
-        return error_set(error, STATUS_UNAVAILABLE, "rename: %s", strerror(errno));
-    enum status status = id_directory_sync(step->directory, error);
-    if (status != STATUS_OK)
-        (void)unlinkat(directory, step->name, 0);
-    return status;
-}
-
-/* Puts the run in the place of what it was made of. Parts that came meanwhile stand behind it. */
-static void replace(const struct step *step, struct id_run **run)
-{
-    struct id_index *index = step->index;
-    size_t at = step->choice.from;
-    uv_mutex_lock(&index->lock);
-    struct id_part *part = &index->parts[at];
-    *part = (struct id_part){.first = (*run)->header.first, .last = (*run)->header.last};
-    memcpy(part->proof, (*run)->header.proof, sizeof part->proof);
-    part->run = *run;
-    id_parts_remove(index, at + 1, step->choice.count - 1);
-    index->written_bytes += id_run_file_size(*run);
-    index->merges += step->choice.count > 1;
-    uv_mutex_unlock(&index->lock);
-    *run = NULL;
-}
-
-/* What is written is made known. With the directory's lock. */
-static enum status install(struct step *step, struct id_run **run, struct error *error)
-{
-    enum status status = id_parts_compare(step->index, step->directory, error);
-    if (status == STATUS_OK)
-        status = publish(step, error);
-    if (status != STATUS_OK)
-        return status;
-    replace(step, run);
-    for (size_t i = 0; i < step->choice.count; i++) {
-        char name[ID_NAME_SIZE];
-        id_run_name(step->parts[i].first, step->parts[i].last, name);
-        if (step->parts[i].run != NULL)
-            (void)unlinkat(step->directory->descriptor, name, 0);
-        id_part_end(&step->parts[i]);
-    }
-    /* Should this fail, the next step finds that the directory has changed. */
-    (void)!id_directory_state(step->directory, &step->index->state, NULL);
-    return STATUS_OK;
-}
-
-static enum status run_step(struct step *step, bool locked, struct error *error)
-{
-    struct id_run *run = NULL;
-    const struct id_part *last = &step->parts[step->choice.count - 1];
-    id_temporary_name(step->temporary);
-    id_run_name(step->parts[0].first, last->last, step->name);
-    enum status status = write_parts(step, &run, error);
-    if (status != STATUS_OK)
-        return status;
-    if (!locked)
-        status = id_directory_lock(step->directory, LOCK_PATIENCE_MS, error);
-    if (status == STATUS_OK)
-        status = install(step, &run, error);
-    if (run != NULL) { /* after a rename it is not there any more */
-        (void)unlinkat(step->directory->descriptor, step->temporary, 0);
-        id_run_close(&run);
-    }
-    return status;
-}
-
-/* A reason is logged once, until it is another one or gone. */
-static void note(struct id_index *index, enum status status, const struct error *error)
-{
-    bool failed = status == STATUS_UNAVAILABLE || status == STATUS_TIMEOUT;
-    if (status != STATUS_OK && !failed)
-        return;
-    uv_mutex_lock(&index->lock);
-    bool was_failing = index->failing;
-    index->failing = failed;
-    index->write_failures += failed;
-    uv_mutex_unlock(&index->lock);
-    if (failed && strcmp(index->reason.text, error->text) != 0) {
-        index->reason = *error;
-        log_event(index->log, LOG_WARNING,
-                  "index of transaction ids cannot be written, and stays in memory",
-                  LOG_STRING("reason", error->text));
-    } else if (!failed && was_failing) {
-        index->reason.text[0] = '\0';
-        log_event(index->log, LOG_INFO, "index of transaction ids is written again");
-    }
-}
-
-enum status id_upkeep_step(struct id_index *index, bool merges,
-                           const struct id_directory *directory, struct error *error)
-{
-    struct id_directory own = {.descriptor = -1};
-    struct step step = {.index = index, .directory = directory != NULL ? directory : &own};
-    uv_mutex_lock(&index->lock);
-    bool wanted = choose(index, merges, &step.choice);
-    if (wanted)
-        memcpy(step.parts, &index->parts[step.choice.from],
-               step.choice.count * sizeof step.parts[0]);
-    uv_mutex_unlock(&index->lock);
-    if (!wanted)
-        return STATUS_NOT_FOUND;
-    enum status status = STATUS_OK;
-    if (directory == NULL)
-        status = id_directory_open(&own, index->database, true, error);
-    if (status == STATUS_OK)
-        status = run_step(&step, directory != NULL, error);
-    id_directory_close(&own);
-    note(index, status, error);
-    return status;
 }
 
 void id_index_upkeep(struct id_index *index)
@@ -285,12 +28,10 @@ void id_index_upkeep(struct id_index *index)
            !atomic_load_explicit(&index->outdated, memory_order_relaxed)) {
         status = id_repair_step(index, &error);
         if (status == STATUS_NOT_FOUND)
-            status = id_upkeep_step(index, true, NULL, &error);
+            status = id_merge_step(index, true, NULL, &error);
     }
     uv_mutex_unlock(&index->upkeep);
 }
-
-/* ---- a thread of its own --------------------------------------------------------------------- */
 
 static void run(void *argument)
 {
@@ -318,13 +59,4 @@ void id_index_start(struct id_index *index)
     index->has_thread = true;
     background_start(&index->thread, "ledger-ids", run, index);
     id_parts_wake(index);
-}
-
-void id_upkeep_stop(struct id_index *index)
-{
-    if (!index->has_thread)
-        return;
-    atomic_store_explicit(&index->hurry, true, memory_order_relaxed);
-    background_stop(&index->thread);
-    index->has_thread = false;
 }
