@@ -96,7 +96,7 @@ enum status operator_listener_create(struct operator_listener **listener_at,
             .loop = options->loop,
             .tls = options->tls,
             .connection_limit = CONNECTIONS,
-            .makes_room = true, /* who holds connections keeps neither scrapes nor operators out */
+            .makes_room = true, /* held connections keep neither scrapes nor operators out */
             .deadlines.header_seconds = HEADER_SECONDS,
             .deadlines.body_seconds = BODY_SECONDS,
             .deadlines.write_seconds = WRITE_SECONDS,

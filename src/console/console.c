@@ -27,10 +27,12 @@
 #include "sports/reader.h"
 
 #define THREADS 2
-#define QUEUE_MAX 64
+/* Together fewer than the listener's connections: one of the others can always make room. */
+#define QUEUE_MAX 32
+#define WAITS_MAX 16
+#define WAITS_PER_SESSION 4
 #define LOOK_MS 1000 /* between two looks at what waits */
 #define WAIT_SECONDS_MAX 55
-#define WAITING_MAX 64
 #define API "/admin/"
 #define COOKIE "croupier_session"
 
@@ -48,9 +50,8 @@ struct console {
     bool has_operator;   /* one was seen */
     int64_t started_ms;
     struct history *history;
-    uv_timer_t *look;           /* frees itself */
-    STAILQ_HEAD(, job) waiting; /* GETs for another answer than they have */
-    size_t waiting_count;
+    uv_timer_t *look;       /* frees itself */
+    LIST_HEAD(, job) waits; /* GETs that wait for another answer, also while a thread looks */
 
     uv_mutex_t lock; /* guards: */
     const struct config *config;
@@ -67,8 +68,9 @@ struct job {
     struct buffer texts; /* query, body and If-Match, of which the call has slices */
     bool page;           /* one is asked for: no call */
     bool has_operator;
-    uint64_t until_ms;              /* it waits, by the loop's clock; 0: it has not begun */
-    STAILQ_ENTRY(job) link;         /* of those that wait */
+    uint64_t until_ms;              /* it waits, by the loop's clock; 0: it is not in `waits` */
+    LIST_ENTRY(job) link;           /* in `waits` */
+    bool with_thread;               /* it is in the pool, or comes back from there */
     const struct http_error *error; /* NULL: the call's answer */
     struct error reason;            /* "": as the error says */
     struct console_call call;
@@ -342,6 +344,8 @@ static void reply_page(struct http_request *request)
 
 static void free_job(struct job *job)
 {
+    if (job->until_ms != 0)
+        LIST_REMOVE(job, link);
     OPENSSL_cleanse(job->texts.data, job->texts.size); /* there may be a secret in it */
     OPENSSL_cleanse(job->call.answer.data, job->call.answer.size);
     buffer_free(&job->texts);
@@ -369,13 +373,33 @@ static void reply_not_modified(struct job *job, struct http_request *request)
     http_message_release(&message);
 }
 
+/* Is there room for one more wait, of this session and of all? */
+static bool has_room(const struct console *console, const struct job *job)
+{
+    unsigned all = 0;
+    unsigned same = 0;
+    const struct job *at;
+    LIST_FOREACH (at, &console->waits, link) {
+        all++;
+        same += strcmp(at->call.signed_in.session.id, job->call.signed_in.session.id) == 0;
+    }
+    return all < WAITS_MAX && same < WAITS_PER_SESSION;
+}
+
+static void on_gone(struct http_deferral *deferral)
+{
+    struct job *job = CONTAINER_OF(deferral, struct job, deferral);
+    if (!job->with_thread)
+        free_job(job);
+}
+
 /* True: it does, and the request is deferred again. */
 static bool begin_waiting(struct job *job, struct http_request *request)
 {
     struct console *console = job->console;
     uint64_t now_ms = clock_loop_ms(console->options.loop);
     uint32_t wanted_s = http_preferred_wait(request, WAIT_SECONDS_MAX);
-    if (wanted_s == 0 || console->waiting_count == WAITING_MAX || http_client_has_ended(request))
+    if (wanted_s == 0 || !http_may_wait(request) || (job->until_ms == 0 && !has_room(console, job)))
         return false;
     if (job->until_ms == 0) {
         char applied[24];
@@ -383,12 +407,11 @@ static bool begin_waiting(struct job *job, struct http_request *request)
         http_request_add_field(request, TEXT("Preference-Applied"),
                                (struct text){applied, (size_t)size});
         job->until_ms = now_ms + wanted_s * UINT64_C(1000);
+        LIST_INSERT_HEAD(&console->waits, job, link);
     }
     if (now_ms >= job->until_ms)
         return false;
     http_defer(&job->deferral, request);
-    STAILQ_INSERT_TAIL(&console->waiting, job, link);
-    console->waiting_count++;
     return true;
 }
 
@@ -405,32 +428,24 @@ static bool has_answer(struct job *job, struct http_request *request, bool *wait
     return true;
 }
 
+/* Where the pool is full, the next time. */
 static void look_again(struct job *job)
 {
     struct console_call *call = &job->call;
     buffer_clear(&call->answer);
     call->tag[0] = '\0';
     call->status = 200;
-    if (work_pool_submit(job->console->pool, &job->work) == STATUS_OK)
-        return;
-    STAILQ_INSERT_TAIL(&job->console->waiting, job, link); /* the next time */
-    job->console->waiting_count++;
+    job->with_thread = work_pool_submit(job->console->pool, &job->work) == STATUS_OK;
 }
 
-/* Each is looked at once; those that cannot be go back to the end. */
 static void on_look(uv_timer_t *timer)
 {
     struct console *console = timer->data;
+    struct job *job;
     history_take(console->history, &console->options.sources);
-    for (size_t left = console->waiting_count; left > 0; left--) {
-        struct job *job = STAILQ_FIRST(&console->waiting);
-        STAILQ_REMOVE_HEAD(&console->waiting, link);
-        console->waiting_count--;
-        if (job->deferral.request == NULL)
-            free_job(job);
-        else
+    LIST_FOREACH (job, &console->waits, link)
+        if (!job->with_thread)
             look_again(job);
-    }
 }
 
 static void deliver(struct mail *mail)
@@ -439,6 +454,7 @@ static void deliver(struct mail *mail)
     struct console *console = job->console;
     struct http_request *request = http_deferral_take(&job->deferral);
     bool waits = false;
+    job->with_thread = false;
     console->has_operator = console->has_operator || job->has_operator;
     if (job->call.refusal == CONSOLE_LINK_NOT_GOOD)
         lockout_note_failure(console->lockout, &job->peer, clock_monotonic_ms());
@@ -546,7 +562,9 @@ static void submit(struct job *job, struct http_request *request)
 {
     job->work.run = run_job;
     job->mail.deliver = deliver;
-    if (work_pool_submit(job->console->pool, &job->work) == STATUS_OK) {
+    job->deferral.gone = on_gone;
+    job->with_thread = work_pool_submit(job->console->pool, &job->work) == STATUS_OK;
+    if (job->with_thread) {
         http_defer(&job->deferral, request);
         return;
     }
@@ -686,7 +704,6 @@ struct console *console_create(const struct console_options *options)
     console->pool = work_pool_create("console", THREADS, QUEUE_MAX);
     CHECK(uv_mutex_init(&console->lock) == 0);
     name_hosts(console);
-    STAILQ_INIT(&console->waiting);
     console->history = history_create();
     console->look = memory_alloc_zeroed(1, sizeof *console->look);
     CHECK(uv_timer_init(options->loop, console->look) == 0);
@@ -722,11 +739,7 @@ void console_destroy(struct console **at)
     work_pool_destroy(&console->pool);
     mailbox_destroy(&console->mailbox);
     uv_close((uv_handle_t *)console->look, free_timer);
-    while (!STAILQ_EMPTY(&console->waiting)) { /* whose requests have gone */
-        struct job *job = STAILQ_FIRST(&console->waiting);
-        STAILQ_REMOVE_HEAD(&console->waiting, link);
-        free_job(job);
-    }
+    CHECK(LIST_EMPTY(&console->waits)); /* their requests have gone */
     history_destroy(&console->history);
     while (console->idle_count > 0)
         platform_store_close(&console->idle[--console->idle_count]);

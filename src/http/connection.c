@@ -238,6 +238,8 @@ static void keep_for_later(struct http_connection *connection, struct text input
     if (ahead->size > HTTP_PIPELINE_MAX && !connection->read_stopped) {
         connection->read_stopped = true; /* the kernel's buffer fills, and TCP holds the client */
         (void)uv_read_stop((uv_stream_t *)&connection->tcp);
+        if (connection->state == CONNECTION_PARKED)
+            connection->parked->ended(connection->parked);
     }
 }
 
@@ -259,12 +261,6 @@ static void take_input(struct http_connection *connection, struct text input)
          connection->state == CONNECTION_WRITING))
         keep_for_later(connection, input);
     settle(connection);
-}
-
-bool http_client_has_ended(const struct http_request *request)
-{
-    CHECK(request->connection->magic == CONNECTION_MAGIC);
-    return request->connection->input_ended;
 }
 
 static void input_ended(struct http_connection *connection)

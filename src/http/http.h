@@ -196,8 +196,9 @@ void http_reply_error_as(struct http_request *request, const struct http_error *
  * that come behind it wait for its answer.
  */
 struct http_parked {
-    /* Either ends it, from the loop: the client has gone, and nothing may follow; or it has shut
-     * its side, and may be gone: it is to be answered soon. */
+    /* Called from the loop. `gone`: the client has gone, and no answer may follow. `ended`: the
+     * request may not wait any longer (see http_may_wait) and must be answered soon; this may be
+     * called again before it is. */
     void (*gone)(struct http_parked *parked);
     void (*ended)(struct http_parked *parked);
     struct http_connection *connection; /* from here on http's; NULL: not parked */
@@ -206,8 +207,8 @@ struct http_parked {
     uint32_t added_size;
 };
 
-/* The request is gone when this returns true. False: it is not one that may be put aside (it has a
- * body, its client has shut its side, or the server drains), and is to be answered now. */
+/* The request is gone when this returns true. False: it has to be answered now, because it has a
+ * body, may not wait (see http_may_wait), or the server drains. */
 bool http_park(struct http_parked *parked, struct http_request *request);
 
 /* The request, as it was when it came, but for `id`, `user` (zeros), parked_ns and started_ns
@@ -235,9 +236,10 @@ bool http_names_etag(const struct http_request *request, struct text etag);
  * wait. Of several the first counts. */
 uint32_t http_preferred_wait(const struct http_request *request, uint32_t most);
 
-/* Has its client ended the connection's other half? It may still read an answer, but has probably
- * gone: none that waits should be kept for it. */
-bool http_client_has_ended(const struct http_request *request);
+/* May its answer be kept back for long? Not when the client has ended its half of the connection:
+ * it may still read an answer, but has probably gone. Nor when more than HTTP_PIPELINE_MAX bytes
+ * were sent behind the request: reading has stopped, so a client that goes would not be noticed. */
+bool http_may_wait(const struct http_request *request);
 
 /* ---- the server of one thread ---------------------------------------------------------------- */
 
@@ -273,7 +275,10 @@ struct http_server_options {
     size_t request_user_size;    /* bytes at request->user */
     size_t connection_user_size; /* bytes at request->connection_user; wiped on close */
     uint32_t connection_limit;   /* of this thread */
-    bool makes_room; /* at the limit closes who sends no request, in place of refusing who comes */
+    /* At the limit a new connection takes the place of one whose client does not read its answer,
+     * else of one without a whole request, else of one that is being answered. It is refused only
+     * where the handler has all the requests. */
+    bool makes_room;
     struct http_deadlines deadlines;
     void (*handle)(void *context, struct http_request *request);
     void (*finished)(void *context, const struct http_outcome *outcome); /* may be NULL */

@@ -1,11 +1,19 @@
 /*
  * A request put aside: it gives its exchange back, which is most of the memory that a request
  * takes, and what it said stays in the connection's memo. While it is parked nothing else is done
- * with the connection but reading, so that a client that has gone is noticed.
+ * with the connection but reading, so that a client that has gone is noticed; where too much comes
+ * behind it for that, the request may not wait.
  */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "http/internal.h"
+
+bool http_may_wait(const struct http_request *request)
+{
+    const struct http_connection *connection = request->connection;
+    CHECK(connection->magic == CONNECTION_MAGIC);
+    return !connection->input_ended && !connection->read_stopped;
+}
 
 bool http_park(struct http_parked *parked, struct http_request *request)
 {
@@ -14,7 +22,7 @@ bool http_park(struct http_parked *parked, struct http_request *request)
     CHECK(connection->magic == CONNECTION_MAGIC && connection->state == CONNECTION_HANDLING);
     CHECK(&exchange->request == request && request->abandoned == NULL);
     CHECK(parked->connection == NULL && connection->parked == NULL);
-    if (connection->input_ended || connection->server->draining ||
+    if (!http_may_wait(request) || connection->server->draining ||
         !http_memo_keep(&connection->memo, &exchange->intake, request))
         return false;
     struct text added = http_exchange_added(exchange);

@@ -134,20 +134,37 @@ static void find_peer(struct http_connection *connection)
         memset(&connection->peer, 0, sizeof connection->peer);
 }
 
-/* Of those that are between requests, else of those whose request is not complete, the one that
- * was to close first. NULL: all are being answered. */
+/* The higher, the sooner a connection makes room; 0: never. */
+static unsigned dispensability(const struct http_connection *connection)
+{
+    const struct http_server *server = connection->server;
+    uint64_t write_ms = server->options.deadlines.write_seconds * UINT64_C(1000);
+    switch (connection->state) {
+    case CONNECTION_WRITING: /* a sweep renews the deadline where the client reads */
+        return connection->deadline_ms < server->swept_ms + write_ms ? 4 : 1;
+    case CONNECTION_IDLE:
+        return 3;
+    case CONNECTION_OPENING:
+    case CONNECTION_RECEIVING:
+    case CONNECTION_LINGERING:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+/* Of the most dispensable the one that was to close first. NULL: all requests are at work. */
 static struct http_connection *find_dispensable(const struct http_server *server)
 {
     struct http_connection *found = NULL;
+    unsigned most = 1;
     struct http_connection *at;
     LIST_FOREACH (at, &server->connections, link) {
-        bool idle = at->state == CONNECTION_IDLE;
-        bool found_idle = found != NULL && found->state == CONNECTION_IDLE;
-        if (!idle && at->state != CONNECTION_OPENING && at->state != CONNECTION_RECEIVING)
+        unsigned rank = dispensability(at);
+        if (rank < most || (rank == most && found != NULL && at->deadline_ms > found->deadline_ms))
             continue;
-        if (found == NULL || (idle && !found_idle) ||
-            (idle == found_idle && at->deadline_ms <= found->deadline_ms))
-            found = at;
+        found = at;
+        most = rank;
     }
     return found;
 }

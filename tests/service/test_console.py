@@ -2,7 +2,9 @@
 protection attacked."""
 
 import json
+import random
 import re
+import select
 import socket
 import ssl
 import threading
@@ -232,17 +234,48 @@ def test_a_get_waits_for_another_answer(house, owner):
     owner.change("PATCH", f"customers/{house.customer.id}", {"rate": None})
 
 
-def test_who_has_gone_is_not_waited_for(house, owner):
+def begin_wait(house, console):
+    """A connection with a GET that waits, unless there are too many."""
     path = f"/admin/v1/customers/{house.customer.id}"
-    tag = owner.ask("GET", path).header("ETag")
+    tag = console.ask("GET", path).header("ETag")
     host, port = house.operator_address
     # Longer than a look at what waits, shorter than the wait.
-    with house.connect(address=house.operator_address, timeout=40) as gone:
-        gone.send(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nCookie: croupier_session={owner.cookie}\r\n"
-                  f"If-None-Match: {tag}\r\nPrefer: wait=55\r\n\r\n".encode())
-        gone.socket.shutdown(socket.SHUT_WR)
+    connection = house.connect(address=house.operator_address, timeout=40)
+    connection.send(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nCookie: croupier_session={console.cookie}\r\n"
+                    f"If-None-Match: {tag}\r\nPrefer: wait=55\r\n\r\n".encode())
+    return connection
+
+
+@pytest.mark.parametrize("ends", ["shut", "too much behind it"])
+def test_who_has_gone_is_not_waited_for(house, owner, ends):
+    with begin_wait(house, owner) as gone:
+        if ends == "shut":
+            gone.socket.shutdown(socket.SHUT_WR)
+        else:
+            gone.send(b"x" * 300_000)
         assert gone.receive().status == 304
-        assert gone.at_end()
+        assert ends != "shut" or gone.at_end()
+
+
+def test_a_session_has_few_waits_and_gives_them_back(house, owner):
+    reader = sign_in(house, "reader")
+
+    def waited(rate):
+        held = [begin_wait(house, reader) for _ in range(5)]
+        assert select.select([connection.socket for connection in held], [], [], 40)[0], "one too many is answered at once"
+        owner.change("PATCH", f"customers/{house.customer.id}", {"rate": rate})
+        answers = [connection.receive() for connection in held]
+        for connection in held:
+            connection.close()
+        return sorted((answer.status, answer.header("Preference-Applied") or "") for answer in answers)
+
+    expected = [(200, "wait=55")] * 4 + [(304, "")]
+    assert waited("78/60") == expected
+    gone = [begin_wait(house, reader) for _ in range(4)]
+    for connection in gone:
+        connection.close()
+    eventually(lambda: waited(f"{random.randint(100, 999)}/60") == expected)
+    owner.change("PATCH", f"customers/{house.customer.id}", {"rate": None})
 
 
 # ---- signing in ----------------------------------------------------------------------------------------
@@ -658,7 +691,8 @@ def test_who_holds_connections_keeps_nobody_else_out(make_service):
     service.run("operator", "add", "anna")
     service.start()
     anna = sign_in(service, "anna")
-    for sent in (b"", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /metrics HTTP/1.1\r\n", b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"):
+    whole = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+    for sent in (b"", whole, whole * 3000, b"GET /metrics HTTP/1.1\r\n", b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"):
         held = [service.connect(address=service.operator_address) for _ in range(200)]
         try:
             for connection in held:

@@ -340,6 +340,19 @@ def test_a_client_that_goes_frees_its_place_at_once(dealing):
     assert dealing.get(1).status == 200
 
 
+@pytest.mark.parametrize("read", [True, False])
+def test_more_than_is_read_ahead_ends_the_wait(dealing, read):
+    one, poll = dealing.wait(1), dealing.text(1, dealing.tag(1)).encode()
+    behind = poll * (3 * 65536 // len(poll))
+    one.send(behind)
+    if read:  # each is answered in its turn, and the last ones wait
+        for _ in range(behind.count(b"GET ") // 2):
+            assert one.receive().status == 304
+        eventually(lambda: dealing.waiting() == 1)
+    one.close()
+    eventually(lambda: dealing.waiting() == 0)
+
+
 def test_a_client_that_shuts_its_side_is_answered(dealing):
     with dealing.wait(1) as one:
         one.socket.shutdown(1)
