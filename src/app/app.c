@@ -2,11 +2,10 @@
  * Start-up and shut-down, in order. Everything here runs on the main thread, whose loop waits for
  * signals, for mails of the workers, and serves the operator listener.
  *
- * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left,
- * though calls to the stores may still be out that were made for them), the health probe, the
- * leases of rate limits, the launcher, the ledger, the sports' reads and then the work pool that
- * they come back to end (no more mail is made for workers), workers stop, then what they
- * shared goes.
+ * Shut-down is the reverse: users of a part end before the part. Workers drain (no requests are
+ * left, though calls to the stores made for them may be under way), the health probe, the leases of
+ * rate limits, the launcher, the ledger, the sports' reads and then the work pool that they come
+ * back to end (no more mail is made for workers), workers stop, then what they shared goes.
  */
 #include "app/app.h"
 
@@ -89,8 +88,8 @@ struct app {
     struct notifier *notifier;
 
     int (*listeners)[WORKER_LISTENERS]; /* those not yet taken over by a worker are >= 0 */
-    int operator_socket;                /* that was handed over to this process; 0: none was */
-    struct handover_sockets sockets;    /* that everything listens on, as long as it does */
+    int operator_socket;                /* the socket handed over to this process; 0: none */
+    struct handover_sockets sockets;    /* the sockets in use, while they are open */
     size_t listener_count;
     struct worker **workers;
     size_t worker_count;
@@ -152,7 +151,7 @@ static void drain(struct app *app, int signal)
         return;
     }
     notifier_send(app->notifier, NOTICE_STOPPING);
-    if (app->handover != NULL) { /* what is done to the sockets now would be done to it */
+    if (app->handover != NULL) { /* a change to the sockets would reach the new process */
         handover_destroy(&app->handover);
         reload_answer(app->upgrade_asker, false, "the server is ending");
     }
@@ -240,7 +239,7 @@ static void apply(struct app *app, const struct config *config, const struct wor
     reloading->config = config_hold(config);
     reloading->asker = asker;
     reloading->waits_for = app->worker_count;
-    /* Not with what was read last: that has not come into force either. */
+    /* Not with the configuration read last: it is not in force either. */
     config_list_restart_needed(app->options->config, config, &reloading->restart);
     log_configure(app->log, config->log_level, config->log_format);
     sports_set_waiting_max(app->shared.sports, config->waiting_max);
@@ -276,7 +275,7 @@ static enum status read_operator_tls(const struct config *config, struct http_tl
                                  error);
 }
 
-/* Who has no TLS now gets none without a restart. */
+/* A listener without TLS gets none without a restart. */
 static enum status read_again(struct app *app, const struct config **config, struct worker_tls *tls,
                               struct http_tls **operator_tls, struct error *error)
 {
@@ -374,7 +373,7 @@ static void start_watchdog(struct app *app)
         CHECK(uv_timer_start(&app->watchdog, on_watchdog, period_ms, period_ms) == 0);
 }
 
-/* ---- what the operator sees ------------------------------------------------------------------ */
+/* ---- the operator's view ------------------------------------------------------------------ */
 
 static const struct metric *const counted[] = {service_metrics, rate_limiter_metrics,
                                                sports_counted_metrics, NULL};
@@ -527,7 +526,7 @@ static enum status take_listeners(struct app *app, struct error *error)
     return status;
 }
 
-/* What is handed over one day. The sockets are the workers' by then, and stay where they are until
+/* The sockets for a later hand-over. By then they belong to the workers, and stay with them until
  * the end. */
 static void note_sockets(struct app *app)
 {
@@ -709,8 +708,8 @@ static bool may_take_over(struct app *app, bool ready, uint64_t waited_ms)
 
 /* Requests are taken when they can be answered, so that a load balancer that finds this instance
  * listening does not send it customers that it would have to refuse. Until then they wait in the
- * listening sockets' queues. Without its stores it serves all the same after a while: its errors
- * say what is wrong, and what needs no store goes on. */
+ * listening sockets' queues. After a while it serves without its stores: errors name the cause, and
+ * routes without a store work. */
 static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;
@@ -813,8 +812,8 @@ static enum status start(struct app *app, struct error *error)
 /* Takes down whatever there is; also after a start that failed half-way. */
 static void take_down(struct app *app)
 {
-    /* What answers by the workers' mailboxes, and their pool, end before the workers; what the
-     * workers only read, after them; the stores last. */
+    /* Parts that answer by the workers' mailboxes, and their pool, end before the workers; parts
+     * that workers only read, after them; the stores last. */
     health_destroy(&app->shared.health);
     rate_leases_destroy(&app->shared.leases);
     launcher_destroy(&app->shared.launcher);

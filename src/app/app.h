@@ -39,10 +39,10 @@ struct app_options {
 };
 
 /*
- * Runs until SIGTERM or SIGINT and returns when everything has been let go of (STATUS_OK), or at
- * once when the service cannot start, with the reason. A second SIGTERM or SIGINT ends the drain.
- * SIGHUP re-reads the configuration: what can change while running does, the rest is named in the
- * log; a broken file changes nothing and says so. Blocks; at most one at a time in a process.
+ * Runs until SIGTERM or SIGINT and returns when everything is released (STATUS_OK), or at once with
+ * the reason when the service cannot start. A second SIGTERM or SIGINT ends the drain. SIGHUP
+ * re-reads the configuration: reloadable settings change, the log names the others; a broken file
+ * changes nothing and is logged. Blocks; at most one at a time in a process.
  */
 MUST_CHECK enum status app_run(const struct app_options *options, struct error *error);
 

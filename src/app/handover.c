@@ -25,7 +25,8 @@ size_t handover_count(const struct handover_sockets *sockets)
     return sockets->threads * (sockets->providers ? 2 : 1) + 1;
 }
 
-/* ---- what it is started with ----------------------------------------------------------------- */
+/* ---- the start of the new process
+ * ----------------------------------------------------------------- */
 
 /* Our own arguments, as the kernel keeps them, one after the other. */
 static enum status read_arguments(struct buffer *out, struct error *error)
@@ -159,7 +160,7 @@ static void on_limit(uv_timer_t *timer)
     finish(timer->data, 0, "the new process was not ready in time");
 }
 
-/* It is reaped; what it means comes by the stream, which is closed by then. */
+/* The child is reaped; its report came by the stream, which is closed by then. */
 static void on_exit_of_new(uv_process_t *process, int64_t status, int signal)
 {
     struct handover *handover = process->data;
@@ -287,7 +288,7 @@ enum status handover_receive(struct handover_sockets *sockets, struct error *err
 void handover_report(const char *reason)
 {
     char report[REPORT_MAX];
-    /* What was not received yet would reset the stream when it is closed, and lose the report. */
+    /* Unread bytes would reset the stream on close and lose the report. */
     (void)recv(HANDOVER_CONTROL, report, sizeof report, MSG_DONTWAIT);
     int size = snprintf(report, sizeof report, "%c%s", reason[0] == '\0' ? SERVES : FAILED, reason);
     (void)send(HANDOVER_CONTROL, report,

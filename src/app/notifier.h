@@ -6,9 +6,9 @@
 #include "base/log.h"
 
 /*
- * What a service manager is informed of, in the protocol of sd_notify(3): datagrams to the socket
- * that $NOTIFY_SOCKET names. Its page declares the protocol stable and open to other
- * implementations; libsystemd would bring libraries along for what is one call of sendto.
+ * Notices to a service manager, in the protocol of sd_notify(3): datagrams to the socket that
+ * $NOTIFY_SOCKET names. Its page declares the protocol stable and open to other implementations;
+ * libsystemd would bring libraries along for what is one call of sendto.
  *
  * Without $NOTIFY_SOCKET nothing is sent. A manager that does not read for a while has a full queue
  * (net.unix.max_dgram_qlen, 10): NOTICE_ALIVE, which comes again, is lost then, and the others wait

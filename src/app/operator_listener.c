@@ -54,8 +54,7 @@ static void handle(void *context, struct http_request *request)
 
 static bool is_private(const char *host)
 {
-    /* Loopback, and the networks that no one outside can reach by themselves (RFC 1918, RFC
-     * 4193). */
+    /* Loopback and private networks (RFC 1918, RFC 4193). */
     static const char *const blocks[] = {"127.0.0.0/8",   "::1/128",        "10.0.0.0/8",
                                          "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"};
     struct address address;

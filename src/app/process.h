@@ -5,7 +5,7 @@
 #include "metrics/metrics.h"
 
 /*
- * What the process uses, and how much room its embedded stores have. The names of the metrics of
+ * The resources of the process, and the room of its embedded stores. The names of the metrics of
  * the process are those that all exporters of Prometheus use. Asked at a scrape, on the main
  * thread: some files of /proc and one system call for each store.
  */
@@ -24,7 +24,7 @@ struct process_facts {
     struct process_disk odds, platform;
 };
 
-/* What cannot be found out is 0. `started_ms`: when the program began, by the wall clock. */
+/* Unknown values are 0. `started_ms`: when the program began, by the wall clock. */
 void process_facts(const struct config *config, int64_t started_ms, struct process_facts *facts);
 extern const struct metric process_metrics[];
 

@@ -10,9 +10,9 @@
 #include "base/text.h"
 
 /*
- * Where a command asks a running server to read its configuration again, and learns what became of
- * it: a Unix socket that is named after the server's process id. To connect is to ask; the server
- * reads nothing and sends its answer when the new settings are in force, or are refused.
+ * A command asks a running server here to read its configuration again, and gets the result: a Unix
+ * socket that is named after the server's process id. To connect is to ask; the server reads
+ * nothing and sends its answer when the new settings are in force, or are refused.
  *
  * The socket is in a directory that only the server's user may enter, so no other user can ask, or
  * take the name first. It is $RUNTIME_DIRECTORY, which systemd sets; without that, /run/croupier or
@@ -27,14 +27,14 @@ struct reload_socket;
 /* `asker` is a descriptor, to be answered exactly once. */
 typedef void reload_asked(void *context, int asker);
 
-/* What may be asked for; each has a socket of its own. */
+/* The possible requests; each has its own socket. */
 enum reload_question {
     RELOAD_CONFIGURATION,
     RELOAD_PROGRAM, /* hand over to the program as it is on disk now (app/handover.h) */
 };
 
-/* Who asks before reload_socket_accept waits. A server that cannot have the socket says so in its
- * log and does without: the result is NULL, which the calls below take. */
+/* A command that connects before reload_socket_accept waits. A server that cannot have the socket
+ * says so in its log and does without: the result is NULL, which the calls below take. */
 struct reload_socket *reload_socket_create(uv_loop_t *loop, enum reload_question question,
                                            reload_asked *asked, void *context, struct log *log);
 void reload_socket_accept(struct reload_socket *socket);

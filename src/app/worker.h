@@ -33,7 +33,7 @@
 
 struct worker;
 
-/* What all serving threads use. */
+/* Shared by all serving threads. */
 struct worker_shared {
     struct policies *policies;
     struct denials *denials;

@@ -50,7 +50,7 @@ struct member {
     size_t room;
     enum status (*read)(struct reading *reading, const struct member *member, struct text value);
     bool (*sound)(struct text text); /* of a text or an item */
-    const char *rule;                /* what it must be */
+    const char *rule;                /* the rule, for people */
 };
 
 static void *field(struct reading *reading, const struct member *member)

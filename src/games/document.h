@@ -5,17 +5,16 @@
 #include "stores/platform.h"
 
 /*
- * Games as a JSON document: what `croupier game import` reads and `game show --json` writes. Pure.
+ * Games as a JSON document, read by `croupier game import` and written by `game show --json`. Pure.
  *
  *     [{"id": "book-of-sand", "name": "Book of Sand", "provider": "acme", "category": "slots",
  *       "features": ["free-spins"], "rtp_bps": 9612, "volatility": "high", "thumbnail_url": null,
  *       "demo": true, "currencies": ["EUR"], "languages": ["en"], "devices": ["desktop"],
  *       "enabled": true}]
  *
- * Required: id, name, provider, category. What else is left out is empty, null or false; a game
- * that is there already keeps its `enabled`, and a new one is enabled. Any other member is refused,
- * except updated_at, which is the store's own and passed over, so that a list can be imported
- * again.
+ * Required: id, name, provider, category. Other absent members are empty, null or false; an
+ * existing game keeps its `enabled`, and a new one is enabled. Any other member is refused, except
+ * updated_at, which is the store's own and passed over, so that a list can be imported again.
  */
 
 #define GAMES_DOCUMENT_MAX (16U * 1024 * 1024) /* bytes */

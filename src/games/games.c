@@ -1,6 +1,6 @@
 /*
- * The current games table, which a refresher keeps fresh; see games.h. Whatever changed, everything
- * is read: it is little.
+ * The current games table, which a refresher keeps fresh; see games.h. Any change reads everything
+ * again, because it is little.
  */
 #include "games/games.h"
 

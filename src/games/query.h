@@ -13,10 +13,9 @@
  *     limit=1…200  cursor=…  provider=  category=  feature=  device=  currency=  language=
  *     demo=true|false  q=
  *
- * A cursor is base64url(id of the last game, HMAC-SHA-256 cut to 16 bytes). What is authenticated
- * is the customer, the filters and the id: a cursor of another customer or of other filters is
- * refused, so that no page is ever taken for the next one of a list that it does not belong to. The
- * limit may change from page to page.
+ * A cursor is base64url(id of the last game, HMAC-SHA-256 cut to 16 bytes). The HMAC covers the
+ * customer, the filters and the id. A cursor of another customer or of other filters is refused, so
+ * that a page never continues a foreign list. The limit may change from page to page.
  */
 
 #define GAMES_LIMIT_MAX 200U

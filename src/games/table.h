@@ -12,8 +12,8 @@
  *
  * In it are the games that are enabled and whose provider is, in the order of their ids, each with
  * its JSON made once; the providers with their secrets in clear (wiped with the table); and the
- * customers that have a list of their own. Who has none sees every game; who may use the casino at
- * all is decided by admission.
+ * customers that have a list of their own. A customer without a list sees every game. Admission
+ * decides who may use the casino.
  */
 struct games_table;
 

@@ -21,8 +21,7 @@ MUST_CHECK enum strict_json launch_request_decode(struct text content_type, stru
                                                   struct strict_json_fault *fault);
 
 /*
- * What a provider gets to know of a launch, in its two forms, and what it may answer. Pure.
- * Threads: any.
+ * A launch as the provider sees it, in two forms, and the provider's answer. Pure. Threads: any.
  *
  * A provider whose games are opened by a URL reads the claims of a token in that URL. One
  * whose launch endpoint is called reads a document, with these header fields beside it

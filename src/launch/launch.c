@@ -1,7 +1,7 @@
 /*
  * From a launch request to a URL, signed by us or given by the provider; see launch.h.
  *
- * The game is looked up again when the player has been found: what was disabled meanwhile is not
+ * The game is looked up again when the player has been found: a game disabled in between is not
  * launched, and no table has to be kept alive for a request that waits.
  */
 #include "launch/launch.h"
@@ -237,8 +237,8 @@ static void note(struct launcher *launcher, enum status status, const struct err
 }
 
 /* While the store does not answer, each launch that asks it holds up those behind it for all of its
- * deadline. So the store is not asked for requests that have waited too long or are gone. That
- * goes for all that are queued at the end: by then no request is left. */
+ * deadline. So the store is not asked for requests that have waited too long or are gone. At the
+ * end this holds for all queued launches, because no request is left. */
 static bool is_worth_asking(const struct pending_launch *pending)
 {
     return !atomic_load_explicit(&pending->call.abandoned, memory_order_relaxed) &&
@@ -252,7 +252,7 @@ static enum status open_store(struct launcher *launcher, struct error *error)
                : platform_store_open(&launcher->store, &launcher->options.store, error);
 }
 
-/* What the store said of something. */
+/* Logs an answer of the store. */
 static void see_status(struct launcher *launcher, enum status status, const struct error *error)
 {
     note(launcher, status, error);
@@ -340,8 +340,8 @@ static size_t take_queued(struct launcher *launcher, struct pending_launch *take
     return count;
 }
 
-/* Whether none is left; counted only now, so that a launch that comes meanwhile does not begin
- * another turn. */
+/* Whether none is left; counted only now, so that a launch that arrives during the turn does not
+ * begin another. */
 static bool uncount(struct launcher *launcher, size_t count)
 {
     uv_mutex_lock(&launcher->mutex);

@@ -131,7 +131,7 @@ static void add_field(struct outgoing_post *post, const char *field)
     post->list = list;
 }
 
-/* What is so for every one of them. */
+/* Options of every request. */
 static void set_manners(const struct outgoing *outgoing, CURL *easy)
 {
     SET(easy, NOSIGNAL, 1L);
@@ -148,7 +148,7 @@ static void set_manners(const struct outgoing *outgoing, CURL *easy)
     if (outgoing->ca_file != NULL)
         SET(easy, CAINFO, outgoing->ca_file);
     /* With certificates from a file alone libcurl reads them once a day; with a directory beside
-     * it, again for each connection, and nothing else goes on meanwhile. */
+     * it, again for each connection, which blocks the thread. */
     if (outgoing->ca_file != NULL || curl_version_info(CURLVERSION_NOW)->cainfo != NULL)
         SET(easy, CAPATH, NULL);
 }

@@ -17,12 +17,12 @@
  * again. Nothing blocks the thread: names are resolved on threads of libcurl's, and one that takes
  * too long is left behind.
  *
- * A POST is sent once: what a server does with a second one is unknown. The one exception is a
- * kept connection that turns out to have ended before a byte of the body was sent on it.
+ * A POST is sent once, because a server may act on a second one. The one exception is a kept
+ * connection that turns out to have ended before a byte of the body was sent on it.
  *
- * A `struct outgoing_post` is embedded in whatever asks. It is this module's from outgoing_start
- * until `done`, which runs once, in outgoing_turn or outgoing_destroy. Everything here is for one
- * thread, but for outgoing_wake; curl_global_init is the caller's.
+ * A `struct outgoing_post` is embedded in the caller's struct. This module owns it from
+ * outgoing_start until `done`, which runs once, in outgoing_turn or outgoing_destroy. Everything
+ * here is for one thread, but for outgoing_wake; curl_global_init is the caller's.
  */
 enum outgoing_result {
     OUTGOING_ANSWERED,    /* `status` and `answer` are filled in */
@@ -40,7 +40,7 @@ enum outgoing_result {
 struct outgoing;
 
 struct outgoing_post {
-    /* the asker's, and all else zeros; what they point to lives until `done` */
+    /* set by the caller, all else zeros; pointers stay valid until `done` */
     const char *url;
     struct text body;
     const char *fields[OUTGOING_FIELDS_MAX]; /* "Name: value"; NULL beyond the last */

@@ -1,11 +1,11 @@
 /*
- * The provider thread: lanes of calls, and what becomes of each; see provider_calls.h.
+ * The provider thread: a queue of calls for each provider; see provider_calls.h.
  *
  * The thread takes the calls that have arrived and gives them back by mail; between, it waits in
  * libcurl. Calls of a lane wait in the order in which they came, so nearly in the order of their
  * deadlines: looking at the first of each lane, often enough, finds those that are late. A call is
  * late when half of its time has passed: one that begins with less left would likely be given up,
- * and the provider would have been troubled for nothing.
+ * and the provider would have worked for nothing.
  */
 #include "launch/provider_calls.h"
 
@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 
-#define TURN_MS 1000 /* nothing waits: what comes wakes the thread */
+#define TURN_MS 1000 /* no call waits: a new call wakes the thread */
 #define SWEEP_MS 20  /* between two looks for late calls */
 #define KEPT_CONNECTIONS 64U
 #define REASON_SIZE 96      /* bytes of a reason that are compared */
@@ -30,7 +30,7 @@ struct provider_lane {
     struct call_list calls; /* waiting */
     size_t waiting, in_flight;
     bool full; /* one was refused since calls began to wait */
-    /* What the log says of it: */
+    /* For the log: */
     enum provider_outcome noted;    /* PROVIDER_LAUNCHED: it answers */
     char noted_reason[REASON_SIZE]; /* of what it answered; "" of what kept it from that */
     uint64_t noted_ns;              /* when it said so; 0: never */
@@ -78,8 +78,8 @@ static bool tells_of_provider(enum provider_outcome outcome)
            outcome != PROVIDER_CANCELLED;
 }
 
-/* What the provider answered is worth telling apart; how a connection fails, libcurl says each time
- * with other numbers. */
+/* Different answers of a provider are logged apart. Failures of a connection are not: libcurl's
+ * text differs each time. */
 static const char *kept_reason(enum provider_outcome outcome, const char *reason)
 {
     return outcome == PROVIDER_REFUSED || outcome == PROVIDER_MALFORMED ? reason : "";
@@ -252,7 +252,7 @@ static void start_waiting(struct provider_calls *calls)
 {
     struct provider_lane *lane;
     uint64_t now_ns = clock_monotonic_ns();
-    give_up_late(calls, now_ns); /* what is left has time */
+    give_up_late(calls, now_ns); /* the others have time */
     while (calls->in_flight < PROVIDER_CALLS_AT_ONCE && (lane = next_lane(calls)) != NULL) {
         struct provider_call *call = pop(calls, lane);
         if (atomic_load_explicit(&call->abandoned, memory_order_relaxed))

@@ -37,12 +37,12 @@ enum provider_outcome {
 #define PROVIDER_OUTCOME_COUNT (PROVIDER_CANCELLED + 1)
 const char *provider_outcome_name(size_t outcome); /* "launched" … */
 
-/* What came of a call that was posted. `answer` is filled in when it is PROVIDER_LAUNCHED, else the
- * post's reason says what is wrong. */
+/* The outcome of a posted call. `answer` is set for PROVIDER_LAUNCHED; otherwise the post's reason
+ * names the fault. */
 enum provider_outcome provider_outcome_of(struct outgoing_post *post, struct launch_answer *answer);
 
-/* A post of a signed document, but for its time-out, `done` and context. What is given is
- * borrowed until it is done. */
+/* A post of a signed document, without its time-out, `done` and context. Borrows its arguments
+ * until it is done. */
 struct outgoing_post provider_post(const char *url, struct text document,
                                    const struct launch_fields *fields);
 
@@ -78,7 +78,7 @@ struct provider_call {
  * and may be NULL. */
 struct provider_calls *provider_calls_create(uint32_t timeout_ms, const char *ca_file,
                                              struct log *log);
-/* What is under way is delivered, as cancelled, so before the mailboxes go. No submit may
+/* Delivers calls under way as cancelled, so call it before the mailboxes end. No submit may
  * follow. */
 void provider_calls_destroy(struct provider_calls **calls);
 

@@ -294,7 +294,7 @@ static void write_requests(const struct metric *metric, const void *facts, struc
     for (size_t route = 0; route < metrics->route_count; route++) {
         for (size_t kind = 0; kind <= STATUS_KINDS; kind++) {
             uint64_t count = sum_at(metrics, offsetof(struct metrics_shard, requests[route][kind]));
-            /* What never happened is left out, except success, so that a rate has a beginning. */
+            /* Counts of zero are left out, except of success, so that a rate has a beginning. */
             if (count == 0 && kind != 0)
                 continue;
             buffer_append_format(out, "%s{route=\"%s\",status=\"", metric->name,

@@ -9,11 +9,11 @@
 #include "base/text.h"
 
 /*
- * What is counted, in Prometheus' text format 0.0.4.
+ * Metrics in Prometheus' text format 0.0.4.
  *
- * A module describes what it counts in a table of rows, ended by one without a name, and this one
- * writes them: it knows nothing of any module. There are two kinds of numbers. Facts are asked for
- * at scrape time: the module's struct of facts, with a row for each member. Counters belong to a
+ * A module describes its metrics in a table of rows, ended by one without a name. This module
+ * writes them and knows no other module. There are two kinds of numbers. Facts are asked for at
+ * scrape time: the module's struct of facts, with a row for each member. Counters belong to a
  * serving thread: each has a `struct metrics_shard` of its own, in which a module has a block of
  * cells that its rows are about, and only adds to those (plain relaxed atomics, no sharing of cache
  * lines); a scrape adds the shards up.
@@ -104,8 +104,7 @@ struct metrics_totals { /* of all routes */
     uint64_t durations[METRICS_DURATIONS]; /* as metric_histogram has counts */
 };
 void metrics_totals(const struct metrics *metrics, struct metrics_totals *totals);
-/* What so many of a hundred took at most, in ms, as histogram_quantile of Prometheus reckons it;
- * negative: there is none. */
+/* A percentile in ms, as histogram_quantile of Prometheus computes it; negative: there is none. */
 double metrics_duration_ms(const uint64_t durations[METRICS_DURATIONS], unsigned percent);
 
 /* ---- for rows that write themselves ---------------------------------------------------------- */
@@ -124,12 +123,11 @@ struct metric_histogram {
     const uint64_t *counts;
     size_t bucket_count;
     uint64_t sum;  /* of what was counted; of times, in nanoseconds */
-    bool of_times; /* bounds are milliseconds; what is written is seconds */
+    bool of_times; /* bounds are milliseconds; the text has seconds */
 };
 void metric_histogram(struct buffer *out, const char *name,
                       const struct metric_histogram *histogram);
-/* That so many of a hundred are not above, in the unit of the bounds; the last bound where they are
- * beyond it; negative: nothing was counted. */
+/* A percentile in the unit of the bounds, at most the last bound; negative: nothing was counted. */
 double metric_percentile(const struct metric_histogram *histogram, unsigned percent);
 
 #endif

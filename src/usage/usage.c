@@ -1,9 +1,9 @@
 /*
- * Counters only grow; what has been taken of them is noted beside each by the one thread that
- * takes. A serving thread publishes a new customer's row by raising its count of rows, and owns the
- * index that finds rows, so neither waits for the other.
+ * Counters only grow. The one thread that takes counts notes beside each how much it took. A
+ * serving thread publishes a new customer's row by raising its count of rows, and owns the index
+ * that finds rows, so neither waits for the other.
  *
- * What was taken waits as rows of the store. When they are written, rows of one key from several
+ * Taken counts wait as rows of the store. When they are written, rows of one key from several
  * threads are one.
  */
 #include "usage/usage.h"
@@ -38,7 +38,7 @@ struct usage {
     struct usage_thread *threads;
     struct background writer;
     /* The writer's: */
-    int64_t day; /* that the counters are of until it looks at them next */
+    int64_t day; /* the day of the counters until the next look */
     struct usage_record *waiting;
     size_t waiting_count, waiting_room;
     bool failing; /* and the log knows */
@@ -130,7 +130,7 @@ static bool has_room(struct usage *usage)
     return true;
 }
 
-/* What was counted since it was taken last. False: there is no room for it, and it stays. */
+/* Takes the counts since the last time. False: there is no room, and they stay. */
 static bool take_group(struct usage *usage, struct usage_row *row, size_t group)
 {
     struct usage_record record = {.day = usage->day, .group = (enum usage_group)group};

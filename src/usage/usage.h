@@ -43,8 +43,8 @@ void usage_destroy(struct usage **usage);
 /* The counters of one serving thread, until usage_destroy. */
 struct usage_thread *usage_thread(struct usage *usage, size_t index);
 
-/* One answered request. That thread only. `last` is the caller's, NULL at first: whose counters it
- * had last, so that a connection that goes on with one customer spares the look-up. */
+/* One answered request. That thread only. `last` is the caller's memory of the last counters, NULL
+ * at first: a connection with one customer spares the look-up. */
 void usage_count(struct usage_thread *thread, struct usage_row **last, const char *customer_id,
                  enum usage_group group, int http_status);
 
