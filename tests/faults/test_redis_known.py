@@ -273,6 +273,25 @@ def test_what_was_read_before_a_change_is_right_for_those_who_asked_before_it_al
     assert store.value() == "[2]" and store.odds_version() is not None
 
 
+def test_a_value_is_given_away_when_what_changed_with_it_is_known(fake, open_store):
+    """Redis reports a transaction after the replies of the turn of its event loop in which it was carried out."""
+    store = open_store(fake.uri, timeout_ms=4000)
+    fake.values["odds:cricket:2"] = b"[1]"
+    assert store.value("cricket 2") == "[1]" and store.odds_version("cricket 2") is not None
+    fake.values["odds:cricket:1"] = b"[2]"
+    fake.late = invalidation("odds:cricket:1", "odds:cricket:2")
+    assert store.value() == "[2]" and store.odds_version("cricket 2") is None
+
+
+def test_a_publication_is_over_when_the_servers_have_been_sent_the_word_of_it(fake, open_store):
+    store, feed = open_store(fake.uri, timeout_ms=4000), open_store(fake.uri)
+    assert store.value() == "[1]"
+    fake.late = invalidation("odds:cricket:1")
+    assert feed.ask("publish cricket 1 [2]") == "publish ok "
+    assert fake.late == b""
+    eventually(lambda: store.odds_version() is None)
+
+
 def test_a_change_of_another_key_changes_nothing(fake, open_store):
     store = open_store(fake.uri, timeout_ms=4000)
     answer_with(fake, before=invalidation("odds:cricket:11", "odds:tennis:1"), after=invalidation("catalog:cricket"))

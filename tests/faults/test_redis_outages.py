@@ -79,16 +79,6 @@ def test_a_server_that_has_its_maximum_of_clients_is_told_of_as_such(own_redis, 
         assert {line.rpartition(": ")[2] for line in store.log} == {'the server has its maximum of clients"\n'}
 
 
-def test_an_answer_is_heard_though_a_reset_follows_it(fake, open_store):
-    store = open_store(fake.uri)
-    assert store.ask("publish cricket 1 [2]") == "publish ok "
-    fake.last_words = {"SET"}
-    for number in range(5):
-        accepted = fake.accepted
-        assert store.ask(f"publish cricket 1 [{number}]") == "publish ok "
-        eventually(lambda: fake.accepted > accepted)  # it has noticed, and is back
-
-
 @pytest.mark.parametrize("text, status", [
     ("LOADING Redis is loading the dataset in memory", "unavailable"), ("MOVED 3999 127.0.0.1:6381", "unavailable"),
     ("NOPERM this user has no permissions to run the 'get' command", "unavailable"),

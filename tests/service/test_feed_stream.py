@@ -152,32 +152,47 @@ def test_a_line_that_is_too_long_is_skipped(service, stream):
 # ---- together ----------------------------------------------------------------------------------------
 
 
-def test_what_is_published_together_is_seen_together(shared, stream):
+def number_of(connection, path, key):
+    connection.send(f"GET {path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n\r\n")
+    answer = connection.receive().json()
+    return answer["event"].get("n"), answer["odds"][0]["n"]
+
+
+@pytest.mark.parametrize("with_row", [True, False], ids=["in one answer", "in answers one after the other"])
+def test_what_is_published_together_is_seen_together(shared, stream, with_row):
     feed = stream(shared)
     key, seen, torn, over = shared.customer.key, set(), [], threading.Event()
-    document = lambda n: {"together": [{"catalog": "tennis", "document": [{"gmid": 9, "n": n}]}, odds(9, [{"n": n}], "tennis")]}
-    feed.send(document(0))
-    assert feed.receive()["published"]
-    eventually(lambda: shared.get(event_path(9, "tennis"), key).status == 200)
+    paths = [event_path(event, "tennis") for event in (9, 8)]
+
+    def document(n):
+        row = {"catalog": "tennis", "document": [{"gmid": 9, "n": n}, {"gmid": 8}]}
+        return {"together": [*[row] * with_row, odds(9, [{"n": n}], "tennis"), odds(8, [{"n": n}], "tennis")]}
+
+    feed.send({"catalog": "tennis", "document": [{"gmid": 9}, {"gmid": 8}]}, document(0))
+    assert feed.receive()["published"] and feed.receive()["published"]
+    eventually(lambda: all(shared.get(path, key).status == 200 for path in paths))
 
     def poll():
-        while not over.is_set():
-            answer = shared.get(event_path(9, "tennis"), key).json()
-            seen.add(answer["event"]["n"])
-            if answer["event"]["n"] != answer["odds"][0]["n"]:
-                torn.append(answer)
+        with shared.connect() as connection:
+            while not over.is_set():
+                (row, first), (_, second) = [number_of(connection, path, key) for path in paths]
+                seen.add(first)
+                if second < first or row not in (None, first):
+                    torn.append((row, first, second))
 
-    polling = threading.Thread(target=poll)
-    polling.start()
+    polling = [threading.Thread(target=poll) for _ in range(3)]
+    for thread in polling:
+        thread.start()
     try:
         number = 0
-        while len(seen) < 50 and number < 20000:
+        while (len(seen) < 50 or number < 3000) and number < 20000 and not torn:
             number += 1
             feed.send(document(number))
             assert feed.receive()["published"]
     finally:
         over.set()
-        polling.join()
+        for thread in polling:
+            thread.join()
     assert not torn and len(seen) >= 50
 
 

@@ -7,9 +7,9 @@
  * changes to it, its own among them. Each is made when it is first needed.
  *
  * Freshness. A version may be given out of memory while the serving link confirms that changes
- * arrive (connection.c) and none of that value has. They come in order with the replies: a change
- * that was made before a value was read is heard of before the reply or right behind it, and one
- * that was made after it later. Odds are read together with a part of the catalog, so that an
+ * arrive (connection.c) and none of that value has. A value that was read is given away only when
+ * its call is settled (redis.h), so that all other values that were changed before it, in the same
+ * transaction too, are known to have changed by then. Odds are read together with a part of the catalog, so that an
  * answer can be made of what was stored together: both keys are watched (WATCH) until an empty
  * transaction says that neither has changed in between. (Reads inside of a transaction would do the
  * same in less, but a server that has reached its maxmemory refuses to queue them.) A value that
@@ -99,6 +99,7 @@ struct reading {
     struct buffer commands;
     uint64_t sent_ns;
     uint64_t stamp; /* when the value came */
+    uint64_t version;
     enum status got;
     struct redis_seen seen;
     char *bytes;
@@ -210,27 +211,6 @@ static void take_expiry(struct reading *reading, const struct redis_reply *reply
         reading->seen.expires_ns = reading->sent_ns + (uint64_t)reply->integer * NS_PER_MS;
 }
 
-static void reading_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
-{
-    struct reading *reading = (struct reading *)call;
-    unsigned step = has_part(reading) ? index : index + READING_VALUE;
-    if (step == READING_PART)
-        take_part(reading, reply);
-    else if (step == READING_VALUE)
-        take_value(reading, reply);
-    else if (step == READING_EXPIRY)
-        take_expiry(reading, reply);
-    else if (reply->type == REDIS_ERROR)
-        take_error(reading, reply, step);
-    /* An empty list: nothing that was watched has changed. */
-    if (step == READING_EXEC && reply->type != REDIS_LIST) {
-        memory_free(reading->part.bytes);
-        reading->part.bytes = NULL;
-        reading->part.size = 0;
-        reading->seen.current = false;
-    }
-}
-
 static void watch_expiry(struct redis_store *store)
 {
     uint64_t stamp = redis_known_stamp(store->known);
@@ -250,21 +230,49 @@ static void on_alarm(void *owner)
     watch_expiry(store);
 }
 
-/* The value's version, and whether it is current, are known from here on. */
+/* The value's version, and whether it is current, are known from here on: what is heard before the
+ * call is settled may take that back. */
 static void remember(struct reading *reading)
 {
     struct redis_store *store = reading->store;
-    uint64_t stamp = redis_known_stamp(store->known);
-    if (stamp != reading->stamp) /* something was heard of between its replies, perhaps of it */
-        reading->seen.current = false;
-    uint64_t version = redis_known_see(store->known, &reading->subject, &reading->seen);
+    if (redis_known_stamp(store->known) != reading->stamp)
+        reading->seen.current =
+            false; /* a change was reported between the replies, perhaps of it */
+    reading->version = redis_known_see(store->known, &reading->subject, &reading->seen);
     if (reading->seen.current && reading->seen.expires_ns != 0)
         watch_expiry(store);
-    if (reading->got != STATUS_OK)
-        return;
+}
+
+static void reading_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
+{
+    struct reading *reading = (struct reading *)call;
+    unsigned step = has_part(reading) ? index : index + READING_VALUE;
+    if (step == READING_PART)
+        take_part(reading, reply);
+    else if (step == READING_VALUE)
+        take_value(reading, reply);
+    else if (step == READING_EXPIRY)
+        take_expiry(reading, reply);
+    else if (reply->type == REDIS_ERROR)
+        take_error(reading, reply, step);
+    /* An empty list: nothing that was watched has changed. */
+    if (step == READING_EXEC && reply->type != REDIS_LIST) {
+        memory_free(reading->part.bytes);
+        reading->part.bytes = NULL;
+        reading->part.size = 0;
+        reading->seen.current = false;
+    }
+    if (index + 1 == call->replies &&
+        (reading->got == STATUS_OK || reading->got == STATUS_MALFORMED))
+        remember(reading);
+}
+
+static void give_value(struct reading *reading)
+{
+    struct redis_store *store = reading->store;
     reading->read->value = (struct odds_value){
-        .stamp = stamp,
-        .version = version,
+        .stamp = reading->stamp,
+        .version = reading->version,
         .published_ms = redis_known_published_ms(store->known, &reading->subject),
         .bytes = reading->bytes,
         .size = reading->bytes == NULL ? 0 : reading->size};
@@ -281,8 +289,8 @@ static void reading_done(struct redis_call *call, enum status status)
     struct odds_read *read = reading->read;
     if (status == STATUS_OK)
         status = reading->got;
-    if (status == STATUS_OK || status == STATUS_MALFORMED)
-        remember(reading);
+    if (status == STATUS_OK)
+        give_value(reading);
     (void)count_error(store, status);
     free_copies(reading);
     buffer_free(&reading->commands);
@@ -661,6 +669,7 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
     reading->call = (struct redis_call){.bytes = buffer_text(&reading->commands),
                                         .replies = has_part(reading) ? READING_EXEC + 1 : 2,
                                         .again = true,
+                                        .settle = true,
                                         .sent = reading_sent,
                                         .reply = reading_reply,
                                         .done = reading_done};

@@ -72,7 +72,7 @@ static unsigned append_changes(struct buffer *out, const char *prefix,
     return replies_to(count);
 }
 
-/* Frees the commands. `reply` may be NULL. */
+/* Frees the commands. `reply` is NULL of a publication. */
 static enum status ask(struct redis_link *link, struct redis_call *call, struct buffer *commands,
                        unsigned replies,
                        void (*reply)(struct redis_call *, unsigned, const struct redis_reply *),
@@ -81,6 +81,7 @@ static enum status ask(struct redis_link *link, struct redis_call *call, struct 
     *call = (struct redis_call){.bytes = buffer_text(commands),
                                 .replies = replies,
                                 .timeout_ms = FEED_TIMEOUT_MS,
+                                .settle = reply == NULL, /* a publication */
                                 .reply = reply};
     enum status status = redis_link_ask(link, call, what, error);
     buffer_free(commands);
@@ -201,6 +202,7 @@ enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
     sending->call = (struct redis_call){.bytes = buffer_text(&sending->commands),
                                         .replies = replies,
                                         .timeout_ms = FEED_TIMEOUT_MS,
+                                        .settle = true,
                                         .reply = on_published,
                                         .done = on_all_published};
     sending->publishing = publishing;

@@ -20,13 +20,16 @@
 #define SENT_MAX 64
 #define SECOND_MS 1000
 #define NS_PER_MS ((uint64_t)1000000)
+#define SETTLE_NS \
+    (100 * NS_PER_MS) /* a call has at least so long for it, also after its deadline */
 
-/* A call that was sent, until its replies have come. */
+/* A call that was sent, until its replies have come and it is settled. */
 struct link_sent {
     TAILQ_ENTRY(link_sent) others;
     struct redis_link *link;
     struct redis_call *call; /* NULL: it did not wait */
     unsigned replies;
+    uint64_t settled_by; /* the number of a PING; 0: replies are still to come */
 };
 
 struct redis_link {
@@ -41,7 +44,9 @@ struct redis_link {
     atomic_uint under_way;            /* calls */
     TAILQ_HEAD(, redis_call) waiting; /* to be sent; the oldest first, as below */
     TAILQ_HEAD(sent_list, link_sent) sent;
-    size_t sent_count;
+    size_t sent_count; /* of those whose replies have not come */
+    uint64_t pings_sent, pings_answered;
+    bool unsettled; /* replies have come that the next PING settles */
     uv_timer_t deadline;
     uint64_t deadline_ns; /* the timer's; 0: it does not run */
     uint64_t due_ns;      /* when it came; heeded at the end of the turn; 0: it has not come */
@@ -88,7 +93,6 @@ static void finish(struct redis_link *link, struct redis_call *call, enum status
 static void drop_sent(struct link_sent *sent)
 {
     TAILQ_REMOVE(&sent->link->sent, sent, others);
-    sent->link->sent_count--;
     memory_free(sent);
 }
 
@@ -156,6 +160,45 @@ static void end_due_calls(struct redis_link *link)
         redis_connection_silent(link->connection);
 }
 
+/* ---- settling -------------------------------------------------------------------------------- */
+
+static void end_sent(struct link_sent *sent)
+{
+    struct redis_link *link = sent->link;
+    struct redis_call *call = sent->call;
+    drop_sent(sent);
+    if (call != NULL)
+        finish(link, call, STATUS_OK);
+}
+
+static void on_settled(void *context, unsigned index, const struct redis_reply *reply)
+{
+    struct redis_link *link = context;
+    struct link_sent *sent = TAILQ_FIRST(&link->sent);
+    (void)index;
+    (void)reply;
+    link->pings_answered++;
+    /* Replies come in the order of the calls, so the calls that wait for this PING come first. */
+    while (sent != NULL && sent->settled_by != 0 && sent->settled_by <= link->pings_answered) {
+        struct link_sent *next = TAILQ_NEXT(sent, others);
+        end_sent(sent);
+        sent = next;
+    }
+}
+
+/* At the end of a turn of the loop. One PING at a time settles all calls whose replies came before
+ * it was sent. */
+static void settle(struct redis_link *link)
+{
+    static const struct text ping = TEXT_INIT("*1\r\n$4\r\nPING\r\n");
+    if (!link->unsettled || link->pings_sent > link->pings_answered ||
+        !redis_connection_is_up(link->connection))
+        return;
+    link->unsettled = false;
+    link->pings_sent++;
+    redis_connection_send(link->connection, ping, 1, on_settled, link);
+}
+
 /* ---- sending --------------------------------------------------------------------------------- */
 
 static void on_answer(void *context, unsigned index, const struct redis_reply *reply)
@@ -168,9 +211,15 @@ static void on_answer(void *context, unsigned index, const struct redis_reply *r
         call->reply(call, index, reply);
     if (!last)
         return;
-    drop_sent(sent);
-    if (call != NULL)
-        finish(link, call, STATUS_OK);
+    link->sent_count--;
+    if (call != NULL && call->settle) {
+        uint64_t least_ns = clock_monotonic_ns() + SETTLE_NS;
+        call->deadline_ns = call->deadline_ns < least_ns ? least_ns : call->deadline_ns;
+        sent->settled_by = link->pings_sent + 1;
+        link->unsettled = true;
+    } else {
+        end_sent(sent);
+    }
     pump(link);
 }
 
@@ -216,6 +265,9 @@ static void lose_calls(struct redis_link *link, enum status status, bool hope)
         if (call != NULL)
             finish(link, call, status);
     }
+    link->sent_count = 0;
+    link->unsettled = false;
+    link->pings_answered = link->pings_sent;
     struct redis_call *call;
     while (!hope && (call = TAILQ_FIRST(&link->waiting)) != NULL) {
         TAILQ_REMOVE(&link->waiting, call, others);
@@ -378,6 +430,7 @@ static void on_turn(uv_check_t *turn)
     struct redis_link *link = turn->data;
     if (link->due_ns != 0)
         end_due_calls(link);
+    settle(link);
     redis_connection_turn(link->connection);
 }
 

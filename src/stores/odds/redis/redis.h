@@ -306,6 +306,7 @@ struct redis_call {
     struct text bytes;
     unsigned replies;    /* that they bring; at least 1 */
     bool again;          /* send it once more when the connection is lost meanwhile: reads only */
+    bool settle;         /* `done` waits until the call is settled, see above */
     uint32_t timeout_ms; /* 0: the store's */
     /* May be NULL: it is being handed to the connection now (once more, after a loss). */
     void (*sent)(struct redis_call *call);
@@ -313,6 +314,11 @@ struct redis_call {
     void (*reply)(struct redis_call *call, unsigned index, const struct redis_reply *reply);
     void (*done)(struct redis_call *call, enum status status);
 };
+
+/* Redis reports the changes of one turn of its event loop after the replies of that turn, so a reply
+ * may come before the report of an earlier change. A call is settled when a PING that was sent after
+ * its last reply is answered. By then the link has seen every change that was made before the reply,
+ * and Redis has sent it to every other client that tracks. */
 
 /* STATUS_PENDING, or why `done` will not be called: STATUS_FULL, STATUS_UNAVAILABLE,
  * STATUS_TIMEOUT. */
