@@ -2,8 +2,8 @@
  * Start-up and shut-down, in order. Everything here runs on the main thread, whose loop waits for
  * signals, for mails of the workers, and serves the operator listener.
  *
- * Shut-down is the reverse: users of a part end before the part. Workers drain (no requests are
- * left, though calls to the stores made for them may be under way), the health probe, the leases of
+ * Shut-down is the reverse: users of a part end before the part. Workers drain: no requests are
+ * left, though their calls to the stores may be under way. Then the health probe, the leases of
  * rate limits, the launcher, the ledger, the sports' reads and then the work pool that they come
  * back to end (no more mail is made for workers), workers stop, then what they shared goes.
  */

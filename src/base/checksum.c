@@ -1,7 +1,7 @@
 /*
  * Sixteen bytes a step: their halves are multiplied to 128 bits, whose halves are folded together,
- * so that every bit of the input moves half of the output's. What came before is also kept beside
- * the product, since a factor that happens to be zero would forget it.
+ * so that every bit of the input moves half of the output's. The former state also stands beside
+ * the product, because a factor of zero would erase it.
  */
 #include "base/checksum.h"
 

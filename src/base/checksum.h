@@ -5,12 +5,12 @@
 #include <stdint.h>
 
 /*
- * A checksum of 64 bits for what is kept in files: it tells damaged bytes from whole ones, and is
- * no protection from who can choose the bytes (that takes a hash of OpenSSL's).
+ * A checksum of 64 bits for data in files. It detects damage. It does not protect from an attacker
+ * who chooses the bytes; use a hash of OpenSSL for that.
  *
  * Chosen over zlib's CRC-32, which took five to nine times as long here and lets one damage in four
- * billion pass. The numbers are stored: what this function returns for given bytes never changes,
- * on a machine of one byte order.
+ * billion pass. The numbers are stored, so the result for given bytes never changes on machines of
+ * one byte order.
  */
 
 /* `seed` may be the checksum of what comes before: so several pieces make one checksum. */

@@ -28,7 +28,7 @@ MUST_CHECK enum status file_make_directory(const char *path, mode_t mode, struct
 MUST_CHECK enum status file_make(const char *path, mode_t mode, struct text content,
                                  struct error *error);
 
-/* What a file holds. */
+/* The content of a file. */
 struct file_print {
     uint64_t bytes;
     uint8_t sha256[DIGEST_SIZE];
@@ -41,7 +41,7 @@ struct file_watch {
     void *context;
 };
 
-/* Reads all of a file from its disk rather than from memory, as far as the kernel lets go of it.
+/* Reads all of a file from its disk rather than from memory, as far as the kernel drops its pages.
  * STATUS_NOT_FOUND: there is none; STATUS_UNAVAILABLE: it cannot be read, or is no regular file. */
 MUST_CHECK enum status file_read_print(const char *path, const struct file_watch *watch,
                                        struct file_print *print, struct error *error);

@@ -36,7 +36,7 @@ struct json_writer {
     struct buffer *out; /* the caller's */
     enum json_layout layout;
     unsigned depth;    /* of objects and arrays that are open */
-    uint32_t arrays;   /* bit d: what is open at depth d + 1 is an array */
+    uint32_t arrays;   /* bit d: the container open at depth d + 1 is an array */
     uint32_t filled;   /* bit d: it has a value already */
     const char *space; /* goes before the next value; see json_space */
 };
@@ -63,7 +63,7 @@ void json_hex(struct json_writer *json, const char *name, const uint8_t *bytes, 
 /* A list of texts, separated by LF, as an array of strings; "" is an empty one. */
 void json_lines(struct json_writer *json, const char *name, struct text lines);
 
-/* What is JSON already, as it is. */
+/* Writes text that is JSON already, unchanged. */
 void json_raw(struct json_writer *json, const char *name, struct text value);
 /* The same for a caller who then appends the value to `out`. */
 void json_begin_raw(struct json_writer *json, const char *name);

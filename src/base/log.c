@@ -277,7 +277,7 @@ static uint64_t write_lines(struct log *log, struct text lines)
 
 static void write_block(struct log *log, struct buffer *block, uint64_t unreported)
 {
-    /* What was dropped would have come after these lines: the queue was full of them. */
+    /* Dropped lines belong after these: the queue was full of these. */
     if (unreported > 0)
         append_line_now(log, block, LOG_WARNING, "log lines were dropped",
                         (const struct log_field[]){LOG_INTEGER("lines", unreported), {0}});
@@ -388,7 +388,7 @@ void log_destroy(struct log **log)
     uv_cond_signal(&gone->more);
     bool ended = wait_until_written(gone);
     gone->abandoned = !ended;
-    /* Nothing can end a thread that the kernel does not let go; it goes with the process. */
+    /* A thread that hangs in the kernel cannot be ended; it ends with the process. */
     if (!ended)
         CHECK(pthread_detach(gone->writer) == 0);
     uv_mutex_unlock(&gone->lock);

@@ -55,8 +55,8 @@ struct log_field {
 /* Writes to `descriptor`, which stays the caller's. When it is systemd's journal ($JOURNAL_STREAM),
  * each line begins with its priority: "<3>", "<4>", "<6>" or "<7>". */
 struct log *log_create(int descriptor, enum log_level level, enum log_format format);
-/* Writes what it can within a second; what is left then is lost. The descriptor stays in use when
- * the writer hangs in it. */
+/* Writes for at most a second; the rest is lost. If the writer hangs, the descriptor stays in
+ * use. */
 void log_destroy(struct log **log);
 
 /* Waits until all lines so far are written, at most a second; false when they are not. */

@@ -64,8 +64,8 @@ void mailbox_post_all(struct mailbox *mailbox, struct mail_list *mails)
 {
     uv_mutex_lock(&mailbox->lock);
     STAILQ_CONCAT(&mailbox->mails, mails);
-    /* Under the lock: the mail can be taken, and what it brings may be the reason to destroy this
-     * mailbox, only when the sender has let go of the handle. */
+    /* Under the lock: a receiver may destroy this mailbox because of the mail, so the mail is taken
+     * only after the sender has released the handle. */
     CHECK(uv_async_send(&mailbox->wake) == 0);
     uv_mutex_unlock(&mailbox->lock);
 }
@@ -81,7 +81,7 @@ void mailbox_destroy(struct mailbox **mailbox)
 {
     if (*mailbox == NULL)
         return;
-    while (deliver_all(*mailbox)) /* what is delivered may post once more */
+    while (deliver_all(*mailbox)) /* a delivered mail may post again */
         ;
     uv_close((uv_handle_t *)&(*mailbox)->wake, on_closed);
     *mailbox = NULL;

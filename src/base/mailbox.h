@@ -35,8 +35,8 @@ void mailbox_post(struct mailbox *mailbox, struct mail *mail);
 /* All of them with one wake-up, and delivered in one go. The list is empty afterwards. */
 void mailbox_post_all(struct mailbox *mailbox, struct mail_list *mails);
 
-/* On the loop's thread, when no post can follow; delivers what is left first. The handle is
- * closed; the loop must run once more to let go of it. */
+/* On the loop's thread, when no post can follow. Delivers the remaining mail first, then closes the
+ * handle; the loop must run once more to release it. */
 void mailbox_destroy(struct mailbox **mailbox);
 
 #endif

@@ -20,7 +20,7 @@ enum status {
     STATUS_EXISTS,      /* there is such a thing already */
     STATUS_CONFLICT,    /* another writer came between, nothing has happened: do it again */
     STATUS_FULL,        /* a bound has been reached (a queue, a table, a disk) */
-    STATUS_MALFORMED,   /* what is stored cannot be read */
+    STATUS_MALFORMED,   /* stored data cannot be read */
     STATUS_UNAVAILABLE, /* a store cannot be reached or used */
     STATUS_TIMEOUT,     /* a store did not answer within its deadline */
     STATUS_INTERNAL,    /* a bug, or a resource that should never run out */
@@ -31,7 +31,7 @@ const char *status_name(enum status status);
 
 #define ERROR_TEXT_SIZE 512
 
-/* What went wrong, for a person: one line, no trailing full stop or newline, never a secret. */
+/* A message for people: one line, no trailing full stop or newline, never a secret. */
 struct error {
     char text[ERROR_TEXT_SIZE];
 };
@@ -49,7 +49,7 @@ enum status error_set(struct error *error, enum status status, const char *forma
 /* Puts "text: " before what `error` says already. */
 void error_prefix(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Puts the text behind what `error` says already: what to do about it. Cut off as by error_set. */
+/* Appends a text to the message of `error`: the remedy. Cut off as by error_set. */
 void error_append(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /*

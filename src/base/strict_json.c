@@ -144,7 +144,8 @@ static enum strict_json unknown_field(const struct strict_json_form *form, struc
     return STRICT_JSON_UNKNOWN_FIELD;
 }
 
-/* Reads the values that are there; what `null_is_absent` lets be absent is so from here on. */
+/* Reads the present values. A null of a field with `null_is_absent` counts as absent from here
+ * on. */
 static enum strict_json read_values(const struct strict_json_form *form, struct text *values,
                                     void *out, struct strict_json_fault *fault)
 {

@@ -28,8 +28,8 @@ MUST_CHECK enum strict_json strict_json_object(struct text body, const struct te
 MUST_CHECK bool strict_json_string(struct text value, char *out, size_t room);
 
 /*
- * A member that becomes a field of a struct. What the members say may depend on what kind of
- * request it is: its case, one bit, found out when all values that are there have been read.
+ * A member that becomes a field of a struct. The required members may depend on the kind of
+ * request: its case, one bit, known when all present values have been read.
  */
 struct strict_json_field {
     struct text name;
@@ -51,7 +51,7 @@ struct strict_json_form {
     unsigned (*case_of)(const void *request);
 };
 
-/* What is wrong, a sentence for people: made of the form's words, never of the request's. */
+/* The error, a sentence for people, made of the form's words and never of the request's. */
 struct strict_json_fault {
     char message[224];
 };

@@ -45,7 +45,7 @@ bool text_copy_plain(struct text text, char *out, size_t room);
  * (`rest->at` is NULL when there was no separator, so a loop ends there). */
 struct text text_cut(struct text *rest, char separator);
 
-/* What the hexadecimal digit stands for; -1: it is none. */
+/* The value of a hexadecimal digit; -1: it is none. */
 int hex_value(char digit);
 
 /* Two lower-case digits a byte, without a NUL. */

@@ -6,8 +6,8 @@
 
 #include <uv.h>
 
-/* What libuv's threads, mutexes and conditions leave to be done. Those are used as they are: they
- * end the process when they are misused, so nothing is checked but init and join. */
+/* Additions to libuv's threads, mutexes and conditions. libuv's calls end the process on misuse, so
+ * callers check only init and join. */
 
 /* Signals are for the main thread: this one has all of them blocked. `name` is copied and shown by
  * the system, 15 characters of it. */

@@ -167,7 +167,7 @@ void command_name(const struct command_line *line, char *out, size_t room)
     (void)snprintf(out, room, "%s%s%s", group, group[0] == '\0' ? "" : " ", line->command->name);
 }
 
-/* What was printed so far comes first, so that a terminal shows both in the order they happened. */
+/* Flush standard output first, so that a terminal shows both in their order. */
 static void PRINTF_LIKE(3, 0)
     say(const struct command_line *line, const char *prefix, const char *format, va_list arguments)
 {

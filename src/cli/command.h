@@ -18,16 +18,15 @@
  * same help, `croupier help settings` the table of settings. Options may stand before or after
  * arguments, as `--name value` or `--name=value`; `--` ends them. Exit: 0 done, 1 refused or
  * failed, with one clear line on stderr ("croupier customer add: …"), 2 usage. A value that is
- * malformed, whatever the stores hold, is usage; what the stores, the system or a file's content
- * stand against is refused. A configuration that is not sound is usage too, a line for each thing
- * that is wrong with it.
+ * malformed independently of the stores is usage; a refusal by the stores, the system or a file's
+ * content is 1. An unsound configuration is usage too, with a line for each problem.
  */
 
 enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
 struct command_option {
     const char *name;  /* "cidr", without dashes; NULL ends a list */
-    const char *value; /* what to call the value in help ("CIDR"); NULL: a flag */
+    const char *value; /* name of the value in help ("CIDR"); NULL: a flag */
     const char *help;  /* one line */
     bool repeatable;
 };
@@ -41,7 +40,7 @@ struct command_line; /* what was given: options and arguments, checked against t
 /* Made of the texts in help/ (tools/embed_help.py). */
 struct command_help {
     const char *summary;  /* one line, for the list */
-    const char *details;  /* paragraphs for --help: what it does, units, defaults; NULL: none */
+    const char *details;  /* paragraphs for --help: purpose, units, defaults; NULL: none */
     const char *examples; /* for --help: lines that work as printed; NULL: none */
 };
 
@@ -59,7 +58,7 @@ struct command_group {
     const char *name; /* "customer"; "" for commands without a group; NULL ends the table */
     const char *summary;
     const struct command *commands;
-    const void *subject; /* what they are about, for them */
+    const void *subject; /* the resource that they share */
 };
 
 /* Runs `croupier completion SHELL`: prints the completion of every command for a shell. */
@@ -80,7 +79,7 @@ bool command_json(const struct command_line *line);
 /* "customer add"; cut off where it does not fit. */
 void command_name(const struct command_line *line, char *out, size_t room);
 
-/* What -c named, or NULL: for commands that call config_load with overrides of their own. */
+/* The file of -c, or NULL: for commands that call config_load with their own overrides. */
 const char *command_config_path(const struct command_line *line);
 /* Loads the configuration that -c names (or the default). Prints all that is wrong with it and
  * returns false; the exit code is EXIT_USAGE then, whatever the command returns. */

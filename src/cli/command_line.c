@@ -11,7 +11,7 @@
 
 /* ---- mistakes -------------------------------------------------------------------------------- */
 
-/* Keeps the first mistake. What was written is shown without control characters. */
+/* Keeps the first mistake. The text is shown without control characters. */
 static void problem(struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
 static void problem(struct command_line *line, const char *format, ...)
 {
@@ -32,7 +32,7 @@ static const struct command_group *group_to_search(const struct command_line *li
     return line->group != NULL ? line->group : command_find_group(line->groups, "");
 }
 
-/* `prefix`: what stands before the name that is offered, "--" of an option. */
+/* `prefix`: the characters before the offered name, "--" of an option. */
 static void problem_unknown(struct command_line *line, const char *what, const char *word,
                             const char *prefix, const struct nearest *nearest)
 {

@@ -5,7 +5,7 @@
 #include "cli/command.h"
 
 /*
- * What the parser, the help texts and the runner share. Only files of cli/ include this.
+ * Shared by the parser, the help texts and the runner. Only files of cli/ include this.
  */
 
 /* ---- the tables (command_table.c) ------------------------------------------------------------ */
@@ -34,7 +34,7 @@ struct given_option {
     const char *value;                   /* "" for a flag */
 };
 
-/* What a command's calls have come to, for its exit code. */
+/* The result of a command's calls, for its exit code. */
 struct command_outcome {
     bool config_refused;
     bool config_empty; /* nothing is configured: there is no file and no variable */
@@ -57,7 +57,7 @@ struct command_line {
 
 /* Takes the words apart. `arguments` and `options` have room for all of them. */
 void command_line_read(struct command_line *line, int argc, char **argv);
-/* `croupier help …`: what the arguments name becomes what the line names. */
+/* `croupier help …`: the line takes the command that the arguments name. */
 void command_line_read_topic(struct command_line *line);
 /* Is the number of arguments what the command takes? Else it is the problem. */
 void command_line_check_arguments(struct command_line *line);

@@ -1,7 +1,7 @@
 /*
  * `croupier completion SHELL`: a script for that shell with all groups, commands and options, which
- * are rows of one text in it. The scripts are files of dist/completion/; what walks through the
- * words of a line stands there, in the shell's own language, and knows no command by name.
+ * are rows of one text in it. The scripts are files of dist/completion/. They walk through the
+ * words of a line in the shell's own language and name no command.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "cli/command_line.h"
 #include "cli/completion_scripts.h"
 
-/* "croupier", "croupier customer": what stands on the line before the word that a row offers. */
+/* "croupier", "croupier customer": the words before the one that a row offers. */
 static void append_before(struct buffer *rows, const struct command_group *group,
                           const struct command *command)
 {

@@ -1,6 +1,6 @@
 /*
  * Help, made from the tables: of everything, of a group, of a command. Always the same parts in the
- * same order, so that people find them: what it is, usage, details, options, examples.
+ * same order, so that people find them: summary, usage, details, options, examples.
  */
 #include <string.h>
 

@@ -33,7 +33,7 @@ void progress_show(struct progress *progress, uint64_t done, uint64_t total, con
         (void)fprintf(stderr, "%" PRIu64 " of %" PRIu64 " %s", done, total, what);
     else
         (void)fprintf(stderr, "%" PRIu64 " %s", done, what);
-    (void)fputs("\033[K", stderr); /* what a longer line left */
+    (void)fputs("\033[K", stderr); /* the rest of a longer line */
 }
 
 void progress_say(struct progress *progress, const char *what)

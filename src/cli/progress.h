@@ -22,8 +22,7 @@ void progress_show(struct progress *progress, uint64_t done, uint64_t total, con
 /* The same of what cannot be counted. */
 void progress_say(struct progress *progress, const char *what);
 
-/* What is done from now on, where nothing can be counted; shown at once if a line is there
- * already. */
+/* Names the current step where nothing can be counted; shown at once if a line is there already. */
 void progress_turn_to(struct progress *progress, const char *what);
 
 /* Leaves the line. */

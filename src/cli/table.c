@@ -1,7 +1,7 @@
 /*
  * A plain table. Cells are kept as texts until all are known, because a column is as wide as its
- * widest cell. Width is counted in characters (code points): names are UTF-8. Where a terminal is
- * narrower, its widest columns are cut until the line fits; what is no terminal gets all of it.
+ * widest cell. Width is counted in characters (code points): names are UTF-8. On a narrower
+ * terminal the widest columns are cut until the line fits; other outputs get everything.
  */
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,8 +19,8 @@ struct table {
     size_t count; /* of cells */
 };
 
-/* What could move a terminal's cursor is shown as '?': ASCII controls, DEL, C1 controls (C2 80 to
- * 9F), and bytes that are no part of a UTF-8 sequence are left to the terminal. */
+/* Bytes that could move a terminal's cursor are shown as '?': ASCII controls, DEL and C1 controls
+ * (C2 80 to 9F). Bytes outside of UTF-8 sequences are left to the terminal. */
 static void append_shown(struct buffer *out, const char *string)
 {
     for (const unsigned char *at = (const unsigned char *)string; *at != '\0'; at++) {

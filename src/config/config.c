@@ -27,7 +27,7 @@ static const char *const other_variables[] = {"BIN",  "PATIENCE", "TEST_*",    "
                                               "PORT", "PORT_*",   "SERVICE_*", NULL};
 
 struct snapshot {
-    struct config config; /* first: what everybody else sees */
+    struct config config; /* first: the part that other modules see */
     atomic_uint references;
     char **values;  /* one a setting */
     char **origins; /* where each was written; NULL: the default */
@@ -80,7 +80,7 @@ static enum status set_value(struct snapshot *snapshot, size_t setting, struct t
     return STATUS_OK;
 }
 
-/* What is being made, and what is wrong with it. */
+/* The configuration under construction, and its problems. */
 struct loading {
     struct snapshot *snapshot;
     struct problems problems;
@@ -223,7 +223,7 @@ static void check_apart(struct loading *loading, const struct listeners *one,
     problems_add(&loading->problems, STATUS_INVALID, origin, &error);
 }
 
-/* What one setting asks of another. */
+/* Rules between settings. */
 static void check_together(struct loading *loading)
 {
     const struct config *config = &loading->snapshot->config;

@@ -49,7 +49,7 @@ struct config {
     uint32_t idle_seconds;    /* between requests */
     /* [operator] */
     struct listen_address operator_listen;
-    char *operator_hosts; /* what the console is called by, comma-separated; "": see docs */
+    char *operator_hosts;           /* host names of the console, comma-separated; "": see docs */
     char *operator_tls_certificate; /* as of [server] */
     char *operator_tls_key;
     /* [provider] */

@@ -1,10 +1,10 @@
 /*
  * The INI file: sections, keys, comments. A setting that is silently cut, joined or overwritten is
- * worse than a program that does not start, so whatever is doubtful is refused with its line: an
- * unknown section or key, a key twice, a value of several lines where only one fits, NUL and other
- * control characters, lines that are longer than any setting. Reading goes on behind it, so that
- * all of them are seen at once; what only follows from one (the keys of an unknown section, the
- * lines that go on with a refused value) is no problem of its own.
+ * worse than a program that does not start, so every doubtful line is refused: an unknown section
+ * or key, a key twice, a value of several lines where only one fits, NUL and other control
+ * characters, lines that are longer than any setting. Reading continues after a refused line, so
+ * that all problems are reported at once. Lines that depend on a refused one (the keys of an
+ * unknown section, the continuation of a refused value) are not reported.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,9 +24,9 @@ struct reading {
     unsigned line;
     struct text section;     /* at == NULL: before the first */
     bool in_unknown_section; /* its keys are passed over, */
-    bool after_refused;      /* and so is what goes on with a line that was refused */
+    bool after_refused;      /* and so are continuations of a refused line */
     unsigned *lines;         /* where each setting was first set; 0: it was not */
-    size_t setting;          /* whose value is being read; setting_count: none */
+    size_t setting;          /* the setting whose value is read; setting_count: none */
     struct buffer value;
 };
 
@@ -153,7 +153,7 @@ static enum status read_line(struct reading *reading, struct text line, struct e
     struct text text = text_trim(line);
     if (text.size == 0 || text.at[0] == '#' || text.at[0] == ';')
         return STATUS_OK;
-    /* Keys may be indented all the same; what a list goes on with has no '='. */
+    /* Keys may be indented too; a continuation of a list has no '='. */
     bool goes_on = text.at > line.at && memchr(text.at, '=', text.size) == NULL;
     if (goes_on && text.at[0] != '[' && reading->setting < setting_count)
         return go_on(reading, text, error);
@@ -168,7 +168,7 @@ static enum status read_line(struct reading *reading, struct text line, struct e
 
 static void read_lines(struct reading *reading, struct text rest)
 {
-    if (text_starts_with(rest, TEXT("\xEF\xBB\xBF"))) /* what some editors begin UTF-8 with */
+    if (text_starts_with(rest, TEXT("\xEF\xBB\xBF"))) /* the byte order mark of some editors */
         rest = (struct text){rest.at + 3, rest.size - 3};
     while (rest.at != NULL) {
         struct text line = text_cut(&rest, '\n');

@@ -1,4 +1,4 @@
-/* What is wrong with a configuration, as lines for people. */
+/* The problems of a configuration, as lines for people. */
 #include "config/problems.h"
 
 void problems_add(struct problems *problems, enum status status, const char *origin,

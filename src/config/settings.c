@@ -199,7 +199,7 @@ static enum status read_odds_store(const struct setting *setting, char *value, v
 static enum status read_platform_store(const struct setting *setting, char *value, void *field,
                                        struct error *error)
 {
-    /* What stands behind it is libpq's to judge, when the store is opened. */
+    /* libpq judges the rest when the store is opened. */
     if (begins(value, "postgresql://") || begins(value, "postgres://"))
         return read_text(setting, value, field, error);
     if (!begins(value, SCHEME_SQLITE) || value[strlen(SCHEME_SQLITE)] == '\0')

@@ -8,7 +8,7 @@
  * The table of settings and the file that sets them, as config.c uses them. Private to this folder.
  */
 
-/* What the stores on this machine begin with; the rest is a path. */
+/* The prefixes of stores on this machine; the rest is a path. */
 #define SCHEME_SQLITE "sqlite:"
 #define SCHEME_EMBEDDED "embedded:"
 
@@ -32,7 +32,7 @@ enum setting_rule {
 extern const struct setting settings[];
 extern const size_t setting_count;
 
-/* What frees a field that owns more than its text (the list of trusted proxies). */
+/* Frees a field that owns more than its text (the list of trusted proxies). */
 void settings_free_lists(struct config *config);
 
 /* The index of a setting, or setting_count. Names are exact. */
@@ -42,8 +42,8 @@ bool setting_section_exists(struct text section);
 /* Takes one value, and says what is wrong with it. `origin`: see problems_add. */
 typedef void config_taker(void *context, size_t setting, struct text value, const char *origin);
 
-/* Reads an INI file and hands every setting in it to `take`, in order. What is no setting is a
- * problem, and so is a file that cannot be read. */
+/* Reads an INI file and hands every setting in it to `take`, in order. Unknown settings and
+ * unreadable files are problems. */
 void config_file_read(const char *path, config_taker *take, void *context,
                       struct problems *problems);
 
