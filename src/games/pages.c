@@ -96,7 +96,7 @@ static void send_answer(struct http_request *request, struct answer *answer)
         answer_compress(answer);
         message = answer_pick(answer, request);
     }
-    http_reply_message(request, message);
+    answer_reply(answer, request, message);
 }
 
 void games_route_list(struct games_pages *pages, struct http_request *request,

@@ -14,6 +14,7 @@
 #include "base/base64url.h"
 #include "base/digest.h"
 #include "base/memory.h"
+#include "http/errors.h"
 
 #define TAG_DIGEST_BYTES 18 /* of the SHA-256: 144 bits, which are 24 characters of base64 */
 #define TAG_SIZE 32         /* two quotes, 24 characters, "-gz", NUL, rounded up */
@@ -187,6 +188,16 @@ struct http_message *answer_pick(struct answer *answer, const struct http_reques
     }
     /* A client that has the tag of a gzipped form that is not made yet has its very bytes. */
     return http_matches_etag(request, text_of(tag)) ? not_modified : full;
+}
+
+void answer_reply(const struct answer *answer, struct http_request *request,
+                  struct http_message *message)
+{
+    bool plain = message == answer->plain || message == answer->plain_not_modified;
+    if (http_precondition_fails(request, text_of(plain ? answer->plain_tag : answer->gzip_tag)))
+        http_reply_error(request, &error_precondition_failed);
+    else
+        http_reply_message(request, message);
 }
 
 struct http_message *answer_plain(const struct answer *answer)

@@ -44,6 +44,10 @@ bool answer_equals(const struct answer *a, const struct answer *b); /* the same 
  * answer. NULL: the client wants gzip, which has not been made yet: answer_compress, then ask again
  * (or send answer_plain, which is always right). */
 struct http_message *answer_pick(struct answer *answer, const struct http_request *request);
+/* Replies with a message of this answer; with 412 when the request has an If-Match that does not
+ * name its tag, which comes before If-None-Match (RFC 9110 section 13.2.2). */
+void answer_reply(const struct answer *answer, struct http_request *request,
+                  struct http_message *message);
 struct http_message *answer_plain(const struct answer *answer);
 
 /* Did any client want this one gzipped? */

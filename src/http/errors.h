@@ -32,6 +32,7 @@ struct http_error {
     ROW(not_found, 404, "Not found")                                                             \
     ROW(method_not_allowed, 405, "The method is not allowed for this path.")                     \
     ROW(request_timeout, 408, "The request did not arrive in time.")                             \
+    ROW(precondition_failed, 412, "The answer is not what If-Match names.")                      \
     ROW(payload_too_large, 413, "The request body is too large.")                                \
     ROW(uri_too_long, 414, "The request target is too long.")                                    \
     ROW(unsupported_media_type, 415, "The content coding of the request body is not supported.") \

@@ -225,6 +225,10 @@ bool http_accepts_gzip(const struct http_request *request);
  * changes nothing? RFC 9110 section 8.4. */
 bool http_body_is_encoded(const struct http_request *request);
 
+/* Is there an If-Match that neither is "*" nor names this strong entity tag (given with its quotes)
+ * by strong comparison? RFC 9110 section 13.1.1. */
+bool http_precondition_fails(const struct http_request *request, struct text etag);
+
 /* Does If-None-Match name this strong entity tag (given with its quotes), by weak comparison, or
  * "*"? RFC 9110 section 13.1.2. */
 bool http_matches_etag(const struct http_request *request, struct text etag);

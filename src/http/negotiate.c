@@ -78,8 +78,9 @@ bool http_body_is_encoded(const struct http_request *request)
     return false;
 }
 
-/* Does one line of If-None-Match hold the tag? Entity tags may hold commas, so they are walked. */
-static bool line_names(struct text line, struct text etag)
+/* Does one line of If-Match or If-None-Match hold the tag? Entity tags may hold commas, so they are
+ * walked. `strong`: by strong comparison, in which a weak tag equals none. */
+static bool line_names(struct text line, struct text etag, bool strong)
 {
     const char *at = line.at;
     const char *end = line.at + line.size;
@@ -88,8 +89,8 @@ static bool line_names(struct text line, struct text etag)
             at++;
             continue;
         }
-        if (end - at >= 2 && at[0] == 'W' && at[1] == '/')
-            at += 2; /* weak comparison: the mark does not count */
+        bool weak = end - at >= 2 && at[0] == 'W' && at[1] == '/';
+        at += weak ? 2 : 0;
         const char *start = at;
         if (at == end || *at != '"')
             return false; /* not an entity tag: nothing after it can be trusted to be one */
@@ -99,30 +100,37 @@ static bool line_names(struct text line, struct text etag)
         if (at == end)
             return false;
         at++;
-        if (text_equals((struct text){start, (size_t)(at - start)}, etag))
+        if (!(weak && strong) && text_equals((struct text){start, (size_t)(at - start)}, etag))
             return true;
     }
     return false;
 }
 
-static bool lines_match(const struct http_request *request, struct text etag, bool any)
+static bool lines_match(const struct http_request *request, enum http_field field, struct text etag,
+                        bool any)
 {
     struct text line;
-    for (uint32_t at = 0;
-         (line = http_request_next_field(request, HTTP_FIELD_IF_NONE_MATCH, &at)).at != NULL;)
-        if ((any && text_equals(line, TEXT("*"))) || line_names(line, etag))
+    for (uint32_t at = 0; (line = http_request_next_field(request, field, &at)).at != NULL;)
+        if ((any && text_equals(line, TEXT("*"))) ||
+            line_names(line, etag, field == HTTP_FIELD_IF_MATCH))
             return true;
     return false;
 }
 
+bool http_precondition_fails(const struct http_request *request, struct text etag)
+{
+    return request->field_count[HTTP_FIELD_IF_MATCH] > 0 &&
+           !lines_match(request, HTTP_FIELD_IF_MATCH, etag, true);
+}
+
 bool http_matches_etag(const struct http_request *request, struct text etag)
 {
-    return lines_match(request, etag, true);
+    return lines_match(request, HTTP_FIELD_IF_NONE_MATCH, etag, true);
 }
 
 bool http_names_etag(const struct http_request *request, struct text etag)
 {
-    return lines_match(request, etag, false);
+    return lines_match(request, HTTP_FIELD_IF_NONE_MATCH, etag, false);
 }
 
 /* ---- preferences ----------------------------------------------------------------------------- */

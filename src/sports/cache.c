@@ -190,7 +190,7 @@ static void reply(struct sports_cache *cache, struct http_request *request,
     if (message->status == 304 && park(cache, request, answer, wish))
         return;
     add_published(request, wish);
-    http_reply_message(request, message);
+    answer_reply(answer, request, message);
 }
 
 static struct cached_event *find_event(struct sports_cache *cache, enum sport sport,
@@ -687,7 +687,7 @@ void sports_cache_answer_sports(struct sports_cache *cache, struct http_request 
                                 sport_set allowed)
 {
     struct answer *answer = cache->sports->lists[allowed & SPORT_SET_ALL];
-    http_reply_message(request, answer_pick(answer, request));
+    answer_reply(answer, request, answer_pick(answer, request));
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -239,7 +239,8 @@ static uint64_t deadline_ms(const struct waiting *waiting, const struct http_req
 
 uint32_t waiting_wanted_s(const struct waiting *waiting, const struct http_request *request)
 {
-    if (request->field_count[HTTP_FIELD_PREFER] == 0 || request->method != METHOD_GET ||
+    if (request->field_count[HTTP_FIELD_PREFER] == 0 ||
+        request->field_count[HTTP_FIELD_IF_MATCH] > 0 || request->method != METHOD_GET ||
         waiting->options.waits == NULL)
         return 0;
     uint32_t wanted_s = http_preferred_wait(request, WAIT_SECONDS_MAX);

@@ -73,6 +73,23 @@ def test_head_may_be_conditional_too(shared, path):
     assert shared.request("HEAD", path, key=shared.customer.key, headers={"If-None-Match": tag}).status == 304
 
 
+@pytest.mark.parametrize("headers", [{}, {"Accept-Encoding": "gzip"}])
+@pytest.mark.parametrize("path", PATHS)
+def test_if_match_demands_a_tag(shared, path, headers):
+    get(shared, path, **headers)  # from here on a gzipped form is at hand
+    tag = get(shared, path, **headers).header("etag")
+    for condition in (tag, "*", f'"other", {tag}', f'"a,b" ,{tag}'):
+        assert get(shared, path, If_Match=condition, **headers).status == 200
+        assert get(shared, path, If_Match=condition, If_None_Match=tag, Prefer="wait=55", **headers).status == 304
+    for condition in ('"other"', f"W/{tag}", tag.strip('"'), "", "nonsense"):
+        for other in ({}, {"If_None_Match": tag}, {"If_None_Match": tag, "Prefer": "wait=55"}):
+            response = get(shared, path, If_Match=condition, **other, **headers)
+            assert response.error == (412, "precondition_failed") and response.header("etag") is None
+    assert shared.request("HEAD", path, key=shared.customer.key, headers={"If-Match": '"other"'}).status == 412
+    assert shared.get(path, headers={"If-Match": '"other"'}).status == 403
+    assert get(shared, "/api/v1/cricket/events/999", If_Match="*").status == 404
+
+
 def test_if_modified_since_means_nothing(shared):
     assert get(shared, PATHS[0], If_Modified_Since="Fri, 01 Jan 2100 00:00:00 GMT").status == 200
 

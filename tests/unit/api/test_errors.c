@@ -23,6 +23,7 @@ static void every_code_has_the_status_that_the_interface_gives_it(void **state)
         {&error_bad_request, 400, "bad_request"},
         {&error_https_required, 400, "https_required"},
         {&error_request_timeout, 408, "request_timeout"},
+        {&error_precondition_failed, 412, "precondition_failed"},
         {&error_payload_too_large, 413, "payload_too_large"},
         {&error_uri_too_long, 414, "uri_too_long"},
         {&error_unsupported_media_type, 415, "unsupported_media_type"},
