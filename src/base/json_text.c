@@ -524,8 +524,9 @@ bool json_text_string_equals(struct text string, struct text plain)
     return plain.size == 0;
 }
 
-void json_text_unescape(struct text string, struct buffer *out)
+bool json_text_unescape(struct text string, struct buffer *out)
 {
+    bool whole = true;
     struct text inside = inside_quotes(string);
     const char *at = inside.at;
     const char *end = inside.at + inside.size;
@@ -539,10 +540,12 @@ void json_text_unescape(struct text string, struct buffer *out)
             char unescaped[4];
             size_t size;
             at = unescape_one(at, end, unescaped, &size);
+            whole &= size > 0;
             if (size == 0)
                 buffer_append(out, "\xEF\xBF\xBD", 3);
             else
                 buffer_append(out, unescaped, size);
         }
     }
+    return whole;
 }

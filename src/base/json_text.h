@@ -78,8 +78,8 @@ bool json_text_next_member(struct json_text_cursor *cursor, struct text *name, s
  * equals nothing. */
 bool json_text_string_equals(struct text string, struct text plain);
 
-/* Appends what the string stands for, as UTF-8. A lone surrogate escape, which no UTF-8 can stand
- * for, becomes U+FFFD. */
-void json_text_unescape(struct text string, struct buffer *out);
+/* Appends what the string stands for, as UTF-8. False: it has the escape of a lone surrogate, which
+ * stands for no character; U+FFFD is in its place. */
+bool json_text_unescape(struct text string, struct buffer *out);
 
 #endif

@@ -25,7 +25,7 @@ static bool add_name(struct names *names, struct text escaped, struct text *name
     size_t start = names->bytes.size;
     if (names->count == STRICT_JSON_MEMBERS_MAX)
         return false;
-    json_text_unescape(escaped, &names->bytes);
+    (void)json_text_unescape(escaped, &names->bytes); /* such a name is no known one */
     *name = (struct text){names->bytes.data + start, names->bytes.size - start};
     for (size_t i = 0; i < names->count; i++) {
         size_t at = i == 0 ? 0 : names->ends[i - 1];
@@ -71,11 +71,8 @@ bool strict_json_string(struct text value, char *out, size_t room)
     /* An escaped byte takes at most six, so what is longer as written cannot fit. */
     if (value.at == NULL || json_text_kind(value) != JSON_TEXT_STRING || value.size > 6 * room + 2)
         return false;
-    json_text_unescape(value, &plain);
-    /* A lone surrogate stands for nothing, so it equals nothing, not even what it was unescaped
-     * to. */
-    bool fits = plain.size >= 1 && plain.size < room && text_is_plain(buffer_text(&plain)) &&
-                json_text_string_equals(value, buffer_text(&plain));
+    bool fits = json_text_unescape(value, &plain) && plain.size >= 1 && plain.size < room &&
+                text_is_plain(buffer_text(&plain));
     if (fits) {
         memcpy(out, plain.data, plain.size);
         out[plain.size] = '\0';

@@ -29,8 +29,8 @@ static enum status not_so(struct error *error, const char *name, const char *rul
 static bool append_string(struct text value, struct buffer *out)
 {
     size_t before = out->size;
-    json_text_unescape(value, out);
-    return out->size == before || memchr(out->data + before, '\0', out->size - before) == NULL;
+    return json_text_unescape(value, out) &&
+           (out->size == before || memchr(out->data + before, '\0', out->size - before) == NULL);
 }
 
 static enum status read_list(const struct field *field, struct text value, struct buffer *out,
@@ -85,7 +85,7 @@ static enum status read_value(const struct field *field, struct text value, stru
     switch (json_text_kind(value)) {
     case JSON_TEXT_STRING:
         if (!append_string(value, out))
-            status = not_so(error, field->name, "must not have control characters");
+            status = not_so(error, field->name, "must be Unicode text without control characters");
         break;
     case JSON_TEXT_TRUE:
     case JSON_TEXT_FALSE:

@@ -175,7 +175,7 @@ static void append_name(const struct catalog_row *row, struct buffer *name)
         if (json_text_string_equals(member, TEXT("ename")) &&
             json_text_kind(value) == JSON_TEXT_STRING) {
             buffer_clear(name);
-            json_text_unescape(value, name);
+            (void)json_text_unescape(value, name);
         }
 }
 

@@ -70,8 +70,8 @@ static enum status split_body(struct console_call *call, struct secret *secret, 
             return wrong(call, error);
         seen = true;
         secret->made = json_text_kind(value) == JSON_TEXT_NULL;
-        if (!secret->made)
-            json_text_unescape(value, &secret->plain);
+        if (!secret->made && !json_text_unescape(value, &secret->plain))
+            return wrong(call, error);
     }
     buffer_append_char(&secret->rest, '}');
     secret->made = secret->made || !seen;

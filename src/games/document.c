@@ -64,8 +64,8 @@ static bool read_plain(struct reading *reading, struct text value)
     buffer_clear(&reading->plain);
     if (json_text_kind(value) != JSON_TEXT_STRING)
         return false;
-    json_text_unescape(value, &reading->plain);
-    return memchr(buffer_string(&reading->plain), '\0', reading->plain.size) == NULL;
+    return json_text_unescape(value, &reading->plain) &&
+           memchr(buffer_string(&reading->plain), '\0', reading->plain.size) == NULL;
 }
 
 static enum status read_string_member(struct reading *reading, const struct member *member,

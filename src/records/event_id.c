@@ -34,7 +34,7 @@ enum status event_id_read(struct text value, struct event_id *id)
     if (json_text_kind(value) != JSON_TEXT_STRING || value.size > 2 + 6 * EVENT_ID_DIGITS)
         return STATUS_INVALID;
     struct buffer digits = {0};
-    json_text_unescape(value, &digits);
+    (void)json_text_unescape(value, &digits);
     enum status status = event_id_parse(buffer_text(&digits), id);
     buffer_free(&digits);
     return status;

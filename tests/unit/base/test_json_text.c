@@ -466,7 +466,8 @@ static void strings_unescape_to_utf8(void **state)
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct buffer out = {0};
-        json_text_unescape(text_of(cases[i][0]), &out);
+        bool whole = strstr(cases[i][1], "\xEF\xBF\xBD") == NULL;
+        assert_int_equal(json_text_unescape(text_of(cases[i][0]), &out), whole);
         assert_string_equal(buffer_string(&out), cases[i][1]);
         buffer_free(&out);
     }

@@ -74,6 +74,7 @@ static void mistakes_are_told_with_line_column_and_member(void **state)
         {"[{\"id\":1}]", "g.json:1:8: id: must be"},
         {"[{\"name\":\"\"}]", "g.json:1:10: name: must be"},
         {"[{\"name\":\"a\\u0000b\"}]", "name: must be"},
+        {"[{\"name\":\"a\\ud800\"}]", "name: must be"},
         {"[{\"provider\":\"nobody\"}]", "g.json:1:14: provider: there is no provider 'nobody'"},
         {"[{\"rtp_bps\":9612.0}]", "rtp_bps: must be"},
         {"[{\"rtp_bps\":1e2}]", "rtp_bps: must be"},
