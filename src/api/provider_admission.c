@@ -41,7 +41,8 @@ static bool is_signed(const struct games_provider *provider, const struct http_r
         bool same = launch_signature_is_good(
             timestamp, request->body,
             secret != NULL ? buffer_text(&secret->bytes) : TEXT(NO_SECRET), signature);
-        good |= same && secret != NULL && (!named || text_equals(kid, text_of(secret->kid)));
+        good |= same && secret != NULL &&
+                (!named || (kid.at != NULL && text_equals(kid, text_of(secret->kid))));
     }
     return good;
 }

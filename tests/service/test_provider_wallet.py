@@ -310,6 +310,10 @@ def test_each_of_two_secrets_signs_until_it_is_retired(casino, acme, seat):
     try:
         eventually(lambda: post(added) == 200)
         assert (post(acme), post(added, newer), post(acme, newer), post(added, "00000000")) == (200, 200, 403, 403)
+        for kids in ((newer, "00000000"), ("00000000", newer), (newer, newer)):
+            for provider in (acme, added):
+                fields = [*provider.fields(body, casino_time(casino)).items(), *(("X-Croupier-Key-Id", kid) for kid in kids)]
+                assert acme.post(body, fields).error == (403, "not_admitted")
     finally:
         casino.run("provider", "secret", "retire", "acme", newer)
     eventually(lambda: post(added) == 403)
