@@ -45,11 +45,6 @@ const PROVIDER_FIELDS = [
     { name: "cidrs", label: "May call from", kind: "lines", hint: "Networks of its wallet calls, one a line; none: any." },
 ];
 
-/* A provider launches by one of two ways, and has the address of that one. */
-const providerFields = (provider) => [...PROVIDER_FIELDS, provider.launch_endpoint
-    ? { name: "launch_endpoint", label: "Launch endpoint", hint: "It is called for each launch." }
-    : { name: "launch_url", label: "Launch address", hint: "A launch is this, with a signed token." }];
-
 const NEW_FIELDS = [
     { name: "id", label: "Id", required: true, hint: "1 to 64 of a-z, 0-9 and -. It stays." },
     { name: "name", label: "Name", required: true },
@@ -116,7 +111,10 @@ export async function providerPage(page) {
     const path = `providers/${encodeURIComponent(page.id)}`;
     const provider = await get(path, {}, page.signal);
     const change = page.may("operator");
-    const fields = providerFields(provider);
+    const launch = provider.launch_endpoint
+        ? { name: "launch_endpoint", label: "Launch endpoint", hint: "It is called for each launch." }
+        : { name: "launch_url", label: "Launch address", hint: "A launch is this, with a signed token." };
+    const fields = page.may("operator") && !page.may("owner") ? PROVIDER_FIELDS : [...PROVIDER_FIELDS, launch];
     return { title: provider.name, content: [
         h("p", { class: "controls" }, enabledBadge(provider.enabled), change && action(provider.enabled ? "Disable" : "Enable", async () => {
             if (provider.enabled && !await confirm(`Disable ${provider.name}?`,
@@ -128,6 +126,7 @@ export async function providerPage(page) {
             page.again();
         }, { class: provider.enabled ? "danger" : "main" })),
         facts([["Id", h("code", null, provider.id)], ["Added", time(provider.created_at)],
+            [launch.label, provider[launch.name]],
             ["Games", h("a", { href: `#/casino?provider=${provider.id}` }, "of this provider")],
             ["Changes", h("a", { href: `#/audit?object=${provider.id}` }, "in the audit")]]),
         section("How it is called", change ? form({ fields, values: provider, label: "Save", changed: page.again, submit: async (values) => {
@@ -135,7 +134,7 @@ export async function providerPage(page) {
             say("Saved.");
             page.again();
         } }) : facts(fields.map((field) => [field.label, Array.isArray(provider[field.name]) ? provider[field.name].join(" ") : provider[field.name]]))),
-        change && trial(page, path, provider.launch_endpoint !== null),
+        page.may("owner") && trial(page, path, provider.launch_endpoint !== null),
         secrets(page, path, provider),
     ] };
 }

@@ -41,7 +41,8 @@ export async function auditPage(page) {
             { label: "What", value: objectLink },
             { label: "Change", value: difference },
         ] });
-    return { title: "Audit", content: shown };
+    return { title: "Audit", content: [shown,
+        !page.may("owner") && h("p", { class: "quiet" }, "Owners also see the changes of operators, their links and sessions.")] };
 }
 
 // ---- health ----

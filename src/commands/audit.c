@@ -59,7 +59,8 @@ static bool read_search(const struct command_line *line, struct trail_search *se
     struct error error = {0};
     const char *since = command_option(line, "since");
     *search = (struct trail_search){.object = option_or(line, "object", ""),
-                                    .who = option_or(line, "who", "")};
+                                    .who = option_or(line, "who", ""),
+                                    .operators = true};
     if (!read_number(line, "before", INT64_MAX, &search->before) ||
         !read_number(line, "limit", ROWS_MAX, &limit))
         return false;

@@ -238,7 +238,10 @@ static bool see_last_change(void *context, const void *record)
 /* Where the trail cannot be read, the refusal is without it. */
 static void find_last_change(struct console_call *call)
 {
-    const struct trail_search search = {.object = call->id, .who = "", .limit = 1};
+    const struct trail_search search = {.object = call->id,
+                                        .who = "",
+                                        .limit = 1,
+                                        .operators = call->signed_in.who.role == ROLE_OWNER};
     struct error error;
     if (platform_trail_search(call->store, &search, see_last_change, call, &error) != STATUS_OK)
         call->changed_by[0] = '\0';
@@ -274,7 +277,7 @@ static void run_job(struct work *work)
         job->error = &error_not_found;
     else if (status != STATUS_OK) {
         job->error = error_of(call, status);
-        if (call->refusal == CONSOLE_REFUSAL_NONE) {
+        if (call->refusal == CONSOLE_REFUSAL_NONE || call->refusal == CONSOLE_ROLE_TOO_LOW) {
             job->reason = error;
             find_field(call, error.text);
         }

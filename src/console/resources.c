@@ -86,14 +86,30 @@ static void put_first(struct console_settings *settings, const char *name)
         }
 }
 
+/* Of the body; a refusal names the field. */
+static enum status read_settings(struct console_call *call, bool add,
+                                 struct console_settings *settings, struct error *error)
+{
+    const struct resource *resource = call->route->resource;
+    enum status status =
+        console_settings_read(resource, add, call->body, settings, call->field, error);
+    for (size_t i = 0; i < settings->count && status == STATUS_OK; i++)
+        if (field_find(resource->fields, settings->list[i].name)->owners &&
+            call->signed_in.who.role < ROLE_OWNER) {
+            (void)snprintf(call->field, sizeof call->field, "%s", settings->list[i].name);
+            call->refusal = CONSOLE_ROLE_TOO_LOW;
+            status = error_set(error, STATUS_CONFLICT, "%s: only owners change it", call->field);
+        }
+    return status;
+}
+
 enum status console_make(struct console_call *call, const struct console_making *making,
                          void *record, struct error *error)
 {
     const struct resource *resource = call->route->resource;
     const char *missing = NULL;
     struct console_settings settings;
-    enum status status =
-        console_settings_read(resource, true, call->body, &settings, call->field, error);
+    enum status status = read_settings(call, true, &settings, error);
     for (size_t i = 0; i < CONSOLE_REQUIRED_MAX && making->required[i] != NULL; i++)
         if (missing == NULL && setting_of(&settings, making->required[i]) == NULL)
             missing = making->required[i];
@@ -164,8 +180,7 @@ enum status console_change(struct console_call *call, struct error *error)
     const struct resource *resource = call->route->resource;
     struct console_settings settings;
     void *record = memory_alloc_zeroed(1, resource->size);
-    enum status status =
-        console_settings_read(resource, false, call->body, &settings, call->field, error);
+    enum status status = read_settings(call, false, &settings, error);
     if (status == STATUS_OK) {
         const struct resource_edit edit = {
             .settings = settings.list,

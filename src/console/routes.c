@@ -55,7 +55,7 @@ static const struct console_route routes[] = {
     {CHANGES, API "providers/{id}", false, ROLE_OPERATOR, console_change, &provider_resource},
     {ADDS, API "providers/{id}/secrets", false, ROLE_OWNER, console_add_secret, NULL},
     {REMOVES, API "providers/{id}/secrets/{kid}", false, ROLE_OWNER, console_retire_secret, NULL},
-    {ADDS, API "providers/{id}/try", false, ROLE_OPERATOR, console_try_provider, NULL},
+    {ADDS, API "providers/{id}/try", false, ROLE_OWNER, console_try_provider, NULL},
 
     {READS, API "games", false, ROLE_READER, console_list, &game_resource},
     {ADDS, API "games/import", false, ROLE_OPERATOR, console_import_games, NULL},

@@ -179,7 +179,8 @@ enum status console_audit(struct console_call *call, struct error *error)
     char who[CONSOLE_VALUE_SIZE];
     char since[CONSOLE_VALUE_SIZE];
     uint64_t limit = ROWS;
-    struct trail_search search = {.object = object, .who = who};
+    struct trail_search search = {
+        .object = object, .who = who, .operators = call->signed_in.who.role == ROLE_OWNER};
     struct trail_listing listing = {.json = {.out = &call->answer}};
     enum status status = console_parameter(call->query, "object", object, error);
     if (status == STATUS_OK)

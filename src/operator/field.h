@@ -55,6 +55,7 @@ struct field {
     const char *words;             /* what is shown for the empty text; by type */
     size_t beside;                 /* where another value is that the type looks at; by type */
     struct field_option option;
+    bool owners;       /* in the console, only owners may set it */
     field_setter *set; /* in place of the type's; NULL: as the type does */
 };
 

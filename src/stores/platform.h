@@ -173,6 +173,7 @@ struct trail_search {
     int64_t since_ms;
     uint64_t before; /* a row's number; 0: from the last one */
     size_t limit;    /* at least 1 */
+    bool operators;  /* also rows about operators, their links and sessions */
 };
 /* The rows that are searched for, the last one first, at most `limit`. Reads them in parts, so that
  * no query takes long; each is a snapshot. `see` must not call the store. */

@@ -144,6 +144,42 @@ def test_who_may_what(house):
                 jsonschema.validate(answer.json(), refusal)
 
 
+def test_a_field_that_only_some_may_set(house):
+    """`x-role` of a property of a body: the role that it takes, above the route's."""
+    for path, verb, route in ROUTES:
+        body = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        for name, schema in resolved(body).get("properties", {}).items():
+            for role in ROLES if "x-role" in schema else ():
+                answer = house.signed_in[role].ask(verb.upper(), filled(path, "acme"), {name: "https://elsewhere.example/", "name": ""})
+                if ROLES.index(role) < ROLES.index(route["x-role"]):
+                    assert code(answer) == (403, "role_too_low")
+                elif ROLES.index(role) < ROLES.index(schema["x-role"]):
+                    assert code(answer) == (403, "role_too_low") and answer.json()["error"]["field"] == name
+                    assert "only owners" in answer.json()["error"]["message"]
+                else:
+                    assert code(answer) == (422, "invalid") and answer.json()["error"]["field"] == "name"
+
+
+def test_owners_alone_see_the_audit_of_operators(house, owner):
+    house.run("operator", "add", "secretive", "--role", "reader")
+    sign_in(house, "secretive")
+    rows = owner.get("audit?limit=1000")["items"]
+    public = [row for row in rows if row["kind"] not in ("operator", "credential")]
+    assert {"operator", "credential"} <= {row["kind"] for row in rows} and public
+    for role in ("reader", "operator"):
+        console = house.signed_in[role]
+        assert console.get("audit?limit=1000") == {"items": public, "next": None}
+        for query in ("object=secretive", "who=secretive", f"object={[row['object'] for row in rows if row['kind'] == 'credential'][0]}"):
+            assert console.get(f"audit?{query}") == {"items": [], "next": None}, query
+        paged, before = [], ""
+        while before is not None:
+            page = console.get(f"audit?limit=2{before}")
+            paged += page["items"]
+            before = page["next"] and f"&before={page['next']}"
+        assert paged == public
+    assert owner.get("audit?object=secretive")["items"]
+
+
 def test_what_is_answered_is_what_the_document_says(house, owner):
     customer = house.customer.id
     asked = {"/admin/v1/keys": f"?customer={customer}", "/admin/v1/customers/{id}": customer, "/admin/v1/players/{id}": house.player,
@@ -410,7 +446,7 @@ def test_two_who_change_one_record_do_not_overwrite_each_other(house, owner):
 def test_a_refusal_names_the_field(house, owner):
     path = f"/admin/v1/customers/{house.customer.id}"
     for document, field in (({"rate": "fast"}, "rate"), ({"cidrs": ["300.0.0.0/8"]}, "cidrs"), ({"sports": ["chess"]}, "sports"),
-                            ({"name": ""}, "name"), ({"name": "a\x00b"}, "name"), ({"casino": "perhaps"}, "casino")):
+                            ({"name": ""}, "name"), ({"name": "a\x00b"}, "name"), ({"name": "a\ud800"}, "name"), ({"cidrs": ["\udc00"]}, "cidrs"), ({"casino": "perhaps"}, "casino")):
         answer = owner.ask("PATCH", path, document)
         assert (*code(answer), answer.json()["error"]["field"]) == (422, "invalid", field), document
     for document in ({"id": "cus_x"}, {"keys": 7}, {"unknown": 1}, [], "x"):
@@ -584,7 +620,7 @@ def test_what_is_wrong_with_a_provider_is_said_by_field(owner):
     sound = {"id": "wadi", "name": "Wadi", "launch_url": "https://wadi.example/"}
     for change, field in (({"id": "No Id"}, "id"), ({"id": None}, "id"), ({"name": ""}, "name"), ({"launch_url": "nonsense"}, "launch_url"),
                           ({"launch_url": None}, "launch_url"), ({"secret": ""}, "secret"), ({"secret": 7}, "secret"),
-                          ({"secret": "x" * 513}, "secret"), ({"cidrs": ["300.0.0.0/8"]}, "cidrs")):
+                          ({"secret": "x" * 513}, "secret"), ({"secret": "\ud800"}, "secret"), ({"launch_url": "https://a/\udfff"}, "launch_url"), ({"cidrs": ["300.0.0.0/8"]}, "cidrs")):
         document = {name: value for name, value in {**sound, **change}.items() if value is not None}
         answer = owner.ask("POST", "/admin/v1/providers", document)
         assert (*code(answer), answer.json()["error"]["field"]) == (422, "invalid", field), change
