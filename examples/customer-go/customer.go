@@ -5,8 +5,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,6 +35,23 @@ func must(err error) {
 		fmt.Fprintln(os.Stderr, "customer:", err)
 		os.Exit(1)
 	}
+}
+
+// Ends the program with the sentence of an error document.
+func refuse(status int, text []byte) {
+	var document struct{ Error, Message string }
+	if json.Unmarshal(text, &document) != nil || document.Message == "" {
+		must(fmt.Errorf("the server answered %d: %s", status, text))
+	}
+	must(fmt.Errorf("%s (%d %s)", document.Message, status, document.Error))
+}
+
+// Waits before the next attempt: for Retry-After, where the answer has it.
+func wait(fields http.Header, otherwise time.Duration) {
+	if seconds, err := strconv.Atoi(fields.Get("Retry-After")); err == nil {
+		otherwise = time.Duration(seconds) * time.Second
+	}
+	time.Sleep(otherwise)
 }
 
 // Status, headers and text of an answer; an error when there is none.
@@ -102,12 +117,11 @@ func poll(sport, id string, changes int) {
 			tag = fields.Get("ETag")
 			seen++
 			printPrices(text)
-		case err == nil && status == 429:
-			seconds, _ := strconv.Atoi(fields.Get("Retry-After"))
-			time.Sleep(time.Duration(seconds) * time.Second)
-		case err != nil || status != 304:
-			fmt.Fprintln(os.Stderr, status, string(text), err)
-			time.Sleep(time.Second)
+		case err != nil || status == 429 || status >= 500 || bytes.Contains(text, []byte("odds_not_found")):
+			fmt.Fprintln(os.Stderr, status, string(text), err) // asking again tells the feed that odds are wanted
+			wait(fields, time.Second)
+		case status != 304:
+			refuse(status, text)
 		}
 	}
 }
@@ -164,34 +178,22 @@ func unanswered() (waiting []line) {
 	return open
 }
 
-// Sends the same bytes under the same id until there is an answer, which is kept.
-func settle(entry line) {
+// Sends the same bytes under the same id until there is an answer, which is kept: whether it was applied.
+func settle(entry line) bool {
 	for pause := 100 * time.Millisecond; ; pause *= 2 {
-		status, _, text, err := ask("POST", "/api/v1/casino/wallet", []byte(entry.Send), nil, 15*time.Second)
+		status, fields, text, err := ask("POST", "/api/v1/casino/wallet", []byte(entry.Send), nil, 15*time.Second)
+		if err == nil && status == 403 && !bytes.Contains(text, []byte("player_blocked")) {
+			refuse(status, text) // says nothing of this operation, which stays in the journal
+		}
 		if err == nil && status < 500 {
 			note(line{ID: entry.ID, Status: status, Answer: string(text)})
 			fmt.Println(status, string(text))
-			return
+			return status == 200
 		}
 		if pause > 10*time.Second {
 			pause = 10 * time.Second
 		}
 		fmt.Fprintf(os.Stderr, "no answer yet (%d %s %v); the same again\n", status, text, err)
-		time.Sleep(pause)
+		wait(fields, pause)
 	}
-}
-
-func move(operation, player, amountMinor, currency string) {
-	var random [16]byte
-	_, err := rand.Read(random[:])
-	must(err)
-	amount, err := strconv.ParseInt(amountMinor, 10, 64)
-	must(err)
-	id := hex.EncodeToString(random[:])
-	body, err := json.Marshal(map[string]interface{}{"operation": operation, "player_id": player,
-		"transaction_id": id, "amount_minor": amount, "currency": currency})
-	must(err)
-	entry := line{ID: id, Send: string(body)}
-	note(entry)
-	settle(entry)
 }

@@ -48,6 +48,24 @@ public final class Customer {
         return ask(request(path, 15).POST(HttpRequest.BodyPublishers.ofString(body)).build());
     }
 
+    /** Ends the program with a sentence. */
+    static void fail(String sentence) {
+        System.err.println("Customer: " + sentence);
+        System.exit(1);
+    }
+
+    /** Ends it with the sentence of an error document. */
+    static void refuse(HttpResponse<String> answer) {
+        Matcher message = Pattern.compile("\"message\":\"([^\"]*)\"").matcher(answer.body());
+        fail(message.find() ? message.group(1) + " (" + answer.statusCode() + ")"
+                : "the server answered " + answer.statusCode() + ": " + answer.body());
+    }
+
+    /** How long to wait before the next attempt: Retry-After, where the answer has it. */
+    static long pauseMs(HttpResponse<String> answer, long otherwise) {
+        return answer.headers().firstValue("Retry-After").map(seconds -> 1000 * Long.parseLong(seconds)).orElse(otherwise);
+    }
+
     /** As JSON; what comes from the command line may hold any character. */
     static String quoted(String text) {
         StringBuilder out = new StringBuilder("\"");
@@ -76,11 +94,11 @@ public final class Customer {
                 tag = answer.headers().firstValue("ETag").orElse(null);
                 seen++;
                 System.out.println(answer.body());
-            } else if (answer.statusCode() == 429) {
-                Thread.sleep(1000 * answer.headers().firstValueAsLong("Retry-After").orElse(1));
+            } else if (answer.statusCode() == 429 || answer.statusCode() >= 500 || answer.body().contains("odds_not_found")) {
+                System.err.println(answer.statusCode() + " " + answer.body()); // asking again tells the feed that odds are wanted
+                Thread.sleep(pauseMs(answer, 1000));
             } else if (answer.statusCode() != 304) {
-                System.err.println(answer.statusCode() + " " + answer.body());
-                Thread.sleep(1000);
+                refuse(answer);
             }
         }
     }
@@ -120,17 +138,21 @@ public final class Customer {
         return waiting;
     }
 
-    /** Sends the same bytes under the same id until there is an answer, which is kept. */
-    static void settle(String id, String body) throws IOException, InterruptedException {
-        for (long pauseMs = 100;; pauseMs = Math.min(2 * pauseMs, 10000)) {
+    /** Sends the same bytes under the same id until there is an answer, which is kept: whether it was applied. */
+    static boolean settle(String id, String body) throws IOException, InterruptedException {
+        for (long growingMs = 100;; growingMs = Math.min(2 * growingMs, 10000)) {
             String failure;
+            long pauseMs = growingMs;
             try {
                 HttpResponse<String> answer = post("/api/v1/casino/wallet", body);
                 failure = answer.statusCode() + " " + answer.body();
+                pauseMs = pauseMs(answer, growingMs);
+                if (answer.statusCode() == 403 && !failure.contains("player_blocked"))
+                    refuse(answer); // says nothing of this operation, which stays in the journal
                 if (answer.statusCode() < 500) {
                     note("done", id, failure);
                     System.out.println(failure);
-                    return;
+                    return answer.statusCode() == 200;
                 }
             } catch (IOException failed) {
                 failure = failed.toString();
@@ -140,32 +162,39 @@ public final class Customer {
         }
     }
 
-    static void move(String operation, String player, long amountMinor, String currency)
+    static boolean move(String operation, String player, long amountMinor, String currency)
             throws IOException, InterruptedException {
         String id = UUID.randomUUID().toString();
         String body = String.format("{\"operation\":\"%s\",\"player_id\":%s,\"transaction_id\":\"%s\",\"amount_minor\":%d,\"currency\":%s}",
                 operation, quoted(player), id, amountMinor, quoted(currency));
         note("send", id, body);
-        settle(id, body);
+        return settle(id, body);
     }
 
     public static void main(String[] words) throws IOException, InterruptedException {
         String command = words.length == 0 ? "" : words[0];
+        boolean applied = true;
+        if (KEY.isEmpty())
+            fail("set KEY to the key that the operator gave you (crk_…)");
         boolean moves = words.length == 4 && (command.equals("debit") || command.equals("credit"));
         if (moves || command.equals("settle"))
             for (Map.Entry<String, String> open : unanswered().entrySet()) // first what was left open
-                settle(open.getKey(), open.getValue());
+                applied &= settle(open.getKey(), open.getValue());
         if (moves) {
-            move(command.toUpperCase(), words[1], Long.parseLong(words[2]), words[3]);
+            applied &= move(command.toUpperCase(), words[1], Long.parseLong(words[2]), words[3]);
         } else if (command.equals("poll") && words.length == 4) {
             poll(words[1], words[2], Integer.parseInt(words[3]));
         } else if (command.equals("launch") && words.length == 4) {
-            System.out.println(post("/api/v1/casino/games/" + words[1] + "/launch", String.format(
-                    "{\"mode\":\"real\",\"player_reference\":%s,\"currency\":%s}", quoted(words[2]), quoted(words[3]))).body());
+            HttpResponse<String> answer = post("/api/v1/casino/games/" + words[1] + "/launch", String.format(
+                    "{\"mode\":\"real\",\"player_reference\":%s,\"currency\":%s}", quoted(words[2]), quoted(words[3])));
+            if (answer.statusCode() != 200)
+                refuse(answer);
+            System.out.println(answer.body());
         } else if (!command.equals("settle")) {
             System.err.println("Customer poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | "
                     + "debit|credit PLAYER AMOUNT_MINOR CURRENCY | settle");
             System.exit(2);
         }
+        System.exit(applied ? 0 : 1);
     }
 }

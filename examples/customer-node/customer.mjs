@@ -8,9 +8,25 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync,
 import { setTimeout as sleep } from "node:timers/promises";
 
 const BASE = process.env.BASE ?? "http://127.0.0.1:8080";
-const KEY = process.env.KEY;
+const KEY = process.env.KEY || fail("set KEY to the key that the operator gave you (crk_…)");
 const JOURNAL = process.env.JOURNAL ?? "wallet.journal";
 const WAIT_S = 55; // how long a poll may wait for a change
+
+/** Ends the program with a sentence. */
+function fail(sentence) {
+  console.error(`customer.mjs: ${sentence}`);
+  process.exit(1);
+}
+
+/** Ends it with the sentence of an error document. */
+function refuse({ status, text }) {
+  let error = {};
+  try { error = JSON.parse(text); } catch { /* not croupier's */ }
+  fail(error.message ? `${error.message} (${status} ${error.error})` : `the server answered ${status}: ${text}`);
+}
+
+/** How long to wait before the next attempt: Retry-After, where the answer has it. */
+const pause = (answer, otherwiseMs) => sleep(1000 * Number(answer.headers?.get("Retry-After")) || otherwiseMs);
 
 /** Status, headers and text of an answer; throws when there is none. */
 async function ask(method, path, body, headers = {}, timeoutSeconds = 15) {
@@ -51,11 +67,11 @@ async function poll(sport, event, changes) {
       tag = answer.headers.get("ETag");
       seen++;
       console.log(prices(JSON.parse(answer.text)));
-    } else if (answer.status === 429) {
-      await sleep(1000 * Number(answer.headers.get("Retry-After")));
+    } else if (answer.status === 429 || answer.status >= 500 || answer.text.includes("odds_not_found")) {
+      console.error(answer.status, answer.text); // asking again tells the feed that odds are wanted
+      await pause(answer, 1000);
     } else if (answer.status !== 304) {
-      console.error(answer.status, answer.text);
-      await sleep(1000);
+      refuse(answer);
     }
   }
 }
@@ -86,7 +102,7 @@ function unanswered() {
   return waiting;
 }
 
-/** Sends the same bytes under the same id until there is an answer, which is kept. */
+/** Sends the same bytes under the same id until there is an answer, which is kept. A decline is exit code 1. */
 async function settle(id, body) {
   for (let pauseMs = 100; ; pauseMs = Math.min(2 * pauseMs, 10000)) {
     let answer;
@@ -95,13 +111,16 @@ async function settle(id, body) {
     } catch (error) {
       answer = { status: 0, text: String(error) };
     }
+    if (answer.status === 403 && !answer.text.includes("player_blocked"))
+      refuse(answer); // says nothing of this operation, which stays in the journal
     if (answer.status && answer.status < 500) {
       note({ id, status: answer.status, answer: answer.text });
       console.log(answer.status, answer.text);
+      if (answer.status !== 200) process.exitCode = 1;
       return;
     }
     console.error(`no answer yet (${answer.status} ${answer.text}); the same again`);
-    await sleep(pauseMs);
+    await pause(answer, pauseMs);
   }
 }
 
@@ -119,7 +138,9 @@ if (command === "poll") {
   await poll(rest[0], rest[1], Number(rest[2]));
 } else if (command === "launch") {
   const body = JSON.stringify({ mode: "real", player_reference: rest[1], currency: rest[2] });
-  console.log((await ask("POST", `/api/v1/casino/games/${rest[0]}/launch`, body)).text);
+  const answer = await ask("POST", `/api/v1/casino/games/${rest[0]}/launch`, body);
+  if (answer.status !== 200) refuse(answer);
+  console.log(answer.text);
 } else if (["settle", "debit", "credit"].includes(command)) {
   for (const [id, body] of unanswered()) await settle(id, body); // first what was left open
   if (command !== "settle") await move(command.toUpperCase(), ...rest);

@@ -12,7 +12,7 @@ import urllib.request
 import uuid
 
 BASE = os.environ.get("BASE", "http://127.0.0.1:8080")
-KEY = os.environ["KEY"]
+KEY = os.environ.get("KEY") or sys.exit("customer.py: set KEY to the key that the operator gave you (crk_…)")
 JOURNAL = os.environ.get("JOURNAL", "wallet.journal")
 WAIT_S = 55  # how long a poll may wait for a change
 
@@ -28,6 +28,20 @@ def ask(method, path, body=None, headers=None, timeout_s=15):
         return error.code, error.headers, error.read().decode()
     except http.client.HTTPException as error:
         raise OSError(f"the answer is cut off: {error!r}") from error
+
+
+def fail(status, text):
+    """Ends the program with the sentence of an error document."""
+    try:
+        error = json.loads(text)
+        sys.exit(f"customer.py: {error['message']} ({status} {error['error']})")
+    except (ValueError, KeyError):
+        sys.exit(f"customer.py: the server answered {status}: {text}")
+
+
+def pause_s(fields, otherwise):
+    """How long to wait before the next attempt: Retry-After, where the answer has it."""
+    return int(fields.get("Retry-After", otherwise)) if fields else otherwise
 
 
 # ---- odds -------------------------------------------------------------------------------------------------------------------
@@ -54,11 +68,11 @@ def poll(sport, event, changes):
         if status == 200:
             tag, seen = fields["ETag"], seen + 1
             print(*prices(json.loads(text, parse_float=str)), sep="\n", flush=True)
-        elif status == 429:
-            time.sleep(int(fields["Retry-After"]))
-        elif status != 304:
+        elif status == 429 or status >= 500 or "odds_not_found" in text:  # asking again tells the feed that odds are wanted
             print(f"{status} {text}", file=sys.stderr)
-            time.sleep(1)
+            time.sleep(pause_s(fields, 1))
+        elif status != 304:
+            fail(status, text)
 
 
 # ---- the wallet -------------------------------------------------------------------------------------------------------------
@@ -95,20 +109,22 @@ def mend_journal():
 
 
 def settle(transaction, body):
-    """Sends the same bytes under the same id until there is an answer, which is kept."""
-    pause_s = 0.1
+    """Sends the same bytes under the same id until there is an answer, which is kept: whether it was applied."""
+    growing_s = 0.1
     while True:
         try:
-            status, _, text = ask("POST", "/api/v1/casino/wallet", body.encode())
+            status, fields, text = ask("POST", "/api/v1/casino/wallet", body.encode())
         except OSError as error:
-            status, text = 0, str(error)
+            status, fields, text = 0, None, str(error)
+        if status == 403 and "player_blocked" not in text:
+            fail(status, text)  # says nothing of this operation, which stays in the journal
         if status and status < 500:
             note(id=transaction, status=status, answer=text)
             print(status, text, flush=True)
-            return
+            return status == 200
         print(f"no answer yet ({status} {text}); the same again", file=sys.stderr, flush=True)
-        time.sleep(pause_s)
-        pause_s = min(2 * pause_s, 10)
+        time.sleep(pause_s(fields, growing_s))
+        growing_s = min(2 * growing_s, 10)
 
 
 def move(operation, player, amount_minor, currency):
@@ -116,7 +132,7 @@ def move(operation, player, amount_minor, currency):
     body = json.dumps({"operation": operation, "player_id": player, "transaction_id": transaction,
                        "amount_minor": int(amount_minor), "currency": currency})
     note(id=transaction, send=body)
-    settle(transaction, body)
+    return settle(transaction, body)
 
 
 def main(command, *arguments):
@@ -125,15 +141,16 @@ def main(command, *arguments):
     if command == "launch":
         game, reference, currency = arguments
         body = json.dumps({"mode": "real", "player_reference": reference, "currency": currency})
-        return print(ask("POST", f"/api/v1/casino/games/{game}/launch", body.encode())[2])
+        status, _, text = ask("POST", f"/api/v1/casino/games/{game}/launch", body.encode())
+        return print(text) if status == 200 else fail(status, text)
     if command not in ("settle", "debit", "credit"):
         sys.exit("customer.py poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | "
                  "debit|credit PLAYER AMOUNT_MINOR CURRENCY | settle")
     mend_journal()
-    for transaction, body in unanswered().items():  # first what was left open
-        settle(transaction, body)
+    applied = [settle(transaction, body) for transaction, body in unanswered().items()]  # first what was left open
     if command != "settle":
-        move(command.upper(), *arguments)
+        applied.append(move(command.upper(), *arguments))
+    sys.exit(0 if all(applied) else 1)
 
 
 if __name__ == "__main__":

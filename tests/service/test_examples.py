@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 
 import pytest
@@ -66,17 +67,19 @@ class Customer:
         self.program, self.market, self.journal = program, market, directory / "wallet.journal"
         self.directory = directory
 
-    def start(self, *words, base=None):
-        environment = dict(os.environ, BASE=base or f"http://127.0.0.1:{self.market.port}", KEY=self.market.told["key"],
+    def start(self, *words, base=None, key=None):
+        environment = dict(os.environ, BASE=base or f"http://127.0.0.1:{self.market.port}",
+                           KEY=self.market.told["key"] if key is None else key,
                            JOURNAL=str(self.journal))
         return subprocess.Popen([*map(str, self.program), *map(str, words)], env=environment, cwd=self.directory,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def run(self, *words, **more):
+    def run(self, *words, exits=0, **more):
+        """What it printed: of one that fails, the errors."""
         process = self.start(*words, **more)
         output, errors = process.communicate(timeout=120 * PATIENCE)
-        assert process.returncode == 0, errors
-        return output
+        assert process.returncode == exits, errors
+        return output if output or not exits else errors
 
     def launch(self):
         return json.loads(self.run("launch", "anubis-falls", f"{self.directory.name}", "EUR"))
@@ -196,8 +199,47 @@ def test_a_customer_asks_again_when_an_answer_is_cut_off(customer):
 
 def test_a_decline_is_an_answer(customer):
     player = customer.launch()["player_id"]
-    assert customer.run("debit", player, 1, "EUR").startswith("422 ")
+    assert customer.run("debit", player, 1, "EUR", exits=1).startswith("422 ")
     assert customer.run("settle") == ""
+
+
+def test_a_refusal_ends_a_customer_with_a_sentence(customer):
+    event = customer.market.told["events"]["cricket"]
+    assert "set KEY" in customer.run("poll", "cricket", event, 1, key="", exits=1)
+    assert "Client address is not allowed. (403" in customer.run("poll", "cricket", event, 1, key="crk_wrong", exits=1)
+    assert "Event not found (404" in customer.run("poll", "cricket", 1, 1, exits=1)
+    assert "Game not found (404" in customer.run("launch", "no-such-game", "player-1", "EUR", exits=1)
+    player = customer.launch()["player_id"]
+    assert "(403" in customer.run("credit", player, 100, "EUR", key="crk_wrong", exits=1)  # and is not taken for an answer
+    assert json.loads(customer.run("settle").partition(" ")[2])["balance_minor"] == 100
+
+
+class Busy(http.server.BaseHTTPRequestHandler):
+    """Refuses the first attempt, with a time to wait."""
+
+    def do_GET(self):
+        self.server.asked.append(time.monotonic())
+        first = len(self.server.asked) == 1
+        body = b'{"error":"overloaded","message":"Try again later."}' if first else b'{"odds":[]}'
+        self.send_response(self.server.refusal if first else 200)
+        self.send_header("Retry-After", "2")
+        self.send_header("ETag", '"a"')
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize("refusal", [429, 503])
+def test_a_customer_waits_as_long_as_it_is_asked_to(customer, refusal):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Busy) as server:
+        server.asked, server.refusal = [], refusal
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        customer.run("poll", "cricket", 1, 1, base=f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+    assert len(server.asked) == 2 and server.asked[1] - server.asked[0] > 1.9
 
 
 def test_a_provider_believes_a_token_and_bets(market, tmp_path):
