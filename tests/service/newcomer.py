@@ -154,7 +154,7 @@ class Machine:
     def run(self, script, directory=None):
         """Runs it as somebody types it, up to the first command that fails; what it wrote to standard output."""
         script = PATHS.sub(f"{self.directory}/", script)
-        script = script.replace("http://127.0.0.1:8080", f"http://127.0.0.1:{self.port}")
+        script = re.sub("http://127.0.0.1:(8080|8181)", f"http://127.0.0.1:{self.port}", script)
         for printed, meant in self.placeholders.items():
             script = script.replace(printed, meant)
         output, errors = self.directory / "output", self.directory / "errors"  # which a server may go on to hold open
