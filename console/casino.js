@@ -51,7 +51,7 @@ const NEW_FIELDS = [
     { name: "launch_url", label: "Launch address", placeholder: "https://…", hint: "A launch is this, with a signed token." },
     { name: "launch_endpoint", label: "Or launch endpoint", placeholder: "https://…", hint: "In its place: it is called for the address of each launch." },
     { name: "return_url", label: "Return address", placeholder: "https://…", hint: "Where a player is led after a game." },
-    { name: "secret", label: "Secret", hint: "What launches are signed with, if the provider has chosen one; otherwise one is made and shown once." },
+    { name: "secret", label: "Secret", hint: "Signs launches. Give the one that the provider chose; otherwise one is made and shown once." },
 ];
 
 /** A secret that was made: who has the provider gets it now. */
@@ -72,7 +72,7 @@ function secrets(page, path, provider) {
         { label: "State", value: (secret) => (secret.signs ? badge("good", "signs") : badge("idle", "verifies")) },
         { label: "Added", value: (secret) => time(secret.added_at) },
         owner && provider.secrets.length > 1 && { label: "", value: (secret) => action("Retire", async () => {
-            if (await confirm(`Retire ${secret.kid}?`, "What it signs is refused from now on.", "Retire")) {
+            if (await confirm(`Retire ${secret.kid}?`, "Calls and tokens signed with it are refused from now on.", "Retire")) {
                 await remove(`${path}/secrets/${encodeURIComponent(secret.kid)}`);
                 say(`${secret.kid} is retired.`);
                 page.again();
@@ -102,8 +102,8 @@ function trial(page, path, called) {
             tried.launch_url && ["Leads to", h("a", { href: tried.launch_url, target: "_blank", rel: "noreferrer" }, "the game, in demo mode")],
             tried.expires_at && ["Good until", time(tried.expires_at)]].filter(Boolean)));
     }, { class: "main" });
-    return section("Try it", h("p", { class: "quiet" }, called ? "Calls the launch endpoint for nobody, in demo mode, and shows what came of it."
-        : "Makes the address of a launch for nobody, in demo mode. The provider is not called: open it to see."),
+    return section("Try it", h("p", { class: "quiet" }, called ? "Calls the launch endpoint in demo mode, without a player, and shows the answer."
+        : "Makes the URL of a demo launch without a player. The provider is not called; open the URL to try it."),
     h("div", { class: "controls" }, h("label", { for: id, class: "inline" }, "Game ", game), run), result);
 }
 
@@ -156,7 +156,7 @@ export async function gamePage(page) {
             ["Demo", game.demo ? "yes" : "no"], ["Currencies", game.currencies.join(" ")], ["Languages", game.languages.join(" ")],
             ["Devices", game.devices.join(" ")], ["Changed", time(game.updated_at)],
             ["Changes", h("a", { href: `#/audit?object=${game.id}` }, "in the audit")]]),
-        h("p", { class: "quiet" }, "What a game is comes from its import. Who may use it is chosen with each customer."),
+        h("p", { class: "quiet" }, "An import sets the facts of a game. Each customer's page sets whether the customer may use it."),
     ] };
 }
 

@@ -104,7 +104,7 @@ function keys(page, customer) {
             { label: "Expires", value: (key) => (key.expires_at ? time(key.expires_at) : "never") },
             { label: "Last used", value: (key) => (key.last_used_at ? time(key.last_used_at) : "never") },
             { label: h("span", { class: "unseen" }, "Actions"), value: (key) => (page.may("operator") && !key.revoked_at ? action("Revoke", async () => {
-                if (await confirm(`Revoke ${key.prefix}…?`, "Whoever calls with it is denied within a second. It cannot be undone.", "Revoke")) {
+                if (await confirm(`Revoke ${key.prefix}…?`, "Calls with it are denied within a second. It cannot be undone.", "Revoke")) {
                     await remove(`keys/${key.id}`);
                     say(`${key.prefix}… is revoked.`);
                     shown.reload({});
@@ -213,7 +213,7 @@ const ADDRESS_FIELDS = FIELDS.filter((field) => field.name === "sports" || field
 export async function addressesPage(page) {
     const add = page.may("operator") && h("a", { class: "button main", href: "#/addresses/new" }, "Add an address");
     return { title: "Addresses", content: [
-        h("p", { class: "quiet" }, "Who calls from one of these needs no key, and gets sports only."),
+        h("p", { class: "quiet" }, "Calls from these addresses need no key and get sports only."),
         list(page, { path: "addresses", query: { q: page.query.q }, search: "Search", caption: "Addresses", extra: add,
             nothing: empty("No address is admitted without a key."),
             columns: [

@@ -146,6 +146,6 @@ export async function eventPage(page) {
     });
     const name = first.status === 200 ? exactly(first.body).event.ename : null;
     return { title: String(name ?? `Event ${page.event}`), content: [top, section("Markets", markets),
-        section("What a customer gets, byte for byte", customers, h("p", { class: "quiet" }, h("code", null, `GET /api/v1/${page.sport}/events/${page.event}`), " answers with just this:"), count, bytes),
+        section("A customer's answer, byte for byte", customers, h("p", { class: "quiet" }, h("code", null, `GET /api/v1/${page.sport}/events/${page.event}`), " answers with just this:"), count, bytes),
     ] };
 }

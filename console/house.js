@@ -31,14 +31,14 @@ function objectLink(row) {
 export async function auditPage(page) {
     const shown = list(page, { path: "audit", query: { limit: 50, object: page.query.object, who: page.query.who, since: page.query.since }, caption: "Changes, newest first", next: "before",
         extra: [searchField("Object's id", page.query.object, (object) => shown.reload({ object })),
-            searchField("Who", page.query.who, (who) => shown.reload({ who })),
+            searchField("Operator or user", page.query.who, (who) => shown.reload({ who })),
             searchField("Since: 12h, 7d, 2026-11-01", page.query.since, (since) => shown.reload({ since }))],
         nothing: empty("Nothing was changed that fits.", h("a", { href: "#/audit", onclick: () => page.again() }, "Show all")),
         columns: [
             { label: "When", value: (row) => time(row.at) },
-            { label: "Who", value: (row) => row.who },
+            { label: "By", value: (row) => row.who },
             { label: "With", value: (row) => h("code", null, row.command) },
-            { label: "What", value: objectLink },
+            { label: "Object", value: objectLink },
             { label: "Change", value: difference },
         ] });
     return { title: "Audit", content: [shown,
@@ -83,7 +83,7 @@ export async function settingsPage(page) {
         const sections = [...new Set(items.map((item) => item.section))];
         return sections.map((name) => section(`[${name}]`, table([
             { label: "Setting", value: (item) => h("code", null, item.name) },
-            { label: "What it is", value: (item) => item.what },
+            { label: "Meaning", value: (item) => item.what },
             { label: "Value", value: (item) => (item.secret ? badge("idle", item.value ? "hidden" : "not set") : h("code", null, written(item.value === "" ? null : item.value))) },
             { label: "State", value: (item) => (item.default ? h("span", { class: "quiet" }, "default") : badge("good", "set")) },
         ], items.filter((item) => item.section === name), { caption: `Settings of ${name}` })));

@@ -3,7 +3,7 @@ import { post } from "./api.js";
 import { badge, duration, facts, fill, h, number, time } from "./dom.js";
 import { action, empty, follow, problem, section, table } from "./parts.js";
 
-const STATES = { running: ["warn", "running"], sound: ["good", "sound"], broken: ["bad", "broken"], failed: ["bad", "came to no end"] };
+const STATES = { running: ["warn", "running"], sound: ["good", "sound"], broken: ["bad", "broken"], failed: ["bad", "did not finish"] };
 
 const FIGURES = [["operations_in_all", "Operations since the start"], ["batches", "Batches"], ["commits", "Commits"],
     ["commit_microseconds", "A commit takes (ms)", 1000], ["operations_in_batches", "Operations in batches"], ["waiting", "Waiting now"],
@@ -38,7 +38,7 @@ function detailsOf(run) {
 function lastOf(verified) {
     const rows = [["all of it", verified.whole], ["what came since", verified.recent]].filter(([, one]) => one !== null);
     return rows.length === 0 ? empty("It was never verified.") : table([
-        { label: "What", value: ([what, one]) => [what, " ", one.since && time(one.since)] },
+        { label: "Scope", value: ([what, one]) => [what, " ", one.since && time(one.since)] },
         { label: "Outcome", value: ([, one]) => (one.sound ? badge("good", "sound") : [badge("bad", "broken"), " ", one.reason]) },
         { label: "Ended", value: ([, one]) => time(one.ended_at) },
         { label: "Took", number: true, value: ([, one]) => took(one) },
@@ -72,6 +72,6 @@ export async function ledgerPage(page) {
         refused: (error) => fill(details, problem(error)),
     });
     return { title: "Ledger", content: [figures, section("Verification",
-        h("p", { class: "quiet" }, "Every balance, sequence and hash is derived again from the entries, as croupier wallet verify does. Play goes on meanwhile."),
+        h("p", { class: "quiet" }, "Every balance, sequence and hash is derived again from the entries, as croupier wallet verify does. Play continues during it."),
         outcome, details, verify), section("Last verified", last)] };
 }

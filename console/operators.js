@@ -31,7 +31,7 @@ function operatorActions(page, one) {
         }),
         !mine && action(one.enabled ? "Disable" : "Enable", () => change({ enabled: !one.enabled }), { class: "small" }),
         !mine && action("Remove", async () => {
-            if (await confirm(`Remove ${one.name}?`, "Their sessions end at once. What they did stays in the audit.", "Remove")) {
+            if (await confirm(`Remove ${one.name}?`, "Their sessions end at once. Their rows in the audit stay.", "Remove")) {
                 await remove(path);
                 say(`${one.name} is removed.`);
                 page.listed.reload({});

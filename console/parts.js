@@ -249,7 +249,7 @@ function refuse(error, rows, top, changed) {
         row.control.setAttribute("aria-invalid", "true");
         (row.control.matches("input, textarea, select") ? row.control : row.control.querySelector("input")).focus();
     } else if (error.status === 412) {
-        const who = error.changedBy ? `${error.changedBy} has changed this` : "Somebody has changed this";
+        const who = error.changedBy ? `${error.changedBy} has changed this` : "Another operator has changed this";
         fill(top, h("div", { class: "notice warn" }, h("p", null, `${who} since you opened it. Nothing was written.`),
             changed && h("button", { type: "button", onclick: changed }, "Show it as it is now")));
     } else {

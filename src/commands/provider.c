@@ -92,7 +92,7 @@ static void note_weakness(const struct command_line *line, size_t secret_size)
     note_short_secret(line, secret_size);
     if (launch_url != NULL && !game_url_is_guarded(text_of(launch_url)))
         command_note(line,
-                     "the launch URL is not https://: whoever is on the way to it can read and "
+                     "the launch URL is not https://: anyone on the way to it can read and "
                      "use its tokens");
 }
 

@@ -299,7 +299,7 @@ const struct setting settings[] = {
     SETTING("odds", "prefix", "", 0, odds_prefix, read_prefix, 0, 0,
             "begins the name of every key in an odds store that is shared with others"),
     SETTING("odds", "stale_after_s", "0", SETTING_RELOADABLE, stale_after_s, read_number, 0, 86400,
-            "seconds after which odds that somebody asks for count as stale, 0 to 86400; 0: never"),
+            "seconds after which polled odds count as stale, 0 to 86400; 0: never"),
     SETTING("platform", "store", "sqlite:/var/lib/croupier/platform.db", 0, platform_store,
             read_platform_store, 0, 0,
             "the platform store (customers, keys, games, money): sqlite:FILE or "

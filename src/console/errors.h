@@ -11,7 +11,7 @@
     ROW(not_same_origin, 403, "A change must come from a page of the console.")             \
     ROW(unknown_record, 404, "There is no such record.")                                    \
     ROW(conflict, 409, "What is stored stands against it.")                                 \
-    ROW(changed_meanwhile, 412, "Somebody has changed it meanwhile. Look at it again.")     \
+    ROW(changed_meanwhile, 412, "Another operator changed it first. Look at it again.")     \
     ROW(not_json, 415, "The body must be application/json.")                                \
     ROW(unknown_host, 421, "The console is not called by this name. See [operator] hosts.") \
     ROW(invalid, 422, "The request is not acceptable.")                                     \

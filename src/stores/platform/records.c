@@ -292,8 +292,9 @@ static enum status missing_or_newer(const struct platform_store *store, const ch
                                     bool exists, struct error *error)
 {
     if (exists)
-        return error_set(error, STATUS_EXISTS, "%s: the %s was changed meanwhile; try again",
-                         store->location, what);
+        return error_set(error, STATUS_EXISTS,
+                         "%s: another writer changed this %s first; try again", store->location,
+                         what);
     return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->location, what);
 }
 
