@@ -7,11 +7,13 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import time
 
 import pytest
 
-from croupier import ROOT, eventually
+from croupier import PATIENCE, ROOT, eventually
 from newcomer import Machine
 from servers import Postgres, Redis
 
@@ -224,12 +226,30 @@ def test_the_api(demo):
             request, _, shown = block.text.partition("\n")
             answer = demo.ask_api(request.removeprefix("GET "))
             assert fits(shortened(shown), json.loads(answer), exact=False), (block.text, answer[:500])
+    follow(demo, one("docs/interface.md", "python").text)
     [launch] = [block for block in commands_of("docs/interface.md") if "/launch" in block.text]
     player = json.loads(demo.run(launch.script()))["player_id"]
     demo.ask_api("/api/v1/casino/wallet", operation="CREDIT", player_id=player, transaction_id="in", amount_minor=10000,
                  currency="EUR")
     demo.placeholders["ply_9tHpZcX2kQvL0aBd"] = player
     run_all(demo, "docs/wallet.md")
+
+
+def follow(machine, program):
+    """The quick start, until it has printed a change."""
+    words = [sys.executable, "-c", program, machine.environment["BASE"], machine.environment["KEY"], machine.placeholders["34000001"]]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        first, second = process.stdout.readline(), process.stdout.readline()
+        process.kill()
+    assert first.startswith("[{") and second.startswith("[{") and first != second
+    refused = subprocess.run([*words[:4], "crk_wrong", "1"], capture_output=True, text=True, timeout=60 * PATIENCE)
+    assert refused.returncode == 1 and refused.stderr == "403 Client address is not allowed.\n"
+
+
+@tries("docs/day-two.md")
+def test_the_restore_drill(installed):
+    add_customer(installed)
+    assert "The ledger is sound" in installed.run(commands_of("docs/day-two.md")[0].script())
 
 
 @tries("CONTRIBUTING.md")
