@@ -330,12 +330,12 @@ static void on_reload_asked(void *context, int asker)
 static void on_signal(uv_signal_t *handle, int signal)
 {
     struct app *app = handle->data;
-    if (signal == SIGHUP && app->worker_count == 0)
-        app->reload_waits = true;
-    else if (signal == SIGHUP)
-        reload(app, -1);
-    else
+    if (signal != SIGHUP || app->options->hangup_ends)
         drain(app, signal);
+    else if (app->worker_count == 0)
+        app->reload_waits = true;
+    else
+        reload(app, -1);
 }
 
 /* ---- the watchdog ---------------------------------------------------------------------------- */

@@ -28,6 +28,7 @@ struct app_options {
     const char *config_path;      /* re-read on SIGHUP; NULL as for config_load */
     const char *const *overrides; /* for the re-read, as for config_load; may be NULL */
     struct log *log;              /* borrowed */
+    bool hangup_ends;             /* SIGHUP, of a terminal that closes, is taken as SIGTERM is */
     bool takes_over;              /* from the server that started this process (app/handover.h) */
     struct odds_store *odds; /* borrowed and shared with the caller; NULL: the app opens its own */
     /* Called on the main thread when requests are being answered; may be NULL. */

@@ -24,7 +24,6 @@
 #include "demo/demo.h"
 #include "demo/simulate.h"
 #include "demo/texts.h"
-#include "demo/wheel.h"
 #include "http/http.h"
 #include "stores/configured.h"
 
@@ -143,8 +142,8 @@ static void make_screen(const struct demo *demo, struct screen *screen)
                          DEMO_LIMITED_REQUESTS, DEMO_LIMITED_SECONDS);
     set_value(screen, "address", loopback ? DEMO_LEGACY_ADDRESS : "");
     set_value(screen, "game", DEMO_GAME);
-    set_value(screen, "football", facts.example[SPORT_FOOTBALL].digits);
-    set_value(screen, "cricket", facts.example[SPORT_CRICKET].digits);
+    set_value(screen, "football", facts.standing[SPORT_FOOTBALL].digits);
+    set_value(screen, "cricket", facts.standing[SPORT_CRICKET].digits);
     set_value(screen, "curl", tls ? "curl -sk" : "curl -s");
     struct buffer *api = add_value(screen, "api");
     config_append_url(api, tls ? "https" : "http", config->listen.host, demo->ports.customers);
@@ -245,7 +244,7 @@ static void open_casino(struct demo *demo, const struct screen *screen)
     struct buffer page = {0}, wallet = {0};
     struct error error;
     buffer_append_text(&page, value_of(screen, TEXT("operator")));
-    buffer_append_string(&page, WHEEL_PATH);
+    buffer_append_string(&page, DEMO_PAGE);
     buffer_append_text(&wallet, value_of(screen, TEXT("providers")));
     if (demo_casino_open(&demo->casino, &platform, buffer_string(&page), buffer_string(&wallet),
                          &error) != STATUS_OK)
@@ -406,7 +405,8 @@ static enum status prepare(struct demo *demo, struct error *error)
     const struct simulator_options simulator = {.seed = (uint64_t)clock_wall_ms(),
                                                 .sports = SPORT_SET_ALL,
                                                 .events = SIMULATOR_EVENTS_DEFAULT,
-                                                .interval_ms = SIMULATOR_INTERVAL_DEFAULT_MS};
+                                                .interval_ms = SIMULATOR_INTERVAL_DEFAULT_MS,
+                                                .standing = true};
     enum status status =
         demo_prepare_platform(demo->directory, config, &demo->keys, &demo->casino, error);
     if (status == STATUS_OK)
@@ -448,8 +448,9 @@ int run_demo(const struct command_line *line)
                                             .overrides = demo.overrides,
                                             .log = demo.log,
                                             .odds = demo.odds,
+                                            .hangup_ends = true,
                                             .ready = on_ready,
-                                            .page = wheel_handle,
+                                            .page = demo_casino_handle,
                                             .page_context = &demo.casino,
                                             .context = &demo};
         status = app_run(&options, &error);

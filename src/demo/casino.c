@@ -1,29 +1,57 @@
-/* The demo's provider and its games in the platform store; see casino.h. */
+/*
+ * The demo's provider: its records in the platform store, its page and its rounds; see casino.h.
+ *
+ * It does what a provider must do with a token: check the signature with the shared secret, then
+ * the audience and the time, and only then believe what it says.
+ */
 #include "demo/casino.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
+#include <yyjson.h>
 
+#include "base/base62.h"
+#include "base/base64url.h"
+#include "base/clock.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
 #include "demo/texts.h"
-#include "demo/wheel.h"
+#include "http/deferral.h"
+#include "launch/document.h"
+#include "launch/outgoing.h"
 #include "operator/games.h"
 #include "operator/providers.h"
+#include "records/currency.h"
 #include "records/provider_secret.h"
 
 #define SECRET_SIZE 32
+#define TOKEN_MAX 6000U
+#define ATTEMPTS 4U
+#define ATTEMPT_MS 2000U
+#define ANSWER_MAX 16384U
+#define ROUND_ID_SIZE 17
+
+static const char provider_field[] = "X-Croupier-Provider: " DEMO_PROVIDER;
+
+/* Each sector pays so many times the stake. The page has the same list. 90 % comes back. */
+static const int64_t sectors[] = {0, 2, 0, 1, 0, 3, 0, 1, 0, 2};
+#define SECTOR_COUNT (sizeof sectors / sizeof sectors[0])
+
+/* ---- the provider's records ------------------------------------------------------------------ */
 
 static enum status add_provider(struct platform_store *store, const struct secrets *secrets,
                                 int64_t now_ms, struct provider_record *record, struct error *error)
 {
     char secret[SECRET_SIZE];
+    struct games_put_result games;
     CHECK(RAND_bytes((unsigned char *)secret, sizeof secret) == 1);
     const struct setting settings[] = {
         {"id", DEMO_PROVIDER},
         {"name", "Dune Studio"},
-        {"launch_url", "http://127.0.0.1:9090" WHEEL_PATH}, /* until the demo knows its port */
+        {"launch_url", "http://127.0.0.1:9090" DEMO_PAGE}, /* until the demo knows its port */
         {0},
     };
     const struct provider_sealing sealing = {secrets, {secret, sizeof secret}, now_ms};
@@ -31,80 +59,18 @@ static enum status add_provider(struct platform_store *store, const struct secre
         .settings = settings, .edit = provider_seal, .context = &sealing};
     enum status status = resource_add(&provider_resource, store, &edit, now_ms, record, error);
     OPENSSL_cleanse(secret, sizeof secret);
-    return status;
-}
-
-/* Appends nothing unless it is STATUS_OK. */
-static enum status unseal(const struct demo_casino *casino, const struct provider_record *record,
-                          size_t at, struct demo_secret *secret, struct error *error)
-{
-    memcpy(secret->kid, record->secrets[at].kid, sizeof secret->kid);
-    buffer_reserve(&secret->plain, SECRETS_PLAIN_MAX); /* so that none is left elsewhere */
-    if (provider_secret_unseal(casino->secrets, record, at, &secret->plain) == STATUS_OK)
-        return STATUS_OK;
-    return error_set(error, STATUS_MALFORMED,
-                     "the secret of provider " DEMO_PROVIDER " was stored under another key; "
-                     "remove the demo's directory to start over");
-}
-
-static enum status unseal_all(const struct demo_casino *casino,
-                              const struct provider_record *record, struct demo_secrets *secrets,
-                              struct error *error)
-{
-    enum status status = STATUS_OK;
-    size_t *count = &secrets->count;
-    *secrets = (struct demo_secrets){0};
-    while (status == STATUS_OK && *count < PROVIDER_SECRETS_MAX &&
-           record->secrets[*count].size > 0) {
-        status = unseal(casino, record, *count, &secrets->each[*count], error);
-        ++*count;
-    }
-    return status;
-}
-
-enum status demo_secrets_read(const struct demo_casino *casino, struct demo_secrets *secrets,
-                              struct error *error)
-{
-    struct platform_store *store = NULL;
-    struct provider_record record;
-    *secrets = (struct demo_secrets){0};
-    enum status status = platform_store_open(&store, &casino->platform, error);
-    if (status == STATUS_OK)
-        status = platform_get(store, &provider_table, DEMO_PROVIDER, &record, error);
-    platform_store_close(&store);
-    return status == STATUS_OK ? unseal_all(casino, &record, secrets, error) : status;
-}
-
-void demo_secrets_wipe(struct demo_secrets *secrets)
-{
-    for (size_t i = 0; i < secrets->count; i++) {
-        struct buffer *plain = &secrets->each[i].plain;
-        OPENSSL_cleanse(plain->data, plain->capacity);
-        buffer_free(plain);
-    }
-    secrets->count = 0;
+    return status == STATUS_OK
+               ? games_import(store, "games.json", text_of(demo_games), now_ms, &games, error)
+               : status;
 }
 
 enum status demo_casino_prepare(struct demo_casino *casino, struct platform_store *store,
-                                struct secrets *secrets, int64_t now_ms, bool *added,
-                                struct error *error)
+                                int64_t now_ms, struct error *error)
 {
     struct provider_record record;
-    struct demo_secrets plain;
-    struct games_put_result games;
-    casino->secrets = secrets;
     enum status status = platform_get(store, &provider_table, DEMO_PROVIDER, &record, error);
-    *added = status == STATUS_NOT_FOUND;
-    if (*added) {
-        status = add_provider(store, secrets, now_ms, &record, error);
-        if (status == STATUS_OK)
-            status = games_import(store, "games.json", text_of(demo_games), now_ms, &games, error);
-    }
-    if (status != STATUS_OK)
-        return status;
-    status = unseal_all(casino, &record, &plain, error);
-    demo_secrets_wipe(&plain);
-    return status;
+    return status == STATUS_NOT_FOUND ? add_provider(store, casino->secrets, now_ms, &record, error)
+                                      : status;
 }
 
 enum status demo_casino_open(struct demo_casino *casino,
@@ -130,4 +96,345 @@ void demo_casino_clear(struct demo_casino *casino)
     secrets_destroy(&casino->secrets);
     memory_free(casino->wallet_url);
     casino->wallet_url = NULL;
+}
+
+/* ---- the token ------------------------------------------------------------------------------- */
+
+/* A POST with a token, which a thread of libuv's pool answers. It has texts of its own, for the
+ * request goes when its client does. */
+struct visit {
+    uv_work_t work;
+    struct http_deferral deferral;
+    const struct demo_casino *casino;
+    struct buffer query, body;
+    struct buffer json; /* the token's claims */
+    yyjson_doc *doc;    /* of them; NULL: the signature is not good */
+    struct provider_record provider;
+    struct buffer secret; /* of the provider; the newest, which signs */
+    int status;
+    struct buffer answer;
+};
+
+static const char *claim(const struct visit *visit, const char *name)
+{
+    const char *text = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(visit->doc), name));
+    return text != NULL ? text : "";
+}
+
+static void wipe(struct buffer *secret)
+{
+    if (secret->data != NULL)
+        OPENSSL_cleanse(secret->data, secret->capacity);
+    buffer_free(secret);
+}
+
+/* Whether the token is what one of the provider's secrets signs the claims as: there is no other
+ * good token for them. */
+static bool is_signed(struct visit *visit, struct text token)
+{
+    bool good = false;
+    for (size_t i = 0; i < PROVIDER_SECRETS_MAX && visit->provider.secrets[i].size > 0; i++) {
+        struct buffer expected = {0}, secret = {0};
+        buffer_reserve(&secret, SECRETS_PLAIN_MAX); /* so that none is left elsewhere */
+        if (provider_secret_unseal(visit->casino->secrets, &visit->provider, i, &secret) ==
+            STATUS_OK) {
+            launch_token_append(&expected, buffer_text(&visit->json),
+                                visit->provider.secrets[i].kid, buffer_text(&secret));
+            good = good || (expected.size == token.size &&
+                            CRYPTO_memcmp(expected.data, token.at, token.size) == 0);
+        }
+        buffer_free(&expected);
+        if (i == 0)
+            visit->secret = secret;
+        else
+            wipe(&secret);
+    }
+    return good;
+}
+
+/* NULL when the token is good, else what is wrong, for people. One that was good when the page was
+ * opened may have expired before a round. */
+static const char *check_token(struct visit *visit)
+{
+    struct platform_store *store = NULL;
+    struct error error;
+    struct text token = buffer_text(&visit->query), parameter = TEXT("token=");
+    if (text_starts_with(token, parameter))
+        token = (struct text){token.at + parameter.size, token.size - parameter.size};
+    enum status status = platform_store_open(&store, &visit->casino->platform, &error);
+    if (status == STATUS_OK)
+        status = platform_get(store, &provider_table, DEMO_PROVIDER, &visit->provider, &error);
+    platform_store_close(&store);
+    if (status != STATUS_OK)
+        return "The provider's secrets cannot be read now.";
+    struct text rest = token;
+    (void)text_cut(&rest, '.');
+    struct text claims = text_cut(&rest, '.');
+    if (token.size <= TOKEN_MAX && rest.at != NULL && base64url_read(claims, &visit->json) &&
+        is_signed(visit, token))
+        visit->doc = yyjson_read(visit->json.data, visit->json.size, 0);
+    if (visit->doc == NULL)
+        return "The token's signature is not good.";
+    if (strcmp(claim(visit, "aud"), DEMO_PROVIDER) != 0)
+        return "The token is for another provider.";
+    if (visit->body.size == 0 && yyjson_get_sint(yyjson_obj_get(yyjson_doc_get_root(visit->doc),
+                                                                "exp")) <= clock_wall_ms() / 1000)
+        return "The token has expired: it is good for five minutes. Launch the game again.";
+    return NULL;
+}
+
+/* ---- money ----------------------------------------------------------------------------------- */
+
+struct round {
+    char id[ROUND_ID_SIZE];
+    int64_t stake_minor, won_minor;
+    size_t sector;
+};
+
+/* Signed each time, for a timestamp is good for a minute; sent again with the same ids while there
+ * is no answer (docs/wallet.md, "After a time-out"). 0: the outcome is not known; a 500 or 503
+ * leaves it as open as no answer does. */
+static long call_wallet(const struct visit *visit, struct text document, struct buffer *answer)
+{
+    struct outgoing *outgoing = outgoing_create("", 1);
+    long status = 0;
+    for (size_t i = 0; i < ATTEMPTS && status == 0; i++) {
+        struct launch_fields fields;
+        launch_fields_make(&fields, clock_wall_ms() / 1000, document,
+                           visit->provider.secrets[0].kid, buffer_text(&visit->secret));
+        struct outgoing_post post = {.url = visit->casino->wallet_url,
+                                     .body = document,
+                                     .fields = {"Content-Type: application/json", provider_field,
+                                                fields.lines[0], fields.lines[1], fields.lines[2]},
+                                     .timeout_ms = ATTEMPT_MS,
+                                     .answer_max = ANSWER_MAX};
+        buffer_clear(answer);
+        if (outgoing_wait(outgoing, &post, answer) && post.status < 500)
+            status = post.status;
+    }
+    outgoing_destroy(&outgoing);
+    return status;
+}
+
+/* BALANCE (without a round), the DEBIT of a round, its CREDIT or its ROLLBACK. */
+static long operate(const struct visit *visit, const char *operation, const struct round *round,
+                    struct buffer *answer)
+{
+    struct buffer document = {0};
+    struct json_writer json = {.out = &document};
+    bool debit = strcmp(operation, "DEBIT") == 0, credit = strcmp(operation, "CREDIT") == 0;
+    char id[48];
+    json_object(&json, NULL);
+    json_string(&json, "operation", operation);
+    json_string(&json, "player_id", claim(visit, "sub"));
+    if (round != NULL) {
+        (void)snprintf(id, sizeof id, "%s-%s", operation, round->id);
+        json_string(&json, "transaction_id", id);
+        (void)snprintf(id, sizeof id, "DEBIT-%s", round->id);
+        if (!debit)
+            json_string(&json, "reference_transaction_id", id);
+    }
+    if (debit || credit) {
+        json_integer(&json, "amount_minor", debit ? round->stake_minor : round->won_minor);
+        json_string(&json, "currency", claim(visit, "currency"));
+        json_string(&json, "launch_id", claim(visit, "jti"));
+        json_string(&json, "game_id", claim(visit, "game"));
+        json_string(&json, "round_id", round->id);
+    }
+    json_end(&json);
+    long status = call_wallet(visit, buffer_text(&document), answer);
+    buffer_free(&document);
+    return status;
+}
+
+/* The balance in the wallet's answer; a null currency when it refused, or did not answer. */
+static void write_balance(struct json_writer *json, const struct buffer *wallet)
+{
+    yyjson_doc *doc = yyjson_read(wallet->data, wallet->size, 0);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    const char *currency = yyjson_get_str(yyjson_obj_get(root, "currency"));
+    uint64_t exponent = yyjson_get_uint(yyjson_obj_get(root, "currency_exponent"));
+    int64_t minor = yyjson_get_sint(yyjson_obj_get(root, "balance_minor"));
+    char amount[CURRENCY_AMOUNT_SIZE], shown[CURRENCY_AMOUNT_SIZE + CURRENCY_SIZE];
+    json_string_or_null(json, "currency", currency);
+    if (currency != NULL && exponent <= 4) {
+        currency_format(minor, (unsigned)exponent, amount);
+        (void)snprintf(shown, sizeof shown, "%s %.3s", amount, currency);
+        json_unsigned(json, "currency_exponent", exponent);
+        json_integer(json, "balance_minor", minor);
+        json_string(json, "balance", shown);
+    }
+    yyjson_doc_free(doc);
+}
+
+/* ---- a session and its rounds ---------------------------------------------------------------- */
+
+static void refuse(struct visit *visit, int status, const char *code, const char *message)
+{
+    struct json_writer json = {.out = &visit->answer};
+    visit->status = status;
+    json_object(&json, NULL);
+    json_string(&json, "error", code);
+    json_string(&json, "message", message);
+    json_end(&json);
+}
+
+/* Uniform, and not predictable. */
+static size_t draw_sector(void)
+{
+    uint8_t byte;
+    do
+        CHECK(RAND_bytes(&byte, 1) == 1);
+    while (byte >= UINT8_MAX / SECTOR_COUNT * SECTOR_COUNT);
+    return byte % SECTOR_COUNT;
+}
+
+static void write_round(struct visit *visit, const struct round *round, const struct buffer *wallet)
+{
+    struct json_writer json = {.out = &visit->answer};
+    visit->status = 200;
+    json_object(&json, NULL);
+    json_string(&json, "round_id", round->id);
+    json_unsigned(&json, "sector", round->sector);
+    json_integer(&json, "stake_minor", round->stake_minor);
+    json_integer(&json, "won_minor", round->won_minor);
+    write_balance(&json, wallet);
+    json_end(&json);
+}
+
+static void play(struct visit *visit, struct round *round)
+{
+    struct buffer wallet = {0};
+    bool money = strcmp(claim(visit, "mode"), "real") == 0;
+    long status = money ? operate(visit, "DEBIT", round, &wallet) : 200;
+    if (status == 200) {
+        round->sector = draw_sector();
+        round->won_minor = round->stake_minor * sectors[round->sector];
+        if (!money || operate(visit, "CREDIT", round, &wallet) == 200)
+            write_round(visit, round, &wallet);
+        else
+            refuse(visit, 503, "win_not_answered",
+                   "The stake was taken, and the wallet does not take its win.");
+    } else if (status != 0) {
+        visit->status = (int)status;
+        buffer_append_text(&visit->answer, buffer_text(&wallet));
+    } else {
+        refuse(visit, 503, "wallet_unavailable",
+               operate(visit, "ROLLBACK", round, &wallet) == 200
+                   ? "The wallet did not answer in time. The stake was rolled back."
+                   : "The wallet does not answer. Whether the stake was taken is not known.");
+    }
+    buffer_free(&wallet);
+}
+
+/* {"stake_minor": 100}; 0: it is not that. */
+static int64_t read_stake(struct text body)
+{
+    yyjson_doc *doc = yyjson_read(body.at, body.size, 0);
+    yyjson_val *stake = yyjson_obj_get(yyjson_doc_get_root(doc), "stake_minor");
+    uint64_t minor = yyjson_is_uint(stake) ? yyjson_get_uint(stake) : 0;
+    yyjson_doc_free(doc);
+    return minor <= DEMO_STAKE_MAX ? (int64_t)minor : 0;
+}
+
+/* The claims of the token, the balance, and the name of the game. */
+static void write_session(struct visit *visit)
+{
+    struct json_writer json = {.out = &visit->answer};
+    struct buffer wallet = {0};
+    yyjson_doc *games = yyjson_read(demo_games, strlen(demo_games), 0);
+    size_t at, count;
+    yyjson_val *game, *name = NULL;
+    yyjson_arr_foreach(yyjson_doc_get_root(games), at, count, game)
+    {
+        if (yyjson_equals_str(yyjson_obj_get(game, "id"), claim(visit, "game")))
+            name = yyjson_obj_get(game, "name");
+    }
+    if (strcmp(claim(visit, "mode"), "real") == 0)
+        (void)operate(visit, "BALANCE", NULL, &wallet);
+    visit->status = 200;
+    json_object(&json, NULL);
+    json_string(&json, "game", name != NULL ? yyjson_get_str(name) : claim(visit, "game"));
+    write_balance(&json, &wallet);
+    json_raw(&json, "claims", buffer_text(&visit->json));
+    json_end(&json);
+    yyjson_doc_free(games);
+    buffer_free(&wallet);
+}
+
+static void run_visit(uv_work_t *work)
+{
+    struct visit *visit = work->data;
+    struct round round = {.stake_minor = read_stake(buffer_text(&visit->body))};
+    const char *wrong = check_token(visit);
+    base62_random(round.id, ROUND_ID_SIZE - 1);
+    if (wrong != NULL)
+        refuse(visit, 403, "not_launched", wrong);
+    else if (visit->body.size == 0)
+        write_session(visit);
+    else if (round.stake_minor == 0)
+        refuse(visit, 400, "bad_stake", "stake_minor is an integer from 1 to 100000.");
+    else
+        play(visit, &round);
+    yyjson_doc_free(visit->doc);
+    wipe(&visit->secret);
+}
+
+/* The round is over even when its player has left. */
+static void end_visit(uv_work_t *work, int result)
+{
+    struct visit *visit = work->data;
+    struct http_request *request = http_deferral_take(&visit->deferral);
+    CHECK(result == 0); /* none is cancelled */
+    if (request != NULL)
+        http_reply_json(request, visit->status, buffer_text(&visit->answer));
+    buffer_free(&visit->query);
+    buffer_free(&visit->body);
+    buffer_free(&visit->json);
+    buffer_free(&visit->answer);
+    memory_free(visit);
+}
+
+static void begin_visit(const struct demo_casino *casino, uv_loop_t *loop,
+                        struct http_request *request)
+{
+    struct visit *visit = memory_alloc_zeroed(1, sizeof *visit);
+    visit->work.data = visit;
+    visit->casino = casino;
+    buffer_append_text(&visit->query, request->query);
+    buffer_append_text(&visit->body, request->body);
+    http_defer(&visit->deferral, request);
+    CHECK(uv_queue_work(loop, &visit->work, run_visit, end_visit) == 0);
+}
+
+bool demo_casino_handle(void *context, uv_loop_t *loop, struct http_request *request)
+{
+    static const struct {
+        struct text path;
+        const char *type, *content;
+    } files[] = {
+        {TEXT_INIT(DEMO_PAGE), "text/html; charset=utf-8", demo_page},
+        {TEXT_INIT(DEMO_PAGE ".css"), "text/css; charset=utf-8", demo_page_style},
+        {TEXT_INIT(DEMO_PAGE ".js"), "text/javascript; charset=utf-8", demo_page_script},
+    };
+    bool reads = request->method == METHOD_GET || request->method == METHOD_HEAD;
+    size_t file = 0, count = sizeof files / sizeof files[0];
+    while (file < count && !text_equals(request->path, files[file].path))
+        file++;
+    if (file == count || (file > 0 && !reads))
+        return false;
+    if (reads) {
+        http_request_add_field(request, TEXT("Content-Security-Policy"),
+                               TEXT("default-src 'none'; script-src 'self'; style-src 'self'; "
+                                    "connect-src 'self'; base-uri 'none'; form-action 'none'; "
+                                    "frame-ancestors 'none'"));
+        http_request_add_field(request, TEXT("Referrer-Policy"), TEXT("no-referrer"));
+        http_reply_text(request, 200, files[file].type, text_of(files[file].content));
+    } else if (request->method == METHOD_POST) {
+        begin_visit(context, loop, request);
+    } else {
+        http_request_add_field(request, TEXT("Allow"), TEXT("GET, HEAD, POST"));
+        http_reply_error(request, &error_method_not_allowed);
+    }
+    return true;
 }

@@ -70,27 +70,11 @@ uint32_t chance_of_stronger(int32_t millibits)
     return ppm[0];
 }
 
-/* e^-x for x in thousandths, as (1 - x/1024)^1024 in 32-bit fixed point: near enough for odds. */
-static uint64_t exponential_of_minus(uint32_t thousandths)
-{
-    uint64_t one = (uint64_t)1 << 32;
-    uint64_t value = one - one / 1000 * thousandths / 1024;
-    for (int i = 0; i < 10; i++)
-        value = (value >> 1) * (value >> 1) >> 30;
-    return value;
-}
-
 void chance_poisson(uint32_t mean_thousandths, uint32_t *ppm, size_t count)
 {
-    CHECK(mean_thousandths <= 10000 && count > 0);
-    uint64_t term = exponential_of_minus(mean_thousandths);
-    uint32_t given = 0;
-    for (size_t k = 0; k + 1 < count; k++) {
-        ppm[k] = (uint32_t)(term * CHANCE_ONE >> 32);
-        if (ppm[k] > CHANCE_ONE - given)
-            ppm[k] = CHANCE_ONE - given;
-        given += ppm[k];
-        term = term * mean_thousandths / (1000 * (k + 1));
-    }
-    ppm[count - 1] = CHANCE_ONE - given;
+    uint64_t weights[16] = {(uint64_t)1 << 32};
+    CHECK(mean_thousandths <= 5000 && count > 0 && count <= 16);
+    for (size_t k = 1; k < count; k++)
+        weights[k] = weights[k - 1] * mean_thousandths / (1000 * k);
+    chance_share(weights, count, ppm);
 }

@@ -28,14 +28,14 @@ uint64_t chance_mix(uint64_t value);
 uint64_t chance_weight(int32_t millibits);
 
 /* Turns weights into probabilities that sum to CHANCE_ONE (rounded down; the rest goes to the
- * largest). At least one weight is above 0. */
+ * largest). At least one weight is above 0, and their sum is below 2^44. */
 void chance_share(const uint64_t *weights, size_t count, uint32_t *ppm);
 
 /* Of two sides, the probability of the one that is so much stronger than the other is weaker. */
 uint32_t chance_of_stronger(int32_t millibits);
 
-/* The Poisson distribution with the given mean (in thousandths, at most 10,000): ppm[k] is the
- * probability of exactly k, the last entry of "that or more"; they sum to CHANCE_ONE. */
+/* The Poisson distribution with the given mean (in thousandths, at most 5,000) of the numbers below
+ * `count`, at most 16: ppm[k] is the probability of exactly k; they sum to CHANCE_ONE. */
 void chance_poisson(uint32_t mean_thousandths, uint32_t *ppm, size_t count);
 
 #endif

@@ -5,11 +5,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <yyjson.h>
 
 #include "admission/key.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/strict_json.h"
 #include "base/threads.h"
 #include "demo/casino.h"
 #include "launch/document.h"
@@ -23,8 +23,8 @@
 #define GIVEN_MINOR 20000
 #define SESSION_MS 600000 /* after which a player launches again */
 
-struct one {
-    char player_id[PLAYER_ID_SIZE]; /* "": not launched yet */
+struct player {
+    char id[PLAYER_ID_SIZE]; /* "": not launched yet */
     char launch_url[LAUNCH_URL_SIZE];
     int64_t launched_ms;
     uint64_t given; /* times that it was given money */
@@ -35,54 +35,14 @@ struct crowd {
     struct crowd_options options;
     char *api;
     char key_field[KEY_SIZE + 16];
-    char run[24]; /* of its ids: the time of the start */
+    int64_t begun_ms; /* part of its ids */
     struct outgoing *outgoing;
-    struct one players[CROWD_MAX];
+    struct player players[CROWD_MAX];
 };
 
-/* ---- a call ---------------------------------------------------------------------------------- */
-
-struct call {
-    struct outgoing_post post;
-    struct buffer answer;
-    long status; /* 0: none */
-    bool over;
-};
-
-static void end_call(struct outgoing_post *post)
-{
-    struct call *call = post->context;
-    call->over = true;
-    if (post->result != OUTGOING_ANSWERED)
-        return;
-    call->status = post->status;
-    buffer_append_text(&call->answer, buffer_text(&post->answer));
-}
-
-/* The status, with the answer in `answer`; 0: there was none. The key is for the customers' API
- * alone. */
-static long post(struct crowd *crowd, const char *url, const char *key_field, struct text body,
-                 struct buffer *answer)
-{
-    struct call call = {.post = {.url = url,
-                                 .body = body,
-                                 .fields = {"Content-Type: application/json", key_field},
-                                 .timeout_ms = CALL_MS,
-                                 .answer_max = ANSWER_MAX,
-                                 .done = end_call}};
-    call.post.context = &call;
-    outgoing_start(crowd->outgoing, &call.post);
-    while (!call.over)
-        outgoing_turn(crowd->outgoing, CALL_MS);
-    *answer = call.answer;
-    return call.status;
-}
-
-/* ---- a player -------------------------------------------------------------------------------- */
-
-/* Posts to a path of the customers' API. */
+/* Posts to a path of the customers' API, or to another URL without the key. 0: no answer. */
 static long PRINTF_LIKE(4, 5)
-    post_api(struct crowd *crowd, const char *path, struct buffer *answer, const char *format, ...)
+    post(struct crowd *crowd, const char *to, struct buffer *answer, const char *format, ...)
 {
     char body[256];
     struct buffer url = {0};
@@ -91,78 +51,62 @@ static long PRINTF_LIKE(4, 5)
     int size = vsnprintf(body, sizeof body, format, arguments);
     va_end(arguments);
     CHECK(size > 0 && (size_t)size < sizeof body);
-    buffer_append_format(&url, "%s%s", crowd->api, path);
-    long status = post(crowd, buffer_string(&url), crowd->key_field,
-                       (struct text){body, (size_t)size}, answer);
+    buffer_append_format(&url, "%s%s", to[0] == '/' ? crowd->api : "", to);
+    struct outgoing_post call = {
+        .url = buffer_string(&url),
+        .body = {body, (size_t)size},
+        .fields = {"Content-Type: application/json", to[0] == '/' ? crowd->key_field : NULL},
+        .timeout_ms = CALL_MS,
+        .answer_max = ANSWER_MAX};
+    long status = outgoing_wait(crowd->outgoing, &call, answer) ? call.status : 0;
     buffer_free(&url);
     return status;
 }
 
-static void launch(struct crowd *crowd, size_t number)
+static void copy_member(yyjson_doc *doc, const char *name, char *out, size_t size)
 {
-    static const struct text names[] = {TEXT_INIT("player_id"), TEXT_INIT("launch_url")};
-    struct one *player = &crowd->players[number];
-    struct text values[2];
-    struct buffer answer = {0};
-    long status = post_api(crowd, "/casino/games/" DEMO_GAME "/launch", &answer,
-                           "{\"mode\":\"real\",\"player_reference\":\"demo-player-%zu\","
-                           "\"currency\":\"EUR\"}",
-                           number + 1);
-    if (status == 200 &&
-        strict_json_object(buffer_text(&answer), names, 2, values) != STRICT_JSON_INVALID &&
-        strict_json_string(values[0], player->player_id, sizeof player->player_id) &&
-        strict_json_string(values[1], player->launch_url, sizeof player->launch_url))
-        player->launched_ms = clock_wall_ms();
-    buffer_free(&answer);
-}
-
-static void give(struct crowd *crowd, size_t number)
-{
-    struct one *player = &crowd->players[number];
-    struct buffer answer = {0};
-    long status = post_api(crowd, "/casino/wallet", &answer,
-                           "{\"operation\":\"CREDIT\",\"player_id\":\"%s\",\"transaction_id\":"
-                           "\"demo-%s-%zu-%llu\",\"amount_minor\":%d,\"currency\":\"EUR\"}",
-                           player->player_id, crowd->run, number + 1,
-                           (unsigned long long)player->given, GIVEN_MINOR);
-    if (status == 200)
-        player->given++;
-    buffer_free(&answer);
-}
-
-static void play(struct crowd *crowd, size_t number)
-{
-    struct one *player = &crowd->players[number];
-    struct buffer answer = {0};
-    char body[32];
-    int size =
-        snprintf(body, sizeof body, "{\"stake_minor\":%d}", STAKE_MINOR * (int)(1 + number % 3));
-    long status = post(crowd, player->launch_url, NULL, (struct text){body, (size_t)size}, &answer);
-    if (status == 422) /* insufficient funds */
-        give(crowd, number);
-    else if (status == 403 || status == 404)
-        player->player_id[0] = '\0'; /* the launch is over */
-    buffer_free(&answer);
+    const char *text = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), name));
+    (void)snprintf(out, size, "%s", text != NULL ? text : "");
 }
 
 static void take_turn(struct crowd *crowd, size_t number)
 {
-    struct one *player = &crowd->players[number];
-    if (player->player_id[0] == '\0' || clock_wall_ms() - player->launched_ms > SESSION_MS)
-        launch(crowd, number);
-    else
-        play(crowd, number);
+    struct player *player = &crowd->players[number];
+    struct buffer answer = {0};
+    int64_t now_ms = clock_wall_ms();
+    if (player->id[0] == '\0' || now_ms - player->launched_ms > SESSION_MS) {
+        long status = post(crowd, "/casino/games/" DEMO_GAME "/launch", &answer,
+                           "{\"mode\":\"real\",\"player_reference\":\"demo-player-%zu\","
+                           "\"currency\":\"EUR\"}",
+                           number + 1);
+        yyjson_doc *doc = status == 200 ? yyjson_read(answer.data, answer.size, 0) : NULL;
+        copy_member(doc, "player_id", player->id, sizeof player->id);
+        copy_member(doc, "launch_url", player->launch_url, sizeof player->launch_url);
+        player->launched_ms = now_ms;
+        yyjson_doc_free(doc);
+    } else {
+        long status = post(crowd, player->launch_url, &answer, "{\"stake_minor\":%zu}",
+                           STAKE_MINOR * (1 + number % 3));
+        if (status == 403 || status == 404)
+            player->id[0] = '\0'; /* the launch is over */
+        if (status == 422 &&      /* insufficient funds */
+            post(crowd, "/casino/wallet", &answer,
+                 "{\"operation\":\"CREDIT\",\"player_id\":\"%s\",\"transaction_id\":"
+                 "\"demo-%lld-%zu-%llu\",\"amount_minor\":%d,\"currency\":\"EUR\"}",
+                 player->id, (long long)crowd->begun_ms, number + 1,
+                 (unsigned long long)player->given, GIVEN_MINOR) == 200)
+            player->given++;
+    }
+    buffer_free(&answer);
 }
-
-/* ---- the thread ------------------------------------------------------------------------------ */
 
 static void look_at_events(struct crowd *crowd)
 {
     struct simulator_facts facts;
     simulation_facts(crowd->options.simulation, &facts);
     for (int i = 0; i < SPORT_COUNT; i++)
-        if (facts.example[i].digits[0] != '\0')
-            odds_store_note_interest(crowd->options.odds, (enum sport)i, &facts.example[i]);
+        if (facts.standing[i].size > 0)
+            odds_store_note_interest(crowd->options.odds, (enum sport)i, &facts.standing[i]);
 }
 
 static void run(void *argument)
@@ -184,8 +128,8 @@ struct crowd *crowd_start(const struct crowd_options *options)
     CHECK(options->players > 0 && options->players <= CROWD_MAX);
     crowd->options = *options;
     crowd->api = memory_copy_string(options->api);
+    crowd->begun_ms = clock_wall_ms();
     (void)snprintf(crowd->key_field, sizeof crowd->key_field, "X-Api-Key: %s", options->key);
-    (void)snprintf(crowd->run, sizeof crowd->run, "%lld", (long long)clock_wall_ms());
     CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
     crowd->outgoing = outgoing_create("", 2);
     background_start(&crowd->background, "demo-players", run, crowd);

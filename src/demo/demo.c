@@ -3,17 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <openssl/crypto.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "operator/addresses.h"
 #include "operator/customers.h"
@@ -23,102 +22,69 @@
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-static char *join(const char *directory, const char *name)
+static const char *join(struct buffer *path, const char *directory, const char *name)
 {
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s/%s", directory, name);
-    char *copy = memory_copy_string(buffer_string(&path));
-    buffer_free(&path);
-    return copy;
-}
-
-static enum status cannot(struct error *error, const char *what, const char *path)
-{
-    return error_set(error, STATUS_UNAVAILABLE, "cannot %s %s: %s", what, path, strerror(errno));
+    buffer_append_format(path, "%s/%s", directory, name);
+    return buffer_string(path);
 }
 
 static enum status take_lock(const char *directory, int *lock, struct error *error)
 {
-    char *file = join(directory, "demo.lock");
-    enum status status = STATUS_OK;
-    int descriptor = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (descriptor < 0)
-        status = cannot(error, "write into", file);
-    else if (flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-        *lock = descriptor;
-    else if (errno == EWOULDBLOCK)
-        status = error_set(error, STATUS_EXISTS,
-                           "another croupier demo is using %s; stop it, or give this one a "
-                           "directory of its own: --dir",
-                           directory);
-    else
-        status = cannot(error, "lock", file);
-    if (status != STATUS_OK && descriptor >= 0)
-        (void)close(descriptor);
-    memory_free(file);
-    return status;
+    struct buffer path = {0};
+    *lock = open(join(&path, directory, "demo.lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    buffer_free(&path);
+    if (*lock >= 0 && flock(*lock, LOCK_EX | LOCK_NB) == 0)
+        return STATUS_OK;
+    if (*lock >= 0 && errno == EWOULDBLOCK)
+        return error_set(error, STATUS_EXISTS,
+                         "another croupier demo is using %s; stop it, or give this one a "
+                         "directory of its own: --dir",
+                         directory);
+    return error_set(error, STATUS_UNAVAILABLE, "cannot write into %s: %s", directory,
+                     strerror(errno));
 }
 
 enum status demo_take_directory(const char *directory, char **path, int *lock, struct error *error)
 {
-    if (mkdir(directory, 0700) != 0 && errno != EEXIST)
-        return cannot(error, "make the directory", directory);
+    enum status status = file_make_directory(directory, 0700, error);
+    if (status != STATUS_OK)
+        return status;
     char *resolved = realpath(directory, NULL);
     if (resolved == NULL)
-        return cannot(error, "use the directory", directory);
-    enum status status = take_lock(resolved, lock, error);
-    if (status == STATUS_OK)
-        *path = memory_copy_string(resolved);
+        return error_set(error, STATUS_UNAVAILABLE, "cannot use the directory %s: %s", directory,
+                         strerror(errno));
+    *path = memory_copy_string(resolved);
     free(resolved);
-    return status;
-}
-
-static enum status write_config(FILE *out, const char *directory, const char *path,
-                                struct error *error)
-{
-    (void)fprintf(out,
-                  "# Written by `croupier demo` at its first start, which reads it at each start; "
-                  "yours to change.\n"
-                  "# Other commands can use it: croupier customer list -c THIS_FILE\n"
-                  "[server]\nmax_connections = 1000\n\n"
-                  "[odds]\nstore = embedded:%s/odds\n\n"
-                  "[platform]\nstore = sqlite:%s/platform.db\n\n"
-                  "[log]\nlevel = warning\n",
-                  directory, directory);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed)
-        return STATUS_OK;
-    enum status status = cannot(error, "write", path);
-    (void)unlink(path);
-    return status;
+    return take_lock(*path, lock, error);
 }
 
 enum status demo_write_config(const char *directory, char **file, struct error *error)
 {
-    char *path = join(directory, "croupier.conf");
-    FILE *out = fopen(path, "wxe");
-    enum status status = out != NULL       ? write_config(out, directory, path, error)
-                         : errno == EEXIST ? STATUS_OK
-                                           : cannot(error, "write", path);
-    if (status == STATUS_OK)
-        *file = path;
-    else
-        memory_free(path);
-    return status;
+    struct buffer path = {0}, text = {0};
+    buffer_append_format(
+        &text,
+        "# Written by `croupier demo` at its first start, which reads it at each start; yours to "
+        "change.\n"
+        "# Other commands can use it: croupier customer list -c THIS_FILE\n"
+        "[server]\nmax_connections = 1000\n\n"
+        "[odds]\nstore = embedded:%s/odds\n\n"
+        "[platform]\nstore = sqlite:%s/platform.db\n\n"
+        "[log]\nlevel = warning\n",
+        directory, directory);
+    *file = memory_copy_string(join(&path, directory, "croupier.conf"));
+    enum status status = file_make(*file, 0644, buffer_text(&text), error);
+    buffer_free(&path);
+    buffer_free(&text);
+    return status == STATUS_EXISTS ? STATUS_OK : status;
 }
 
 enum status demo_write_private(const char *directory, const char *name, struct text text,
                                struct error *error)
 {
-    char *path = join(directory, name);
-    enum status status = STATUS_OK;
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (descriptor < 0 || fchmod(descriptor, 0600) != 0 ||
-        write(descriptor, text.at, text.size) != (ssize_t)text.size)
-        status = cannot(error, "write", path);
-    if (descriptor >= 0)
-        (void)close(descriptor);
-    memory_free(path);
+    struct buffer path = {0};
+    (void)unlink(join(&path, directory, name));
+    enum status status = file_make(buffer_string(&path), 0600, text, error);
+    buffer_free(&path);
     return status;
 }
 
@@ -133,10 +99,9 @@ static bool match_name(void *context, const void *visited)
 {
     const struct customer_record *record = visited;
     struct name_search *search = context;
-    if (strcmp(record->name, search->name) != 0)
-        return true;
-    memcpy(search->id, record->id, sizeof search->id);
-    return false;
+    if (strcmp(record->name, search->name) == 0)
+        memcpy(search->id, record->id, sizeof search->id);
+    return search->id[0] == '\0';
 }
 
 /* Finds the customer by name, or adds it. One that is there stays as an operator may have
@@ -146,24 +111,22 @@ static enum status ensure_customer(struct platform_store *store, const struct se
 {
     struct name_search search = {.name = settings[0].text};
     enum status status = platform_list(store, &customer_table, NULL, match_name, &search, error);
-    if (status != STATUS_OK)
-        return status;
-    if (search.id[0] == '\0') {
+    if (status == STATUS_OK && search.id[0] == '\0') {
         struct customer_view customer;
         const struct resource_edit edit = {.settings = settings};
         status = resource_add(&customer_resource, store, &edit, now_ms, &customer, error);
-        if (status != STATUS_OK)
-            return status;
-        memcpy(search.id, customer.record.id, sizeof search.id);
-        resource_release(&customer_resource, &customer);
+        if (status == STATUS_OK) {
+            memcpy(search.id, customer.record.id, sizeof search.id);
+            resource_release(&customer_resource, &customer);
+        }
     }
     memcpy(id, search.id, sizeof search.id);
-    return STATUS_OK;
+    return status;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-#define OLD_KEYS_MAX 16
+#define OLD_KEYS_MAX 16 /* there is one, unless an operator labelled keys like ours */
 
 struct old_keys {
     char ids[OLD_KEYS_MAX][KEY_ID_SIZE];
@@ -179,51 +142,42 @@ static bool match_demo_key(void *context, const void *visited)
     return old->count < OLD_KEYS_MAX;
 }
 
-static enum status renew_key(struct platform_store *store, const char *customer_id, int64_t now_ms,
-                             char key[KEY_SIZE], struct error *error)
+/* Keeps a key that works, and issues another in place of one that does not. */
+static enum status ensure_key(struct platform_store *store, const char *customer_id, int64_t now_ms,
+                              char key[KEY_SIZE], struct error *error)
 {
-    struct old_keys old;
-    do { /* there is one, unless an operator labelled keys like ours */
-        old.count = 0;
-        enum status status =
-            platform_list(store, &key_table, customer_id, match_demo_key, &old, error);
-        for (size_t i = 0; status == STATUS_OK && i < old.count; i++)
-            status = platform_key_revoke(store, old.ids[i], now_ms, error);
-        if (status != STATUS_OK)
-            return status;
-    } while (old.count == OLD_KEYS_MAX);
+    struct key_record record;
     struct key_view view;
-    enum status status =
-        resource_make(&key_resource, EDIT({"customer", customer_id}, {"label", DEMO_KEY_LABEL}),
-                      now_ms, &view, error);
+    struct old_keys old = {.count = 0};
+    if (key[0] != '\0' && keys_find(store, key, now_ms, &record, error) == STATUS_OK &&
+        strcmp(record.customer_id, customer_id) == 0 && key_is_live(&record, now_ms))
+        return STATUS_OK;
+    enum status status = platform_list(store, &key_table, customer_id, match_demo_key, &old, error);
+    for (size_t i = 0; status == STATUS_OK && i < old.count; i++)
+        status = platform_key_revoke(store, old.ids[i], now_ms, error);
+    if (status == STATUS_OK)
+        status =
+            resource_make(&key_resource, EDIT({"customer", customer_id}, {"label", DEMO_KEY_LABEL}),
+                          now_ms, &view, error);
     return status == STATUS_OK ? keys_issue(store, &view.record, key, error) : status;
 }
 
-/* The next key of the file, "" when there is none. */
-static void read_key(FILE *file, char key[KEY_SIZE])
-{
-    char line[KEY_SIZE + 1] = "";
-    key[0] = '\0';
-    if (file != NULL && fgets(line, sizeof line, file) != NULL &&
-        key_is_well_formed((struct text){line, strcspn(line, "\n")})) {
-        memcpy(key, line, KEY_LENGTH);
-        key[KEY_LENGTH] = '\0';
-    }
-    OPENSSL_cleanse(line, sizeof line);
-}
-
-/* Reads the keys of the start before. */
+/* Reads the keys of the start before, a line each; "" for one that is none. */
 static void read_keys(const char *directory, struct demo_keys *keys)
 {
-    char *path = join(directory, DEMO_KEYS_FILE);
-    FILE *file = fopen(path, "re");
+    struct buffer path = {0};
+    char *const each[] = {keys->all_sports, keys->limited};
+    FILE *file = fopen(join(&path, directory, DEMO_KEYS_FILE), "re");
     if (file != NULL)
         (void)setvbuf(file, NULL, _IONBF, 0); /* no copy of them stays in the memory of stdio */
-    read_key(file, keys->all_sports);
-    read_key(file, keys->limited);
+    for (size_t i = 0; i < 2; i++) {
+        if (file == NULL || fgets(each[i], KEY_SIZE, file) == NULL || fgetc(file) != '\n' ||
+            !key_is_well_formed(text_of(each[i])))
+            each[i][0] = '\0';
+    }
     if (file != NULL)
         (void)fclose(file);
-    memory_free(path);
+    buffer_free(&path);
 }
 
 static enum status write_keys(const char *directory, const struct demo_keys *keys,
@@ -231,74 +185,40 @@ static enum status write_keys(const char *directory, const struct demo_keys *key
 {
     char text[2 * KEY_SIZE + 1];
     (void)snprintf(text, sizeof text, "%s\n%s\n", keys->all_sports, keys->limited);
-    enum status status =
-        demo_write_private(directory, DEMO_KEYS_FILE, (struct text){text, 2 * KEY_SIZE}, error);
+    enum status status = demo_write_private(directory, DEMO_KEYS_FILE, text_of(text), error);
     OPENSSL_cleanse(text, sizeof text);
-    return status;
-}
-
-/* Keeps a key that works, and issues another in place of one that does not. */
-static enum status ensure_key(struct platform_store *store, const char *customer_id, int64_t now_ms,
-                              char key[KEY_SIZE], struct error *error)
-{
-    struct key_record record;
-    if (key[0] != '\0' && keys_find(store, key, now_ms, &record, error) == STATUS_OK &&
-        strcmp(record.customer_id, customer_id) == 0 && key_is_live(&record, now_ms))
-        return STATUS_OK;
-    return renew_key(store, customer_id, now_ms, key, error);
-}
-
-/* ---- the operator ---------------------------------------------------------------------------- */
-
-static enum status link_operator(struct platform_store *store, int64_t now_ms,
-                                 char secret[CREDENTIAL_SIZE], struct error *error)
-{
-    struct operator_record record;
-    struct credential link;
-    enum status status =
-        resource_add(&operator_resource, store, EDIT({"name", DEMO_OPERATOR}, {"role", "owner"}),
-                     now_ms, &record, error);
-    if (status == STATUS_OK || status == STATUS_EXISTS)
-        status = credential_make_link(store, DEMO_OPERATOR, now_ms, &link, error);
-    if (status == STATUS_CONFLICT) { /* an operator has disabled it, and it stays so */
-        secret[0] = '\0';
-        return STATUS_OK;
-    }
-    if (status == STATUS_OK) {
-        memcpy(secret, link.secret, CREDENTIAL_SIZE);
-        OPENSSL_cleanse(&link, sizeof link);
-    }
     return status;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* The casino; a customer of a demo from before there was one gets it with the games. */
+static enum status link_operator(struct platform_store *store, int64_t now_ms,
+                                 struct demo_keys *keys, struct error *error)
+{
+    struct operator_record record;
+    struct credential link = {.secret = ""};
+    enum status status =
+        resource_add(&operator_resource, store, EDIT({"name", DEMO_OPERATOR}, {"role", "owner"}),
+                     now_ms, &record, error);
+    if (status == STATUS_OK || status == STATUS_EXISTS)
+        status = credential_make_link(store, DEMO_OPERATOR, now_ms, &link, error);
+    memcpy(keys->link, link.secret, sizeof keys->link);
+    OPENSSL_cleanse(&link, sizeof link);
+    return status == STATUS_CONFLICT ? STATUS_OK : status; /* an operator has disabled it */
+}
+
 static enum status prepare_casino(struct platform_store *store, const char *secrets_key_file,
                                   int64_t now_ms, struct demo_casino *casino, struct error *error)
 {
-    struct secrets *secrets = NULL;
-    struct name_search search = {.name = DEMO_CUSTOMER};
     bool made;
-    bool added = false;
     enum status status = secrets_make_key(secrets_key_file, &made, error);
     if (status == STATUS_OK)
-        status = secrets_open_key(&secrets, secrets_key_file, error);
-    if (status == STATUS_OK)
-        status = demo_casino_prepare(casino, store, secrets, now_ms, &added, error);
-    if (status == STATUS_OK && added)
-        status = platform_list(store, &customer_table, NULL, match_name, &search, error);
-    if (status == STATUS_OK && search.id[0] != '\0') {
-        struct customer_view customer = {0};
-        status = resource_change(&customer_resource, store, search.id, EDIT({"casino", "yes"}),
-                                 &customer, error);
-        resource_release(&customer_resource, &customer);
-    }
-    return status;
+        status = secrets_open_key(&casino->secrets, secrets_key_file, error);
+    return status == STATUS_OK ? demo_casino_prepare(casino, store, now_ms, error) : status;
 }
 
-static enum status prepare(struct platform_store *store, int64_t now_ms, struct demo_keys *keys,
-                           struct error *error)
+static enum status prepare_customers(struct platform_store *store, int64_t now_ms,
+                                     struct demo_keys *keys, struct error *error)
 {
     char rate[32];
     (void)snprintf(rate, sizeof rate, "%u/%u", DEMO_LIMITED_REQUESTS, DEMO_LIMITED_SECONDS);
@@ -309,24 +229,14 @@ static enum status prepare(struct platform_store *store, int64_t now_ms, struct 
         {{"name", DEMO_DISABLED_CUSTOMER}, local, {"enabled", "no"}},
     };
     char *const key_of[] = {keys->all_sports, keys->limited}; /* none of the disabled one */
-    uint32_t before, after;
-    enum status status = platform_store_migrate(store, &before, &after, error);
+    enum status status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < sizeof samples / sizeof samples[0]; i++) {
         char id[CUSTOMER_ID_SIZE];
         status = ensure_customer(store, samples[i], now_ms, id, error);
         if (status == STATUS_OK && i < sizeof key_of / sizeof key_of[0])
             status = ensure_key(store, id, now_ms, key_of[i], error);
     }
-    if (status != STATUS_OK)
-        return status;
-    struct legacy_record record;
-    status = resource_add(
-        &address_resource, store,
-        EDIT({"address", DEMO_LEGACY_ADDRESS}, {"sports", "tennis"}, {"rate", "60/60"}), now_ms,
-        &record, error);
-    return status == STATUS_OK || status == STATUS_EXISTS
-               ? link_operator(store, now_ms, keys->link, error)
-               : status;
+    return status;
 }
 
 enum status demo_prepare_platform(const char *directory, const struct config *config,
@@ -335,6 +245,8 @@ enum status demo_prepare_platform(const char *directory, const struct config *co
 {
     struct platform_store *store = NULL;
     struct platform_store_options options = platform_store_configured(config);
+    struct legacy_record record;
+    uint32_t before, after;
     options.create = true;
     int64_t now_ms = clock_wall_ms();
     enum status status = platform_store_open(&store, &options, error);
@@ -342,7 +254,16 @@ enum status demo_prepare_platform(const char *directory, const struct config *co
         return status;
     platform_store_act_as(store, "croupier", "demo");
     read_keys(directory, keys);
-    status = prepare(store, now_ms, keys, error);
+    status = platform_store_migrate(store, &before, &after, error);
+    if (status == STATUS_OK)
+        status = prepare_customers(store, now_ms, keys, error);
+    if (status == STATUS_OK)
+        status = resource_add(
+            &address_resource, store,
+            EDIT({"address", DEMO_LEGACY_ADDRESS}, {"sports", "tennis"}, {"rate", "60/60"}), now_ms,
+            &record, error);
+    if (status == STATUS_OK || status == STATUS_EXISTS)
+        status = link_operator(store, now_ms, keys, error);
     if (status == STATUS_OK)
         status = write_keys(directory, keys, error);
     if (status == STATUS_OK)

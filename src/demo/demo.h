@@ -10,8 +10,8 @@
 #include "operator/credentials.h"
 
 /*
- * What `croupier demo` needs before there is anything to see: a directory that is its own, and
- * sample customers in the platform store. Making it again changes nothing. The store has keys only
+ * `croupier demo` begins here: it takes a directory, and adds sample customers to the platform
+ * store. Making it again changes nothing. The store has keys only
  * as digests, so the demo's own are kept beside it, in a file for its user alone; where that is
  * gone or a key of it no longer works, a fresh one is issued and those before it are revoked.
  * Blocks.

@@ -1,7 +1,7 @@
 /*
  * A simulated event as upstream would write it: the catalog row and the odds document, in the
  * derived form of the interface, with members that must stay hidden and the dirt real feeds carry.
- * Whatever looks random here is a hash of the event's salt, so that an event that has not moved is
+ * What looks random here is a hash of the event's salt, so that an event that has not moved is
  * written the same.
  */
 #include <inttypes.h>
@@ -10,94 +10,85 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/hash.h"
 #include "demo/event.h"
 
-static const uint32_t sport_ids[SPORT_COUNT] = {
-    [SPORT_CRICKET] = 4,
-    [SPORT_FOOTBALL] = 1,
-    [SPORT_TENNIS] = 2,
-    [SPORT_HORSE_RACING] = 7,
-    [SPORT_GREYHOUND_RACING] = 4339,
-};
 static const char *const type_names[] = {
     [MARKET_MATCH] = "match",   [MARKET_BOOKMAKER] = "match1", [MARKET_FANCY] = "fancy",
     [MARKET_FANCY1] = "fancy1", [MARKET_FANCY2] = "fancy2",    [MARKET_ODDEVEN] = "oddeven",
 };
-static const char *const market_statuses[] = {
-    [MARKET_OPEN] = "OPEN",     [MARKET_SUSPENDED] = "SUSPENDED", [MARKET_CLOSED] = "CLOSED",
-    [MARKET_SETTLE] = "SETTLE", [MARKET_VOID] = "VOID",
-};
-static const char *const runner_statuses[] = {
-    [RUNNER_ACTIVE] = "ACTIVE",   [RUNNER_WINNER] = "WINNER",
-    [RUNNER_LOSER] = "LOSER",     [RUNNER_PLACED] = "PLACED",
-    [RUNNER_REMOVED] = "REMOVED", [RUNNER_REMOVED_VACANT] = "REMOVED_VACANT",
-};
-static const char *const event_statuses[] = {
-    [STAGE_UPCOMING] = "OPEN", [STAGE_IN_PLAY] = "OPEN",   [STAGE_FINISHED] = "SUSPENDED",
-    [STAGE_CLOSED] = "CLOSED", [STAGE_SETTLED] = "SETTLE", [STAGE_GONE] = "SETTLE",
-};
-static const char *const section_statuses[] = {
-    [SECTION_EMPTY] = "",
-    [SECTION_ACTIVE] = "ACTIVE",
-    [SECTION_SUSPENDED] = "SUSPENDED",
-    [SECTION_BALL_RUNNING] = "Ball Running",
-};
+static const char *const market_statuses[] = {"OPEN", "SUSPENDED", "CLOSED", "SETTLE", "VOID"};
+static const char *const runner_statuses[] = {"ACTIVE", "WINNER",  "LOSER",
+                                              "PLACED", "REMOVED", "REMOVED_VACANT"};
+static const char *const event_statuses[] = {"OPEN",   "OPEN",   "SUSPENDED",
+                                             "CLOSED", "SETTLE", "SETTLE"};
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* A string that needs no escapes. */
-static void PRINTF_LIKE(3, 4)
-    put_format(struct json_writer *json, const char *name, const char *format, ...)
+/* Appends a template, whose ` are quotes, after a comma where one element follows another. No text
+ * of a simulated event needs escapes. */
+static void PRINTF_LIKE(2, 3) put(struct buffer *out, const char *format, ...)
 {
-    char text[128];
+    char text[1536];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    int size = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    json_string(json, name, text);
+    CHECK(size > 0 && (size_t)size < sizeof text);
+    for (char *at = text; *at != '\0'; at++)
+        *at = *at == '`' ? '"' : *at;
+    if (text[0] == '{' && out->size > 0 && out->data[out->size - 1] == '}')
+        buffer_append_char(out, ',');
+    buffer_append(out, text, (size_t)size);
 }
 
+struct value { /* a short text, for put */
+    char text[96];
+};
+
 /* Some upstreams write booleans as strings. */
-static void put_bool(struct json_writer *json, const char *name, bool value, bool as_string)
+static const char *boolean(const struct event *event, bool value)
 {
-    if (as_string)
-        json_string(json, name, value ? "true" : "false");
-    else
-        json_bool(json, name, value);
+    if (event->serial % 7 == 3)
+        return value ? "`true`" : "`false`";
+    return value ? "true" : "false";
 }
 
 /* Upstream numbers rows 1, 2, 3, and a late one 2.1. */
-static void put_row_number(struct json_writer *json, uint64_t number, bool late)
+static struct value row_number(uint32_t number, bool late)
 {
-    if (late)
-        json_raw(json, "sno", TEXT("2.1"));
-    else
-        json_unsigned(json, "sno", number);
+    struct value value = {"2.1"};
+    if (!late)
+        (void)snprintf(value.text, sizeof value.text, "%u", number);
+    return value;
 }
 
 /* An available stake: mostly like 283.3844663329566, sometimes 1500.25 or 40. */
-static void put_size(struct json_writer *json, uint64_t hash)
+static struct value stake(uint64_t hash)
 {
-    json_unsigned(json, "size", 2 + hash % 40 * (1 + (hash >> 8) % 120));
+    struct value value;
+    uint64_t whole = 2 + hash % 40 * (1 + (hash >> 8) % 120), rest = chance_mix(hash);
     if (hash >> 60 == 0)
-        return;
-    buffer_append_char(json->out, '.');
-    unsigned digits = hash >> 62 == 0 ? 2 : 13;
-    uint64_t fraction = chance_mix(hash);
-    for (unsigned i = 1; i < digits; i++, fraction /= 10)
-        buffer_append_char(json->out, (char)('0' + fraction % 10));
-    buffer_append_char(json->out, (char)('1' + fraction % 9));
+        (void)snprintf(value.text, sizeof value.text, "%" PRIu64, whole);
+    else if (hash >> 62 == 0)
+        (void)snprintf(value.text, sizeof value.text, "%" PRIu64 ".%" PRIu64, whole, 11 + rest % 9);
+    else
+        (void)snprintf(value.text, sizeof value.text, "%" PRIu64 ".%012" PRIu64 "%" PRIu64, whole,
+                       rest % 1000000000000, 1 + rest % 9);
+    return value;
 }
 
-static void put_price(struct json_writer *json, const char *name, uint32_t tick)
+static struct value price(uint32_t tick)
 {
-    json_begin_raw(json, name);
-    price_append(json->out, price_ladder_at(tick));
+    struct value value;
+    price_write(price_ladder_at(tick), value.text, sizeof value.text);
+    return value;
 }
 
 /* "6/10/2026 7:30:00 PM", or "May 25 2026 10:00AM (IST)" from another upstream. */
-static void put_start_time(struct json_writer *json, const struct event *event)
+static struct value start_time(const struct event *event)
 {
+    struct value value;
     bool indian = event->serial % 8 == 6;
     time_t seconds =
         (time_t)((event->start_ms + event->clock_shift_ms) / 1000) + (indian ? 19800 : 0);
@@ -105,361 +96,264 @@ static void put_start_time(struct json_writer *json, const struct event *event)
     (void)gmtime_r(&seconds, &at);
     int hour = at.tm_hour % 12 == 0 ? 12 : at.tm_hour % 12;
     const char *half = at.tm_hour < 12 ? "AM" : "PM";
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    const char *month = &"JanFebMarAprMayJunJulAugSepOctNovDec"[at.tm_mon * 3];
     if (indian)
-        put_format(json, "stime", "%.3s %d %d %d:%02d%s (IST)", months + (ptrdiff_t)at.tm_mon * 3,
-                   at.tm_mday, at.tm_year + 1900, hour, at.tm_min, half);
+        (void)snprintf(value.text, sizeof value.text, "%.3s %d %d %d:%02d%s (IST)", month,
+                       at.tm_mday, at.tm_year + 1900, hour, at.tm_min, half);
     else
-        put_format(json, "stime", "%d/%d/%d %d:%02d:%02d %s", at.tm_mon + 1, at.tm_mday,
-                   at.tm_year + 1900, hour, at.tm_min, at.tm_sec, half);
+        (void)snprintf(value.text, sizeof value.text, "%d/%d/%d %d:%02d:%02d %s", at.tm_mon + 1,
+                       at.tm_mday, at.tm_year + 1900, hour, at.tm_min, at.tm_sec, half);
+    return value;
 }
 
-/* ---- score ----------------------------------------------------------------------------------- */
-
-static void write_cricket_score(const struct cricket_state *state, struct buffer *out)
+static struct value runner_name(const struct event *event, const struct market *market,
+                                uint32_t index)
 {
-    for (uint32_t i = 0; i <= state->current; i++) {
-        const struct cricket_innings *innings = &state->innings[i];
-        buffer_append_format(out, "%s%u/%u (%u.%u)", i == 0 ? "" : ", ",
-                             innings->counts[CRICKET_RUNS], innings->counts[CRICKET_WICKETS],
-                             innings->balls / 6, innings->balls % 6);
+    struct value value;
+    if (event->table->race != NULL) {
+        (void)snprintf(value.text, sizeof value.text, "%u. %.40s", index + 1, event->sides[index]);
+        return value;
     }
+    struct text rest = text_of(market->plan->runners), name = text_cut(&rest, '|');
+    for (; index > 0; index--)
+        name = text_cut(&rest, '|');
+    size_t skipped = name.at[0] == '@' || name.at[0] == '#';
+    (void)snprintf(value.text, sizeof value.text, "%s%.*s",
+                   skipped == 0 ? "" : event->sides[name.at[0] == '#'], (int)(name.size - skipped),
+                   name.at + skipped);
+    return value;
 }
 
-static void write_tennis_score(const struct tennis_state *state, struct buffer *out)
+/* One name is one selection, whatever the market. Some upstreams number them beyond what a double
+ * can hold. */
+static uint64_t selection_id(const struct event *event, const char *name)
 {
-    static const char *const points[] = {"0", "15", "30", "40"};
-    buffer_append_format(out, "%u-%u, %u-%u", state->sets[0], state->sets[1], state->games[0],
-                         state->games[1]);
-    if (state->points[0] <= 3 && state->points[1] <= 3)
-        buffer_append_format(out, ", %s-%s", points[state->points[0]], points[state->points[1]]);
-    else
-        buffer_append_format(out, ", %s",
-                             state->points[0] == state->points[1]  ? "Deuce"
-                             : state->points[0] > state->points[1] ? "Ad-40"
-                                                                   : "40-Ad");
-}
-
-/* For people: "2-1 (67')", "84/3 (9.4)"; empty before the start. */
-static void write_score(const struct event *event, struct buffer *out)
-{
-    if (event->stage == STAGE_UPCOMING)
-        return;
-    switch (event->sport) {
-    case SPORT_CRICKET:
-        write_cricket_score(&event->cricket, out);
-        break;
-    case SPORT_FOOTBALL:
-        buffer_append_format(out, "%u-%u (%u')", event->football.goals[0], event->football.goals[1],
-                             event->football.minute);
-        break;
-    case SPORT_TENNIS:
-        write_tennis_score(&event->tennis, out);
-        break;
-    case SPORT_HORSE_RACING:
-    case SPORT_GREYHOUND_RACING:
-        buffer_append_string(out, event->stage == STAGE_IN_PLAY ? "Off" : "Finished");
-        break;
-    }
-}
-
-static void put_score(struct json_writer *json, const struct event *event)
-{
-    struct buffer score = {0};
-    write_score(event, &score);
-    json_text(json, "score", buffer_text(&score));
-    buffer_free(&score);
+    return 10000000 + hash_string(event->salt, name) % 80000000 +
+           (event->serial % 11 == 5 ? 9007199254740993U : 0);
 }
 
 /* ---- the catalog row ------------------------------------------------------------------------- */
 
-/* The native form of the first market's best prices: rows of odds. */
-static void put_best(struct json_writer *json, const struct event *event, size_t index, bool back)
+/* The native form of a runner's best prices: rows of odds. */
+static void put_row_section(const struct event *event, uint32_t index, struct buffer *out)
 {
     const struct runner *runner = &event->markets[0].runners[index];
-    json_object(json, NULL);
-    put_price(json, "odds", back ? runner->tick : runner->tick + runner->spread);
-    json_string(json, "otype", back ? "back" : "lay");
-    json_string(json, "oname", back ? "back1" : "lay1");
-    json_unsigned(json, "tno", 0);
-    put_size(json, chance_mix(event->salt + index * 2 + (back ? 0 : 1) + runner->size_epoch));
-    json_end(json);
+    put(out, "{`sid`:%u,`psid`:%u,`sno`:%u,`gstatus`:`%s`,`nat`:`%s`,`odds`:[", index + 1,
+        6 + index, index + 1, runner_statuses[runner->status],
+        runner_name(event, &event->markets[0], index).text);
+    for (uint32_t lay = 0; lay < 2 && runner->status == RUNNER_ACTIVE && event->offered; lay++)
+        put(out, "{`odds`:%s,`otype`:`%s`,`oname`:`%s1`,`tno`:0,`size`:%s}",
+            price(runner->tick + lay * runner->spread).text, lay ? "lay" : "back",
+            lay ? "lay" : "back",
+            stake(chance_mix(event->salt + index * 2 + lay + runner->size_epoch)).text);
+    put(out, "]}");
 }
 
-static void put_row_section(struct json_writer *json, const struct event *event, size_t index)
+static void append_score(const struct event *event, struct buffer *out)
 {
-    const struct runner *runner = &event->markets[0].runners[index];
-    json_object(json, NULL);
-    json_unsigned(json, "sid", index + 1);
-    json_unsigned(json, "psid", 6 + index);
-    json_unsigned(json, "sno", index + 1);
-    json_string(json, "gstatus", runner_statuses[runner->status]);
-    json_string(json, "nat", runner->name);
-    json_array(json, "odds");
-    if (runner->status == RUNNER_ACTIVE && event->offered) {
-        put_best(json, event, index, true);
-        put_best(json, event, index, false);
-    }
-    json_end(json);
-    json_end(json);
+    if (event->stage >= STAGE_IN_PLAY)
+        event->table->score(event, out);
 }
 
-void simulated_event_write_row(const struct event *event, struct json_writer *json)
+void simulated_event_write_row(const struct event *event, struct buffer *out)
 {
-    bool strings = event->serial % 7 == 3, racing = event->sport >= SPORT_HORSE_RACING;
-    bool in_play = event->stage == STAGE_IN_PLAY, fancies = event->sport == SPORT_CRICKET;
     const struct market *first = &event->markets[0];
-    json_object(json, NULL);
-    if (event->serial % 12 == 4)
-        json_string(json, "gmid", event->id.digits);
-    else
-        json_raw(json, "gmid", event_id_text(&event->id));
-    json_string(json, "ename", event->name);
-    json_unsigned(json, "etid", sport_ids[event->sport]);
-    put_format(json, "providerEventId", "px-%u-%s", sport_ids[event->sport], event->id.digits);
-    json_unsigned(json, "cid", 6000000 + chance_mix(event->salt) % 1000000);
-    json_string(json, "cname", event->competition);
-    put_bool(json, "iplay", in_play, strings);
-    put_start_time(json, event);
-    put_bool(json, "tv", event->serial % 3 != 0, strings);
-    put_bool(json, "bm", !racing, strings);
-    put_bool(json, "f", fancies, strings);
-    json_unsigned(json, "f1", fancies ? 1 : 0);
-    json_unsigned(json, "iscc", 0);
-    json_unsigned(json, "mid", first->id);
-    json_string(json, "mname", first->native_name);
-    json_string(json, "status", event_statuses[event->stage]);
-    json_unsigned(json, "rc", first->runner_count);
-    json_unsigned(json, "gscode", in_play ? 1 : 0);
-    json_unsigned(json, "m", 1);
-    json_unsigned(json, "oid", 0);
-    json_string(json, "gtype", "match");
-    put_score(json, event);
+    const char *quote = event->serial % 12 == 4 ? "`" : "";
+    bool in_play = event->stage == STAGE_IN_PLAY, race = event->table->race != NULL;
+    bool fancies = event->sport == SPORT_CRICKET;
+    put(out,
+        "{`gmid`:%s%s%s,`ename`:`%s`,`etid`:%u,`providerEventId`:`px-%u-%s`,`cid`:%" PRIu64
+        ",`cname`:`%s`,`iplay`:%s,`stime`:`%s`,`tv`:%s,`bm`:%s,`f`:%s,`f1`:%d,`iscc`:0,"
+        "`mid`:%" PRIu64 ",`mname`:`%s`,`status`:`%s`,`rc`:%u,`gscode`:%d,`m`:1,`oid`:0,"
+        "`gtype`:`match`,`score`:`",
+        quote, event->id.digits, quote, event->name, event->table->id, event->table->id,
+        event->id.digits, 6000000 + chance_mix(event->salt) % 1000000, event->competition,
+        boolean(event, in_play), start_time(event).text, boolean(event, event->serial % 3 != 0),
+        boolean(event, !race), boolean(event, fancies), fancies, first->id,
+        first->plan->native_name, event_statuses[event->stage], first->runner_count, in_play);
+    append_score(event, out);
     /* A name may be written with escapes: it is the same name. */
-    if (event->serial % 16 == 9)
-        json_string(json, "feed\\u005fsource", "sim-b");
-    else
-        json_string(json, "feed_source", "sim-a");
-    json_array(json, "section");
-    for (size_t i = 0; !racing && i < first->runner_count; i++)
-        put_row_section(json, event, i);
-    json_end(json);
-    json_end(json);
+    put(out, "`,`%s`,`section`:[",
+        event->serial % 16 == 9 ? "feed\\u005fsource`:`sim-b" : "feed_source`:`sim-a");
+    for (uint32_t i = 0; !race && i < first->runner_count; i++)
+        put_row_section(event, i, out);
+    put(out, "]}");
 }
 
 /* ---- exchange and bookmaker markets ---------------------------------------------------------- */
 
 struct writing {
-    struct json_writer json;
+    struct buffer *out;
     const struct event *event;
     const struct market *market;
     uint64_t salt; /* of the market */
 };
 
-/* BACK1 in capitals while suspended. Ends the level. */
-static void put_side(struct json_writer *json, bool back, bool capitals, uint32_t level)
+/* BACK1 in capitals while suspended. */
+static void put_side(const struct writing *writing, bool back, uint32_t level)
 {
-    const char *name = back ? (capitals ? "BACK" : "back") : (capitals ? "LAY" : "lay");
-    json_string(json, "otype", back ? "back" : "lay");
-    put_format(json, "oname", "%s%u", name, level + 1);
-    json_unsigned(json, "tno", level);
-    json_end(json);
+    bool capitals = writing->market->status == MARKET_SUSPENDED;
+    put(writing->out, ",`otype`:`%s`,`oname`:`%s%u`,`tno`:%u}", back ? "back" : "lay",
+        back ? (capitals ? "BACK" : "back") : (capitals ? "LAY" : "lay"), level + 1, level);
 }
 
-static void put_exchange_level(struct writing *writing, const struct runner *runner, size_t index,
-                               bool back, uint32_t level)
+static void put_exchange_level(const struct writing *writing, const struct runner *runner,
+                               uint32_t index, bool back, uint32_t level)
 {
     uint32_t best = back ? runner->tick : runner->tick + runner->spread;
     if (back ? best < level : best + level >= PRICE_LADDER_TICKS)
         return; /* the ladder ends here */
-    json_object(&writing->json, NULL);
-    put_price(&writing->json, "price", back ? best - level : best + level);
-    put_size(&writing->json, chance_mix(writing->salt + index * 16 + level * 2 + back +
-                                        (uint64_t)(runner->size_epoch / (level + 1)) * 1024));
-    put_side(&writing->json, back, writing->market->status == MARKET_SUSPENDED, level);
+    put(writing->out, "{`price`:%s,`size`:%s", price(back ? best - level : best + level).text,
+        stake(chance_mix(writing->salt + index * 16 + level * 2 + back +
+                         (uint64_t)(runner->size_epoch / (level + 1)) * 1024))
+            .text);
+    put_side(writing, back, level);
 }
 
 /* One level that counts and two that are empty; price1 is the price as it is spoken: 1.85 is 85. */
-static void put_bookmaker_level(struct writing *writing, const struct runner *runner, size_t index,
-                                bool back, uint32_t level)
+static void put_bookmaker_level(const struct writing *writing, const struct runner *runner,
+                                uint32_t index, bool back, uint32_t level)
 {
-    struct json_writer *json = &writing->json;
-    bool suspended = writing->market->status == MARKET_SUSPENDED;
-    bool quoted = level == 0 && !suspended;
     uint32_t fair = 100 * CHANCE_ONE / runner->chance_ppm;
-    uint32_t price = fair - fair / 100 > 101 ? fair - fair / 100 - 1 : 101;
-    uint64_t size = 1000 * (1 + chance_mix(writing->salt + index + runner->size_epoch) % 500);
+    uint32_t paid = fair - fair / 100 > 101 ? fair - fair / 100 - 1 : 101;
+    uint64_t size = 1000 * (1 + chance_mix(writing->salt + index + runner->size_epoch / 4) % 500);
     if (!back)
-        price += 2 + price / 50;
-    json_object(json, NULL);
-    json_begin_raw(json, "price");
-    price_append_two_decimals(json->out, quoted ? price : 0);
-    json_unsigned(json, "price1", quoted ? price - 100 : 0);
-    json_unsigned(json, "size", quoted ? size : 0);
-    put_side(json, back, suspended, level);
+        paid += 2 + paid / 50;
+    if (level > 0 || writing->market->status == MARKET_SUSPENDED)
+        put(writing->out, "{`price`:0.00,`price1`:0,`size`:0");
+    else
+        put(writing->out, "{`price`:%u.%02u,`price1`:%u,`size`:%" PRIu64, paid / 100, paid % 100,
+            paid - 100, size);
+    put_side(writing, back, level);
 }
 
-static void put_levels(struct writing *writing, const struct runner *runner, size_t index,
+static void put_levels(const struct writing *writing, const struct runner *runner, uint32_t index,
                        bool back)
 {
-    bool exchange = writing->market->type == MARKET_MATCH;
-    json_array(&writing->json, back ? "availableToBack" : "availableToLay");
+    bool exchange = writing->market->plan->type == MARKET_MATCH;
     for (uint32_t level = 0; level < 3 && runner->status == RUNNER_ACTIVE; level++)
         (exchange ? put_exchange_level : put_bookmaker_level)(writing, runner, index, back, level);
-    json_end(&writing->json);
 }
 
-static void put_racing_details(struct writing *writing, size_t index)
+static void put_racing_details(const struct writing *writing, uint32_t index)
 {
     const struct event *event = writing->event;
-    struct json_writer *json = &writing->json;
-    char jockey[NAME_SIZE], trainer[NAME_SIZE];
     struct chance chance = {event->salt + index};
-    name_player(&chance, jockey);
-    name_player(&chance, trainer);
-    const char *name = strchr(writing->market->runners[index].name, ' ');
-    json_string(json, "rname", name == NULL ? "" : name + 1);
-    json_string(json, "jname", event->sport == SPORT_HORSE_RACING ? jockey : "");
-    json_string(json, "tname", trainer);
-    json_unsigned(json, "hage", 2 + chance_below(&chance, 7));
-    put_format(json, "himg", "silk-%u.png", chance_below(&chance, 9000) + 1000);
-    json_unsigned(json, "adfa", 0);
-    json_string(json, "rdt", "");
-    json_unsigned(json, "cno", index + 1);
-    json_unsigned(json, "sdraw", event->racing.draw[index]);
+    char jockey[NAME_SIZE], trainer[NAME_SIZE];
+    name_make(&chance, "@f @s@e", 0, jockey, sizeof jockey);
+    name_make(&chance, "@f @s@e", 0, trainer, sizeof trainer);
+    put(writing->out,
+        ",`rname`:`%s`,`jname`:`%s`,`tname`:`%s`,`hage`:%u,`himg`:`silk-%u.png`,`adfa`:0,`rdt`:``,"
+        "`cno`:%u,`sdraw`:%u",
+        event->sides[index], event->sport == SPORT_HORSE_RACING ? jockey : "", trainer,
+        2 + chance_below(&chance, 7), chance_below(&chance, 9000) + 1000, index + 1,
+        (index * 5 + event->serial) % event->side_count + 1);
 }
 
-static void put_runner(struct writing *writing, size_t index)
+/* A bookmaker follows the exchange, runner by runner. */
+static void put_runner(const struct writing *writing, uint32_t index)
 {
-    const struct runner *runner = &writing->market->runners[index];
-    struct json_writer *json = &writing->json;
-    json_object(json, NULL);
-    if (writing->salt % 2 == 0)
-        put_format(json, "selectionId", "%" PRIu64, runner->selection_id);
-    else
-        json_unsigned(json, "selectionId", runner->selection_id);
-    json_string(json, "runnerName", runner->name);
-    json_string(json, "status", runner_statuses[runner->status]);
-    put_row_number(json, index + 1, index == 2 && writing->event->serial % 6 == 1);
-    json_unsigned(json, "sortPriority", index + 1);
-    if (writing->event->sport >= SPORT_HORSE_RACING && writing->market->type == MARKET_MATCH)
+    const struct event *event = writing->event;
+    const struct runner *runner = &event->markets[0].runners[index];
+    if (writing->market->plan->type != MARKET_BOOKMAKER)
+        runner = &writing->market->runners[index];
+    const struct value name = runner_name(event, writing->market, index);
+    const char *quote = writing->salt % 2 == 0 ? "`" : "";
+    put(writing->out,
+        "{`selectionId`:%s%" PRIu64 "%s,`runnerName`:`%s`,`status`:`%s`,`sno`:%s,"
+        "`sortPriority`:%u",
+        quote, selection_id(event, name.text), quote, name.text, runner_statuses[runner->status],
+        row_number(index + 1, index == 2 && event->serial % 6 == 1).text, index + 1);
+    if (event->table->race != NULL)
         put_racing_details(writing, index);
-    json_object(json, "ex");
+    put(writing->out, ",`ex`:{`availableToBack`:[");
     put_levels(writing, runner, index, true);
+    put(writing->out, "],`availableToLay`:[");
     put_levels(writing, runner, index, false);
-    json_end(json);
-    json_end(json);
+    put(writing->out, "]}}");
 }
 
 /* ---- fancy markets --------------------------------------------------------------------------- */
 
-static void put_section_price(struct writing *writing, const struct section *section, bool back)
+/* "-" is what some upstreams write for "no price". */
+static void put_section_price(const struct writing *writing, const struct section *section,
+                              bool suspended, bool back)
 {
-    struct json_writer *json = &writing->json;
-    bool suspended = section->status == SECTION_SUSPENDED;
-    json_object(json, NULL);
-    /* "-" is what some upstreams write for "no price". */
-    if (suspended && section->sid % 3 == 0)
-        json_string(json, "odds", "-");
-    else
-        json_unsigned(json, "odds",
-                      suspended ? 0
-                      : back    ? section->line + section->spread
-                                : section->line);
-    json_unsigned(json, "size",
-                  suspended                               ? 0
-                  : writing->market->type == MARKET_FANCY ? 100
-                                                          : 50000 + section->sid * 1000);
-    put_side(json, back, suspended, 0);
+    bool fancy = writing->market->plan->type == MARKET_FANCY;
+    struct value odds = {"`-`"};
+    if (!suspended || section->sid % 3 != 0)
+        (void)snprintf(odds.text, sizeof odds.text, "%u",
+                       suspended ? 0 : section->line + (back ? section->spread : 0));
+    put(writing->out, "{`odds`:%s,`size`:%u", odds.text,
+        suspended ? 0
+        : fancy   ? 100
+                  : 50000 + section->sid * 1000);
+    put_side(writing, back, 0);
 }
 
-static void put_section(struct writing *writing, const struct section *section)
+static void put_section(const struct writing *writing, const struct section *section)
 {
-    struct json_writer *json = &writing->json;
-    json_object(json, NULL);
-    json_unsigned(json, "sid", section->sid);
-    json_unsigned(json, "psid", section->sid);
-    put_row_number(json, section->sid, section->sid % 9 == 2);
-    json_unsigned(json, "psrno", section->sid);
-    json_string(json, "gstatus", section_statuses[section->status]);
-    json_string(json, "nat", section->name);
-    json_unsigned(json, "gscode", section->status == SECTION_SUSPENDED ? 0 : 1);
-    json_unsigned(json, "max", 100000);
-    json_unsigned(json, "min", 100);
-    json_string(json, "rem", "");
-    put_bool(json, "br", section->status == SECTION_BALL_RUNNING, writing->salt % 5 == 0);
-    json_array(json, "odds");
-    put_section_price(writing, section, true);
-    if (writing->market->type != MARKET_FANCY2) /* khado and meter are quoted one way */
-        put_section_price(writing, section, false);
-    json_end(json);
-    json_end(json);
+    const struct event *event = writing->event;
+    bool suspended = writing->market->status != MARKET_OPEN;
+    bool running = !suspended && event->sport == SPORT_CRICKET && event->cricket.ball_running;
+    put(writing->out,
+        "{`sid`:%u,`psid`:%u,`sno`:%s,`psrno`:%u,`gstatus`:`%s`,`nat`:`%s`,`gscode`:%d,"
+        "`max`:100000,`min`:100,`rem`:``,`br`:%s,`odds`:[",
+        section->sid, section->sid, row_number(section->sid, section->sid % 9 == 2).text,
+        section->sid,
+        suspended               ? "SUSPENDED"
+        : running               ? "Ball Running"
+        : section->sid % 5 == 0 ? "ACTIVE"
+                                : "",
+        section->name, !suspended, boolean(event, running));
+    put_section_price(writing, section, suspended, true);
+    if (writing->market->plan->type != MARKET_FANCY2) /* khado and meter are quoted one way */
+        put_section_price(writing, section, suspended, false);
+    put(writing->out, "]}");
 }
 
 /* ---- a market -------------------------------------------------------------------------------- */
 
-static void put_market_head(struct writing *writing)
+static void put_market(const struct writing *writing, uint32_t number)
 {
     const struct event *event = writing->event;
     const struct market *market = writing->market;
-    struct json_writer *json = &writing->json;
-    bool strings = event->serial % 7 == 3, in_play = event->stage == STAGE_IN_PLAY;
+    struct section sections[SECTIONS_MAX];
+    size_t lines = 0;
     bool has_runners = market->runner_count > 0;
-    put_format(json, "marketId", "1.%" PRIu64, market->id);
-    json_string(json, "marketName", market->name);
-    json_string(json, "gmid", event->id.digits); /* this time as text */
-    json_unsigned(json, "mid", market->id);
-    json_unsigned(json, "pmid", market->id);
-    json_string(json, "mname", market->native_name);
-    json_string(json, "gtype", type_names[market->type]);
-    json_string(json, "status", market_statuses[market->status]);
-    put_score(json, event);
-    json_string(json, "rem", event->remark);
-    json_unsigned(json, "rc", has_runners ? market->runner_count : market->section_count);
-    put_bool(json, "visible", true, strings);
-    json_unsigned(json, "pid", 0);
-    json_unsigned(json, "gscode", 1);
-    json_unsigned(json, "maxb", 1);
-    json_unsigned(json, "sno", (uint64_t)(market - event->markets) + 1);
-    json_unsigned(json, "dtype", 0);
-    json_unsigned(json, "ocnt", 6);
-    json_unsigned(json, "m", 0);
-    json_unsigned(json, "max", 250000);
-    json_unsigned(json, "min", 100);
-    put_bool(json, "biplay", true, strings);
-    json_unsigned(json, "umaxbof", 0);
-    put_bool(json, "boplay", true, strings);
-    put_bool(json, "iplay", in_play, strings);
-    json_unsigned(json, "btcnt", 0);
-    json_null(json, "company");
-    json_bool(json, event->serial % 16 == 9 ? "t\\u0076" : "tv", true);
-    put_format(json, "tvChannel", "https://tv.invalid/%s", event->id.digits);
-    json_string(json, "odd_type", has_runners ? "decimal" : "line");
-}
-
-static void put_market(struct writing *writing)
-{
-    const struct market *market = writing->market;
-    json_object(&writing->json, NULL);
-    put_market_head(writing);
-    json_array(&writing->json, market->runner_count > 0 ? "runners" : "section");
-    for (size_t i = 0; i < market->runner_count; i++)
+    if (!has_runners)
+        lines = event->table->lines(event, number, sections);
+    put(writing->out,
+        "{`marketId`:`1.%" PRIu64 "`,`marketName`:`%s`,`gmid`:`%s`,`mid`:%" PRIu64
+        ",`pmid`:%" PRIu64 ",`mname`:`%s`,`gtype`:`%s`,`status`:`%s`,`score`:`",
+        market->id, market->plan->name, event->id.digits /* this time as text */, market->id,
+        market->id, market->plan->native_name, type_names[market->plan->type],
+        market_statuses[market->status]);
+    append_score(event, writing->out);
+    put(writing->out,
+        "`,`rem`:`%s`,`rc`:%zu,`visible`:%s,`pid`:0,`gscode`:1,`maxb`:1,`sno`:%u,`dtype`:0,"
+        "`ocnt`:6,`m`:0,`max`:250000,`min`:100,`biplay`:%s,`umaxbof`:0,`boplay`:%s,`iplay`:%s,"
+        "`btcnt`:0,`company`:null,`%s`:true,`tvChannel`:`https://tv.invalid/%s`,"
+        "`odd_type`:`%s`,`%s`:[",
+        event->remark, has_runners ? market->runner_count : lines, boolean(event, true), number + 1,
+        boolean(event, true), boolean(event, true), boolean(event, event->stage == STAGE_IN_PLAY),
+        event->serial % 16 == 9 ? "t\\u0076" : "tv", event->id.digits,
+        has_runners ? "decimal" : "line", has_runners ? "runners" : "section");
+    for (uint32_t i = 0; i < market->runner_count; i++)
         put_runner(writing, i);
-    for (size_t i = 0; i < market->section_count; i++)
-        if (market->sections[i].shown)
-            put_section(writing, &market->sections[i]);
-    json_end(&writing->json);
-    json_end(&writing->json);
+    for (size_t i = 0; i < lines; i++)
+        put_section(writing, &sections[i]);
+    put(writing->out, "]}");
 }
 
 void simulated_event_write_markets(const struct event *event, struct buffer *out)
 {
-    struct writing writing = {.json = {.out = out}, .event = event};
-    json_array(&writing.json, NULL);
-    for (size_t m = 0; m < event->market_count && event->offered; m++) {
+    struct writing writing = {.out = out, .event = event};
+    buffer_append_char(out, '[');
+    for (uint32_t m = 0; m < event->market_count && event->offered; m++) {
         writing.market = &event->markets[m];
         writing.salt = chance_mix(event->salt ^ writing.market->id);
-        put_market(&writing);
+        put_market(&writing, m);
     }
-    json_end(&writing.json);
+    buffer_append_char(out, ']');
 }

@@ -1,19 +1,20 @@
 /*
- * The life of a simulated event. What happens in a match is its model's business; here is what all
- * have in common: stages that follow each other by time, suspensions, and how a probability becomes
- * a quoted price. A quote never crosses: the back is the ladder's tick at or below the fair price,
- * the lay is above it, so the backs of a market sum to at least 100 % and the lays to at most that.
+ * The life of a simulated event, whatever its sport: stages that follow each other by time,
+ * suspensions, and how the scores that are still possible become prices and results. A quote never
+ * crosses: the back is the ladder's tick at or below the fair price, the lay is above it, so the
+ * backs of a market sum to at least 100 % and the lays to at most that.
  */
 #include "demo/event.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/memory.h"
 
+#define STEP_MS 1000
 /* Markets open this long before the start; before that an event has none. */
 #define OFFERED_BEFORE_MS (20 * 60 * 1000)
 #define START_SUSPENSION_MS 3000
-#define RESULT_AFTER_MS 5000
-#define SETTLED_AFTER_MS 20000
-#define GONE_AFTER_MS 40000
 
 /* Prices quoted are between these: 985,000 ppm is a fair 1.015, 1,005 ppm a fair 995. What a
  * favourite at 1.01 leaves of 100 %, the others of its market share at least. */
@@ -21,17 +22,92 @@
 #define QUOTED_LEAST 1005U
 #define LEFT_BY_FAVOURITE 10000U
 
-static const struct event_model *model_of(enum sport sport)
+#define PLACED_PERCENT 65 /* of the strengths count for a place: fields are closer there */
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* Which runner this score makes win; `count` of the market's runners when it voids the market. */
+static uint32_t winner_of(const struct market *market, uint32_t home, uint32_t away)
 {
-    static const struct event_model *const models[SPORT_COUNT] = {
-        [SPORT_CRICKET] = &cricket_model,         [SPORT_FOOTBALL] = &football_model,
-        [SPORT_TENNIS] = &tennis_model,           [SPORT_HORSE_RACING] = &racing_model,
-        [SPORT_GREYHOUND_RACING] = &racing_model,
-    };
-    return models[sport];
+    uint32_t count = market->runner_count, line = market->plan->line;
+    switch (market->plan->question) {
+    case ASK_WINNER:
+        return home > away ? 0 : home < away ? count - 1 : count == 3 ? 1 : count;
+    case ASK_DRAW:
+        return home == away ? 0 : 1;
+    case ASK_OVER:
+        return home + away > line ? 1 : 0;
+    case ASK_BOTH:
+        return home > 0 && away > 0 ? 0 : 1;
+    case ASK_SCORE:
+        return home < 4 && away < 4 ? home * 4 + away : count - 1;
+    case ASK_SETS:
+        return home > away ? away : 2 + home;
+    default:
+        return count;
+    }
+}
+
+static void close_market(struct market *market, enum market_status status)
+{
+    market->decided = true;
+    market->status = status;
+}
+
+/* The race is run: the strongest that were not removed win. */
+static void decide_race(const struct event *event, struct market *market)
+{
+    bool first_wins = market->plan->question == ASK_FIRST;
+    uint32_t ranks[RUNNERS_MAX] = {0};
+    for (uint32_t i = 0; i < market->runner_count; i++)
+        for (uint32_t j = 0; j < market->runner_count; j++)
+            ranks[i] += market->runners[j].status == RUNNER_ACTIVE && i != j &&
+                        event->strength[j] >= event->strength[i] + (i < j);
+    for (uint32_t i = 0; i < market->runner_count; i++)
+        if (market->runners[i].status == RUNNER_ACTIVE)
+            market->runners[i].status = ranks[i] >= event->racing.places ? RUNNER_LOSER
+                                        : first_wins && ranks[i] > 0     ? RUNNER_PLACED
+                                                                         : RUNNER_WINNER;
+    close_market(market, MARKET_CLOSED);
+}
+
+/* Who cannot win any more has lost; who must win has won. */
+static void decide(struct market *market, const uint64_t *weights)
+{
+    uint32_t possible = 0;
+    for (uint32_t i = 0; i < market->runner_count; i++) {
+        possible += weights[i] > 0;
+        if (weights[i] == 0)
+            market->runners[i].status = RUNNER_LOSER;
+    }
+    if (possible > 1)
+        return;
+    for (uint32_t i = 0; i < market->runner_count; i++)
+        market->runners[i].status = possible == 0     ? RUNNER_REMOVED
+                                    : weights[i] == 0 ? RUNNER_LOSER
+                                                      : RUNNER_WINNER;
+    close_market(market, possible == 0 ? MARKET_VOID : MARKET_CLOSED);
 }
 
 /* ---- prices ---------------------------------------------------------------------------------- */
+
+static void weigh(const struct event *event, const struct market *market,
+                  const struct scores *scores, uint64_t *weights)
+{
+    int32_t percent = market->plan->question == ASK_PLACED ? PLACED_PERCENT : 100;
+    if (event->table->race != NULL) {
+        for (uint32_t i = 0; i < market->runner_count; i++)
+            if (market->runners[i].status == RUNNER_ACTIVE)
+                weights[i] = chance_weight(event->strength[i] * percent / 100);
+        return;
+    }
+    for (uint32_t home = 0; home < SCORE_SIZE; home++)
+        for (uint32_t away = 0; away < SCORE_SIZE; away++) {
+            uint32_t winner = winner_of(market, home, away);
+            if (winner < market->runner_count)
+                weights[winner] += scores->weight[home][away];
+        }
+}
 
 static void quote_runner(struct runner *runner, uint32_t chance_ppm, uint32_t least_ppm,
                          uint64_t flutter)
@@ -46,113 +122,150 @@ static void quote_runner(struct runner *runner, uint32_t chance_ppm, uint32_t le
         runner->tick = PRICE_LADDER_TICKS - 1 - runner->spread;
 }
 
-/* The model's chances, as a market with opinions of its own sees them. */
-static void quote_market(struct event *event, struct market *market)
+/* The chances, as a market with opinions of its own sees them. */
+static void quote_market(struct event *event, struct market *market, uint64_t *weights)
 {
-    uint64_t weights[RUNNERS_MAX] = {0};
-    uint32_t ppm[RUNNERS_MAX];
-    uint32_t active = 0;
-    for (size_t i = 0; i < market->runner_count; i++) {
+    uint32_t winners = market->plan->question == ASK_PLACED ? event->racing.places : 1;
+    uint32_t ppm[RUNNERS_MAX], active = 0;
+    chance_share(weights, market->runner_count, ppm);
+    for (uint32_t i = 0; i < market->runner_count; i++) {
         struct runner *runner = &market->runners[i];
-        if (!runner_is_in_play(runner))
+        if (runner->status != RUNNER_ACTIVE)
             continue;
         runner->noise += chance_between(&event->chance, -30, 30);
         runner->noise -= runner->noise / 24;
         if (chance_happens(&event->chance, 600000))
             runner->size_epoch++;
-        weights[i] = ((uint64_t)runner->chance_ppm + 1) * chance_weight(runner->noise);
+        weights[i] = ((uint64_t)ppm[i] + 1) * chance_weight(runner->noise);
         active++;
     }
-    if (active == 0)
-        return;
     uint32_t share = active > 1 ? LEFT_BY_FAVOURITE / (active - 1) + 1 : QUOTED_LEAST;
     uint32_t least = share > QUOTED_LEAST ? share : QUOTED_LEAST;
     chance_share(weights, market->runner_count, ppm);
-    for (size_t i = 0; i < market->runner_count; i++)
-        if (runner_is_in_play(&market->runners[i]))
-            quote_runner(&market->runners[i], ppm[i] * market->winners, least,
-                         chance_mix(event->salt + i + (uint64_t)market->runners[i].size_epoch / 8));
+    for (uint32_t i = 0; i < market->runner_count; i++)
+        if (market->runners[i].status == RUNNER_ACTIVE)
+            quote_runner(&market->runners[i], ppm[i] * winners, least,
+                         chance_mix(event->salt + i + market->runners[i].size_epoch / 8));
 }
 
-/* A bookmaker follows the exchange, runner by runner. */
-static void follow_first_market(struct event *event, struct market *market)
+static void price_market(struct event *event, struct market *market, const struct scores *scores)
 {
     const struct market *first = &event->markets[0];
-    CHECK(market->runner_count == first->runner_count);
-    for (size_t i = 0; i < market->runner_count; i++) {
-        market->runners[i].chance_ppm = first->runners[i].chance_ppm;
-        market->runners[i].status = first->runners[i].status;
-        market->runners[i].size_epoch = first->runners[i].size_epoch / 4;
+    uint64_t weights[RUNNERS_MAX] = {0};
+    if (market->decided)
+        return;
+    if (market->plan->type == MARKET_BOOKMAKER) {
+        if (first->decided)
+            close_market(market, first->status);
+        return;
     }
+    if (market->plan->question == ASK_LINES)
+        return;
+    if (event->table->race != NULL && event->stage >= STAGE_FINISHED) {
+        decide_race(event, market);
+        return;
+    }
+    weigh(event, market, &scores[market->plan->scores], weights);
+    if (event->table->race == NULL)
+        decide(market, weights);
+    if (!market->decided)
+        quote_market(event, market, weights);
 }
 
-static void move_prices(struct event *event)
+static void price_markets(struct event *event)
 {
-    model_of(event->sport)->price(event);
-    for (size_t m = 0; m < event->market_count; m++) {
-        struct market *market = &event->markets[m];
-        if (market->decided)
-            continue;
-        if (market->type == MARKET_MATCH)
-            quote_market(event, market);
-        else if (market->type == MARKET_BOOKMAKER)
-            follow_first_market(event, market);
-    }
+    struct scores scores[SCORES_MAX] = {0};
+    if (event->table->expect != NULL)
+        event->table->expect(event, scores);
+    for (uint32_t m = 0; m < event->market_count; m++)
+        price_market(event, &event->markets[m], scores);
     /* Somebody always trades: no two seconds of a market are the same. */
-    for (size_t i = 0; i < event->markets[0].runner_count; i++)
-        if (runner_is_in_play(&event->markets[0].runners[i])) {
-            event->markets[0].runners[i].size_epoch++;
-            break;
-        }
+    event->markets[0].runners[0].size_epoch++;
 }
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
 /* A bookmaker stops quoting what is as good as over. */
-static bool bookmaker_shuts(const struct market *market)
+static bool bookmaker_shuts(const struct event *event)
 {
-    for (size_t i = 0; i < market->runner_count; i++)
-        if (runner_is_in_play(&market->runners[i]) && market->runners[i].chance_ppm > 960000)
+    const struct market *first = &event->markets[0];
+    for (uint32_t i = 0; i < first->runner_count; i++)
+        if (first->runners[i].status == RUNNER_ACTIVE && first->runners[i].chance_ppm > 960000)
             return true;
     return false;
 }
 
-static void set_section_status(const struct event *event, struct section *section, bool suspended)
-{
-    bool ball_running = event->sport == SPORT_CRICKET && event->cricket.ball_running;
-    if (suspended)
-        section->status = SECTION_SUSPENDED;
-    else if (ball_running)
-        section->status = SECTION_BALL_RUNNING;
-    else
-        section->status = section->sid % 5 == 0 ? SECTION_ACTIVE : SECTION_EMPTY;
-}
-
 static void set_statuses(struct event *event)
 {
-    bool all_suspended =
-        event->stage >= STAGE_FINISHED || event->now_ms < event->suspended_until_ms;
-    for (size_t m = 0; m < event->market_count; m++) {
+    bool all = event->stage >= STAGE_FINISHED || event->now_ms < event->suspended_until_ms;
+    for (uint32_t m = 0; m < event->market_count; m++) {
         struct market *market = &event->markets[m];
-        bool suspended =
-            all_suspended || (market->type == MARKET_BOOKMAKER && bookmaker_shuts(market));
-        for (size_t i = 0; i < market->section_count; i++)
-            set_section_status(event, &market->sections[i], suspended || market->decided);
+        bool suspended = all || (market->plan->type == MARKET_BOOKMAKER && bookmaker_shuts(event));
         if (!market->decided)
             market->status = suspended ? MARKET_SUSPENDED : MARKET_OPEN;
         else if (event->stage >= STAGE_SETTLED && market->status == MARKET_CLOSED)
             market->status = MARKET_SETTLE;
     }
-    if (!all_suspended)
+    if (!all)
         event->remark = "";
+}
+
+void event_suspend(struct event *event, int64_t for_ms, const char *remark)
+{
+    event->suspended_until_ms = event->now_ms + for_ms;
+    event->remark = remark;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+static void enter(struct event *event, enum stage stage, const char *remark)
+{
+    event->stage = stage;
+    event->stage_ms = event->now_ms;
+    event->changed = true;
+    event->remark = remark;
+}
+
+void event_finish(struct event *event)
+{
+    enter(event, STAGE_FINISHED, "Result awaited");
+}
+
+static void add_market(struct event *event, const struct market_plan *plan)
+{
+    CHECK(event->market_count < MARKETS_MAX);
+    struct market *market = &event->markets[event->market_count++];
+    market->plan = plan;
+    market->id = 200000000 + chance_mix(event->salt + event->market_count) % 100000000;
+    if (plan->runners == NULL && plan->question != ASK_LINES)
+        market->runner_count = event->side_count;
+    for (const char *at = plan->runners; at != NULL; at = strchr(at + 1, '|'))
+        market->runner_count++;
+    CHECK(market->runner_count <= RUNNERS_MAX);
+    for (uint32_t i = 0; i < market->runner_count; i++)
+        market->runners[i].noise = chance_between(&event->chance, -60, 60);
+}
+
+/* Sides that cannot be mistaken for each other: the first letters of their names differ. */
+static void name_sides(struct event *event)
+{
+    for (uint32_t i = 0; i < event->side_count; i++) {
+        uint32_t other;
+        do {
+            name_make(&event->chance, event->table->side, 0, event->sides[i], NAME_SIZE);
+            other = 0;
+            while (strncmp(event->sides[i], event->sides[other], 6) != 0)
+                other++;
+        } while (other < i);
+    }
+}
+
 struct event *simulated_event_create(const struct event_plan *plan)
 {
     struct event *event = memory_alloc_zeroed(1, sizeof *event);
+    const struct sport_table *table = &sport_tables[plan->sport];
     event->sport = plan->sport;
+    event->table = table;
     event->serial = plan->serial;
     event->id = plan->id;
     event->chance.state = plan->seed;
@@ -162,75 +275,66 @@ struct event *simulated_event_create(const struct event_plan *plan)
     event->stage_ms = event->now_ms;
     event->remark = "";
     event->changed = true;
-    model_of(plan->sport)->create(event);
-    CHECK(event->market_count > 0 && event->markets[0].type == MARKET_MATCH);
-    event->offered = event->start_ms - event->now_ms <= OFFERED_BEFORE_MS;
-    move_prices(event);
+    event->offered = plan->standing || event->start_ms - event->now_ms <= OFFERED_BEFORE_MS;
+    event->duration_ms = table->length_ms * chance_between(&event->chance, 85, 115) / 100;
+    event->side_count = 2;
+    table->create(event);
+    name_sides(event);
+    name_make(&event->chance, table->competition, 0, event->competition, sizeof event->competition);
+    char race[NAME_SIZE] = "";
+    if (table->race != NULL)
+        name_make(&event->chance, table->race, plan->serial % 8 + 1, race, sizeof race);
+    (void)snprintf(event->name, sizeof event->name, "%s%s%s",
+                   table->race != NULL ? event->competition : event->sides[0],
+                   table->race != NULL ? race : " v ", table->race != NULL ? "" : event->sides[1]);
+    for (const struct market_plan *market = table->markets; market->name != NULL; market++)
+        add_market(event, market);
+    price_markets(event);
     set_statuses(event);
     return event;
 }
 
-void simulated_event_destroy(struct event **event)
-{
-    if (*event == NULL)
-        return;
-    for (size_t m = 0; m < (*event)->market_count; m++) {
-        memory_free((*event)->markets[m].runners);
-        memory_free((*event)->markets[m].sections);
-    }
-    memory_free(*event);
-    *event = NULL;
-}
-
 static void step_upcoming(struct event *event)
 {
-    const struct event_model *model = model_of(event->sport);
-    if (!event->offered && event->start_ms - event->now_ms <= OFFERED_BEFORE_MS) {
-        event->offered = true;
-        event->changed = true;
-    }
-    if (model->upcoming != NULL)
-        model->upcoming(event);
+    if (!event->offered && event->start_ms - event->now_ms <= OFFERED_BEFORE_MS)
+        event->offered = event->changed = true;
+    if (event->table->upcoming != NULL)
+        event->table->upcoming(event);
     if (event->now_ms < event->start_ms)
         return;
-    event_enter(event, STAGE_IN_PLAY);
+    enter(event, STAGE_IN_PLAY, "");
     event_suspend(event, START_SUSPENSION_MS, "Going in play");
 }
 
 static void step_finished(struct event *event)
 {
-    int64_t in_stage_ms = event->now_ms - event->stage_ms;
-    if (event->stage == STAGE_FINISHED && in_stage_ms >= RESULT_AFTER_MS) {
-        model_of(event->sport)->result(event);
-        for (size_t m = 0; m < event->market_count; m++) {
-            struct market *market = &event->markets[m];
-            if (!market->decided && market->type == MARKET_BOOKMAKER)
-                follow_first_market(event, market);
-            if (!market->decided)
-                market->status = MARKET_CLOSED;
-            market->decided = true;
-        }
-        event->remark = "Result";
-        event_enter(event, STAGE_CLOSED);
-    } else if (event->stage == STAGE_CLOSED && in_stage_ms >= SETTLED_AFTER_MS) {
-        event_enter(event, STAGE_SETTLED);
-    } else if (event->stage == STAGE_SETTLED && in_stage_ms >= GONE_AFTER_MS) {
-        event_enter(event, STAGE_GONE);
-    }
+    static const int64_t lasts_ms[] = {
+        [STAGE_FINISHED] = 5000, [STAGE_CLOSED] = 20000, [STAGE_SETTLED] = 40000};
+    if (event->now_ms - event->stage_ms < lasts_ms[event->stage])
+        return;
+    enter(event, event->stage + 1, "Result");
+    if (event->stage != STAGE_CLOSED)
+        return;
+    price_markets(event); /* of the one score that is left */
+    for (uint32_t m = 0; m < event->market_count; m++)
+        if (!event->markets[m].decided)
+            close_market(&event->markets[m], MARKET_CLOSED);
 }
 
-void simulated_event_step(struct event *event, int64_t now_ms)
+void simulated_event_advance(struct event *event, int64_t now_ms)
 {
-    CHECK(now_ms > event->now_ms);
-    event->elapsed_ms = now_ms - event->now_ms;
-    event->now_ms = now_ms;
-    if (event->stage == STAGE_UPCOMING)
-        step_upcoming(event);
-    else if (event->stage != STAGE_IN_PLAY)
-        step_finished(event);
-    else if (event->now_ms >= event->suspended_until_ms)
-        model_of(event->sport)->step(event);
-    if (event->stage <= STAGE_IN_PLAY && event->offered)
-        move_prices(event);
-    set_statuses(event);
+    while (event->now_ms < now_ms && event->stage != STAGE_GONE) {
+        int64_t left_ms = now_ms - event->now_ms;
+        event->elapsed_ms = left_ms < STEP_MS ? left_ms : STEP_MS;
+        event->now_ms += event->elapsed_ms;
+        if (event->stage == STAGE_UPCOMING)
+            step_upcoming(event);
+        else if (event->stage != STAGE_IN_PLAY)
+            step_finished(event);
+        else if (event->now_ms >= event->suspended_until_ms)
+            event->table->play(event);
+        if (event->stage <= STAGE_IN_PLAY && event->offered)
+            price_markets(event);
+        set_statuses(event);
+    }
 }

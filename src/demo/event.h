@@ -5,20 +5,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/json_writer.h"
+#include "base/text.h"
 #include "demo/chance.h"
 #include "demo/price_ladder.h"
 #include "records/event_id.h"
 #include "records/sport.h"
 
 /*
- * One event of the simulated feed: what happens in it, and what its markets say. Internal to demo/.
+ * One event of the simulated feed. Internal to demo/.
+ *
+ * event.c is the model that all sports share: the life of an event in stages, suspensions, and how
+ * the scores that are still possible become prices, results and quotes. tables.c describes the
+ * five sports to it: names, markets, lengths. What only one sport has is in a file of its own: what
+ * happens at a step, and which scores that leaves.
+ *
+ * A market is a question about a score. Each score that is still possible makes one runner win, so
+ * the weights of the scores are the prices; when only one runner can win, the market is decided,
+ * and a runner that cannot win any more has lost. Nothing else settles a market.
  *
  * An event advances by time alone, in steps: publishing changes nothing in it. The same seed and
  * the same times give the same event.
  */
 
 #define NAME_SIZE 48
+#define SIDES_MAX 14
+#define RUNNERS_MAX 17
+#define MARKETS_MAX 12
+#define SECTIONS_MAX 64
 
 enum stage {
     STAGE_UPCOMING,
@@ -34,18 +47,10 @@ enum market_type {
     MARKET_BOOKMAKER, /* "match1": follows the runners of the first market */
     MARKET_FANCY,     /* "fancy", … : sections with a run line */
     MARKET_FANCY1,    /* a yes/no quote in percent */
-    MARKET_FANCY2,
+    MARKET_FANCY2,    /* quoted one way */
     MARKET_ODDEVEN,
 };
-
-enum market_status {
-    MARKET_OPEN,
-    MARKET_SUSPENDED,
-    MARKET_CLOSED,
-    MARKET_SETTLE,
-    MARKET_VOID,
-};
-
+enum market_status { MARKET_OPEN, MARKET_SUSPENDED, MARKET_CLOSED, MARKET_SETTLE, MARKET_VOID };
 enum runner_status {
     RUNNER_ACTIVE,
     RUNNER_WINNER,
@@ -55,9 +60,40 @@ enum runner_status {
     RUNNER_REMOVED_VACANT,
 };
 
+enum question {
+    ASK_LINES,  /* no runners: sections */
+    ASK_WINNER, /* home, away; or home, the draw, away. Without the draw, it voids the market */
+    ASK_DRAW,   /* yes, no */
+    ASK_OVER,   /* under, over `line` and a half */
+    ASK_BOTH,   /* do both sides score? yes, no */
+    ASK_SCORE,  /* 0 - 0 to 3 - 3, any other */
+    ASK_SETS,   /* home 2 - 0, 2 - 1, away 2 - 0, 2 - 1 */
+    ASK_FIRST,  /* of a race */
+    ASK_PLACED, /* of a race; several win */
+};
+
+/* Scores that are still possible, with the weight of each. Their sum is below 2^44. */
+#define SCORE_SIZE 9
+#define SCORES_MAX 4 /* of an event: the match, its first half, … */
+struct scores {
+    uint64_t weight[SCORE_SIZE][SCORE_SIZE]; /* [home][away] */
+};
+
+struct market_plan {
+    enum market_type type;
+    enum question question;
+    const char *name, *native_name; /* native: "MATCH_ODDS" */
+    const char *runners; /* separated by '|'; '@' and '#' are home and away. NULL: all sides */
+    uint32_t scores;     /* which of the event's */
+    uint32_t line;
+};
+
+struct section { /* of a fancy market */
+    char name[64];
+    uint32_t sid, line, spread; /* the lay, and how far the back is above it */
+};
+
 struct runner {
-    char name[56];
-    uint64_t selection_id;
     enum runner_status status;
     uint32_t chance_ppm;
     uint32_t tick;       /* best back; the best lay is `spread` ticks above */
@@ -66,129 +102,113 @@ struct runner {
     int32_t noise;       /* millibits that the market believes on top of the model */
 };
 
-enum section_status { SECTION_EMPTY, SECTION_ACTIVE, SECTION_SUSPENDED, SECTION_BALL_RUNNING };
-
-struct section_subject { /* what a section is about; the model's */
-    uint8_t kind, side, number;
-};
-struct section {
-    char name[64];
-    uint32_t sid;
-    struct section_subject subject;
-    enum section_status status;
-    bool shown;      /* has not been decided, and is offered now */
-    uint32_t line;   /* lay; back is one above (or, for percent quotes, the price) */
-    uint32_t spread; /* back minus lay */
-};
-
 struct market {
-    enum market_type type;
-    enum market_status status;
-    bool decided;       /* by what happened; closes before the event does */
-    bool only_upcoming; /* not offered in play */
-    uint32_t winners;   /* how many runners win: 1, or the places */
-    const char *name;
-    const char *native_name; /* "MATCH_ODDS" */
+    const struct market_plan *plan;
     uint64_t id;
-    struct runner *runners; /* owned */
-    size_t runner_count;
-    struct section *sections; /* owned */
-    size_t section_count;
+    enum market_status status;
+    bool decided; /* by what happened; may be before the event is over */
+    struct runner runners[RUNNERS_MAX];
+    uint32_t runner_count;
 };
 
-#define MARKETS_MAX 16
-#define RUNNERS_MAX 17
-
-struct football_state {
-    uint32_t goals[2];
-    uint32_t half_time_goals[2];
+struct football {
+    uint32_t goals[2], half_time_goals[2];
     uint32_t rate[2]; /* goals a match, in thousandths */
     uint32_t minute;
-    bool half_time;
     bool second_half;
 };
-
-enum cricket_count {
-    CRICKET_RUNS,
-    CRICKET_FOURS,
-    CRICKET_SIXES,
-    CRICKET_BOUNDARIES,
-    CRICKET_WICKETS,
-};
-#define CRICKET_COUNTS 5
-
-struct cricket_innings {
-    uint32_t balls;
-    uint32_t counts[CRICKET_COUNTS];
-};
-struct cricket_batter {
-    uint32_t number; /* 0 to 10; 11: there is no other */
-    uint32_t runs, boundaries;
-};
-struct cricket_state {
-    struct cricket_innings innings[2];
-    uint32_t current; /* 0 or 1 */
-    uint32_t overs;   /* a side */
-    uint32_t first_to_bat;
-    struct cricket_batter batters_in[2];
-    uint32_t on_strike; /* 0, 1 */
-    char batters[2][11][NAME_SIZE];
-    int64_t next_ball_ms;
-    int64_t ball_over_ms;
+enum cricket_count { RUNS, FOURS, SIXES, BOUNDARIES, WICKETS, CRICKET_COUNTS };
+struct cricket {
+    uint32_t counts[2][CRICKET_COUNTS], balls[2]; /* of an innings */
+    uint32_t innings, overs, first_to_bat;
+    struct {
+        uint32_t number, runs;
+    } batters[2]; /* who are in */
+    uint32_t on_strike;
     bool ball_running;
-    int32_t strength; /* of the first runner, millibits */
 };
-
-struct tennis_state {
+struct tennis {
     uint32_t sets[2], games[2], points[2];
-    uint32_t set_winner[3]; /* 0, 1 */
-    uint32_t sets_played;
-    uint32_t games_played;
-    uint32_t server;
+    uint32_t won[3]; /* who won the set: 0, 1 */
+    uint32_t games_played, server;
     uint32_t serve_wins[2]; /* ppm */
-    int64_t next_point_ms;
 };
-
-struct racing_state {
-    int32_t strength[RUNNERS_MAX]; /* millibits */
-    uint32_t draw[RUNNERS_MAX];
+struct racing {
     uint32_t places;
     int64_t withdrawal_ms; /* 0: none to come */
-    bool in_running;       /* is bet on while it runs */
 };
 
 struct event {
     enum sport sport;
+    const struct sport_table *table;
     uint32_t serial; /* counts the sport's events; decides which dirt this one carries */
     struct event_id id;
-    char name[100];
-    char competition[56];
-    char home[48], away[48];
+    char name[160], competition[56];
+    char sides[SIDES_MAX][NAME_SIZE]; /* home and away, or the runners of a race */
+    int32_t strength[SIDES_MAX];      /* millibits */
+    uint32_t side_count;
     struct chance chance;
     uint64_t salt; /* for what must look random but stay */
 
     enum stage stage;
-    bool changed; /* its status has, since the catalog was last published */
+    bool changed; /* its status has, since it was last published */
+    bool offered; /* markets are open (early events have none yet) */
     int64_t start_ms;
     int64_t clock_shift_ms; /* what to add to its times to get the time of day */
     int64_t duration_ms;    /* planned, in play */
     int64_t now_ms;         /* how far it has been advanced */
     int64_t elapsed_ms;     /* by the last step */
     int64_t stage_ms;       /* when the stage began */
+    int64_t next_ms;        /* when the next ball or point is due */
     int64_t suspended_until_ms;
     const char *remark; /* why it is suspended: a constant, or "" */
-    bool offered;       /* markets are open (early events have none yet) */
 
     struct market markets[MARKETS_MAX];
-    size_t market_count;
-
+    uint32_t market_count;
     union {
-        struct football_state football;
-        struct cricket_state cricket;
-        struct tennis_state tennis;
-        struct racing_state racing;
+        struct football football;
+        struct cricket cricket;
+        struct tennis tennis;
+        struct racing racing;
     };
 };
+
+/* ---- one sport ------------------------------------------------------------------------------- */
+
+struct sport_table {
+    uint32_t id;                           /* as upstream numbers the sports */
+    int64_t length_ms;                     /* in play, about */
+    const char *side, *competition, *race; /* patterns of name_make; race: NULL for matches */
+    const struct market_plan *markets;     /* ends with zeros; the first is of type match */
+    void (*create)(struct event *event);   /* before the markets; may be NULL */
+    void (*upcoming)(struct event *event); /* a step before the start; may be NULL */
+    void (*play)(struct event *event);     /* a step in play, unless suspended */
+    void (*expect)(const struct event *event, struct scores *scores); /* NULL: of a race */
+    size_t (*lines)(const struct event *event, uint32_t market, struct section *sections);
+    void (*score)(const struct event *event, struct buffer *out); /* for people, once begun */
+};
+extern const struct sport_table sport_tables[SPORT_COUNT];
+
+void football_create(struct event *event);
+void football_play(struct event *event);
+void football_expect(const struct event *event, struct scores *scores);
+size_t football_lines(const struct event *event, uint32_t market, struct section *sections);
+void football_score(const struct event *event, struct buffer *out);
+void cricket_create(struct event *event);
+void cricket_play(struct event *event);
+void cricket_expect(const struct event *event, struct scores *scores);
+size_t cricket_lines(const struct event *event, uint32_t market, struct section *sections);
+void cricket_score(const struct event *event, struct buffer *out);
+void tennis_create(struct event *event);
+void tennis_play(struct event *event);
+void tennis_expect(const struct event *event, struct scores *scores);
+void tennis_score(const struct event *event, struct buffer *out);
+void racing_create(struct event *event);
+void racing_upcoming(struct event *event);
+void racing_play(struct event *event);
+void racing_score(const struct event *event, struct buffer *out);
+
+/* ---- the model ------------------------------------------------------------------------------- */
 
 struct event_plan {
     enum sport sport;
@@ -197,70 +217,23 @@ struct event_plan {
     uint64_t seed;
     int64_t start_ms;
     int64_t born_ms;
+    bool standing; /* its markets are open from the beginning, however far the start is */
 };
+struct event *simulated_event_create(const struct event_plan *plan); /* memory_free it */
 
-/* How long an event of the sport lasts in play, about; races start every minute or so. */
-int64_t simulated_event_length_ms(enum sport sport);
+/* Moves it on to `now_ms`, in steps of a second. */
+void simulated_event_advance(struct event *event, int64_t now_ms);
 
-struct event *simulated_event_create(const struct event_plan *plan);
-void simulated_event_destroy(struct event **event);
-
-/* Moves it on to `now_ms` (later than where it is) in one step. */
-void simulated_event_step(struct event *event, int64_t now_ms);
-
-/* ---- for the models -------------------------------------------------------------------------- */
-
-struct event_model {
-    void (*create)(struct event *event); /* names, markets */
-    void (*step)(struct event *event); /* something may happen; only while in play, not suspended */
-    void (*price)(struct event *event);    /* chance_ppm of every runner; lines of every section */
-    void (*result)(struct event *event);   /* decides every market that is not decided */
-    void (*upcoming)(struct event *event); /* before the start; may be NULL */
-};
-extern const struct event_model football_model, cricket_model, tennis_model, racing_model;
-
-/* A market of every match: its runners are separated by '|', and begin with "@home" or "@away"
- * where the side's name stands. A table ends with zeros. */
-struct market_plan {
-    enum market_type type;
-    const char *name, *native_name;
-    const char *runners;
-};
-void event_add_markets(struct event *event, const struct market_plan *plans);
-/* One without runners and sections; its names are constants. */
-struct market *event_add_market(struct event *event, enum market_type type, const char *name,
-                                const char *native_name);
-void event_add_runner(struct event *event, struct market *market, const char *format, ...)
-    PRINTF_LIKE(3, 4);
-/* Returns its subject, to be set. */
-struct section_subject *event_add_section(struct market *market, const char *format, ...)
-    PRINTF_LIKE(2, 3);
+/* For the sports. */
 void event_suspend(struct event *event, int64_t for_ms, const char *remark);
-/* Home, away, name and competition. */
-void event_name_match(struct event *event);
-void event_enter(struct event *event, enum stage stage);
-/* Ends it: suspended, then closed, then settled. */
-void event_finish(struct event *event);
-bool runner_is_in_play(const struct runner *runner);
-/* The runner with this index wins (index == runner_count: none), the others lose, unless the market
- * has been decided. */
-void market_decide(struct market *market, size_t winner);
-void market_void(struct market *market);
-void market_set_chances(struct market *market, const uint32_t *ppm);
-/* Of a market of two runners: the chance of the first, which leaves the rest to the second. */
-void market_set_two_chances(struct market *market, uint32_t ppm);
+void event_finish(struct event *event); /* suspended, then closed, then settled */
 
-/* ---- documents ------------------------------------------------------------------------------- */
+/* ---- documents and names --------------------------------------------------------------------- */
 
-void simulated_event_write_row(const struct event *event, struct json_writer *json);
+void simulated_event_write_row(const struct event *event, struct buffer *out);
 void simulated_event_write_markets(const struct event *event, struct buffer *out);
 
-/* ---- names ----------------------------------------------------------------------------------- */
-
-void name_place(struct chance *chance, char out[NAME_SIZE]);
-void name_team(struct chance *chance, enum sport sport, char out[NAME_SIZE]);
-void name_player(struct chance *chance, char out[NAME_SIZE]); /* "Ilan Torvek" */
-void name_runner(struct chance *chance, enum sport sport, char out[NAME_SIZE]);
-const char *name_competition(struct chance *chance, enum sport sport); /* of matches */
+/* A pattern: '@' and a letter is a word of that list (names.c), '#' is `number`. */
+void name_make(struct chance *chance, const char *pattern, uint32_t number, char *out, size_t size);
 
 #endif

@@ -1,196 +1,97 @@
 /*
- * Football: ninety minutes in about six. Goals come as two Poisson processes; every market is read
- * off the distribution of the final score, so that they agree with each other at any minute.
+ * Football: ninety minutes in about six. Goals come as two Poisson processes, so that all markets
+ * agree with each other at any minute.
  */
 #include <string.h>
 
 #include "demo/event.h"
 
-enum {
-    MATCH_ODDS,
-    BOOKMAKER,
-    GOALS_FIRST, /* over/under 0.5, 1.5, 2.5, 3.5, 4.5 */
-    BOTH_SCORE = GOALS_FIRST + 5,
-    DRAW_NO_BET,
-    HALF_TIME,
-    CORRECT_SCORE,
-    ODD_EVEN,
-};
-
-#define GOALS_MAX 9 /* more goals to come than 8 are counted as 8 */
-#define SCORES_SIDE 4
-#define SCORE_OTHER (SCORES_SIDE * SCORES_SIDE)
 #define HALF_TIME_MS 12000
 
-static void football_create(struct event *event)
+void football_create(struct event *event)
 {
-    struct football_state *state = &event->football;
-    event_name_match(event);
-    event->duration_ms = 1000 * (int64_t)chance_between(&event->chance, 300, 420);
-    state->rate[0] = (uint32_t)chance_between(&event->chance, 900, 2600);
-    state->rate[1] = (uint32_t)chance_between(&event->chance, 700, 2100);
-
-    static const struct market_plan markets[] = {
-        {MARKET_MATCH, "Match Odds", "MATCH_ODDS", "@home|The Draw|@away"},
-        {MARKET_BOOKMAKER, "Bookmaker", "Bookmaker", "@home|The Draw|@away"},
-        {MARKET_MATCH, "Over/Under 0.5 Goals", "OVER_UNDER_05", "Under 0.5 Goals|Over 0.5 Goals"},
-        {MARKET_MATCH, "Over/Under 1.5 Goals", "OVER_UNDER_15", "Under 1.5 Goals|Over 1.5 Goals"},
-        {MARKET_MATCH, "Over/Under 2.5 Goals", "OVER_UNDER_25", "Under 2.5 Goals|Over 2.5 Goals"},
-        {MARKET_MATCH, "Over/Under 3.5 Goals", "OVER_UNDER_35", "Under 3.5 Goals|Over 3.5 Goals"},
-        {MARKET_MATCH, "Over/Under 4.5 Goals", "OVER_UNDER_45", "Under 4.5 Goals|Over 4.5 Goals"},
-        {MARKET_MATCH, "Both Teams to Score", "BOTH_TEAMS_TO_SCORE", "Yes|No"},
-        {MARKET_MATCH, "Draw No Bet", "DRAW_NO_BET", "@home|@away"},
-        {MARKET_MATCH, "Half Time", "HALF_TIME", "@home|The Draw|@away"},
-        {MARKET_MATCH, "Correct Score", "CORRECT_SCORE",
-         "0 - 0|0 - 1|0 - 2|0 - 3|1 - 0|1 - 1|1 - 2|1 - 3|2 - 0|2 - 1|2 - 2|2 - 3|"
-         "3 - 0|3 - 1|3 - 2|3 - 3|Any Other Score"},
-        {MARKET_ODDEVEN, "oddeven", "oddeven", ""},
-        {0},
-    };
-    event_add_markets(event, markets);
-    (void)event_add_section(&event->markets[ODD_EVEN], "Total Goals Odd");
+    event->football.rate[0] = (uint32_t)chance_between(&event->chance, 900, 2600);
+    event->football.rate[1] = (uint32_t)chance_between(&event->chance, 700, 2100);
 }
 
-/* Whole minutes played of ninety, and how much of the playing time is left, in ppm. */
-static uint32_t left_ppm(const struct event *event)
+/* True: there was a goal. */
+static bool play_side(struct event *event, size_t side)
 {
-    const struct football_state *state = &event->football;
-    if (event->stage == STAGE_UPCOMING)
-        return CHANCE_ONE;
-    return CHANCE_ONE / 90 * (90 - (state->minute < 90 ? state->minute : 90));
+    struct football *state = &event->football;
+    state->rate[side] += (uint32_t)chance_between(&event->chance, 0, 12);
+    state->rate[side] -= state->rate[side] > 306 ? 6 : 0;
+    uint64_t goal_ppm = (uint64_t)state->rate[side] * 1000 * (uint64_t)event->elapsed_ms /
+                        (uint64_t)event->duration_ms;
+    if (!chance_happens(&event->chance, (uint32_t)goal_ppm))
+        return false;
+    state->goals[side]++;
+    event_suspend(event, 8000, "Goal");
+    return true;
 }
 
-static void decide_early(struct event *event)
+void football_play(struct event *event)
 {
-    const struct football_state *state = &event->football;
-    uint32_t total = state->goals[0] + state->goals[1];
-    for (uint32_t line = 0; line < 5 && line < total; line++)
-        market_decide(&event->markets[GOALS_FIRST + line], 1);
-    if (state->goals[0] > 0 && state->goals[1] > 0)
-        market_decide(&event->markets[BOTH_SCORE], 0);
-    struct market *scores = &event->markets[CORRECT_SCORE];
-    for (size_t i = 0; i < SCORE_OTHER; i++)
-        if (i / SCORES_SIDE < state->goals[0] || i % SCORES_SIDE < state->goals[1])
-            scores->runners[i].status = RUNNER_LOSER;
-}
-
-/* Home, draw, away: where the order of the goals puts the winner in a three-way market. */
-static size_t outcome(uint32_t home, uint32_t away)
-{
-    return home > away ? 0 : home == away ? 1 : 2;
-}
-
-static void football_step(struct event *event)
-{
-    struct football_state *state = &event->football;
-    int64_t played_ms = event->now_ms - event->start_ms;
-    if (state->second_half)
-        played_ms -= HALF_TIME_MS;
-    state->minute = (uint32_t)(played_ms * 90 / event->duration_ms);
-    if (!state->second_half && state->minute >= 45) {
+    struct football *state = &event->football;
+    int64_t played_ms = event->now_ms - event->start_ms - (state->second_half ? HALF_TIME_MS : 0);
+    uint32_t minute = (uint32_t)(played_ms * 90 / event->duration_ms);
+    state->minute = minute < 90 ? minute : 90;
+    if (!state->second_half && minute >= 45) {
         state->minute = 45;
         state->second_half = true;
         memcpy(state->half_time_goals, state->goals, sizeof state->goals);
-        market_decide(&event->markets[HALF_TIME], outcome(state->goals[0], state->goals[1]));
         event_suspend(event, HALF_TIME_MS, "Half time");
-        return;
-    }
-    if (state->minute >= 90) {
+    } else if (minute >= 90) {
         event_finish(event);
-        return;
-    }
-    for (size_t side = 0; side < 2; side++) {
-        state->rate[side] += (uint32_t)chance_between(&event->chance, 0, 12);
-        state->rate[side] -= state->rate[side] > 306 ? 6 : 0;
-        uint64_t goal_ppm = (uint64_t)state->rate[side] * 1000 * (uint64_t)event->elapsed_ms /
-                            (uint64_t)event->duration_ms;
-        if (!chance_happens(&event->chance, (uint32_t)goal_ppm))
-            continue;
-        state->goals[side]++;
-        decide_early(event);
-        event_suspend(event, 8000, "Goal");
-        return;
-    }
-    if (chance_happens(&event->chance, (uint32_t)(2500 * event->elapsed_ms / 1000)))
+    } else if (!play_side(event, 0) && !play_side(event, 1) &&
+               chance_happens(&event->chance, (uint32_t)(2500 * event->elapsed_ms / 1000))) {
         event_suspend(event, 10000, "VAR review");
-}
-
-/* How likely each side scores so many more goals. */
-static void goals_to_come(const struct football_state *state, uint32_t left,
-                          uint32_t chances[2][GOALS_MAX])
-{
-    for (size_t side = 0; side < 2; side++)
-        chance_poisson((uint32_t)((uint64_t)state->rate[side] * left / CHANCE_ONE), chances[side],
-                       GOALS_MAX);
-}
-
-static void price_half_time(struct event *event, uint32_t left)
-{
-    const struct football_state *state = &event->football;
-    struct market *market = &event->markets[HALF_TIME];
-    if (market->decided)
-        return;
-    uint32_t chances[2][GOALS_MAX], ppm[3] = {0};
-    goals_to_come(state, left > CHANCE_ONE / 2 ? left - CHANCE_ONE / 2 : 0, chances);
-    for (uint32_t i = 0; i < GOALS_MAX; i++)
-        for (uint32_t j = 0; j < GOALS_MAX; j++)
-            ppm[outcome(state->goals[0] + i, state->goals[1] + j)] +=
-                (uint32_t)((uint64_t)chances[0][i] * chances[1][j] / CHANCE_ONE);
-    market_set_chances(market, ppm);
-}
-
-static void football_price(struct event *event)
-{
-    const struct football_state *state = &event->football;
-    uint32_t left = left_ppm(event), chances[2][GOALS_MAX];
-    goals_to_come(state, left, chances);
-    uint32_t match[3] = {0}, score[SCORE_OTHER + 1] = {0}, under[5] = {0}, both = 0, odd = 0;
-    for (uint32_t i = 0; i < GOALS_MAX; i++) {
-        for (uint32_t j = 0; j < GOALS_MAX; j++) {
-            uint32_t home = state->goals[0] + i, away = state->goals[1] + j;
-            uint32_t ppm = (uint32_t)((uint64_t)chances[0][i] * chances[1][j] / CHANCE_ONE);
-            match[outcome(home, away)] += ppm;
-            score[home < SCORES_SIDE && away < SCORES_SIDE ? home * SCORES_SIDE + away
-                                                           : SCORE_OTHER] += ppm;
-            for (uint32_t line = 0; line < 5; line++)
-                under[line] += home + away <= line ? ppm : 0;
-            both += home > 0 && away > 0 ? ppm : 0;
-            odd += (home + away) % 2 == 1 ? ppm : 0;
-        }
     }
-    market_set_chances(&event->markets[MATCH_ODDS], match);
-    market_set_chances(&event->markets[CORRECT_SCORE], score);
-    for (size_t line = 0; line < 5; line++)
-        market_set_two_chances(&event->markets[GOALS_FIRST + line], under[line]);
-    market_set_two_chances(&event->markets[BOTH_SCORE], both);
-    market_set_chances(&event->markets[DRAW_NO_BET], (const uint32_t[]){match[0], match[2]});
-    price_half_time(event, left);
-    struct section *section = &event->markets[ODD_EVEN].sections[0];
-    section->shown = true;
-    section->line = odd / (CHANCE_ONE / 100);
-    section->spread = 2;
 }
 
-static void football_result(struct event *event)
+static uint32_t least_of(uint32_t a, uint32_t b)
 {
-    const struct football_state *state = &event->football;
-    uint32_t home = state->goals[0], away = state->goals[1];
-    market_decide(&event->markets[MATCH_ODDS], outcome(home, away));
-    for (size_t line = 0; line < 5; line++)
-        market_decide(&event->markets[GOALS_FIRST + line], 0);
-    market_decide(&event->markets[BOTH_SCORE], 1);
-    if (home == away)
-        market_void(&event->markets[DRAW_NO_BET]);
-    else
-        market_decide(&event->markets[DRAW_NO_BET], home > away ? 0 : 1);
-    market_decide(&event->markets[CORRECT_SCORE], home < SCORES_SIDE && away < SCORES_SIDE
-                                                      ? home * SCORES_SIDE + away
-                                                      : SCORE_OTHER);
+    return a < b ? a : b;
 }
 
-const struct event_model football_model = {
-    .create = football_create,
-    .step = football_step,
-    .price = football_price,
-    .result = football_result,
-};
+/* While there is time, any number of goals is possible, if by one in a million. */
+static void expect_goals(const struct football *state, const uint32_t *goals, uint32_t minutes,
+                         struct scores *scores)
+{
+    uint32_t chances[2][SCORE_SIZE], last = SCORE_SIZE - 1, least = minutes > 0 ? 1 : 0;
+    for (size_t side = 0; side < 2; side++)
+        chance_poisson(state->rate[side] * minutes / 90, chances[side], SCORE_SIZE);
+    for (uint32_t i = 0; i <= last; i++)
+        for (uint32_t j = 0; j <= last; j++)
+            scores->weight[least_of(goals[0] + i, last)][least_of(goals[1] + j, last)] +=
+                (uint64_t)(chances[0][i] + least) * (chances[1][j] + least);
+}
+
+void football_expect(const struct event *event, struct scores *scores)
+{
+    const struct football *state = &event->football;
+    expect_goals(state, state->goals, 90 - state->minute, &scores[0]);
+    if (state->second_half)
+        expect_goals(state, state->half_time_goals, 0, &scores[1]);
+    else
+        expect_goals(state, state->goals, 45 - least_of(state->minute, 45), &scores[1]);
+}
+
+size_t football_lines(const struct event *event, uint32_t market, struct section *sections)
+{
+    struct scores scores[SCORES_MAX] = {0};
+    uint64_t odd_and_even[2] = {0};
+    (void)market; /* there is one */
+    football_expect(event, scores);
+    for (uint32_t i = 0; i < SCORE_SIZE; i++)
+        for (uint32_t j = 0; j < SCORE_SIZE; j++)
+            odd_and_even[(i + j) % 2] += scores[0].weight[i][j];
+    uint64_t percent = odd_and_even[1] * 100 / (odd_and_even[0] + odd_and_even[1]);
+    sections[0] = (struct section){"Total Goals Odd", 1, (uint32_t)percent, 2};
+    return 1;
+}
+
+void football_score(const struct event *event, struct buffer *out)
+{
+    const struct football *state = &event->football;
+    buffer_append_format(out, "%u-%u (%u')", state->goals[0], state->goals[1], state->minute);
+}

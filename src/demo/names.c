@@ -3,78 +3,57 @@
 
 #include "demo/event.h"
 
-#define PICK(chance, list) ((list)[chance_below((chance), sizeof(list) / sizeof((list)[0]))])
-
-static const char *const places[] = {
-    "Aldermoor",   "Brackenvale", "Castlemarch", "Dunhollow", "Eastmere",    "Fernwater",
-    "Grayhaven",   "Highmarsh",   "Ironmead",    "Jasperton", "Kestrel Bay", "Larkstone",
-    "Mallowfield", "Norhaven",    "Oakmarch",    "Pinecross", "Quarrydown",  "Redwater",
-    "Saltmere",    "Thornhollow", "Umberford",   "Velmoor",   "Westmarch",   "Yarrowdale",
+static const struct {
+    char letter;
+    const char *words;
+} lists[] = {
+    {'p', "Aldermoor|Brackenvale|Castlemarch|Dunhollow|Eastmere|Fernwater|Grayhaven|Highmarsh|"
+          "Ironmead|Jasperton|Kestrel Bay|Larkstone|Mallowfield|Norhaven|Oakmarch|Pinecross|"
+          "Quarrydown|Redwater|Saltmere|Thornhollow|Umberford|Velmoor|Westmarch|Yarrowdale"},
+    {'u', "United|City|Rovers|Athletic|Town|Wanderers|Albion|Harbour"},
+    {'c', "Monsoons|Comets|Herons|Lanterns|Mariners|Foxes|Thunders|Kites"},
+    {'f',
+     "Ilan|Mara|Teo|Sunil|Nadia|Oskar|Priya|Lucan|Elise|Davor|Anika|Rohit|Wen|Tomas|Zara|Kofi"},
+    {'s', "Bra|Cor|Del|Fen|Gar|Hal|Jor|Kel|Lan|Mor|Nar|Ost|Pel|Ran|Sel|Tor|Ul|Ven|Wes|Yar"},
+    {'e', "by|dane|kin|low|mund|nell|osh|rick|san|tova|vek|wyn"},
+    {'a', "Copper|Velvet|Silent|Rolling|Amber|Midnight|Paper|Second|Winter|Honest|Borrowed|Quiet|"
+          "Golden|Crooked|Distant|Salted"},
+    {'n', "Harbour|Lantern|Fiddle|Comet|Orchard|Postman|Biscuit|Meadow|Captain|Whisper|Ledger|"
+          "Almanac|Compass|Thunder|Envelope|Parade"},
+    {'h', "Ballyrow|Swift|Kilmarra|Droopy|Rapid|Coolagh|Savage|Jetty|Mossy|Tullymoor"},
+    {'i', "Bolt|Ginger|Rocket|Duchess|Jack|Ember|Tango|Breeze|Sergeant|Pip"},
+    {'y', "1100|1320|1540|1760|2200|2640"},
+    {'m', "260|380|440|480|525"},
+    {'F', "Northern Premier Division|Coastal League|Republic Cup|Second Division East"},
+    {'C', "Island Short League|Continental Series|Provincial Shield"},
+    {'T', "Kestrel Bay Open|Oakmarch Challenger|Saltmere Indoors"},
 };
-static const char *const football_suffixes[] = {"United", "City",      "Rovers", "Athletic",
-                                                "Town",   "Wanderers", "Albion", "Harbour"};
-static const char *const cricket_suffixes[] = {"Monsoons", "Comets", "Herons",   "Lanterns",
-                                               "Mariners", "Foxes",  "Thunders", "Kites"};
-static const char *const forenames[] = {"Ilan",  "Mara",  "Teo",   "Sunil", "Nadia", "Oskar",
-                                        "Priya", "Lucan", "Elise", "Davor", "Anika", "Rohit",
-                                        "Wen",   "Tomas", "Zara",  "Kofi"};
-static const char *const surname_starts[] = {"Bra", "Cor", "Del", "Fen", "Gar", "Hal", "Jor",
-                                             "Kel", "Lan", "Mor", "Nar", "Ost", "Pel", "Ran",
-                                             "Sel", "Tor", "Ul",  "Ven", "Wes", "Yar"};
-static const char *const surname_ends[] = {"by",  "dane", "kin", "low",  "mund", "nell",
-                                           "osh", "rick", "san", "tova", "vek",  "wyn"};
-static const char *const horse_adjectives[] = {
-    "Copper", "Velvet", "Silent",   "Rolling", "Amber",  "Midnight", "Paper",   "Second",
-    "Winter", "Honest", "Borrowed", "Quiet",   "Golden", "Crooked",  "Distant", "Salted"};
-static const char *const horse_nouns[] = {
-    "Harbour", "Lantern", "Fiddle", "Comet",   "Orchard", "Postman", "Biscuit",  "Meadow",
-    "Captain", "Whisper", "Ledger", "Almanac", "Compass", "Thunder", "Envelope", "Parade"};
-static const char *const hound_starts[] = {"Ballyrow", "Swift",  "Kilmarra", "Droopy", "Rapid",
-                                           "Coolagh",  "Savage", "Jetty",    "Mossy",  "Tullymoor"};
-static const char *const hound_ends[] = {"Bolt",  "Ginger", "Rocket", "Duchess",  "Jack",
-                                         "Ember", "Tango",  "Breeze", "Sergeant", "Pip"};
 
-static const char *const football_competitions[] = {"Northern Premier Division", "Coastal League",
-                                                    "Republic Cup", "Second Division East"};
-static const char *const cricket_competitions[] = {"Island Short League", "Continental Series",
-                                                   "Provincial Shield"};
-static const char *const tennis_competitions[] = {"Kestrel Bay Open", "Oakmarch Challenger",
-                                                  "Saltmere Indoors"};
-
-void name_place(struct chance *chance, char out[NAME_SIZE])
+static struct text pick_word(struct chance *chance, char letter)
 {
-    (void)snprintf(out, NAME_SIZE, "%s", PICK(chance, places));
+    size_t list = 0;
+    while (lists[list].letter != letter)
+        list++;
+    uint32_t count = 1;
+    for (const char *at = lists[list].words; *at != '\0'; at++)
+        count += *at == '|';
+    struct text rest = text_of(lists[list].words), word = text_cut(&rest, '|');
+    for (uint32_t left = chance_below(chance, count); left > 0; left--)
+        word = text_cut(&rest, '|');
+    return word;
 }
 
-void name_team(struct chance *chance, enum sport sport, char out[NAME_SIZE])
+void name_make(struct chance *chance, const char *pattern, uint32_t number, char *out, size_t size)
 {
-    const char *place = PICK(chance, places);
-    (void)snprintf(out, NAME_SIZE, "%s %s", place,
-                   sport == SPORT_CRICKET ? PICK(chance, cricket_suffixes)
-                                          : PICK(chance, football_suffixes));
-}
-
-void name_player(struct chance *chance, char out[NAME_SIZE])
-{
-    const char *forename = PICK(chance, forenames);
-    const char *start = PICK(chance, surname_starts);
-    (void)snprintf(out, NAME_SIZE, "%s %s%s", forename, start, PICK(chance, surname_ends));
-}
-
-void name_runner(struct chance *chance, enum sport sport, char out[NAME_SIZE])
-{
-    if (sport == SPORT_HORSE_RACING) {
-        const char *adjective = PICK(chance, horse_adjectives);
-        (void)snprintf(out, NAME_SIZE, "%s %s", adjective, PICK(chance, horse_nouns));
-    } else {
-        const char *start = PICK(chance, hound_starts);
-        (void)snprintf(out, NAME_SIZE, "%s %s", start, PICK(chance, hound_ends));
+    struct buffer name = {0};
+    for (; *pattern != '\0'; pattern++) {
+        if (*pattern == '@')
+            buffer_append_text(&name, pick_word(chance, *++pattern));
+        else if (*pattern == '#')
+            buffer_append_u64(&name, number);
+        else
+            buffer_append_char(&name, *pattern);
     }
-}
-
-const char *name_competition(struct chance *chance, enum sport sport)
-{
-    return sport == SPORT_CRICKET    ? PICK(chance, cricket_competitions)
-           : sport == SPORT_FOOTBALL ? PICK(chance, football_competitions)
-                                     : PICK(chance, tennis_competitions);
+    (void)snprintf(out, size, "%s", buffer_string(&name));
+    buffer_free(&name);
 }

@@ -2,7 +2,9 @@
  * through floating point. */
 #include "demo/price_ladder.h"
 
-#include <stddef.h>
+#include <stdio.h>
+
+#include "base/status.h"
 
 static const struct {
     uint32_t first_tick;
@@ -33,16 +35,13 @@ uint32_t price_ladder_floor(uint32_t hundredths)
     return tick < PRICE_LADDER_TICKS ? tick : PRICE_LADDER_TICKS - 1;
 }
 
-void price_append_two_decimals(struct buffer *out, uint32_t hundredths)
+void price_write(uint32_t hundredths, char *out, size_t size)
 {
-    buffer_append_format(out, "%u.%02u", hundredths / 100, hundredths % 100);
-}
-
-void price_append(struct buffer *out, uint32_t hundredths)
-{
-    price_append_two_decimals(out, hundredths);
-    for (int zeros = 0; zeros < 2 && out->data[out->size - 1] == '0'; zeros++)
-        out->size--;
-    if (out->data[out->size - 1] == '.')
-        out->size--;
+    uint32_t whole = hundredths / 100, rest = hundredths % 100;
+    if (rest == 0)
+        (void)snprintf(out, size, "%u", whole);
+    else if (rest % 10 == 0)
+        (void)snprintf(out, size, "%u.%u", whole, rest / 10);
+    else
+        (void)snprintf(out, size, "%u.%02u", whole, rest);
 }

@@ -1,9 +1,8 @@
 #ifndef CROUPIER_DEMO_PRICE_LADDER_H
 #define CROUPIER_DEMO_PRICE_LADDER_H
 
+#include <stddef.h>
 #include <stdint.h>
-
-#include "base/text.h"
 
 /*
  * The price ladder of betting exchanges: decimal odds move in ticks, 1.01 to 2 by 0.01, 2 to 3 by
@@ -21,8 +20,6 @@ uint32_t price_ladder_at(uint32_t tick);
 uint32_t price_ladder_floor(uint32_t hundredths);
 
 /* Writes hundredths as the shortest decimal number ("1.8", "2", "1.01"). */
-void price_append(struct buffer *out, uint32_t hundredths);
-/* The same with two decimals always ("1.80"), as some feeds write it. */
-void price_append_two_decimals(struct buffer *out, uint32_t hundredths);
+void price_write(uint32_t hundredths, char *out, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The simulated feed's timetable: which events there are, when each is moved, and what is due for
- * publication. What happens in an event is demo/event.c and its models.
+ * publication. What happens in an event is demo/event.h.
  *
  * State and publication are apart: advancing moves events by time and collects what is due; only
  * simulator_published marks it as done. So a store that is away loses nothing but time.
@@ -13,7 +13,6 @@
 #include "demo/event.h"
 #include "feed/publication.h"
 
-#define STEP_MS 1000         /* the longest step of an event */
 #define LEAP_MS (120 * 1000) /* a longer gap is left out */
 #define UNPOLLED_MS (60 * 1000)
 #define CATALOG_MS (60 * 1000)
@@ -21,6 +20,7 @@
 #define LEAD_MS (20 * 1000) /* a new event starts no sooner than this */
 #define RACES_SPAN_MS (20 * 60 * 1000)
 #define RACE_EVERY_MS (60 * 1000)
+#define STANDING_MS (7 * 24 * 3600 * INT64_C(1000))
 
 struct slot { /* of an event, and after it of the next one */
     struct event *event;
@@ -29,7 +29,6 @@ struct slot { /* of an event, and after it of the next one */
     int64_t requested_ms;   /* time of day of the last known request */
     int64_t published_ms;   /* 0: never */
     int64_t due_ms;         /* the next publication of an event that is not polled */
-    enum stage published_stage;
     bool in_batch;
 };
 
@@ -66,41 +65,26 @@ static bool simulates(const struct simulator *simulator, int sport)
 
 /* ---- events come and go ---------------------------------------------------------------------- */
 
-static struct event_id new_event_id(struct simulator *simulator, enum sport sport, uint32_t serial)
-{
-    /* A few ids are beyond what a double can hold, as real ones can be. */
-    bool large = (sport == SPORT_CRICKET || sport == SPORT_TENNIS) && serial % 16 == 7;
-    uint64_t *next = large ? &simulator->next_large_id : &simulator->next_id;
-    struct event_id id = {0};
-    id.size = (uint8_t)decimal_write(id.digits, *next);
-    *next += large ? 2 : 1;
-    return id;
-}
-
 static void fill_slot(struct simulator *simulator, enum sport sport, struct slot *slot,
-                      int64_t start_ms)
+                      int64_t start_ms, bool standing)
 {
     struct timetable *timetable = &simulator->timetables[sport];
-    uint32_t serial = timetable->serial++;
-    struct event_plan plan = {
-        .sport = sport,
-        .serial = serial,
-        .id = new_event_id(simulator, sport, serial),
-        .seed = chance_next(&simulator->chance),
-        .start_ms = start_ms,
-        .born_ms = simulator->now_ms,
-    };
+    struct event_plan plan = {.sport = sport,
+                              .serial = timetable->serial++,
+                              .seed = chance_next(&simulator->chance),
+                              .start_ms = standing ? start_ms + STANDING_MS : start_ms,
+                              .born_ms = simulator->now_ms,
+                              .standing = standing};
+    /* A few ids are beyond what a double can hold, as real ones can be. */
+    bool large = (sport == SPORT_CRICKET || sport == SPORT_TENNIS) && plan.serial % 16 == 7;
+    uint64_t *next = large ? &simulator->next_large_id : &simulator->next_id;
+    plan.id.size = (uint8_t)decimal_write(plan.id.digits, *next);
+    *next += large ? 2 : 1;
     *slot = (struct slot){.event = simulated_event_create(&plan), .left = slot->left};
     slot->event->clock_shift_ms = simulator->shift_ms;
     timetable->last_start_ms = start_ms;
-}
-
-static void step_event(struct event *event, int64_t now_ms)
-{
-    while (event->now_ms < now_ms && event->stage != STAGE_GONE) {
-        int64_t left_ms = now_ms - event->now_ms;
-        simulated_event_step(event, event->now_ms + (left_ms < STEP_MS ? left_ms : STEP_MS));
-    }
+    if (standing)
+        simulator->facts.standing[sport] = plan.id;
 }
 
 /* Matches: about a third are being played at any time. Races: one after the other. */
@@ -108,8 +92,8 @@ static void open_timetable(struct simulator *simulator, enum sport sport)
 {
     struct timetable *timetable = &simulator->timetables[sport];
     uint32_t count = simulator->options.events;
-    int64_t length_ms = simulated_event_length_ms(sport), first_ms = simulator->now_ms;
-    if (sport == SPORT_HORSE_RACING || sport == SPORT_GREYHOUND_RACING) {
+    int64_t length_ms = sport_tables[sport].length_ms, first_ms = simulator->now_ms;
+    if (sport_tables[sport].race != NULL) {
         int64_t even_ms = RACES_SPAN_MS / count;
         timetable->spacing_ms = even_ms < RACE_EVERY_MS ? even_ms : RACE_EVERY_MS;
         first_ms -= length_ms / 2;
@@ -120,8 +104,9 @@ static void open_timetable(struct simulator *simulator, enum sport sport)
     timetable->slots = simulator->slots_end;
     for (uint32_t i = 0; i < count; i++) {
         struct slot *slot = simulator->slots_end++;
-        fill_slot(simulator, sport, slot, first_ms + i * timetable->spacing_ms);
-        step_event(slot->event, simulator->now_ms);
+        fill_slot(simulator, sport, slot, first_ms + i * timetable->spacing_ms,
+                  simulator->options.standing && i == 0);
+        simulated_event_advance(slot->event, simulator->now_ms);
     }
 }
 
@@ -152,7 +137,7 @@ void simulator_destroy(struct simulator **at)
     if (simulator == NULL)
         return;
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
-        simulated_event_destroy(&slot->event);
+        memory_free(slot->event);
         buffer_free(&slot->document);
     }
     for (int sport = 0; sport < SPORT_COUNT; sport++)
@@ -171,35 +156,17 @@ static void replace_event(struct simulator *simulator, struct slot *slot)
     struct timetable *timetable = &simulator->timetables[sport];
     if (slot->published_ms != 0)
         slot->left = slot->event->id;
-    simulated_event_destroy(&slot->event);
+    memory_free(slot->event);
     buffer_free(&slot->document);
     int64_t start_ms = timetable->last_start_ms + timetable->spacing_ms;
     int64_t soonest_ms = simulator->now_ms + LEAD_MS;
-    fill_slot(simulator, sport, slot, start_ms > soonest_ms ? start_ms : soonest_ms);
+    fill_slot(simulator, sport, slot, start_ms > soonest_ms ? start_ms : soonest_ms, false);
     simulator->facts.retired++;
-}
-
-static bool is_better_example(const struct event *event, const struct event *best)
-{
-    if (event->stage > STAGE_IN_PLAY)
-        return false;
-    if (best == NULL || event->stage != best->stage)
-        return best == NULL || event->stage == STAGE_IN_PLAY;
-    return event->stage == STAGE_IN_PLAY ? event->start_ms > best->start_ms
-                                         : event->start_ms < best->start_ms;
 }
 
 void simulator_facts(const struct simulator *simulator, struct simulator_facts *facts)
 {
-    const struct event *best[SPORT_COUNT] = {NULL};
     *facts = simulator->facts;
-    for (const struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
-        enum sport sport = slot->event->sport;
-        if (!is_better_example(slot->event, best[sport]))
-            continue;
-        best[sport] = slot->event;
-        facts->example[sport] = slot->event->id;
-    }
 }
 
 /* ---- what is due ----------------------------------------------------------------------------- */
@@ -229,51 +196,40 @@ static bool is_polled(const struct simulator *simulator, const struct slot *slot
 
 static bool odds_are_due(const struct simulator *simulator, const struct slot *slot)
 {
-    if (slot->published_ms == 0 || slot->published_stage != slot->event->stage)
-        return true;
     /* A tick that comes a little early still counts. */
     int64_t interval_ms = simulator->options.interval_ms - simulator->options.interval_ms / 8;
-    if (is_polled(simulator, slot))
-        return simulator->now_ms - slot->published_ms >= interval_ms;
-    return simulator->now_ms >= slot->due_ms;
+    return slot->event->changed || simulator->now_ms >= slot->due_ms ||
+           (is_polled(simulator, slot) && simulator->now_ms - slot->published_ms >= interval_ms);
 }
 
 static bool catalog_is_due(const struct simulator *simulator, const struct timetable *timetable)
 {
-    if (simulator->now_ms >= timetable->catalog_due_ms)
-        return true;
+    bool due = simulator->now_ms >= timetable->catalog_due_ms;
     for (uint32_t i = 0; i < simulator->options.events; i++)
-        if (timetable->slots[i].event->changed)
-            return true;
-    return false;
+        due = due || timetable->slots[i].event->changed;
+    return due;
 }
 
 /* Odds without a document are withdrawn. */
 static void add_change(struct simulator *simulator, enum odds_kind kind, enum sport sport,
-                       const struct event_id *event, const struct buffer *document)
+                       struct event_id event, struct text document)
 {
-    struct odds_change change = {.kind = kind, .sport = sport};
-    if (event != NULL)
-        change.event = *event;
-    if (document != NULL) {
-        change.bytes = document->data;
-        change.size = document->size;
-    }
-    feed_publication_add(&simulator->due, &change);
+    feed_publication_add(&simulator->due, &(struct odds_change){.kind = kind,
+                                                                .sport = sport,
+                                                                .event = event,
+                                                                .bytes = document.at,
+                                                                .size = document.size});
 }
 
 /* In play first, then what comes next, then what is over. */
-static int rank(const struct event *event)
-{
-    return event->stage == STAGE_IN_PLAY ? 0 : event->stage == STAGE_UPCOMING ? 1 : 2;
-}
-
 static int compare_slots(const void *left, const void *right)
 {
+    static const int ranks[] = {[STAGE_IN_PLAY] = 0, [STAGE_UPCOMING] = 1, [STAGE_FINISHED] = 2,
+                                [STAGE_CLOSED] = 2,  [STAGE_SETTLED] = 2,  [STAGE_GONE] = 2};
     const struct event *a = ((const struct slot *)left)->event;
     const struct event *b = ((const struct slot *)right)->event;
-    if (rank(a) != rank(b))
-        return rank(a) - rank(b);
+    if (ranks[a->stage] != ranks[b->stage])
+        return ranks[a->stage] - ranks[b->stage];
     if (a->start_ms != b->start_ms)
         return a->start_ms < b->start_ms ? -1 : 1;
     return a->serial < b->serial ? -1 : 1;
@@ -282,15 +238,15 @@ static int compare_slots(const void *left, const void *right)
 static void collect_catalog(struct simulator *simulator, enum sport sport)
 {
     struct timetable *timetable = &simulator->timetables[sport];
-    struct json_writer json = {.out = &timetable->catalog};
     qsort(timetable->slots, simulator->options.events, sizeof *timetable->slots, compare_slots);
     buffer_clear(&timetable->catalog);
-    json_array(&json, NULL);
+    buffer_append_char(&timetable->catalog, '[');
     for (uint32_t i = 0; i < simulator->options.events; i++)
-        simulated_event_write_row(timetable->slots[i].event, &json);
-    json_end(&json);
+        simulated_event_write_row(timetable->slots[i].event, &timetable->catalog);
+    buffer_append_char(&timetable->catalog, ']');
     timetable->in_batch = true;
-    add_change(simulator, ODDS_CATALOG, sport, NULL, &timetable->catalog);
+    add_change(simulator, ODDS_CATALOG, sport, (struct event_id){0},
+               buffer_text(&timetable->catalog));
 }
 
 static void collect_odds(struct simulator *simulator, struct slot *slot)
@@ -303,7 +259,8 @@ static void collect_odds(struct simulator *simulator, struct slot *slot)
         return;
     buffer_clear(&slot->document);
     simulated_event_write_markets(slot->event, &slot->document);
-    add_change(simulator, ODDS_MARKETS, slot->event->sport, &slot->event->id, &slot->document);
+    add_change(simulator, ODDS_MARKETS, slot->event->sport, slot->event->id,
+               buffer_text(&slot->document));
 }
 
 /* The time that events live in: the time of day without the gaps and the steps back. */
@@ -329,11 +286,11 @@ void simulator_advance(struct simulator *simulator, int64_t now_ms,
     feed_publication_clear(&simulator->due);
     move_clock(simulator, now_ms);
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
-        step_event(slot->event, simulator->now_ms);
+        simulated_event_advance(slot->event, simulator->now_ms);
         if (slot->event->stage == STAGE_GONE)
             replace_event(simulator, slot);
         if (slot->left.size > 0)
-            add_change(simulator, ODDS_MARKETS, slot->event->sport, &slot->left, NULL);
+            add_change(simulator, ODDS_MARKETS, slot->event->sport, slot->left, (struct text){0});
     }
     for (int sport = 0; sport < SPORT_COUNT; sport++) {
         struct timetable *timetable = &simulator->timetables[sport];
@@ -347,28 +304,22 @@ void simulator_advance(struct simulator *simulator, int64_t now_ms,
     *count = simulator->due.count;
 }
 
-static void mark_published(struct simulator *simulator, struct slot *slot)
-{
-    bool first = slot->published_ms == 0;
-    slot->published_ms = simulator->now_ms;
-    slot->published_stage = slot->event->stage;
-    /* The first minute's work is spread out, so that the following ones are. */
-    slot->due_ms =
-        simulator->now_ms + (first ? (int64_t)(slot->event->salt % UNPOLLED_MS) + 1 : UNPOLLED_MS);
-    slot->in_batch = false;
-    simulator->facts.markets++;
-    simulator->facts.bytes += slot->document.size;
-    buffer_free(&slot->document);
-}
-
 void simulator_published(struct simulator *simulator)
 {
+    int64_t now_ms = simulator->now_ms;
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
         slot->left = (struct event_id){0};
-        if (slot->in_batch)
-            mark_published(simulator, slot);
-        if (simulator->timetables[slot->event->sport].in_batch)
-            slot->event->changed = false;
+        if (!slot->in_batch)
+            continue;
+        /* The first minute's work is spread out, so that the following ones are. */
+        bool first = slot->published_ms == 0;
+        slot->due_ms =
+            now_ms + (first ? (int64_t)(slot->event->salt % UNPOLLED_MS) + 1 : UNPOLLED_MS);
+        slot->published_ms = now_ms;
+        slot->event->changed = slot->in_batch = false;
+        simulator->facts.markets++;
+        simulator->facts.bytes += slot->document.size;
+        buffer_free(&slot->document);
     }
     for (int sport = 0; sport < SPORT_COUNT; sport++) {
         struct timetable *timetable = &simulator->timetables[sport];
@@ -376,7 +327,7 @@ void simulator_published(struct simulator *simulator)
             continue;
         simulator->facts.catalogs++;
         simulator->facts.bytes += timetable->catalog.size;
-        timetable->catalog_due_ms = simulator->now_ms + CATALOG_MS;
+        timetable->catalog_due_ms = now_ms + CATALOG_MS;
         timetable->in_batch = false;
     }
 }

@@ -39,23 +39,23 @@ struct simulator_options {
     sport_set sports;
     uint32_t events;      /* of each sport, at most SIMULATOR_EVENTS_MAX */
     uint32_t interval_ms; /* between two publications of an event that is polled */
+    bool standing;        /* each sport's first event starts a week later, open to be watched */
 };
 
 struct simulator *simulator_create(const struct simulator_options *options, int64_t now_ms);
 void simulator_destroy(struct simulator **simulator);
 
-/* What has happened since the simulator was made, and what is worth looking at. */
+/* What has happened since the simulator was made. */
 struct simulator_facts {
-    uint64_t catalogs; /* published */
-    uint64_t markets;  /* odds documents published */
-    uint64_t bytes;    /* published */
-    uint64_t retired;  /* events that have left */
-    uint32_t events;   /* now */
-    uint32_t in_play;  /* now */
-    uint32_t polled;   /* now */
-    bool failing;      /* of a simulation: the last tick could not publish */
-    /* Of each simulated sport an event to watch: the last that went in play, else the next to. */
-    struct event_id example[SPORT_COUNT];
+    uint64_t catalogs;                     /* published */
+    uint64_t markets;                      /* odds documents published */
+    uint64_t bytes;                        /* published */
+    uint64_t retired;                      /* events that have left */
+    uint32_t events;                       /* now */
+    uint32_t in_play;                      /* now */
+    uint32_t polled;                       /* now */
+    bool failing;                          /* of a simulation: the last tick could not publish */
+    struct event_id standing[SPORT_COUNT]; /* the events of options.standing */
 };
 void simulator_facts(const struct simulator *simulator, struct simulator_facts *facts);
 

@@ -3,9 +3,10 @@
 
 /* Files of demo/ that the build puts into the program (tools/embed_texts.py). */
 extern const char demo_games[]; /* games.json: the casino's, as `croupier game import` reads them */
-extern const char demo_screen[];      /* screen.txt: see commands/demo.c */
-extern const char demo_tour[];        /* tour.txt: the same */
-extern const char demo_wheel_style[]; /* wheel.css and wheel.js: the page's (wheel.h) */
-extern const char demo_wheel_script[];
+extern const char demo_screen[]; /* screen.txt: see commands/demo.c */
+extern const char demo_tour[];   /* tour.txt: the same */
+extern const char demo_page[];   /* wheel.html, wheel.css and wheel.js: the page's (casino.h) */
+extern const char demo_page_style[];
+extern const char demo_page_script[];
 
 #endif

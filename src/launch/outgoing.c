@@ -187,6 +187,23 @@ void outgoing_start(struct outgoing *outgoing, struct outgoing_post *post)
     CHECK(curl_multi_add_handle(outgoing->multi, post->easy) == CURLM_OK);
 }
 
+static void take_answer(struct outgoing_post *post)
+{
+    if (post->result == OUTGOING_ANSWERED)
+        buffer_append_text(post->context, buffer_text(&post->answer));
+    post->context = NULL; /* it is done */
+}
+
+bool outgoing_wait(struct outgoing *outgoing, struct outgoing_post *post, struct buffer *answer)
+{
+    post->done = take_answer;
+    post->context = answer;
+    outgoing_start(outgoing, post);
+    while (post->context != NULL)
+        outgoing_turn(outgoing, (int)post->timeout_ms);
+    return post->result == OUTGOING_ANSWERED;
+}
+
 /* ---- certificates ---------------------------------------------------------------------------- */
 
 enum status outgoing_check_ca_file(const char *path, struct error *error)

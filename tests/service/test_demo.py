@@ -96,19 +96,20 @@ def test_every_command_on_the_screen_works_as_printed(demo, tmp_path):
     commands = [line.strip() for line in one.tour().splitlines() if line.startswith("  ")]
     answers = [shell(command, tmp_path) for command in commands]
     assert len(answers) == 22, commands
-    (sports, events, event, moving, first, again, gzip, games, launched, page, credit, bet, balance, wrong_sport, wrong_key,
+    (sports, events, event, moving, first, again, gzip, games, launched, session, credit, bet, balance, wrong_sport, wrong_key,
      other_sport, limited, keyless, health, metrics, customers, interest) = answers
     assert [(row["key"], row["name"]) for row in json.loads(sports)["sports"]] == SPORTS
     assert len(json.loads(events)) == 24
     assert json.loads(event)["event_id"] in [row["gmid"] for row in json.loads(events)]
+    assert json.loads(event)["event"]["iplay"] is False  # it lives longer than the demo
     assert len(json.loads(event)["odds"]) == 12
     assert len(set(moving.splitlines())) > 1
     assert (first.strip(), again.strip()) == ("200", "304")
     assert int(gzip.split()[0]) < len(event) / 2
     assert [game["id"] for game in json.loads(games)["games"]] == ["anubis-falls", "arctic-reels", "bamboo-garden"]
     assert json.loads(launched)["game_id"] == "anubis-falls"
-    assert "<h1>Anubis Falls</h1>" in page and json.loads(launched)["launch_id"] in page
-    assert json.loads(launched)["player_id"] not in page
+    assert json.loads(session)["game"] == "Anubis Falls" and json.loads(launched)["launch_id"] in session
+    assert json.loads(launched)["player_id"] not in session
     assert json.loads(credit)["status"] == "applied"
     assert json.loads(bet)["balance_minor"] == 2500 - 100 + json.loads(bet)["won_minor"]
     assert json.loads(balance)["balance_minor"] == json.loads(bet)["balance_minor"]
@@ -264,6 +265,12 @@ def test_a_store_of_the_environment_is_named_without_its_password(demo, variable
     assert "hunter2" not in errors + text
 
 
+def test_it_ends_when_its_terminal_closes(demo, tmp_path):
+    one = demo("--json")
+    one.told()
+    assert one.end(signal.SIGHUP) == (0, "", "")
+
+
 def test_two_demos_do_not_share_a_directory(demo):
     demo("--json").told()
     status, output, errors = demo("--json").end(None)
@@ -326,10 +333,10 @@ class Lobby:
     def request(self, method, path, body=b""):
         return self.provider.request(method, path.removeprefix(self.told["operator"]), body=body)
 
-    def page(self, launched):
-        answer = self.request("GET", launched["launch_url"])
+    def session(self, launched):
+        answer = self.request("POST", launched["launch_url"])
         assert answer.status == 200
-        return answer.body.decode()
+        return answer.json()
 
     def play(self, launched, **body):
         return self.request("POST", launched["launch_url"], json.dumps(body).encode())
@@ -339,10 +346,10 @@ def test_the_game_of_a_launch_moves_the_players_money(demo):
     one = demo("--json")
     lobby = Lobby(one.told())
     player, other = lobby.launch("p-1", "EUR"), lobby.launch("p-1", "JPY")
-    assert 'Balance: <strong id="balance">0.00 EUR</strong>' in lobby.page(player)
+    assert lobby.session(player)["balance"] == "0.00 EUR"
     lobby.money_in(player, 10000)
     lobby.money_in(other, 1205)
-    assert 'Balance: <strong id="balance">1205 JPY</strong>' in lobby.page(other)
+    assert lobby.session(other)["balance"] == "1205 JPY"
     held = 10000
     for _ in range(12):
         answer = lobby.play(player, stake_minor=100)
@@ -351,7 +358,7 @@ def test_the_game_of_a_launch_moves_the_players_money(demo):
         assert played["won_minor"] == 100 * PAYS[played["sector"]]
         held += played["won_minor"] - 100
         assert (played["balance_minor"], played["balance"]) == (held, f"{held / 100:.2f} EUR")
-    assert f"<strong id=\"balance\">{held / 100:.2f} EUR</strong>" in lobby.page(player)
+    assert lobby.session(player)["balance"] == f"{held / 100:.2f} EUR"
     # A stake and its win are two entries, after the one of the customer's own.
     assert {name: lobby.balance(player)[name] for name in ("balance_minor", "sequence")} == {
         "balance_minor": held, "sequence": 25}
@@ -421,10 +428,10 @@ def test_a_newer_secret_of_the_demos_provider_signs_and_the_older_one_is_believe
     eventually(lambda: lobby.play(player, stake_minor=1).status == 200)
     eventually(lambda: b'"kid"' in token_header(lobby.launch("p-1", "EUR")))
     newer = lobby.launch("p-1", "EUR")
-    assert "Balance: <strong" in lobby.page(newer)
+    assert lobby.session(newer)["balance"]
     provider("secret", "retire", "dune-studio", "first")
     eventually(lambda: lobby.play(newer, stake_minor=1).status == 200)
-    assert lobby.request("GET", player["launch_url"]).status == 403
+    assert lobby.request("POST", player["launch_url"]).status == 403
     assert one.end()[0] == 0
 
 
@@ -440,7 +447,8 @@ def test_the_page_of_a_launch_runs_nothing_but_its_own_files(demo):
     for kind, path in zip(("text/css", "text/javascript"), re.findall(r'(?:href|src)="([^"]+)"', page)):
         answer = lobby.request("GET", path)
         assert answer.status == 200 and answer.header("Content-Type").startswith(kind) and answer.body
-    assert "no money moves" in page and "Balance" not in page
+    session = lobby.session(launched)
+    assert session["claims"]["mode"] == "demo" and session["currency"] is None and "balance" not in session
     played = lobby.play(launched, stake_minor=100).json()
     assert played["currency"] is None and "balance" not in played
     assert played["won_minor"] == 100 * PAYS[played["sector"]]
@@ -459,12 +467,12 @@ def test_the_page_of_a_launch_believes_only_a_token_that_is_signed_and_in_time(d
 
     eventually(lambda: launch().startswith(page + "?token="))
     url = launch()
-    assert "<h1>Anubis Falls</h1>" in shell(f"curl -s '{url}'", "/tmp")
+    assert json.loads(shell(f"curl -s -X POST '{url}'", "/tmp"))["game"] == "Anubis Falls"
     header, claims, signature = url.partition("token=")[2].split(".")
     other = launch().partition("token=")[2].split(".")
     for token in ("", "x", "a.b.c", f"{header}.{claims}.", f"{header}.{claims}.{signature}A", f"{header}.{other[1]}.{signature}",
                   f"{claims}.{claims}.{signature}", f"{header}.{claims}.{signature}.x"):
-        answer = shell(f"curl -s -w '%{{http_code}}' '{page}?token={token}'", "/tmp")
+        answer = shell(f"curl -s -X POST -w '%{{http_code}}' '{page}?token={token}'", "/tmp")
         assert answer.endswith("403") and "signature is not good" in answer, token
     assert one.end()[0] == 0
 
