@@ -130,7 +130,6 @@ def invalidation(*keys):
 class FakeRedis:
     def __init__(self):
         self.values, self.expiries = {}, {}
-        self.types = {}  # key: what it holds instead of a string
         self.version, self.mode = "7.0.15", "standalone"
         self.flags = ["on", "bcast"]
         self.redirect = -1  # to no one
@@ -226,7 +225,7 @@ class FakeRedis:
     def _auth(self, *_):
         return simple("OK")
 
-    _select = _client_setname = _auth
+    _select = _auth
 
     def _hello(self, *_):
         return mapping((bulk("server"), bulk("redis")), (bulk("version"), bulk(self.version)),
@@ -248,12 +247,7 @@ class FakeRedis:
         return mapping((bulk("flags"), array(*map(bulk, self.flags), kind=b"~")),
                        (bulk("redirect"), integer(self.redirect)), (bulk("prefixes"), array()))
 
-    def _type(self, _connection, words):
-        return simple(self.types.get(words[1], "string"))
-
     def _get(self, _connection, words):
-        if words[1] in self.types:
-            return b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
         return bulk(self.values.get(words[1]))
 
     def _pttl(self, _connection, words):

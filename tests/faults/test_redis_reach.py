@@ -85,7 +85,7 @@ def test_what_a_server_says_tells_more_than_that_there_is_none_elsewhere(fake, o
     fake.errors["PING"] = "NOAUTH Authentication required."
     names.set(many=(0, "127.0.0.3", "127.0.0.1", "127.0.0.4"))
     store = open_store(f"redis://many:{fake.port}/0", timeout_ms=250, names=names)
-    assert store.status() == "unavailable" and "wants a password" in " ".join(store.ping())
+    assert store.status() == "unavailable" and "NOAUTH" in " ".join(store.ping())
     time.sleep(1)
     assert len(fake.accept_times) <= 20, "between two rounds there is a rest"
 
@@ -149,31 +149,16 @@ WRITING = ["+zadd", "+zremrangebyscore", "+eval", "+time", "+set", "~interest:*"
 
 
 @pytest.mark.parametrize("rule", READING + WRITING)
-def test_a_right_that_is_missing_is_named(with_user, open_store, rule):
+def test_a_right_that_is_missing_is_named_by_the_server(with_user, open_store, rule):
     uri, permit = with_user
-    rules = documented_rules().split()
-    permit([one for one in rules if one != rule])
+    permit([one for one in documented_rules().split() if one != rule])
     store = open_store(uri, timeout_ms=2000)
-    eventually(lambda: "may not do all that serving needs" in store.log_text())
-    assert f"the user lacks rights: {rule}\"" in store.log_text()
-    assert store.ping("serve") == ["unavailable", f"the user lacks rights: {rule}"]
+    command = rule[1:].upper() if rule[0] == "+" else rf"\w+ {rule[1:-1]}\w*"
+    eventually(lambda: re.search(rf'may not do all that serving needs reason="{command}.*: .*NOPERM ', store.log_text()))
+    status, text = store.ping("serve")
+    assert status == "unavailable" and re.match(rf"{command}.*: .*NOPERM ", text)
     assert store.ping()[0] == ("unavailable" if rule in READING else "ok")
     assert "secret" not in store.log_text()
-
-
-def test_all_rights_that_are_missing_are_named_and_none_that_is_there(with_user, open_store):
-    uri, permit = with_user
-    rules = [one for one in documented_rules().split() if one not in ("~catalog:*", "~odds:*", "+pttl", "+time")]
-    permit(rules + ["~catalog:cricket", "~odds:cricket:*", "~odds:tennis:*"])
-    store = open_store(uri, timeout_ms=2000)
-    status, text = store.ping("serve")
-    sports = ["cricket", "football", "tennis", "horse-racing", "greyhound-racing"]
-    missing = set(text.partition(": ")[2].split())
-    assert {"+pttl", "+time", "~catalog:tennis", "~odds:football:*"} <= missing
-    assert missing <= {"+pttl", "+time", *(f"~catalog:{one}" for one in sports if one != "cricket"),
-                       *(f"~odds:{one}:*" for one in sports if one not in ("cricket", "tennis"))}, missing
-    permit(documented_rules().split())
-    eventually(lambda: store.ping("serve") == ["ok", ""])
 
 
 def test_looking_at_rights_changes_nothing(redis, open_store):
@@ -187,7 +172,7 @@ def test_looking_at_rights_changes_nothing(redis, open_store):
 def test_a_server_without_memory_takes_no_more(own_redis, open_store):
     store = open_store(own_redis.uri)
     own_redis.call("CONFIG", "SET", "maxmemory", "1")
-    assert store.ask("publish cricket 1 [3]").startswith("publish full cannot publish: the server has no memory")
+    assert store.ask("publish cricket 1 [3]").startswith("publish full cannot publish: OOM ")
     assert store.value() == "[1]"
 
 

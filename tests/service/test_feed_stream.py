@@ -343,7 +343,7 @@ def test_what_redis_refuses_is_of_its_own_line(fragile, stream):
     feed.send(odds(1, []), withdrawn, {"together": [odds(2, []), withdrawn, odds(3, [])]}, odds(4, []))
     answers = [feed.receive() for _ in range(4)]
     assert [answer.get("published") for answer in answers] == [True, None, None, True], answers
-    assert [answer.get("error") for answer in answers[1:3]] == ["cannot publish: the user may not do that"] * 2
+    assert all(re.match("cannot publish: .*NOPERM .*'unlink' command", answer["error"]) for answer in answers[1:3]), answers
     assert [fragile.odds.call("GET", f"odds:cricket:{event}") for event in range(1, 5)] == [b"[]", None, None, b"[]"]
     assert feed.end() == []
 

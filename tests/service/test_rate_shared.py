@@ -313,7 +313,7 @@ def test_a_user_that_may_not_run_scripts_is_named_as_the_reason(cluster):
     service.odds.call("ACL", "SETUSER", "default", "-eval", "-evalsha")
     assert count_admitted(service, customer.key, 10) == 5
     eventually(lambda: any(line["message"] == "the odds store does not lease rate limits"
-                           and "the user may not do that" in line["reason"] for line in service.log_lines()))
+                           and "NOPERM" in line["reason"] for line in service.log_lines()))
     service.odds.call("ACL", "SETUSER", "default", "+eval", "+evalsha")
     eventually(lambda: any(line["message"] == "rate limits are shared again" for line in service.log_lines())
                or service.get(SPORTS, key=customer.key) is None)

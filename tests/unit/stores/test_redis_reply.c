@@ -154,8 +154,8 @@ static void a_string_that_is_too_large_is_passed_over(void **state)
 {
     static const char *const cases[][2] = {
         {"$10\r\n0123456789\r\n+x\r\n", "$0123456789+x"},
-        {"$11\r\n0123456789a\r\n+x\r\n", "-TOOLARGE+x"},
-        {"*3\r\n:1\r\n$11\r\n0123456789a\r\n:2\r\n", "*(:1 -TOOLARGE :2)"},
+        {"$11\r\n0123456789a\r\n+x\r\n", "-" REDIS_TOO_LARGE "+x"},
+        {"*3\r\n:1\r\n$11\r\n0123456789a\r\n:2\r\n", "*(:1 -" REDIS_TOO_LARGE " :2)"},
         {"$11\r\n0123456789ab\r\n", "malformed"},
     };
     (void)state;

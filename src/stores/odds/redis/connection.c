@@ -54,16 +54,8 @@ enum phase {
 };
 
 /* What may have to be said to a server first. */
-enum greeting {
-    GREET_AUTH,
-    GREET_SELECT,
-    GREET_NAME,
-    GREET_PING,
-    GREET_ROLE,
-    GREET_HELLO,
-    GREET_TRACKING
-};
-#define GREETINGS 7
+enum greeting { GREET_AUTH, GREET_SELECT, GREET_PING, GREET_ROLE, GREET_HELLO, GREET_TRACKING };
+#define GREETINGS 6
 
 /* What other threads see. */
 enum standing { STANDING_TRYING, STANDING_UP, STANDING_DOWN, STANDING_SILENT };
@@ -522,7 +514,7 @@ static void start_beats(struct redis_connection *connection)
 
 /* ---- greeting -------------------------------------------------------------------------------- */
 
-static const char *const greeting_names[GREETINGS] = {"AUTH", "SELECT", "CLIENT SETNAME", "PING",
+static const char *const greeting_names[GREETINGS] = {"AUTH", "SELECT", "PING",
                                                       "ROLE", "HELLO",  "CLIENT TRACKING"};
 
 static void append_tracking(const struct redis_connection *connection, struct buffer *commands)
@@ -552,13 +544,11 @@ static void append_greetings(struct redis_connection *connection, struct buffer 
         redis_command(commands, "SELECT", number, NULL);
         *next++ = GREET_SELECT;
     }
-    redis_command(commands, "CLIENT", "SETNAME", "croupier", NULL);
-    *next++ = GREET_NAME;
     redis_command(commands, "PING", NULL);
     *next++ = GREET_PING;
     redis_command(commands, "ROLE", NULL);
     *next++ = GREET_ROLE;
-    redis_command(commands, "HELLO", "3", NULL);
+    redis_command(commands, "HELLO", "3", "SETNAME", "croupier", NULL);
     *next++ = GREET_HELLO;
     if (connection->options.link->track) {
         append_tracking(connection, commands);
@@ -595,25 +585,11 @@ static bool read_hello(struct redis_connection *connection, const struct redis_r
     return why == NULL;
 }
 
-static bool is_unknown(const struct redis_reply *reply)
-{
-    return strncasecmp(reply->text.at, "ERR unknown ", strlen("ERR unknown ")) == 0;
-}
-
-/* A server that knows or permits no names will do: they are for people who list its clients. Any
- * other error is one of the connection, as that the server has its maximum of clients. */
-static bool is_without_names(const struct redis_reply *reply)
-{
-    return is_unknown(reply) || redis_reply_is_refusal(reply);
-}
-
 static void heed_error(struct redis_connection *connection, enum greeting greeting,
                        const struct redis_reply *reply)
 {
-    if (greeting == GREET_NAME && is_without_names(reply))
-        return;
-    if (greeting == GREET_HELLO &&
-        (is_unknown(reply) || strncmp(reply->text.at, "NOPROTO", 7) == 0))
+    if (greeting == GREET_HELLO && (strncasecmp(reply->text.at, "ERR unknown ", 12) == 0 ||
+                                    strncmp(reply->text.at, "NOPROTO", 7) == 0))
         let_go(connection, STATUS_UNAVAILABLE, "the server is older than Redis 6.2");
     else
         refuse(connection, reply, greeting_names[greeting]);

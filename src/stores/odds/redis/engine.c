@@ -55,9 +55,8 @@ struct redis_store {
     const struct odds_note *interest_notes; /* that are out */
     size_t interest_count;
     bool interest_is_out;
-    size_t interest_failed; /* of the notes that are out */
-    bool interest_complained;
-    sport_set interest_misfits; /* their key holds something else; it has been logged */
+    size_t interest_failed;     /* of the notes that are out */
+    sport_set interest_refused; /* sports whose interest is not recorded, which has been logged */
     uint64_t pruned_ms;
 
     atomic_uint_fast64_t reads;
@@ -136,16 +135,16 @@ static void complain(struct redis_store *store, const struct error *error)
     store->complained = true;
 }
 
-/* Once, until it can be read. */
-static void report_misfit(const struct reading *reading, const struct redis_reply *reply)
+/* Logs a value of another type, or one that is too large: once, until it can be read. */
+static void report_unreadable(const struct reading *reading, const struct error *error)
 {
     struct redis_store *store = reading->store;
     struct buffer key = {0};
-    if (redis_known_is_misfit(store->known, &reading->subject))
+    if (redis_known_is_unreadable(store->known, &reading->subject))
         return;
     redis_key_of_value(&key, store->prefix, &reading->subject);
-    redis_misfit_report(atomic_load(&store->serving), store->log, buffer_string(&key), "string",
-                        reply);
+    log_event(store->log, LOG_WARNING, "a key of the odds store cannot be used",
+              LOG_STRING("key", buffer_string(&key)), LOG_STRING("reason", error->text));
     buffer_free(&key);
 }
 
@@ -157,7 +156,7 @@ static void take_error(struct reading *reading, const struct redis_reply *reply,
         return;
     reading->got = redis_error_of_reply(reply, reading_names[command], &error);
     if (reading->got == STATUS_MALFORMED) {
-        report_misfit(reading, reply);
+        report_unreadable(reading, &error);
         return;
     }
     reading->got = STATUS_UNAVAILABLE;
@@ -365,7 +364,7 @@ static void look_at_rights(struct redis_store *store)
     if (!store->rights_wanted || link == NULL || redis_link_now(link) != STATUS_OK)
         return;
     store->rights_wanted =
-        redis_rights_begin(link, store->prefix, store, on_rights) != STATUS_PENDING;
+        redis_rights_ask(link, store->prefix, true, store, on_rights) != STATUS_PENDING;
 }
 
 /* ---- interest, on the I/O thread ------------------------------------------------------------- */
@@ -401,31 +400,22 @@ static unsigned append_pruning(struct redis_store *store)
     return SPORT_COUNT;
 }
 
-static void interest_complain(struct redis_store *store, const char *reason)
-{
-    if (!store->interest_complained)
-        log_event(store->log, LOG_WARNING, "interest in events is not recorded",
-                  LOG_STRING("reason", reason));
-    store->interest_complained = true;
-}
-
 static struct redis_store *store_of_interest(struct redis_call *call)
 {
     return (struct redis_store *)(void *)((char *)call - offsetof(struct redis_store, interest));
 }
 
-/* Once, until something could be written there. */
-static void report_interest_misfit(struct redis_store *store, enum sport sport,
-                                   const struct redis_reply *reply)
+/* Logs why interest in a sport is not recorded: once, until it is. */
+static void report_interest(struct redis_store *store, enum sport sport, const char *command,
+                            const struct redis_reply *reply)
 {
-    struct buffer key = {0};
-    if ((store->interest_misfits & SPORT_BIT(sport)) != 0)
+    struct error error;
+    if ((store->interest_refused & SPORT_BIT(sport)) != 0)
         return;
-    store->interest_misfits |= SPORT_BIT(sport);
-    redis_key_of_interest(&key, store->prefix, sport);
-    redis_misfit_report(atomic_load(&store->serving), store->log, buffer_string(&key), "sorted set",
-                        reply);
-    buffer_free(&key);
+    store->interest_refused |= SPORT_BIT(sport);
+    (void)redis_error_of_reply(reply, command, &error);
+    log_event(store->log, LOG_WARNING, "interest in events is not recorded",
+              LOG_STRING("sport", sport_key(sport)), LOG_STRING("reason", error.text));
 }
 
 /* First come those of the notes, then, of each sport, those of the pruning. */
@@ -435,17 +425,12 @@ static void interest_reply(struct redis_call *call, unsigned index, const struct
     bool noted = index < store->interest_count;
     enum sport sport = noted ? store->interest_notes[index].sport
                              : (enum sport)(index - (unsigned)store->interest_count);
-    if (reply->type != REDIS_ERROR) {
-        store->interest_misfits &= ~SPORT_BIT(sport);
-        return;
+    if (reply->type == REDIS_ERROR) {
+        report_interest(store, sport, noted ? "ZADD" : "ZREMRANGEBYSCORE", reply);
+        store->interest_failed += noted ? 1 : 0;
+    } else if (noted) {
+        store->interest_refused &= ~SPORT_BIT(sport);
     }
-    struct error error;
-    store->interest_failed += noted ? 1 : 0;
-    if (redis_error_of_reply(reply, noted ? "ZADD" : "ZREMRANGEBYSCORE", &error) ==
-        STATUS_MALFORMED)
-        report_interest_misfit(store, sport, reply);
-    else
-        interest_complain(store, error.text);
 }
 
 static void write_interest(void *owner);
@@ -456,8 +441,6 @@ static void interest_done(struct redis_call *call, enum status status)
     size_t lost = status == STATUS_OK ? store->interest_failed : store->interest_count;
     (void)atomic_fetch_add(&store->interest_written, store->interest_count - lost);
     odds_notes_lost(store->notes, lost);
-    if (lost == 0)
-        store->interest_complained = false;
     store->interest_is_out = false;
     write_interest(store); /* what has come meanwhile */
 }
@@ -682,11 +665,34 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
     return count_error(store, status);
 }
 
+struct pinging {
+    uv_sem_t over;
+    enum status status;
+    struct error *error;
+};
+
+static void on_ping(void *owner, enum status status, const char *reason)
+{
+    struct pinging *pinging = owner;
+    pinging->status =
+        status == STATUS_OK ? status : error_set(pinging->error, status, "%s", reason);
+    uv_sem_post(&pinging->over);
+}
+
 static enum status redis_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    return count_error(store, redis_rights_ask(need_link(store, true), store->prefix,
-                                               need == ODDS_TO_SERVE, error));
+    struct redis_link *link = need_link(store, true);
+    struct pinging pinging = {.error = error};
+    CHECK(uv_sem_init(&pinging.over, 0) == 0);
+    pinging.status =
+        redis_rights_ask(link, store->prefix, need == ODDS_TO_SERVE, &pinging, on_ping);
+    if (pinging.status == STATUS_PENDING)
+        uv_sem_wait(&pinging.over);
+    else
+        redis_link_say(link, pinging.status, "the odds store does not answer", error);
+    uv_sem_destroy(&pinging.over);
+    return count_error(store, pinging.status);
 }
 
 static void redis_note_interest(struct odds_store *base, enum sport sport,

@@ -72,51 +72,6 @@ static unsigned append_changes(struct buffer *out, const char *prefix,
     return replies_to(count);
 }
 
-/* Frees the commands. `reply` is NULL of a publication. */
-static enum status ask(struct redis_link *link, struct redis_call *call, struct buffer *commands,
-                       unsigned replies,
-                       void (*reply)(struct redis_call *, unsigned, const struct redis_reply *),
-                       const char *what, struct error *error)
-{
-    *call = (struct redis_call){.bytes = buffer_text(commands),
-                                .replies = replies,
-                                .timeout_ms = FEED_TIMEOUT_MS,
-                                .settle = reply == NULL, /* a publication */
-                                .reply = reply};
-    enum status status = redis_link_ask(link, call, what, error);
-    buffer_free(commands);
-    return status;
-}
-
-/* How many of the changes go into one transaction. */
-static size_t batch_of(const struct odds_change *changes, size_t count)
-{
-    size_t bytes = 0;
-    size_t taken = 0;
-    while (taken < count && taken < BATCH_CHANGES &&
-           (taken == 0 || bytes + changes[taken].size <= BATCH_BYTES))
-        bytes += changes[taken++].size;
-    return taken;
-}
-
-enum status redis_feed_publish(struct redis_link *link, const char *prefix,
-                               const struct odds_change *changes, size_t count, struct error *error)
-{
-    enum status status = STATUS_OK;
-    while (count > 0 && status == STATUS_OK) {
-        size_t batch = batch_of(changes, count);
-        struct buffer commands = {0};
-        unsigned replies = append_changes(&commands, prefix, changes, batch);
-        struct redis_call call;
-        status = ask(link, &call, &commands, replies, NULL, CANNOT_PUBLISH, error);
-        changes += batch;
-        count -= batch;
-    }
-    return status;
-}
-
-/* ---- publishing several, each with its result ------------------------------------------------ */
-
 /* What was sent of a list of publications. On the I/O thread from when it was submitted. */
 struct sending {
     struct redis_call call; /* first */
@@ -174,7 +129,7 @@ static void on_all_published(struct redis_call *call, enum status status)
     struct sending *sending = (struct sending *)call;
     struct odds_publishing *publishing = sending->publishing;
     struct error error;
-    redis_link_say_ended(status, CANNOT_PUBLISH, &error);
+    redis_link_say(call->link, status, CANNOT_PUBLISH, &error);
     end_sending(sending, status, &error);
     publishing->done(publishing);
 }
@@ -214,15 +169,90 @@ enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
     if (status == STATUS_PENDING)
         return STATUS_PENDING;
     struct error error;
-    redis_link_say_refused(link, status, CANNOT_PUBLISH, &error);
+    redis_link_say(link, status, CANNOT_PUBLISH, &error);
     end_sending(sending, status, &error);
     return STATUS_OK;
 }
 
-/* ---- listing events -------------------------------------------------------------------------- */
+/* ---- publishing one, waited for -------------------------------------------------------------- */
+
+/* How many of the changes go into one transaction. */
+static size_t batch_of(const struct odds_change *changes, size_t count)
+{
+    size_t bytes = 0;
+    size_t taken = 0;
+    while (taken < count && taken < BATCH_CHANGES &&
+           (taken == 0 || bytes + changes[taken].size <= BATCH_BYTES))
+        bytes += changes[taken++].size;
+    return taken;
+}
+
+static void on_over(struct odds_publishing *publishing)
+{
+    uv_sem_post(publishing->owner);
+}
+
+static void do_nothing(void *owner, struct odds_publishing *publishing)
+{
+    (void)owner;
+    (void)publishing;
+}
+
+enum status redis_feed_publish(struct redis_link *link, const char *prefix,
+                               const struct odds_change *changes, size_t count, struct error *error)
+{
+    enum status status = STATUS_OK;
+    uv_sem_t over;
+    CHECK(uv_sem_init(&over, 0) == 0);
+    while (count > 0 && status == STATUS_OK) {
+        struct odds_publication batch = {.changes = changes, .count = batch_of(changes, count)};
+        struct odds_publishing publishing = {
+            .list = STAILQ_HEAD_INITIALIZER(publishing.list), .done = on_over, .owner = &over};
+        STAILQ_INSERT_TAIL(&publishing.list, &batch, others);
+        if (redis_feed_publish_each(link, prefix, &publishing, NULL, do_nothing) == STATUS_PENDING)
+            uv_sem_wait(&over);
+        status = batch.status;
+        if (status != STATUS_OK)
+            (void)error_set(error, status, "%s", batch.reason);
+        memory_free(batch.reason);
+        changes += batch.count;
+        count -= batch.count;
+    }
+    uv_sem_destroy(&over);
+    return status;
+}
+
+/* ---- listing --------------------------------------------------------------------------------- */
+
+/* Sends one command and waits. Frees the command. `reply` sets `replied` and `error`. */
+struct question {
+    struct redis_call call; /* first */
+    const char *what;       /* cannot be done */
+    enum status replied;
+    struct error *error;
+};
+
+static bool is_error(struct redis_call *call, const struct redis_reply *reply)
+{
+    struct question *question = (struct question *)call;
+    question->replied = reply->type == REDIS_ERROR
+                            ? redis_error_of_reply(reply, question->what, question->error)
+                            : STATUS_OK;
+    return question->replied != STATUS_OK;
+}
+
+static enum status ask(struct redis_link *link, struct question *question, struct buffer *command,
+                       void (*reply)(struct redis_call *, unsigned, const struct redis_reply *))
+{
+    question->call = (struct redis_call){
+        .bytes = buffer_text(command), .replies = 1, .timeout_ms = FEED_TIMEOUT_MS, .reply = reply};
+    enum status status = redis_link_ask(link, &question->call, question->what, question->error);
+    buffer_free(command);
+    return status == STATUS_OK ? question->replied : status;
+}
 
 struct listing {
-    struct redis_call call; /* first */
+    struct question question; /* first */
     struct buffer cursor;
     size_t start;      /* the length of what is before the id in a key */
     struct buffer ids; /* of struct event_id */
@@ -244,8 +274,8 @@ static void on_page(struct redis_call *call, unsigned index, const struct redis_
     struct listing *listing = (struct listing *)call;
     (void)index;
     buffer_clear(&listing->cursor);
-    if (reply->type != REDIS_LIST || reply->count != 2 || reply->elements[0].type != REDIS_STRING ||
-        reply->elements[1].type != REDIS_LIST)
+    if (is_error(call, reply) || reply->type != REDIS_LIST || reply->count != 2 ||
+        reply->elements[0].type != REDIS_STRING || reply->elements[1].type != REDIS_LIST)
         return;
     buffer_append_text(&listing->cursor, reply->elements[0].text);
     const struct redis_reply *keys = &reply->elements[1];
@@ -275,7 +305,8 @@ enum status redis_feed_list_events(struct redis_link *link, const char *prefix, 
 {
     struct buffer start = {0};
     struct buffer pattern = {0};
-    struct listing listing = {0};
+    struct listing listing = {
+        .question = {.what = "cannot list the odds of a sport", .error = error}};
     buffer_append_format(&start, "%sodds:%s:", prefix, sport_key(sport));
     append_pattern(&pattern, buffer_string(&start));
     listing.start = start.size;
@@ -285,8 +316,7 @@ enum status redis_feed_list_events(struct redis_link *link, const char *prefix, 
         struct buffer commands = {0};
         redis_command(&commands, "SCAN", buffer_string(&listing.cursor), "MATCH",
                       buffer_string(&pattern), "COUNT", SCAN_COUNT, NULL);
-        status = ask(link, &listing.call, &commands, 1, on_page, "cannot list the odds of a sport",
-                     error);
+        status = ask(link, &listing.question, &commands, on_page);
     } while (status == STATUS_OK && listing.cursor.size > 0 &&
              !text_equals(buffer_text(&listing.cursor), TEXT("0")));
     buffer_free(&listing.cursor);
@@ -310,12 +340,10 @@ enum status redis_feed_list_events(struct redis_link *link, const char *prefix, 
     return STATUS_OK;
 }
 
-/* ---- listing interest ------------------------------------------------------------------------ */
-
 struct interest_page {
-    struct redis_call call; /* first */
-    struct buffer list;     /* of struct odds_interest, of all pages */
-    size_t came;            /* of this page, usable or not */
+    struct question question; /* first */
+    struct buffer list;       /* of struct odds_interest, of all pages */
+    size_t came;              /* of this page, usable or not */
 };
 
 static void on_interest(struct redis_call *call, unsigned index, const struct redis_reply *reply)
@@ -323,7 +351,7 @@ static void on_interest(struct redis_call *call, unsigned index, const struct re
     struct interest_page *page = (struct interest_page *)call;
     (void)index;
     page->came = 0;
-    if (reply->type != REDIS_LIST)
+    if (is_error(call, reply) || reply->type != REDIS_LIST)
         return;
     page->came = reply->count;
     for (size_t i = 0; i < reply->count; i++) {
@@ -348,7 +376,9 @@ enum status redis_feed_list_interest(struct redis_link *link, const char *prefix
                                      int64_t since_ms, struct odds_interest **list, size_t *count,
                                      struct error *error)
 {
-    struct interest_page page = {.came = INTEREST_PAGE};
+    struct interest_page page = {
+        .question = {.what = "cannot list the interest in a sport", .error = error},
+        .came = INTEREST_PAGE};
     struct buffer key = {0};
     redis_key_of_interest(&key, prefix, sport);
     enum status status = STATUS_OK;
@@ -363,8 +393,7 @@ enum status redis_feed_list_interest(struct redis_link *link, const char *prefix
         struct buffer commands = {0};
         redis_command(&commands, "ZREVRANGEBYSCORE", buffer_string(&key), "+inf", since,
                       "WITHSCORES", "LIMIT", from, most, NULL);
-        status = ask(link, &page.call, &commands, 1, on_interest,
-                     "cannot list the interest in a sport", error);
+        status = ask(link, &page.question, &commands, on_interest);
     }
     buffer_free(&key);
     if (status != STATUS_OK) {

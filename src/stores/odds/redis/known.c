@@ -151,13 +151,13 @@ uint64_t redis_known_version(struct redis_known *known, const struct odds_subjec
     return version;
 }
 
-bool redis_known_is_misfit(struct redis_known *known, const struct odds_subject *subject)
+bool redis_known_is_unreadable(struct redis_known *known, const struct odds_subject *subject)
 {
     size_t set = lock_set(known, subject);
     const struct entry *entry = find(known, set, subject);
-    bool misfit = entry != NULL && !entry->readable;
+    bool unreadable = entry != NULL && !entry->readable;
     unlock_set(known, set);
-    return misfit;
+    return unreadable;
 }
 
 int64_t redis_known_published_ms(struct redis_known *known, const struct odds_subject *subject)

@@ -309,53 +309,30 @@ enum status redis_link_submit(struct redis_link *link, struct redis_call *call)
 
 /* ---- why a call has failed ------------------------------------------------------------------- */
 
-void redis_link_say_refused(struct redis_link *link, enum status status, const char *what,
-                            struct error *error)
+void redis_link_say(struct redis_link *link, enum status status, const char *what,
+                    struct error *error)
 {
+    enum status now = redis_link_now(link);
     if (status == STATUS_FULL)
         (void)error_set(error, status, "%s: too many requests are waiting for the server", what);
-    else
+    else if (now == STATUS_UNAVAILABLE || now == STATUS_TIMEOUT)
         redis_connection_problem(link->connection, error);
-}
-
-void redis_link_say_ended(enum status status, const char *what, struct error *error)
-{
-    (void)error_set(error, status, "%s: %s", what,
-                    status == STATUS_TIMEOUT ? "the server did not answer in time"
-                                             : "the connection was lost");
+    else
+        (void)error_set(error, status, "%s: %s", what,
+                        status == STATUS_TIMEOUT ? "the server did not answer in time"
+                                                 : "the connection was lost");
 }
 
 /* ---- a call that is waited for --------------------------------------------------------------- */
 
 struct asking {
-    struct redis_call call; /* first; sent in place of the one that was given */
-    struct redis_call *given;
-    const char *what;
     uv_sem_t over;
     enum status status;
-    enum status replied; /* of the first error reply; OK: there was none */
-    struct error error;
 };
-
-static void heed_error(struct asking *asking, const struct redis_reply *reply)
-{
-    if (reply->type == REDIS_ERROR && asking->replied == STATUS_OK)
-        asking->replied = redis_error_of_reply(reply, asking->what, &asking->error);
-}
-
-static void ask_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
-{
-    struct asking *asking = (struct asking *)call;
-    heed_error(asking, reply);
-    for (size_t i = 0; reply->type == REDIS_LIST && i < reply->count; i++)
-        heed_error(asking, &reply->elements[i]); /* of EXEC */
-    if (asking->given->reply != NULL)
-        asking->given->reply(asking->given, index, reply);
-}
 
 static void ask_done(struct redis_call *call, enum status status)
 {
-    struct asking *asking = (struct asking *)call;
+    struct asking *asking = call->asking;
     asking->status = status;
     uv_sem_post(&asking->over);
 }
@@ -363,26 +340,17 @@ static void ask_done(struct redis_call *call, enum status status)
 enum status redis_link_ask(struct redis_link *link, struct redis_call *call, const char *what,
                            struct error *error)
 {
-    struct asking asking = {.call = *call, .given = call, .what = what, .replied = STATUS_OK};
-    asking.call.reply = ask_reply;
-    asking.call.done = ask_done;
+    struct asking asking;
+    call->asking = &asking;
+    call->done = ask_done;
     CHECK(uv_sem_init(&asking.over, 0) == 0);
-    enum status status = redis_link_submit(link, &asking.call);
-    if (status == STATUS_PENDING) {
+    asking.status = redis_link_submit(link, call);
+    if (asking.status == STATUS_PENDING)
         uv_sem_wait(&asking.over);
-        status = asking.status;
-        if (status == STATUS_OK && asking.replied != STATUS_OK) {
-            if (error != NULL)
-                *error = asking.error;
-            status = asking.replied;
-        } else if (status != STATUS_OK) {
-            redis_link_say_ended(status, what, error);
-        }
-    } else {
-        redis_link_say_refused(link, status, what, error);
-    }
+    if (asking.status != STATUS_OK)
+        redis_link_say(link, asking.status, what, error);
     uv_sem_destroy(&asking.over);
-    return status;
+    return asking.status;
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */

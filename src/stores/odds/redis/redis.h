@@ -27,7 +27,6 @@
  *   feed.c        the feed's side: publishing and listing
  *   lease.c       rate limits that several servers share
  *   rights.c      what the server's user has to be permitted
- *   misfit.c      keys that hold something else than they should
  *   known.c       which version of what is known to be stored
  *   link.c        the I/O thread: commands from any thread, with deadlines
  *   connection.c  how the link gets and keeps its connection, and whether that works
@@ -128,10 +127,8 @@ void redis_command_auth(struct buffer *out, const struct redis_location *locatio
 /* The user may not do it. */
 bool redis_reply_is_refusal(const struct redis_reply *reply);
 
-/* The key holds another type than the command is for. */
-bool redis_reply_is_wrong_type(const struct redis_reply *reply);
-
-/* What an error reply means, and a text for people: `what` is what could not be done. */
+/* What an error reply means, and a text for people: `what` could not be done, and what the server
+ * says. */
 enum status redis_error_of_reply(const struct redis_reply *reply, const char *what,
                                  struct error *error);
 
@@ -299,8 +296,9 @@ void redis_link_facts(const struct redis_link *link, struct odds_facts *facts);
 
 struct redis_call {
     struct mail mail;               /* first; the link's */
-    TAILQ_ENTRY(redis_call) others; /* the link's, as the next two */
+    TAILQ_ENTRY(redis_call) others; /* the link's, as the next three */
     struct redis_link *link;
+    void *asking; /* redis_link_ask's */
     uint64_t deadline_ns;
 
     struct text bytes;
@@ -326,37 +324,22 @@ MUST_CHECK enum status redis_link_submit(struct redis_link *link, struct redis_c
 
 /* Why a call failed, for people: redis_link_submit did not take it, or `done` had this status.
  * `what` could not be done; `error` may be NULL. */
-void redis_link_say_refused(struct redis_link *link, enum status status, const char *what,
-                            struct error *error);
-void redis_link_say_ended(enum status status, const char *what, struct error *error);
+void redis_link_say(struct redis_link *link, enum status status, const char *what,
+                    struct error *error);
 
-/* The same, waited for; not on the I/O thread. Gives the first error reply as `error`, with `what`
- * could not be done; `reply` is called as above, on the I/O thread, before this returns. */
+/* Submits the call and waits until it is over; not on the I/O thread. Sets `done`. `error` says why
+ * the call failed, as redis_link_say; error replies are for `reply`. */
 MUST_CHECK enum status redis_link_ask(struct redis_link *link, struct redis_call *call,
                                       const char *what, struct error *error);
 
 /* ---- rights.c -------------------------------------------------------------------------------- */
 
-/* Has the user the rights that serving needs: to read, or `all`? STATUS_UNAVAILABLE names those
- * that it lacks; any other error is of the server. Waits as redis_link_ask. */
-MUST_CHECK enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
-                                        struct error *error);
-
-/* The same, for all, and not waited for: STATUS_PENDING, then `known` on the I/O thread, once.
- * `prefix` stays until then. */
+/* Has the user the rights that serving needs: to read, or `all`? STATUS_PENDING, then `known` on the
+ * I/O thread, once; otherwise why not. `reason` is Redis's own error, with the command that it
+ * refused. */
 typedef void redis_rights_known(void *owner, enum status status, const char *reason);
-MUST_CHECK enum status redis_rights_begin(struct redis_link *link, const char *prefix, void *owner,
-                                          redis_rights_known *known);
-
-/* ---- misfit.c -------------------------------------------------------------------------------- */
-
-/*
- * Logs that `key` holds something else than `needed` ("string"), or more than is served, with
- * `reply`, which said so. What it holds is asked for (TYPE) and logged when that is answered. For
- * the I/O thread; the caller sees to it that a key is not reported with every poll.
- */
-void redis_misfit_report(struct redis_link *link, struct log *log, const char *key,
-                         const char *needed, const struct redis_reply *reply);
+MUST_CHECK enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
+                                        void *owner, redis_rights_known *known);
 
 /* ---- lease.c --------------------------------------------------------------------------------- */
 
@@ -411,7 +394,7 @@ void redis_known_destroy(struct redis_known **known);
 
 uint64_t redis_known_stamp(const struct redis_known *known);
 /* Was it of the wrong type or too large when it was read last? */
-bool redis_known_is_misfit(struct redis_known *known, const struct odds_subject *subject);
+bool redis_known_is_unreadable(struct redis_known *known, const struct odds_subject *subject);
 /* The version, or ODDS_VERSION_UNKNOWN. To be right under a stamp, the stamp is read first. */
 uint64_t redis_known_version(struct redis_known *known, const struct odds_subject *subject);
 

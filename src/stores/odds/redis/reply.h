@@ -12,7 +12,7 @@
  *
  * Everything is bounded, whatever the server says: what one reply may hold in memory, how deep it
  * may be nested, how long a line may be. A string that is longer than any document is not taken in
- * and costs nothing but the time that it takes to arrive: in its place stands the error "TOOLARGE".
+ * and costs nothing but the time that it takes to arrive: in its place stands the error "TOOLARGE …".
  * A length that is announced is not believed before the bytes have come.
  */
 
@@ -35,7 +35,7 @@ struct redis_reply {
     char *bytes; /* the parser's: of the text */
 };
 
-#define REDIS_TOO_LARGE "TOOLARGE"
+#define REDIS_TOO_LARGE "TOOLARGE the value is larger than 32 MiB"
 
 struct redis_parser;
 

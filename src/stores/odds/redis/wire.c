@@ -491,33 +491,28 @@ void redis_command_auth(struct buffer *out, const struct redis_location *locatio
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 static const struct {
-    const char *code;
+    const char *start;
     enum status status;
-    const char *text;
 } meanings[] = {
-    {"NOAUTH ", STATUS_UNAVAILABLE, "the server wants a password"},
-    {"WRONGPASS ", STATUS_UNAVAILABLE, "the server does not accept this user and password"},
-    {"LOADING ", STATUS_UNAVAILABLE, "the server is still loading its data"},
-    {"MASTERDOWN ", STATUS_UNAVAILABLE, "the server is a replica that has lost its master"},
-    {"READONLY ", STATUS_UNAVAILABLE, "the server is a replica and takes no writes"},
-    {"MOVED ", STATUS_UNAVAILABLE,
-     "the server is a node of a Redis Cluster, which is not supported"},
-    {"ASK ", STATUS_UNAVAILABLE, "the server is a node of a Redis Cluster, which is not supported"},
-    {"CLUSTERDOWN ", STATUS_UNAVAILABLE,
-     "the server is a node of a Redis Cluster, which is not supported"},
-    {"BUSY ", STATUS_UNAVAILABLE, "the server is busy with a script"},
-    {"OOM ", STATUS_FULL, "the server has no memory left (maxmemory)"},
-    {"MISCONF ", STATUS_FULL, "the server takes no writes because it cannot save its data"},
-    {"NOREPLICAS ", STATUS_UNAVAILABLE, "the server takes no writes while replicas are missing"},
-    {"WRONGTYPE ", STATUS_MALFORMED, "the key holds another type of value"},
-    {REDIS_TOO_LARGE, STATUS_MALFORMED, "the value is larger than 32 MiB"},
-    {"ERR Client sent AUTH, but no password is set", STATUS_UNAVAILABLE,
-     "the server has no password, but one is configured"},
-    {"ERR AUTH ", STATUS_UNAVAILABLE, "the server has no password, but one is configured"},
-    {"ERR DB index", STATUS_UNAVAILABLE, "the server has no database of that number"},
-    {"ERR max number of clients", STATUS_UNAVAILABLE, "the server has its maximum of clients"},
-    {"ERR invalid DB index", STATUS_UNAVAILABLE, "the server has no database of that number"},
+    {"OOM ", STATUS_FULL},     /* maxmemory */
+    {"MISCONF ", STATUS_FULL}, /* the server cannot save its data */
+    {"WRONGTYPE ", STATUS_MALFORMED},
+    {REDIS_TOO_LARGE, STATUS_MALFORMED},
 };
+
+/* Errors without a code of their own whose text is known to repeat nothing that was sent, which may
+ * be a password. */
+static const char *const harmless[] = {"ERR AUTH ", "ERR Client sent AUTH", "ERR DB index",
+                                       "ERR invalid DB index", "ERR max number of clients"};
+
+static bool may_be_shown(const char *text)
+{
+    for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++)
+        if (strncmp(text, harmless[i], strlen(harmless[i])) == 0)
+            return true;
+    size_t code = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    return text[code] == ' ' && strncmp(text, "ERR ", 4) != 0;
+}
 
 /* In "EXECABORT Transaction discarded because of: NOPERM …" as well. */
 bool redis_reply_is_refusal(const struct redis_reply *reply)
@@ -525,22 +520,17 @@ bool redis_reply_is_refusal(const struct redis_reply *reply)
     return reply->type == REDIS_ERROR && strstr(reply->text.at, "NOPERM ") != NULL;
 }
 
-bool redis_reply_is_wrong_type(const struct redis_reply *reply)
-{
-    return reply->type == REDIS_ERROR && text_starts_with(reply->text, TEXT("WRONGTYPE "));
-}
-
 enum status redis_error_of_reply(const struct redis_reply *reply, const char *what,
                                  struct error *error)
 {
     const char *text = reply->type == REDIS_ERROR ? reply->text.at : "";
+    enum status status = STATUS_UNAVAILABLE;
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
-        if (strncmp(text, meanings[i].code, strlen(meanings[i].code)) == 0)
-            return error_set(error, meanings[i].status, "%s: %s", what, meanings[i].text);
-    if (redis_reply_is_refusal(reply))
-        return error_set(error, STATUS_UNAVAILABLE, "%s: the user may not do that", what);
-    /* The rest of an error may repeat what was sent. Its first word does not. */
+        if (strncmp(text, meanings[i].start, strlen(meanings[i].start)) == 0)
+            status = meanings[i].status;
+    if (may_be_shown(text))
+        return error_set(error, status, "%s: %.200s", what, text);
     int size = (int)strcspn(text, " ");
-    return error_set(error, STATUS_UNAVAILABLE, "%s: unexpected answer %.*s", what,
-                     size < 32 ? size : 32, text);
+    return error_set(error, status, "%s: unexpected answer %.*s", what, size < 32 ? size : 32,
+                     text);
 }
