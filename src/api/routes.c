@@ -73,41 +73,15 @@ static const struct route routes[] = {
 };
 #define ROUTE_COUNT (sizeof routes / sizeof routes[0])
 
-/* Does `value` fit the pattern's segment? Placeholders take any segment but an empty one. */
-static bool segment_fits(struct text segment, struct text value)
-{
-    if (segment.at[0] != '{')
-        return text_equals(segment, value);
-    if (text_equals(segment, TEXT("{sport}")) && text_equals(value, TEXT("casino")))
-        return false;
-    return value.size > 0;
-}
-
-static bool pattern_fits(const char *pattern, struct text path, struct text *values)
-{
-    struct text segments = text_of(pattern + 1);
-    struct text rest = {path.at + 1, path.size - 1};
-    size_t count = 0;
-    while (segments.at != NULL && rest.at != NULL) {
-        struct text segment = text_cut(&segments, '/');
-        struct text value = text_cut(&rest, '/');
-        if (!segment_fits(segment, value))
-            return false;
-        if (segment.at[0] == '{') {
-            CHECK(count < ROUTE_VALUES_MAX);
-            values[count++] = value;
-        }
-    }
-    return segments.at == NULL && rest.at == NULL;
-}
-
 static struct route_match find(struct text path, struct text start)
 {
     struct route_match match = {0};
     if (!text_starts_with(path, start))
         return match;
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
-        if (pattern_fits(routes[i].path, path, match.values)) {
+        if (http_path_fits(routes[i].path, path, match.values) &&
+            !(text_equals(match.values[0], TEXT("casino")) &&
+              text_starts_with(text_of(routes[i].path), TEXT("/api/v1/{sport}")))) {
             match.route = &routes[i];
             return match;
         }

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "http/http.h"
+#include "http/path.h"
 #include "records/sport.h"
 #include "records/usage.h"
 #include "stores/platform.h"
@@ -28,8 +29,6 @@ struct caller {
     char provider_id[PROVIDER_ID_SIZE]; /* on the listener for providers, of one that is admitted */
 };
 
-#define ROUTE_VALUES_MAX 2
-
 struct route {
     enum http_method method; /* GET: HEAD too */
     const char *path;        /* "/api/v1/{sport}/events/{eventId}"; also its label in metrics */
@@ -43,7 +42,7 @@ struct route {
 
 struct route_match {
     const struct route *route;            /* NULL: no such path */
-    struct text values[ROUTE_VALUES_MAX]; /* what stood for {…}, left to right */
+    struct text values[HTTP_PATH_VALUES]; /* what stood for {…}, left to right */
 };
 
 /* On the public listener, and on the one for providers: neither has a path of the other's. */
