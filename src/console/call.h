@@ -1,7 +1,10 @@
 #ifndef CROUPIER_CONSOLE_CALL_H
 #define CROUPIER_CONSOLE_CALL_H
 
+#include <stdatomic.h>
+
 #include "console/query.h"
+#include "console/sources.h"
 #include "operator/credentials.h"
 #include "records/trail.h"
 
@@ -22,11 +25,28 @@ enum console_refusal {
 
 #define CONSOLE_TAG_SIZE 27 /* an entity tag with its quotes, and the NUL */
 
-struct console;
+/* Work that holds one of the console's few threads for long: one of each kind at a time. */
+enum console_long_work {
+    CONSOLE_TRIAL, /* of a provider */
+    CONSOLE_BOOKS, /* adds up what was moved on some days */
+    CONSOLE_LONG_WORK_COUNT,
+};
+
+/* What handlers share, on any thread. */
+struct console_services {
+    struct console_sources sources;
+    struct history *history; /* has a sample */
+    struct sports_reader *feed;
+    struct verification *verification;
+    int64_t started_ms;
+    atomic_bool under_way[CONSOLE_LONG_WORK_COUNT];
+};
+
 struct console_route;
 
 struct console_call {
-    struct console *console;
+    struct console_services *services;
+    const struct config *config; /* in force when the request came */
     const struct console_route *route;
     struct platform_store *store;
     int64_t now_ms;
@@ -53,6 +73,10 @@ struct console_call {
 
 /* What a handler says no with: answered by the status (422, 404, 409, 503 …) with the text. */
 typedef enum status console_handler(struct console_call *call, struct error *error);
+
+/* False: such work is under way. Else console_end must follow. */
+MUST_CHECK bool console_begin(struct console_call *call, enum console_long_work work);
+void console_end(struct console_call *call, enum console_long_work work);
 
 /* The tag of a document. */
 void console_tag(struct text document, char tag[CONSOLE_TAG_SIZE]);

@@ -5,13 +5,10 @@
 #include "console/console.h"
 
 #include <openssl/crypto.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base64url.h"
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/mailbox.h"
 #include "base/memory.h"
 #include "base/work_pool.h"
@@ -41,20 +38,16 @@ struct console {
     struct mailbox *mailbox;
     struct work_pool *pool;
     struct lockout *lockout;
-    struct sports_reader *feed;
-    struct verification *verification;
-    atomic_bool goes_on[CONSOLE_LONG_WORK_COUNT];
-    struct buffer hosts; /* that it has, separated by commas */
-    bool secure;         /* it has HTTPS */
-    bool refused;        /* it has not, and should */
-    bool has_operator;   /* one was seen */
-    int64_t started_ms;
-    struct history *history;
-    uv_timer_t *look;       /* frees itself */
-    LIST_HEAD(, job) waits; /* GETs that wait for another answer, also while a thread looks */
+    struct console_services services;
+    const struct config *config; /* in force */
+    struct buffer hosts;         /* that it has, separated by commas */
+    bool secure;                 /* it has HTTPS */
+    bool refused;                /* it has not, and should */
+    bool has_operator;           /* one was seen */
+    uv_timer_t *look;            /* frees itself */
+    LIST_HEAD(, job) waits;      /* GETs that wait for another answer, also while a thread looks */
 
-    uv_mutex_t lock; /* guards: */
-    const struct config *config;
+    uv_mutex_t lock;                      /* guards: */
     struct platform_store *idle[THREADS]; /* handles that no thread uses now */
     size_t idle_count;
 };
@@ -75,72 +68,6 @@ struct job {
     struct error reason;            /* "": as the error says */
     struct console_call call;
 };
-
-/* ---- what handlers ask ----------------------------------------------------------------------- */
-
-void console_tag(struct text document, char tag[CONSOLE_TAG_SIZE])
-{
-    uint8_t digest[DIGEST_SIZE];
-    struct buffer base64 = {0};
-    digest_sha256(document.at, document.size, digest);
-    buffer_append_base64url(&base64, digest, 18);
-    (void)snprintf(tag, CONSOLE_TAG_SIZE, "\"%.24s\"", buffer_string(&base64));
-    buffer_free(&base64);
-}
-
-void console_tag_answer(struct console_call *call)
-{
-    console_tag(buffer_text(&call->answer), call->tag);
-}
-
-enum status console_changed(struct console_call *call, struct error *error)
-{
-    call->refusal = CONSOLE_CHANGED_MEANWHILE;
-    return error_set(error, STATUS_CONFLICT, "changed meanwhile");
-}
-
-const struct config *console_config(struct console *console)
-{
-    uv_mutex_lock(&console->lock);
-    const struct config *config = config_hold(console->config);
-    uv_mutex_unlock(&console->lock);
-    return config;
-}
-
-const struct console_sources *console_sources(const struct console *console)
-{
-    return &console->options.sources;
-}
-
-struct history *console_history(const struct console *console)
-{
-    return console->history;
-}
-
-struct sports_reader *console_feed_reader(const struct console *console)
-{
-    return console->feed;
-}
-
-struct verification *console_verification(const struct console *console)
-{
-    return console->verification;
-}
-
-bool console_begin(struct console *console, enum console_long_work work)
-{
-    return !atomic_exchange(&console->goes_on[work], true);
-}
-
-void console_end(struct console *console, enum console_long_work work)
-{
-    atomic_store(&console->goes_on[work], false);
-}
-
-int64_t console_started_ms(const struct console *console)
-{
-    return console->started_ms;
-}
 
 /* ---- on a thread of the console's ------------------------------------------------------------ */
 
@@ -353,6 +280,7 @@ static void free_job(struct job *job)
     OPENSSL_cleanse(job->call.answer.data, job->call.answer.size);
     buffer_free(&job->texts);
     buffer_free(&job->call.answer);
+    config_release(&job->call.config);
     OPENSSL_cleanse(&job->call, sizeof job->call);
     memory_free(job);
 }
@@ -438,6 +366,8 @@ static void look_again(struct job *job)
     buffer_clear(&call->answer);
     call->tag[0] = '\0';
     call->status = 200;
+    config_release(&call->config);
+    call->config = config_hold(job->console->config);
     job->with_thread = work_pool_submit(job->console->pool, &job->work) == STATUS_OK;
 }
 
@@ -445,7 +375,7 @@ static void on_look(uv_timer_t *timer)
 {
     struct console *console = timer->data;
     struct job *job;
-    history_take(console->history, &console->options.sources);
+    history_take(console->services.history, &console->services.sources);
     LIST_FOREACH (job, &console->waits, link)
         if (!job->with_thread)
             look_again(job);
@@ -584,7 +514,8 @@ static struct job *make_job(struct console *console, const struct http_request *
                                : http_request_only_field(request, HTTP_FIELD_IF_MATCH);
     job->console = console;
     job->peer = request->peer;
-    job->call.console = console;
+    job->call.services = &console->services;
+    job->call.config = config_hold(console->config);
     job->call.status = 200;
     buffer_reserve(&job->texts, request->query.size + request->body.size + if_match.size + 1);
     job->call.query = keep(&job->texts, request->query);
@@ -621,7 +552,7 @@ static bool is_locked_out(struct console *console, struct http_request *request)
 static void call_api(struct console *console, struct http_request *request)
 {
     struct buffer methods = {0};
-    struct text values[CONSOLE_ROUTE_VALUES];
+    struct text values[HTTP_PATH_VALUES];
     const struct console_route *route =
         console_route_find(request->path, request->method, values, &methods);
     const struct http_error *error = judge_change(console, request);
@@ -699,15 +630,16 @@ struct console *console_create(const struct console_options *options)
     console->config = config_hold(options->config);
     console->secure = console->config->operator_tls_certificate[0] != '\0';
     console->refused = !console->secure && !is_loopback(console->config->operator_listen.host);
-    console->started_ms = clock_wall_ms();
     console->mailbox = mailbox_create(options->loop);
     console->lockout = lockout_create();
-    console->verification = verification_create(&console->options.platform);
-    console->feed = sports_reader_create(options->sources.odds);
+    console->services.sources = options->sources;
+    console->services.started_ms = clock_wall_ms();
+    console->services.verification = verification_create(&console->options.platform);
+    console->services.feed = sports_reader_create(options->sources.odds);
+    console->services.history = history_create();
     console->pool = work_pool_create("console", THREADS, QUEUE_MAX);
     CHECK(uv_mutex_init(&console->lock) == 0);
     name_hosts(console);
-    console->history = history_create();
     console->look = memory_alloc_zeroed(1, sizeof *console->look);
     CHECK(uv_timer_init(options->loop, console->look) == 0);
     console->look->data = console;
@@ -722,10 +654,8 @@ struct console *console_create(const struct console_options *options)
 
 void console_set_config(struct console *console, const struct config *config)
 {
-    uv_mutex_lock(&console->lock);
     config_release(&console->config);
     console->config = config_hold(config);
-    uv_mutex_unlock(&console->lock);
 }
 
 static void free_timer(uv_handle_t *timer)
@@ -743,12 +673,12 @@ void console_destroy(struct console **at)
     mailbox_destroy(&console->mailbox);
     uv_close((uv_handle_t *)console->look, free_timer);
     CHECK(LIST_EMPTY(&console->waits)); /* their requests have gone */
-    history_destroy(&console->history);
+    history_destroy(&console->services.history);
     while (console->idle_count > 0)
         platform_store_close(&console->idle[--console->idle_count]);
     lockout_destroy(&console->lockout);
-    sports_reader_destroy(&console->feed);
-    verification_destroy(&console->verification);
+    sports_reader_destroy(&console->services.feed);
+    verification_destroy(&console->services.verification);
     config_release(&console->config);
     buffer_free(&console->hosts);
     uv_mutex_destroy(&console->lock);

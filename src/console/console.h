@@ -1,14 +1,9 @@
 #ifndef CROUPIER_CONSOLE_CONSOLE_H
 #define CROUPIER_CONSOLE_CONSOLE_H
 
-#include "admission/denials.h"
-#include "config/config.h"
+#include "console/sources.h"
 #include "http/http.h"
-#include "metrics/metrics.h"
-#include "sports/sports.h"
-#include "stores/odds.h"
 #include "stores/platform.h"
-#include "wallet/ledger.h"
 
 /*
  * The operator's console on the operator listener (docs/console.md): its pages, and the admin API
@@ -30,16 +25,6 @@
  * a few threads with handles of their own, behind a bounded queue, beyond which it is 503.
  */
 struct console;
-struct history;
-
-/* Where it looks; all borrowed. */
-struct console_sources {
-    struct odds_store *odds;
-    struct sports *sports;
-    struct ledger *ledger;
-    const struct metrics *metrics;
-    struct denials *denials;
-};
 
 struct console_options {
     uv_loop_t *loop;
@@ -60,25 +45,5 @@ void console_set_config(struct console *console, const struct config *config);
 
 /* When no request is left. Waits for what is under way; the loop must run once more. */
 void console_destroy(struct console **console);
-
-/* ---- for handlers, on any thread ------------------------------------------------------------- */
-
-/* The caller's to release. */
-const struct config *console_config(struct console *console);
-const struct console_sources *console_sources(const struct console *console);
-struct history *console_history(const struct console *console); /* has a sample */
-struct sports_reader *console_feed_reader(const struct console *console);
-
-/* What holds a thread of the console for long, of which there are few: one of each at a time. */
-enum console_long_work {
-    CONSOLE_TRIAL, /* of a provider */
-    CONSOLE_BOOKS, /* what was moved on some days is added up */
-    CONSOLE_LONG_WORK_COUNT,
-};
-bool console_begin(struct console *console, enum console_long_work work); /* false: one goes on */
-void console_end(struct console *console, enum console_long_work work);
-
-struct verification *console_verification(const struct console *console);
-int64_t console_started_ms(const struct console *console);
 
 #endif

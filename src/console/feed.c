@@ -14,7 +14,6 @@
 #include "base/json_text.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
-#include "console/console.h"
 #include "operator/customers.h"
 #include "sports/errors.h"
 #include "sports/reader.h"
@@ -39,8 +38,8 @@ static enum status list_interest(struct console_call *call, enum sport sport, in
 {
     *list = NULL;
     *count = 0;
-    enum status status = odds_store_list_interest(console_sources(call->console)->odds, sport,
-                                                  since_ms, list, count, error);
+    enum status status =
+        odds_store_list_interest(call->services->sources.odds, sport, since_ms, list, count, error);
     if (status == STATUS_OK && *count > 0)
         qsort(*list, *count, sizeof **list, by_event);
     return status;
@@ -70,7 +69,7 @@ static enum status look_at_asked(struct console_call *call, enum sport sport, in
     enum status status = list_interest(call, sport, call->now_ms - ASKED_MS, &list, &count, error);
     for (size_t i = 0; i < count; i++) {
         int64_t published_ms =
-            odds_store_published_ms(console_sources(call->console)->odds, sport, &list[i].event);
+            odds_store_published_ms(call->services->sources.odds, sport, &list[i].event);
         if (published_ms == 0)
             continue;
         asked->stale += stale_ms > 0 && call->now_ms - published_ms > stale_ms ? 1 : 0;
@@ -93,7 +92,7 @@ static enum status write_sport(struct console_call *call, enum sport sport, int6
     if (status != STATUS_OK)
         return status;
     const struct http_error *refusal =
-        sports_reader_catalog(console_feed_reader(call->console), sport, &catalog, &published_ms);
+        sports_reader_catalog(call->services->feed, sport, &catalog, &published_ms);
     while (catalog != NULL && catalog_row(catalog, events) != NULL)
         events++;
     catalog_release(&catalog);
@@ -113,10 +112,8 @@ static enum status write_sport(struct console_call *call, enum sport sport, int6
 enum status console_feed(struct console_call *call, struct error *error)
 {
     struct json_writer json = {.out = &call->answer};
-    const struct config *config = console_config(call->console);
-    int64_t stale_ms = (int64_t)config->stale_after_s * 1000;
+    int64_t stale_ms = (int64_t)call->config->stale_after_s * 1000;
     enum status status = STATUS_OK;
-    config_release(&config);
     json_object(&json, NULL);
     json_array(&json, "items");
     for (int i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
@@ -130,6 +127,7 @@ enum status console_feed(struct console_call *call, struct error *error)
 /* ---- the events of a sport ------------------------------------------------------------------- */
 
 enum order { ORDER_CATALOG, ORDER_INTEREST, ORDER_AGE };
+static const char *const orders[] = {"catalog", "interest", "age", NULL};
 
 struct listed {
     const struct catalog_row *row;
@@ -148,22 +146,6 @@ struct event_list {
     struct listed *events; /* that are searched for */
     size_t count;
 };
-
-static enum status read_order(struct text query, enum order *order, struct error *error)
-{
-    static const char *const names[] = {"catalog", "interest", "age"};
-    char given[CONSOLE_VALUE_SIZE];
-    enum status status = console_parameter(query, "order", given, error);
-    if (status != STATUS_OK)
-        return status;
-    *order = ORDER_CATALOG;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(given, names[i]) == 0)
-            *order = (enum order)i;
-    return given[0] == '\0' || strcmp(given, names[*order]) == 0
-               ? STATUS_OK
-               : error_set(error, STATUS_INVALID, "order: must be catalog, interest or age");
-}
 
 /* Appends the event's name; nothing: it has none that is a text. */
 static void append_name(const struct catalog_row *row, struct buffer *name)
@@ -299,16 +281,16 @@ static void write_events(const struct event_list *list, int64_t published_ms,
 static enum status begin_events(struct console_call *call, struct event_list *list,
                                 struct error *error)
 {
-    *list = (struct event_list){.odds = console_sources(call->console)->odds};
+    struct console_query query = {.text = call->query, .error = error};
+    *list = (struct event_list){.odds = call->services->sources.odds};
     enum status status = find_sport(call, &list->sport, error);
-    if (status == STATUS_OK)
-        status = console_parameter(call->query, "q", list->words, error);
-    if (status == STATUS_OK)
-        status = read_order(call->query, &list->order, error);
-    if (status == STATUS_OK)
-        status = console_number(call->query, "limit", LIMIT_MAX, LIMIT, &list->limit, error);
-    if (status == STATUS_OK)
-        status = console_number(call->query, "cursor", OFFSET_MAX, 0, &list->offset, error);
+    if (status != STATUS_OK)
+        return status;
+    console_parameter(&query, "q", list->words);
+    list->order = (enum order)console_choice(&query, "order", orders);
+    list->limit = console_number(&query, "limit", LIMIT_MAX, LIMIT);
+    list->offset = console_number(&query, "cursor", OFFSET_MAX, 0);
+    status = query.status;
     if (status == STATUS_OK)
         status = list_interest(call, list->sport, 0, &list->interest, &list->interest_count, error);
     return status;
@@ -323,8 +305,8 @@ enum status console_feed_sport(struct console_call *call, struct error *error)
     enum status status = begin_events(call, &list, error);
     if (status != STATUS_OK)
         return status;
-    const struct http_error *refusal = sports_reader_catalog(console_feed_reader(call->console),
-                                                             list.sport, &catalog, &published_ms);
+    const struct http_error *refusal =
+        sports_reader_catalog(call->services->feed, list.sport, &catalog, &published_ms);
     if (refusal != NULL && refusal != &error_catalog_unavailable)
         status = error_set(error, STATUS_UNAVAILABLE, "%s", refusal->message);
     if (catalog != NULL)
@@ -374,8 +356,7 @@ static void write_answer(struct console_call *call, enum sport sport, const stru
     char tag[CONSOLE_TAG_SIZE] = "";
     int64_t published_ms = 0;
     if (refusal == NULL)
-        refusal = sports_reader_event(console_feed_reader(call->console), sport, event, &body,
-                                      &published_ms);
+        refusal = sports_reader_event(call->services->feed, sport, event, &body, &published_ms);
     if (refusal != NULL)
         http_error_write(refusal, NULL, &body);
     else
@@ -402,13 +383,14 @@ enum status console_feed_event(struct console_call *call, struct error *error)
     enum status status = find_sport(call, &sport, error);
     if (status == STATUS_OK && event_id_parse(text_of(call->part), &event) != STATUS_OK)
         status = error_set(error, STATUS_NOT_FOUND, "there is no such event");
-    if (status == STATUS_OK)
-        status = console_parameter(call->query, "customer", customer_id, error);
+    struct console_query query = {.text = call->query, .status = status, .error = error};
+    console_parameter(&query, "customer", customer_id);
+    status = query.status;
     if (status == STATUS_OK)
         status = judge_customer(call, customer_id, sport, &refusal, error);
     if (status != STATUS_OK)
         return status;
-    odds_store_note_interest(console_sources(call->console)->odds, sport, &event);
+    odds_store_note_interest(call->services->sources.odds, sport, &event);
     write_answer(call, sport, &event, customer_id, refusal);
     return STATUS_OK;
 }

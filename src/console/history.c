@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "console/console.h"
 
 #define LIVE_STEPS 5 /* of the recent ring */
 #define HOUR_STEPS (3600 / HISTORY_HOURS_STEP_S)

@@ -3,8 +3,7 @@
 
 #include "admission/admission.h"
 #include "base/json_writer.h"
-#include "metrics/metrics.h"
-#include "wallet/ledger.h"
+#include "console/sources.h"
 
 /*
  * What the metrics said in the last minutes and hours, for the overview of the console: rates,
@@ -39,7 +38,6 @@ void history_destroy(struct history **history);
  * every HISTORY_RECENT_STEP_S. */
 void history_add(struct history *history, const struct history_sample *sample);
 /* The same with what the counters say now. */
-struct console_sources;
 void history_take(struct history *history, const struct console_sources *sources);
 
 /* At least one sample is there. The members "at" (of the newest), "live" (the figures of the last

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/json_writer.h"
-#include "console/console.h"
 #include "operator/verification.h"
 #include "wallet/ledger.h"
 
@@ -85,8 +84,8 @@ enum status console_ledger(struct console_call *call, struct error *error)
     enum status status = platform_verifications(call->store, &last, error);
     if (status != STATUS_OK)
         return status;
-    ledger_facts(console_sources(call->console)->ledger, &facts);
-    verification_look(console_verification(call->console), &run);
+    ledger_facts(call->services->sources.ledger, &facts);
+    verification_look(call->services->verification, &run);
     json_object(&json, NULL);
     write_figures(&json, &facts);
     json_object(&json, "verified");
@@ -104,11 +103,11 @@ enum status console_verify(struct console_call *call, struct error *error)
     struct json_writer json = {.out = &call->answer};
     struct verification_state run;
     const struct author *author = &call->store->author;
-    enum status status = verification_start(console_verification(call->console), author->who,
+    enum status status = verification_start(call->services->verification, author->who,
                                             author->command, call->now_ms, error);
     if (status != STATUS_OK)
         return status;
-    verification_look(console_verification(call->console), &run);
+    verification_look(call->services->verification, &run);
     write_run(&json, NULL, &run);
     call->status = 202;
     return STATUS_OK;

@@ -1,9 +1,6 @@
 /* See overview.h. All of it is read from memory. */
 #include "console/overview.h"
 
-#include <string.h>
-
-#include "console/console.h"
 #include "console/history.h"
 #include "operator/customers.h"
 
@@ -13,11 +10,10 @@
  * never published has no age and is not stale. */
 static void write_feed(const struct console_call *call, int64_t at_ms, struct json_writer *json)
 {
-    const struct console_sources *sources = console_sources(call->console);
     struct odds_facts odds;
     struct sports_facts sports;
-    odds_store_facts(sources->odds, &odds);
-    sports_facts(sources->sports, &sports);
+    odds_store_facts(call->services->sources.odds, &odds);
+    sports_facts(call->services->sources.sports, &sports);
     json_array(json, "feed");
     for (int i = 0; i < SPORT_COUNT; i++) {
         int64_t age_s = (at_ms - odds.published_ms[i]) / 1000;
@@ -38,17 +34,15 @@ static void write_feed(const struct console_call *call, int64_t at_ms, struct js
 
 enum status console_overview(struct console_call *call, struct error *error)
 {
-    char span[CONSOLE_VALUE_SIZE];
+    static const char *const spans[] = {
+        [HISTORY_MINUTES] = "minutes", [HISTORY_HOURS] = "hours", NULL};
     struct json_writer json = {.out = &call->answer};
-    enum status status = console_parameter(call->query, "span", span, error);
-    bool hours = strcmp(span, "hours") == 0;
-    if (status == STATUS_OK && !hours && span[0] != '\0' && strcmp(span, "minutes") != 0)
-        status = error_set(error, STATUS_INVALID, "span: must be minutes or hours");
-    if (status != STATUS_OK)
-        return status;
+    struct console_query query = {.text = call->query, .error = error};
+    enum history_span span = (enum history_span)console_choice(&query, "span", spans);
+    if (query.status != STATUS_OK)
+        return query.status;
     json_object(&json, NULL);
-    int64_t at_ms = history_write(console_history(call->console),
-                                  hours ? HISTORY_HOURS : HISTORY_MINUTES, &json);
+    int64_t at_ms = history_write(call->services->history, span, &json);
     write_feed(call, at_ms, &json);
     json_end(&json);
     console_tag_answer(call);
@@ -80,8 +74,8 @@ enum status console_denials(struct console_call *call, struct error *error)
     enum status status = resource_get(&customer_resource, call->store, call->id, &customer, error);
     if (status != STATUS_OK)
         return status;
-    size_t count = denials_list(console_sources(call->console)->denials, call->id, call->now_ms,
-                                list, DENIALS_SHOWN);
+    size_t count =
+        denials_list(call->services->sources.denials, call->id, call->now_ms, list, DENIALS_SHOWN);
     resource_release(&customer_resource, &customer);
     json_object(&json, NULL);
     json_array(&json, "items");

@@ -8,7 +8,6 @@
 #include "base/base62.h"
 #include "base/json_text.h"
 #include "base/strict_json.h"
-#include "console/console.h"
 #include "console/resources.h"
 #include "operator/provider_trial.h"
 #include "operator/providers.h"
@@ -82,7 +81,6 @@ static enum status take_secret(struct console_call *call, struct secret *secret,
                                struct error *error)
 {
     char made[MADE_SIZE];
-    const struct config *config = console_config(call->console);
     enum status status = split_body(call, secret, error);
     if (status == STATUS_OK && secret->made) {
         base62_random(made, sizeof made);
@@ -93,10 +91,9 @@ static enum status take_secret(struct console_call *call, struct secret *secret,
     if (status == STATUS_OK && (secret->plain.size == 0 || secret->plain.size > SECRETS_PLAIN_MAX))
         status = wrong(call, error);
     if (status == STATUS_OK)
-        status = secrets_open_key(&secret->secrets, config->secrets_key_file, error);
+        status = secrets_open_key(&secret->secrets, call->config->secrets_key_file, error);
     if (status == STATUS_INVALID && call->field[0] == '\0')
         status = STATUS_UNAVAILABLE; /* of the key's file: the request is not to blame */
-    config_release(&config);
     call->body = buffer_text(&secret->rest);
     secret->sealing = (struct provider_sealing){
         .secrets = secret->secrets, .secret = buffer_text(&secret->plain), .now_ms = call->now_ms};
@@ -186,15 +183,14 @@ static enum status read_game(struct console_call *call, char id[GAME_ID_SIZE], s
 static enum status run_trial(struct console_call *call, const char *game_id,
                              struct provider_trial *trial, struct error *error)
 {
-    const struct config *config = console_config(call->console);
     struct secrets *secrets = NULL;
-    enum status status = secrets_open_key(&secrets, config->secrets_key_file, error);
+    enum status status = secrets_open_key(&secrets, call->config->secrets_key_file, error);
     const struct provider_trial_options options = {
         .secrets = secrets,
         .provider_id = call->id,
         .game_id = game_id[0] != '\0' ? game_id : NULL,
-        .ca_file = config->launch_ca_file,
-        .timeout_ms = config->launch_timeout_ms,
+        .ca_file = call->config->launch_ca_file,
+        .timeout_ms = call->config->launch_timeout_ms,
         .urls = true,
     };
     if (status == STATUS_INVALID)
@@ -202,7 +198,6 @@ static enum status run_trial(struct console_call *call, const char *game_id,
     if (status == STATUS_OK)
         status = provider_trial_run(call->store, &options, trial, error);
     secrets_destroy(&secrets);
-    config_release(&config);
     return status;
 }
 
@@ -214,10 +209,10 @@ enum status console_try_provider(struct console_call *call, struct error *error)
     enum status status = read_game(call, game_id, error);
     if (status != STATUS_OK)
         return status;
-    if (!console_begin(call->console, CONSOLE_TRIAL))
+    if (!console_begin(call, CONSOLE_TRIAL))
         return error_set(error, STATUS_CONFLICT, "another trial is under way");
     status = run_trial(call, game_id, &trial, error);
-    console_end(call->console, CONSOLE_TRIAL);
+    console_end(call, CONSOLE_TRIAL);
     if (status != STATUS_OK)
         return status;
     json_object(&json, NULL);

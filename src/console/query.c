@@ -1,6 +1,7 @@
 /* Decoding what requests say in their targets; see query.h. */
 #include "console/query.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool console_decode(struct text encoded, bool of_query, char out[CONSOLE_VALUE_SIZE])
@@ -24,39 +25,68 @@ bool console_decode(struct text encoded, bool of_query, char out[CONSOLE_VALUE_S
     return text_is_plain((struct text){out, size});
 }
 
-enum status console_parameter(struct text query, const char *name, char out[CONSOLE_VALUE_SIZE],
-                              struct error *error)
+void console_refuse_parameter(struct console_query *query, const char *name, const char *rule)
 {
+    if (query->status == STATUS_OK)
+        query->status = error_set(query->error, STATUS_INVALID, "%s: %s", name, rule);
+}
+
+void console_parameter(struct console_query *query, const char *name, char out[CONSOLE_VALUE_SIZE])
+{
+    struct text rest = query->text;
     bool found = false;
     out[0] = '\0';
-    while (query.at != NULL && query.size > 0) {
-        struct text value = text_cut(&query, '&');
+    while (rest.at != NULL && rest.size > 0) {
+        struct text value = text_cut(&rest, '&');
         struct text key = text_cut(&value, '=');
         if (!text_equals(key, text_of(name)))
             continue;
-        if (found || !console_decode(value, true, out))
-            return error_set(error, STATUS_INVALID, "%s: %s", name,
-                             found ? "is given twice" : "is not properly encoded");
+        if (found || !console_decode(value, true, out)) {
+            console_refuse_parameter(query, name,
+                                     found ? "is given twice" : "is not properly encoded");
+            out[0] = '\0';
+            return;
+        }
         found = true;
     }
-    return STATUS_OK;
 }
 
-enum status console_number(struct text query, const char *name, uint64_t most, uint64_t otherwise,
-                           uint64_t *number, struct error *error)
+uint64_t console_number(struct console_query *query, const char *name, uint64_t most,
+                        uint64_t otherwise)
 {
     char text[CONSOLE_VALUE_SIZE];
-    enum status status = console_parameter(query, name, text, error);
-    if (status != STATUS_OK)
-        return status;
-    if (text[0] == '\0') {
-        *number = otherwise;
-        return STATUS_OK;
-    }
-    uint64_t read = 0;
-    if (text_to_u64(text_of(text), most, &read) != STATUS_OK || read == 0)
-        return error_set(error, STATUS_INVALID, "%s: must be a whole number from 1 to %llu", name,
-                         (unsigned long long)most);
-    *number = read;
-    return STATUS_OK;
+    char rule[64];
+    uint64_t number = 0;
+    console_parameter(query, name, text);
+    if (text[0] == '\0')
+        return otherwise;
+    if (text_to_u64(text_of(text), most, &number) == STATUS_OK && number > 0)
+        return number;
+    (void)snprintf(rule, sizeof rule, "must be a whole number from 1 to %llu",
+                   (unsigned long long)most);
+    console_refuse_parameter(query, name, rule);
+    return otherwise;
+}
+
+size_t console_choice(struct console_query *query, const char *name, const char *const *words)
+{
+    char text[CONSOLE_VALUE_SIZE];
+    struct buffer rule = {0};
+    size_t at = 0;
+    console_parameter(query, name, text);
+    if (text[0] == '\0')
+        return 0;
+    while (words[at] != NULL && strcmp(text, words[at]) != 0)
+        at++;
+    if (words[at] != NULL)
+        return at;
+    for (size_t i = 0; i < at; i++)
+        buffer_append_format(&rule, "%s%s",
+                             i == 0       ? "must be "
+                             : i + 1 < at ? ", "
+                                          : " or ",
+                             words[i]);
+    console_refuse_parameter(query, name, buffer_string(&rule));
+    buffer_free(&rule);
+    return 0;
 }

@@ -1,10 +1,12 @@
 #ifndef CROUPIER_CONSOLE_QUERY_H
 #define CROUPIER_CONSOLE_QUERY_H
 
+#include <stdint.h>
+
 #include "base/status.h"
 #include "base/text.h"
 
-/* What stands percent-encoded in a path or a query (RFC 3986 section 2.1). Pure. Threads: any. */
+/* Percent-encoded values of a path or a query (RFC 3986 section 2.1). Pure. Threads: any. */
 
 #define CONSOLE_VALUE_SIZE 256 /* of a decoded value, with its NUL */
 
@@ -12,13 +14,28 @@
  * control character, no UTF-8, or too long. */
 MUST_CHECK bool console_decode(struct text encoded, bool of_query, char out[CONSOLE_VALUE_SIZE]);
 
-/* The value of a parameter ("": it is not there). STATUS_INVALID: it is there twice, or does not
- * decode. */
-MUST_CHECK enum status console_parameter(struct text query, const char *name,
-                                         char out[CONSOLE_VALUE_SIZE], struct error *error);
+/*
+ * A query that is read parameter by parameter. The first parameter that is wrong sets `status` to
+ * STATUS_INVALID and says why in `error`; the caller looks at it when all are read. Until then the
+ * values of wrong parameters are those of absent ones.
+ */
+struct console_query {
+    struct text text;
+    enum status status;
+    struct error *error;
+};
 
-/* The same of a whole number from 1 to `most`; `otherwise` where it is not there. */
-MUST_CHECK enum status console_number(struct text query, const char *name, uint64_t most,
-                                      uint64_t otherwise, uint64_t *number, struct error *error);
+/* The value of a parameter ("": it is not there), which may be given once. */
+void console_parameter(struct console_query *query, const char *name, char out[CONSOLE_VALUE_SIZE]);
+
+/* A whole number from 1 to `most`; `otherwise` where it is not there. */
+uint64_t console_number(struct console_query *query, const char *name, uint64_t most,
+                        uint64_t otherwise);
+
+/* Which of the words, which NULL ends, it is; the first where it is not there. */
+size_t console_choice(struct console_query *query, const char *name, const char *const *words);
+
+/* For a parameter that the caller reads: refuses it with this rule, unless one was refused. */
+void console_refuse_parameter(struct console_query *query, const char *name, const char *rule);
 
 #endif

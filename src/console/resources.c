@@ -276,18 +276,15 @@ static bool see(void *context, const void *record)
 static enum status begin_list(struct console_call *call, struct listing *listing,
                               struct error *error)
 {
-    struct text query = call->query;
+    struct console_query query = {.text = call->query, .error = error};
     *listing = (struct listing){
         .resource = call->route->resource, .json = {.out = &call->answer}, .call = call};
-    enum status status = console_parameter(query, "q", listing->words, error);
-    if (status == STATUS_OK)
-        status = console_parameter(query, "provider", listing->provider, error);
-    if (status == STATUS_OK)
-        status = console_number(query, "limit", LIMIT_MAX, LIMIT, &listing->limit, error);
-    if (status == STATUS_OK)
-        status = console_number(query, "cursor", OFFSET_MAX, 0, &listing->offset, error);
-    if (status != STATUS_OK)
-        return status;
+    console_parameter(&query, "q", listing->words);
+    console_parameter(&query, "provider", listing->provider);
+    listing->limit = console_number(&query, "limit", LIMIT_MAX, LIMIT);
+    listing->offset = console_number(&query, "cursor", OFFSET_MAX, 0);
+    if (query.status != STATUS_OK)
+        return query.status;
     json_object(&listing->json, NULL);
     json_array(&listing->json, "items");
     return STATUS_OK;
@@ -307,7 +304,9 @@ enum status console_list(struct console_call *call, struct error *error)
 {
     struct listing listing;
     char customer[CONSOLE_VALUE_SIZE];
-    enum status status = console_parameter(call->query, "customer", customer, error);
+    struct console_query query = {.text = call->query, .error = error};
+    console_parameter(&query, "customer", customer);
+    enum status status = query.status;
     if (status == STATUS_OK && customer[0] == '\0' && call->route->resource == &key_resource) {
         memcpy(call->field, "customer", sizeof "customer");
         return error_set(error, STATUS_INVALID, "customer: is required");
@@ -399,9 +398,12 @@ enum status console_list_players(struct console_call *call, struct error *error)
     enum { CUSTOMER, REFERENCE, LAUNCH, PROVIDER, SUBJECT, COUNT };
     char given[COUNT][CONSOLE_VALUE_SIZE];
     struct found_players *found = memory_alloc_zeroed(1, sizeof *found);
-    enum status status = begin_list(call, &found->listing, error);
-    for (size_t i = 0; i < COUNT && status == STATUS_OK; i++)
-        status = console_parameter(call->query, names[i], given[i], error);
+    struct console_query query = {.text = call->query, .error = error};
+    for (size_t i = 0; i < COUNT; i++)
+        console_parameter(&query, names[i], given[i]);
+    enum status status = query.status;
+    if (status == STATUS_OK)
+        status = begin_list(call, &found->listing, error);
     if (status == STATUS_OK) {
         const struct player_question question = {
             .customer_id = given[REFERENCE][0] != '\0' ? given[CUSTOMER] : NULL,

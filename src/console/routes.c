@@ -89,28 +89,8 @@ static const struct console_route routes[] = {
     {READS, API "health", false, ROLE_READER, console_health, NULL},
 };
 
-/* Segment by segment; a {word} stands for any that is not empty. */
-static bool fits(const char *pattern, struct text path, struct text values[CONSOLE_ROUTE_VALUES])
-{
-    struct text segments = text_of(pattern);
-    size_t count = 0;
-    for (size_t i = 0; i < CONSOLE_ROUTE_VALUES; i++)
-        values[i] = TEXT("");
-    while (segments.at != NULL && path.at != NULL) {
-        struct text segment = text_cut(&segments, '/');
-        struct text value = text_cut(&path, '/');
-        bool any = text_starts_with(segment, TEXT("{"));
-        if (any ? value.size == 0 : !text_equals(segment, value))
-            return false;
-        CHECK(!any || count < CONSOLE_ROUTE_VALUES);
-        if (any)
-            values[count++] = value;
-    }
-    return segments.at == NULL && path.at == NULL;
-}
-
 const struct console_route *console_route_find(struct text path, enum http_method method,
-                                               struct text values[CONSOLE_ROUTE_VALUES],
+                                               struct text values[HTTP_PATH_VALUES],
                                                struct buffer *methods)
 {
     const struct console_route *found = NULL;
@@ -119,9 +99,9 @@ const struct console_route *console_route_find(struct text path, enum http_metho
         method = METHOD_GET;
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         const struct console_route *route = &routes[i];
-        struct text these[CONSOLE_ROUTE_VALUES];
+        struct text these[HTTP_PATH_VALUES];
         if ((pattern != NULL && strcmp(pattern, route->path) != 0) ||
-            !fits(route->path, path, these))
+            !http_path_fits(route->path, path, these))
             continue;
         pattern = route->path;
         buffer_append_format(methods, "%s%s", methods->size > 0 ? ", " : "",

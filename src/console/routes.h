@@ -3,6 +3,7 @@
 
 #include "console/call.h"
 #include "http/http.h"
+#include "http/path.h"
 
 /*
  * The admin API: a row a route, with the least role that may call it and the resource that it is
@@ -17,13 +18,11 @@ struct console_route {
     const struct resource *resource; /* of the general handlers */
 };
 
-#define CONSOLE_ROUTE_VALUES 2
-
 /* The rows of a path: the one of this method, or NULL; `methods` (zeroed) gets the names of all
  * that the path has, for Allow, and stays empty when there is no such path. `values` is what stands
  * for the {words} of its path, as sent; those that it has not are empty. */
 const struct console_route *console_route_find(struct text path, enum http_method method,
-                                               struct text values[CONSOLE_ROUTE_VALUES],
+                                               struct text values[HTTP_PATH_VALUES],
                                                struct buffer *methods);
 
 #endif

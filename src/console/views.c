@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/json_text.h"
 #include "base/strict_json.h"
-#include "console/console.h"
 #include "operator/books.h"
 #include "operator/documents.h"
 #include "operator/games.h"
@@ -127,17 +126,16 @@ static bool state_entry(void *context, const struct ledger_transaction *entry,
 enum status console_statement(struct console_call *call, struct error *error)
 {
     struct json_writer json = {.out = &call->answer};
+    struct console_query query = {.text = call->query, .error = error};
     struct ledger_account account;
-    uint64_t limit = ENTRIES;
-    uint64_t before = 0;
-    enum status status = console_number(call->query, "limit", ENTRIES_MAX, ENTRIES, &limit, error);
+    uint64_t limit = console_number(&query, "limit", ENTRIES_MAX, ENTRIES);
+    uint64_t before = console_number(&query, "before", INT64_MAX, 0);
+    enum status status = query.status;
     if (status == STATUS_OK)
         status = platform_ledger_balance(call->store, call->id, &account, error);
-    if (status == STATUS_OK)
-        status =
-            console_number(call->query, "before", INT64_MAX, account.sequence + 1, &before, error);
     if (status != STATUS_OK)
         return status;
+    before = before > 0 ? before : account.sequence + 1;
     uint64_t from = before > limit ? before - limit : 1;
     json_object(&json, NULL);
     json_string(&json, "player_id", account.player.id);
@@ -178,29 +176,25 @@ enum status console_audit(struct console_call *call, struct error *error)
     char object[CONSOLE_VALUE_SIZE];
     char who[CONSOLE_VALUE_SIZE];
     char since[CONSOLE_VALUE_SIZE];
-    uint64_t limit = ROWS;
+    struct console_query query = {.text = call->query, .error = error};
     struct trail_search search = {
         .object = object, .who = who, .operators = call->signed_in.who.role == ROLE_OWNER};
     struct trail_listing listing = {.json = {.out = &call->answer}};
-    enum status status = console_parameter(call->query, "object", object, error);
-    if (status == STATUS_OK)
-        status = console_parameter(call->query, "who", who, error);
-    if (status == STATUS_OK)
-        status = console_parameter(call->query, "since", since, error);
+    console_parameter(&query, "object", object);
+    console_parameter(&query, "who", who);
+    console_parameter(&query, "since", since);
+    search.before = console_number(&query, "before", INT64_MAX, 0);
+    search.limit = console_number(&query, "limit", ROWS_MAX, ROWS);
+    enum status status = query.status;
     if (status == STATUS_OK && since[0] != '\0')
         status = time_parse_past(text_of(since), call->now_ms, &search.since_ms, error);
-    if (status == STATUS_OK)
-        status = console_number(call->query, "before", INT64_MAX, 0, &search.before, error);
-    if (status == STATUS_OK)
-        status = console_number(call->query, "limit", ROWS_MAX, ROWS, &limit, error);
     if (status != STATUS_OK)
         return status;
-    search.limit = limit;
     json_object(&listing.json, NULL);
     json_array(&listing.json, "items");
     status = platform_trail_search(call->store, &search, see_row, &listing, error);
     json_end(&listing.json);
-    bool more = listing.count == limit && listing.last > 1;
+    bool more = listing.count == search.limit && listing.last > 1;
     json_unsigned_or_null(&listing.json, "next", more ? listing.last : 0);
     json_end(&listing.json);
     return status;
@@ -208,7 +202,7 @@ enum status console_audit(struct console_call *call, struct error *error)
 
 /* ---- usage ----------------------------------------------------------------------------------- */
 
-#define DAYS_MAX 366
+#define DAYS_MAX 366 /* with the first and the last */
 
 static bool see_requests(void *context, const struct usage_record *record)
 {
@@ -222,26 +216,14 @@ static bool see_movement(void *context, const struct books_line *line)
     return true;
 }
 
-static enum status read_day(struct console_call *call, const char *name, int64_t otherwise,
-                            int64_t *day, struct error *error)
+static int64_t read_day(struct console_query *query, const char *name, int64_t otherwise)
 {
     char text[CONSOLE_VALUE_SIZE];
-    enum status status = console_parameter(call->query, name, text, error);
-    *day = otherwise;
-    if (status == STATUS_OK && text[0] != '\0' && clock_parse_day(text_of(text), day) != STATUS_OK)
-        status = error_set(error, STATUS_INVALID, "%s: must be a date, as 2026-11-21", name);
-    return status;
-}
-
-/* Whether what was moved is asked for, too: each entry of the days is read for it. */
-static enum status read_wallet(struct console_call *call, bool *wanted, struct error *error)
-{
-    char text[CONSOLE_VALUE_SIZE];
-    enum status status = console_parameter(call->query, "wallet", text, error);
-    *wanted = strcmp(text, "false") != 0;
-    if (status == STATUS_OK && *wanted && text[0] != '\0' && strcmp(text, "true") != 0)
-        status = error_set(error, STATUS_INVALID, "wallet: must be true or false");
-    return status;
+    int64_t day = otherwise;
+    console_parameter(query, name, text);
+    if (text[0] != '\0' && clock_parse_day(text_of(text), &day) != STATUS_OK)
+        console_refuse_parameter(query, name, "must be a date, as 2026-11-21");
+    return day;
 }
 
 static void write_day(struct json_writer *json, const char *name, int64_t day)
@@ -255,7 +237,7 @@ static void write_day(struct json_writer *json, const char *name, int64_t day)
 struct usage_wanted {
     const char *customer;
     int64_t from_day, to_day; /* both included */
-    bool wallet;
+    bool wallet;              /* also what was moved, for which each entry of the days is read */
 };
 
 static enum status write_movements(struct console_call *call, const struct usage_wanted *wanted,
@@ -270,13 +252,13 @@ static enum status write_movements(struct console_call *call, const struct usage
         .line = see_movement,
         .context = json,
     };
-    if (!console_begin(call->console, CONSOLE_BOOKS))
+    if (!console_begin(call, CONSOLE_BOOKS))
         return error_set(error, STATUS_CONFLICT,
                          "what was moved is being added up for another request; try again");
     json_array(json, "wallet");
     enum status status = books_read(call->store, &options, error);
     json_end(json);
-    console_end(call->console, CONSOLE_BOOKS);
+    console_end(call, CONSOLE_BOOKS);
     return status;
 }
 
@@ -301,22 +283,17 @@ static enum status write_usage(struct console_call *call, const struct usage_wan
 
 enum status console_usage(struct console_call *call, struct error *error)
 {
+    static const char *const with_wallet[] = {"true", "false", NULL};
     char customer[CONSOLE_VALUE_SIZE];
-    struct usage_wanted wanted = {.customer = NULL};
-    enum status status = console_parameter(call->query, "customer", customer, error);
-    if (customer[0] != '\0')
-        wanted.customer = customer;
-    if (status == STATUS_OK)
-        status = read_day(call, "to", clock_day(call->now_ms), &wanted.to_day, error);
-    if (status == STATUS_OK)
-        status = read_day(call, "from", wanted.to_day, &wanted.from_day, error);
-    if (status == STATUS_OK &&
-        (wanted.from_day > wanted.to_day || wanted.to_day - wanted.from_day >= DAYS_MAX))
-        status = error_set(error, STATUS_INVALID, "from: must be at most %d days before to",
-                           DAYS_MAX - 1);
-    if (status == STATUS_OK)
-        status = read_wallet(call, &wanted.wallet, error);
-    return status == STATUS_OK ? write_usage(call, &wanted, error) : status;
+    struct console_query query = {.text = call->query, .error = error};
+    struct usage_wanted wanted = {.wallet = console_choice(&query, "wallet", with_wallet) == 0};
+    console_parameter(&query, "customer", customer);
+    wanted.customer = customer[0] != '\0' ? customer : NULL;
+    wanted.to_day = read_day(&query, "to", clock_day(call->now_ms));
+    wanted.from_day = read_day(&query, "from", wanted.to_day);
+    if (wanted.from_day > wanted.to_day || wanted.to_day - wanted.from_day >= DAYS_MAX)
+        console_refuse_parameter(&query, "from", "must be at most 365 days before to");
+    return query.status == STATUS_OK ? write_usage(call, &wanted, error) : query.status;
 }
 
 /* ---- settings and health --------------------------------------------------------------------- */
@@ -326,13 +303,12 @@ enum status console_settings(struct console_call *call, struct error *error)
     struct json_writer json = {.out = &call->answer};
     struct buffer value = {0};
     const struct setting_description *setting;
-    const struct config *config = console_config(call->console);
     (void)error; /* it cannot fail */
     json_object(&json, NULL);
     json_array(&json, "items");
     for (size_t i = 0; (setting = config_setting(i)) != NULL; i++) {
         buffer_clear(&value);
-        config_append_value(config, i, &value);
+        config_append_value(call->config, i, &value);
         json_object(&json, NULL);
         json_string(&json, "section", setting->section);
         json_string(&json, "name", setting->key);
@@ -345,7 +321,6 @@ enum status console_settings(struct console_call *call, struct error *error)
     json_end(&json);
     json_end(&json);
     buffer_free(&value);
-    config_release(&config);
     return STATUS_OK;
 }
 
@@ -365,14 +340,14 @@ enum status console_health(struct console_call *call, struct error *error)
     struct error reason = {0};
     (void)error; /* what is wrong is the answer */
     json_object(&json, NULL);
-    bool sound = write_store(
-        &json, "odds_store",
-        odds_store_ping(console_sources(call->console)->odds, ODDS_TO_READ, &reason), &reason);
+    bool sound =
+        write_store(&json, "odds_store",
+                    odds_store_ping(call->services->sources.odds, ODDS_TO_READ, &reason), &reason);
     sound &=
         write_store(&json, "platform_store", platform_store_ping(call->store, &reason), &reason);
     json_string(&json, "status", sound ? "ok" : "degraded");
     json_string(&json, "version", CROUPIER_VERSION);
-    json_time(&json, "started_at", console_started_ms(call->console));
+    json_time(&json, "started_at", call->services->started_ms);
     json_end(&json);
     return STATUS_OK;
 }

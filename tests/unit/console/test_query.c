@@ -9,6 +9,8 @@
 
 #include "console/query.h"
 
+static const char *const words[] = {"one", "two", "three", NULL};
+
 static void what_is_encoded_is_decoded_or_refused(void **state)
 {
     (void)state;
@@ -32,20 +34,43 @@ static void a_parameter_is_there_once_or_not(void **state)
 {
     (void)state;
     char out[CONSOLE_VALUE_SIZE];
-    uint64_t number = 0;
     struct error error;
-    assert_int_equal(console_parameter(TEXT("a=1&q=x%26y&b"), "q", out, &error), STATUS_OK);
+    struct console_query query = {.error = &error};
+    query.text = TEXT("a=1&q=x%26y&b");
+    console_parameter(&query, "q", out);
     assert_string_equal(out, "x&y");
-    assert_int_equal(console_parameter(TEXT("a=1"), "q", out, &error), STATUS_OK);
+    console_parameter(&query, "z", out);
     assert_string_equal(out, "");
-    assert_int_equal(console_parameter(TEXT("q=1&q=1"), "q", out, &error), STATUS_INVALID);
-    assert_int_equal(console_parameter(TEXT("q=%"), "q", out, &error), STATUS_INVALID);
-    assert_int_equal(console_number(TEXT("n=7"), "n", 9, 3, &number, &error), STATUS_OK);
-    assert_int_equal(number, 7);
-    assert_int_equal(console_number(TEXT(""), "n", 9, 3, &number, &error), STATUS_OK);
-    assert_int_equal(number, 3);
-    assert_int_equal(console_number(TEXT("n=10"), "n", 9, 3, &number, &error), STATUS_INVALID);
-    assert_int_equal(console_number(TEXT("n=0"), "n", 9, 3, &number, &error), STATUS_INVALID);
+    query.text = TEXT("n=7&w=two");
+    assert_int_equal(console_number(&query, "n", 9, 3), 7);
+    assert_int_equal(console_number(&query, "m", 9, 3), 3);
+    assert_int_equal(console_choice(&query, "w", words), 1);
+    assert_int_equal(console_choice(&query, "v", words), 0);
+    assert_int_equal(query.status, STATUS_OK);
+}
+
+static void the_first_wrong_parameter_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *reason;
+    } cases[] = {
+        {"q=1&q=1", "q: is given twice"},
+        {"q=%", "q: is not properly encoded"},
+        {"n=10&w=two", "n: must be a whole number from 1 to 9"},
+        {"n=0&q=%", "q: is not properly encoded"},
+        {"w=four", "w: must be one, two or three"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char out[CONSOLE_VALUE_SIZE];
+        struct error error;
+        struct console_query query = {.text = text_of(cases[i].text), .error = &error};
+        console_parameter(&query, "q", out);
+        (void)console_number(&query, "n", 9, 3);
+        (void)console_choice(&query, "w", words);
+        assert_int_equal(query.status, STATUS_INVALID);
+        assert_string_equal(error.text, cases[i].reason);
+    }
 }
 
 int main(void)
@@ -53,6 +78,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_encoded_is_decoded_or_refused),
         cmocka_unit_test(a_parameter_is_there_once_or_not),
+        cmocka_unit_test(the_first_wrong_parameter_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

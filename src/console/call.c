@@ -1,0 +1,38 @@
+/* What handlers do with a call; see call.h. */
+#include "console/call.h"
+
+#include <stdio.h>
+
+#include "base/base64url.h"
+#include "base/digest.h"
+
+bool console_begin(struct console_call *call, enum console_long_work work)
+{
+    return !atomic_exchange(&call->services->under_way[work], true);
+}
+
+void console_end(struct console_call *call, enum console_long_work work)
+{
+    atomic_store(&call->services->under_way[work], false);
+}
+
+void console_tag(struct text document, char tag[CONSOLE_TAG_SIZE])
+{
+    uint8_t digest[DIGEST_SIZE];
+    struct buffer base64 = {0};
+    digest_sha256(document.at, document.size, digest);
+    buffer_append_base64url(&base64, digest, 18);
+    (void)snprintf(tag, CONSOLE_TAG_SIZE, "\"%.24s\"", buffer_string(&base64));
+    buffer_free(&base64);
+}
+
+void console_tag_answer(struct console_call *call)
+{
+    console_tag(buffer_text(&call->answer), call->tag);
+}
+
+enum status console_changed(struct console_call *call, struct error *error)
+{
+    call->refusal = CONSOLE_CHANGED_MEANWHILE;
+    return error_set(error, STATUS_CONFLICT, "changed meanwhile");
+}

@@ -1,0 +1,20 @@
+#ifndef CROUPIER_CONSOLE_SOURCES_H
+#define CROUPIER_CONSOLE_SOURCES_H
+
+#include "admission/denials.h"
+#include "config/config.h"
+#include "metrics/metrics.h"
+#include "sports/sports.h"
+#include "stores/odds.h"
+#include "wallet/ledger.h"
+
+/* The parts of the service that the console shows; all borrowed. */
+struct console_sources {
+    struct odds_store *odds;
+    struct sports *sports;
+    struct ledger *ledger;
+    const struct metrics *metrics;
+    struct denials *denials;
+};
+
+#endif
