@@ -8,7 +8,7 @@
 #include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/platform.h"
-#include "records/secrets.h"
+#include "sealing/secrets.h"
 #include "stores/platform.h"
 
 static bool count_provider(void *context, const void *record)

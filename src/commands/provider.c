@@ -12,7 +12,7 @@
 #include "commands/resource.h"
 #include "operator/provider_trial.h"
 #include "operator/providers.h"
-#include "records/provider_secret.h"
+#include "sealing/provider_secret.h"
 
 #define SECRET_SHORT 32U /* bytes: RFC 7518 section 3.2 wants no less of an HS256 key */
 

@@ -25,7 +25,7 @@
 #include "operator/games.h"
 #include "operator/providers.h"
 #include "records/currency.h"
-#include "records/provider_secret.h"
+#include "sealing/provider_secret.h"
 
 #define SECRET_SIZE 32
 #define TOKEN_MAX 6000U

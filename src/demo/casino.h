@@ -2,7 +2,7 @@
 #define CROUPIER_DEMO_CASINO_H
 
 #include "http/http.h"
-#include "records/secrets.h"
+#include "sealing/secrets.h"
 #include "stores/platform.h"
 
 /*

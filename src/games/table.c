@@ -11,7 +11,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "games/document.h"
-#include "records/provider_secret.h"
+#include "sealing/provider_secret.h"
 
 #define SUBJECT_BYTES 16 /* 22 characters of base64url */
 

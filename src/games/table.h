@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "games/query.h"
 #include "records/launch.h"
-#include "records/secrets.h"
+#include "sealing/secrets.h"
 
 /*
  * The games that can be seen, as one immutable table in memory: built from the platform store by

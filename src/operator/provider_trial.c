@@ -10,7 +10,7 @@
 #include "base/base62.h"
 #include "base/clock.h"
 #include "operator/providers.h"
-#include "records/provider_secret.h"
+#include "sealing/provider_secret.h"
 
 #define GOOD_SECONDS 300
 

@@ -3,7 +3,7 @@
 
 #include "base/json_writer.h"
 #include "launch/provider_calls.h"
-#include "records/secrets.h"
+#include "sealing/secrets.h"
 #include "stores/platform.h"
 
 /*

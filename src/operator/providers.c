@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "operator/cidrs.h"
-#include "records/provider_secret.h"
+#include "sealing/provider_secret.h"
 
 /* ---- the launch URL, or the endpoint that is called for it ----------------------------------- */
 

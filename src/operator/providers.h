@@ -2,7 +2,7 @@
 #define CROUPIER_OPERATOR_PROVIDERS_H
 
 #include "operator/resource.h"
-#include "records/secrets.h"
+#include "sealing/secrets.h"
 #include "stores/platform.h"
 
 /*

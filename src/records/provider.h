@@ -15,7 +15,7 @@
 struct provider_secret {
     char kid[PROVIDER_KID_SIZE];         /* "": the first, which no token and no call names */
     int64_t added_ms;                    /* 0: not known */
-    uint8_t sealed[PROVIDER_SEALED_MAX]; /* records/secrets.h */
+    uint8_t sealed[PROVIDER_SEALED_MAX]; /* sealing/secrets.h */
     size_t size;                         /* 0: there is none */
 };
 

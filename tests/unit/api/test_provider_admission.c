@@ -15,7 +15,7 @@
 
 #include "api/provider_admission.h"
 #include "launch/document.h"
-#include "records/provider_secret.h"
+#include "sealing/provider_secret.h"
 #include "test_directory.h"
 
 #define NOW_SECONDS 1763700000

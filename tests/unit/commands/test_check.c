@@ -16,7 +16,7 @@
 #include <yyjson.h>
 
 #include "commands/commands.h"
-#include "records/secrets.h"
+#include "sealing/secrets.h"
 #include "stores/odds.h"
 #include "stores/platform.h"
 

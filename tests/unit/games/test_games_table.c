@@ -12,7 +12,7 @@
 #include <yyjson.h>
 
 #include "games/table.h"
-#include "records/provider_secret.h"
+#include "sealing/provider_secret.h"
 
 static struct secrets *secrets;
 

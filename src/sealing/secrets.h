@@ -1,5 +1,5 @@
-#ifndef CROUPIER_RECORDS_SECRETS_H
-#define CROUPIER_RECORDS_SECRETS_H
+#ifndef CROUPIER_SEALING_SECRETS_H
+#define CROUPIER_SEALING_SECRETS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
-#ifndef CROUPIER_RECORDS_PROVIDER_SECRET_H
-#define CROUPIER_RECORDS_PROVIDER_SECRET_H
+#ifndef CROUPIER_SEALING_PROVIDER_SECRET_H
+#define CROUPIER_SEALING_PROVIDER_SECRET_H
 
 #include "records/provider.h"
-#include "records/secrets.h"
+#include "sealing/secrets.h"
 
 /* A provider's secrets, into its record and out of it. Sealed for that very provider. Secrets are 1
  * to SECRETS_PLAIN_MAX bytes (CHECKed); the record's id must be set. */

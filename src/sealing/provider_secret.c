@@ -1,5 +1,5 @@
 /* Sealing for one provider: the context is its id; see provider_secret.h. */
-#include "records/provider_secret.h"
+#include "sealing/provider_secret.h"
 
 #include <string.h>
 

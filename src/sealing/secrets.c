@@ -4,7 +4,7 @@
  * The file is written under another name and linked into place, so that a crash leaves no half of a
  * key, and of two makers one wins and the other one's key was never used for anything.
  */
-#include "records/secrets.h"
+#include "sealing/secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>

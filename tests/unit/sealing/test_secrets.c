@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "records/provider_secret.h"
+#include "sealing/provider_secret.h"
 
 struct place {
     char directory[64];
