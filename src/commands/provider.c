@@ -91,9 +91,8 @@ static void note_weakness(const struct command_line *line, size_t secret_size)
     const char *launch_url = command_option(line, "launch-url");
     note_short_secret(line, secret_size);
     if (launch_url != NULL && !game_url_is_guarded(text_of(launch_url)))
-        command_note(line,
-                     "the launch URL is not https://: anyone on the way to it can read and "
-                     "use its tokens");
+        command_note(line, "the launch URL is not https://: anyone on the way to it can read and "
+                           "use its tokens");
 }
 
 /* Adds or sets, with the secret that the line has, or none. */
