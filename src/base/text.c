@@ -147,6 +147,17 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
     buffer->size += (size_t)length;
 }
 
+void buffer_append_shown(struct buffer *buffer, struct text text)
+{
+    while (text.size > 0) {
+        size_t length = utf8_sequence(text.at, text.size);
+        struct text one = {text.at, length > 0 ? length : 1};
+        buffer_append_text(buffer, text_is_plain(one) ? one : TEXT("?"));
+        text.at += one.size;
+        text.size -= one.size;
+    }
+}
+
 size_t utf8_sequence(const char *bytes, size_t size)
 {
     const unsigned char *at = (const unsigned char *)bytes;

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -19,7 +20,14 @@ void thread_start(uv_thread_t *thread, const char *name, void (*run)(void *argum
     /* A thread begins with its maker's mask. */
     CHECK(sigfillset(&all) == 0);
     CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    CHECK(uv_thread_create(thread, run, argument) == 0);
+    int result = uv_thread_create(thread, run, argument);
+    if (result != 0) { /* the log may be the thread that is missing */
+        (void)fprintf(stderr,
+                      "croupier: thread %s cannot be started: %s; raise the limits of memory and "
+                      "processes (ulimit -v, ulimit -u; MemoryMax and TasksMax of systemd)\n",
+                      name, uv_strerror(result));
+        _exit(1);
+    }
     CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
     (void)snprintf(shown, sizeof shown, "%s", name);
     (void)pthread_setname_np(*thread, shown);

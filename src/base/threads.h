@@ -10,7 +10,8 @@
  * callers check only init and join. */
 
 /* Signals are for the main thread: this one has all of them blocked. `name` is copied and shown by
- * the system, 15 characters of it. */
+ * the system, 15 characters of it. Where the system gives no more threads the process ends, with a
+ * line on stderr, as it does without memory. */
 void thread_start(uv_thread_t *thread, const char *name, void (*run)(void *argument),
                   void *argument);
 

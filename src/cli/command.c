@@ -9,6 +9,8 @@
 #include "base/version.h"
 #include "cli/command_line.h"
 
+#define MESSAGE_MAX 8192
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* "croupier", "croupier customer", "croupier customer add". */
@@ -21,13 +23,22 @@ static void print_name(const struct command_line *line, FILE *out)
         (void)fprintf(out, " %s", line->command->name);
 }
 
-static int refuse_usage(const struct command_line *line, const char *text)
+/* Flush standard output first, so that a terminal shows both in their order. The text may quote
+ * input from outside. */
+static void PRINTF_LIKE(3, 0)
+    say(const struct command_line *line, const char *prefix, const char *format, va_list arguments)
 {
-    print_name(line, stderr);
-    (void)fprintf(stderr, ": %s (see: ", text);
-    print_name(line, stderr);
-    (void)fputs(" --help)\n", stderr);
-    return EXIT_USAGE;
+    char text[MESSAGE_MAX];
+    struct buffer shown = {0};
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    buffer_append_shown(&shown, text_of(text));
+    (void)fflush(stdout);
+    if (prefix == NULL)
+        print_name(line, stderr);
+    else
+        (void)fputs(prefix, stderr);
+    (void)fprintf(stderr, ": %s", buffer_string(&shown));
+    buffer_free(&shown);
 }
 
 /* The topic of `croupier help …` becomes what the line names. */
@@ -41,7 +52,7 @@ static int run_help(struct command_line *line)
     }
     command_line_read_topic(line);
     if (line->problem[0] != '\0')
-        return refuse_usage(line, line->problem);
+        return command_usage(line, "%s", line->problem);
     command_print_help(line, stdout);
     return EXIT_DONE;
 }
@@ -70,7 +81,7 @@ static int run_line(struct command_line *line)
     if (line->problem[0] == '\0' && line->command != NULL)
         command_line_check_arguments(line);
     if (line->problem[0] != '\0')
-        return refuse_usage(line, line->problem);
+        return command_usage(line, "%s", line->problem);
     if (command_option(line, "version") != NULL) {
         printf("%s (commit %s)\n", CROUPIER_VERSION_TEXT, croupier_commit);
         return EXIT_DONE;
@@ -78,7 +89,7 @@ static int run_line(struct command_line *line)
     if (line->command != NULL)
         return run_command(line);
     if (line->group != NULL)
-        return refuse_usage(line, "which command?");
+        return command_usage(line, "which command?");
     command_print_help(line, stderr);
     return EXIT_USAGE;
 }
@@ -165,19 +176,6 @@ void command_name(const struct command_line *line, char *out, size_t room)
 {
     const char *group = line->group->name;
     (void)snprintf(out, room, "%s%s%s", group, group[0] == '\0' ? "" : " ", line->command->name);
-}
-
-/* Flush standard output first, so that a terminal shows both in their order. */
-static void PRINTF_LIKE(3, 0)
-    say(const struct command_line *line, const char *prefix, const char *format, va_list arguments)
-{
-    (void)fflush(stdout);
-    if (prefix == NULL)
-        print_name(line, stderr);
-    else
-        (void)fputs(prefix, stderr);
-    (void)fputs(": ", stderr);
-    (void)vfprintf(stderr, format, arguments);
 }
 
 int command_refuse(const struct command_line *line, const char *format, ...)

@@ -19,16 +19,9 @@ struct table {
     size_t count; /* of cells */
 };
 
-/* Bytes that could move a terminal's cursor are shown as '?': ASCII controls, DEL and C1 controls
- * (C2 80 to 9F). Bytes outside of UTF-8 sequences are left to the terminal. */
 static void append_shown(struct buffer *out, const char *string)
 {
-    for (const unsigned char *at = (const unsigned char *)string; *at != '\0'; at++) {
-        bool c1 = at[0] == 0xC2 && at[1] >= 0x80 && at[1] <= 0x9F;
-        if (c1)
-            at++;
-        buffer_append_char(out, c1 || *at < ' ' || *at == 0x7F ? '?' : (char)*at);
-    }
+    buffer_append_shown(out, text_of(string));
     buffer_append_char(out, '\0');
 }
 

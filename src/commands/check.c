@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/document.h"
@@ -299,9 +300,16 @@ static void report_problems(struct report *report, struct text problems)
 
 static void check_config(struct report *report, const struct config *config)
 {
+    struct stat facts;
     report_check(report, "configuration", FINE, NULL, "%s",
                  config->path[0] != '\0' ? config->path
                                          : "no file: defaults and environment; -c FILE names one");
+    if (config_file_has_password(config) && stat(config->path, &facts) == 0 &&
+        (facts.st_mode & S_IROTH) != 0)
+        report_check(report, "configuration secrecy", WARNING,
+                     "chmod o-r that file, and change the password where others use this machine",
+                     "%s holds a password, and every user of this machine may read it",
+                     config->path);
     check_tls(report, "tls", config->tls_certificate, config->tls_key);
     check_listen(report, LISTENER_PUBLIC, &config->listen, config->tls_certificate[0] != '\0');
     check_listen(report, LISTENER_OPERATOR, &config->operator_listen,

@@ -24,10 +24,12 @@ static int run_serve(const struct command_line *line)
 {
     const struct config *config = NULL;
     bool takes_over = command_option(line, HANDOVER_OPTION) != NULL;
-    if (!command_config(line, &config)) {
-        if (takes_over)
-            handover_report("the configuration cannot be used; the log says why");
+    struct error error = {0};
+    if (!takes_over && !command_config(line, &config))
         return EXIT_REFUSED;
+    if (takes_over && config_load(&config, command_config_path(line), NULL, &error) != STATUS_OK) {
+        handover_report(error.text);
+        return command_refuse(line, "%s", error.text);
     }
     struct log *log = log_create(STDERR_FILENO, config->log_level, config->log_format);
     const struct app_options options = {
@@ -36,7 +38,6 @@ static int run_serve(const struct command_line *line)
         .log = log,
         .takes_over = takes_over,
     };
-    struct error error = {0};
     enum status status = app_run(&options, &error);
     log_destroy(&log); /* first: its lines come before the refusal */
     int code = status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);

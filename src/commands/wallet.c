@@ -295,15 +295,12 @@ static bool verify(const struct command_line *line, struct platform_store *store
     struct progress progress = {0};
     struct error unkept = {0};
     struct error error = {0};
-    char command[64];
     options->progress = show_audit;
     options->context = &progress;
     enum status status = wallet_verify(store, options, result, &unkept, &error);
     progress_end(&progress);
-    command_name(line, command, sizeof command);
     if (unkept.text[0] != '\0')
-        (void)fprintf(stderr, "croupier %s: the outcome could not be kept: %s\n", command,
-                      unkept.text);
+        (void)command_refuse(line, "the outcome could not be kept: %s", unkept.text);
     if (status == STATUS_MALFORMED && command_json(line))
         print_broken_json(&result->broken, &error);
     if (status != STATUS_OK)

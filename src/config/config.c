@@ -438,6 +438,20 @@ void config_redact_uri(const char *uri, struct buffer *out)
     }
 }
 
+bool config_file_has_password(const struct config *config)
+{
+    const struct snapshot *snapshot = snapshot_of(config);
+    bool found = false;
+    for (size_t i = 0; i < setting_count && !found; i++) {
+        struct buffer shown = {0};
+        config_append_value(config, i, &shown);
+        found = strcmp(buffer_string(&shown), snapshot->values[i]) != 0 &&
+                text_starts_with(text_of(snapshot->origins[i]), text_of(config->path));
+        buffer_free(&shown);
+    }
+    return found;
+}
+
 void config_append_value(const struct config *config, size_t index, struct buffer *out)
 {
     config_redact_uri(snapshot_of(config)->values[index], out);

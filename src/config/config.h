@@ -111,6 +111,9 @@ void config_list_restart_needed(const struct config *before, const struct config
 const char *config_platform_file(const struct config *config);
 const char *config_odds_directory(const struct config *config);
 
+/* Whether the file holds a password of a store. */
+bool config_file_has_password(const struct config *config);
+
 /* A store's URI as it may be shown: passwords in it are replaced by "***". */
 void config_redact_uri(const char *uri, struct buffer *out);
 

@@ -22,11 +22,11 @@ ROWS = 350
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
 
 
-def traced(directory, *options, rows=ROWS):
+def traced(directory, *options, first=0, rows=ROWS):
     """The workload under strace, in a new directory; its exit status, and the last row that was committed."""
     directory.mkdir(exist_ok=True)
     (directory / "ledger").touch()
-    done = subprocess.run(["strace", "-qq", *map(str, options), TOOL, "run", directory / "ledger", "0", str(rows)],
+    done = subprocess.run(["strace", "-qq", *map(str, options), TOOL, "run", directory / "ledger", str(first), str(rows)],
                           capture_output=True, text=True, timeout=120,
                           env={**os.environ, "LSAN_OPTIONS": "detect_leaks=0"})  # which cannot work under strace
     if "ptrace" in done.stderr and "not permitted" in done.stderr:
@@ -83,14 +83,18 @@ def test_an_error_at_any_call(tmp_path, call, error):
         assert check(directory, last) == 0 or call in ("unlinkat", "pread64", "openat"), point
 
 
-@pytest.mark.parametrize("call, error", [("fsync", "EIO"), ("pwrite64", "ENOSPC"), ("renameat", "EACCES")])
+@pytest.mark.parametrize("call, error", [("fsync", "EIO"), ("pwrite64", "ENOSPC"), ("renameat", "EACCES"), ("flock", "ENOLCK"),
+                                         ("flock", "ENOSYS"), ("flock", "EOPNOTSUPP")])
 def test_nothing_stops_while_it_can_never_be_written(tmp_path, call, error):
     """Until memory is at its bound, which the workload does not reach here; then it is made from the rows."""
     done, last = traced(tmp_path / "store", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:error={error}",
                         rows=120)
     assert done.returncode == 0, done.stderr
     assert not list((tmp_path / "store/ledger-ids").glob("*.run"))
-    assert check(tmp_path / "store", last) == 0
+    done, again = traced(tmp_path / "store", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:error={error}",
+                         first=last, rows=last + 10)
+    assert done.returncode == 0 and again > last, done.stderr
+    assert check(tmp_path / "store", again) == 0
 
 
 def test_a_write_that_is_cut_short(tmp_path):

@@ -611,6 +611,25 @@ def test_check_knows_its_own_listeners_from_others(make_service):
     assert "CROUPIER_SERVER_LISTEN" in checks["server.listen"]["remedy"]
 
 
+def test_messages_have_no_bytes_that_steer_a_terminal(service):
+    done = service.run("player", "show", "\x1b[31m\x9b\u009b\r\n\udcff", status=None)
+    assert done.returncode != 0 and "?[31m" in done.errors
+    assert not set(done.stderr.rstrip(b"\n")) & {*range(0x20), 0x7F, 0x9B, 0xFF}
+
+
+def test_check_warns_of_a_password_that_everyone_may_read(service):
+    def warnings():
+        return [check["check"] for check in json.loads(service.run("check", "--json", status=None).text) if check["warning"]]
+    service.configure({"odds.store": "redis://:secret@127.0.0.1:1"})
+    service.configuration.chmod(0o644)
+    assert "configuration secrecy" in warnings()
+    service.configuration.chmod(0o640)
+    assert "configuration secrecy" not in warnings()
+    service.configuration.chmod(0o644)
+    service.configure({"odds.store": "redis://127.0.0.1:1"})
+    assert "configuration secrecy" not in warnings()
+
+
 def test_a_port_that_is_taken_is_named_with_its_setting(service):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = "127.0.0.1:%d" % taken.getsockname()[1]

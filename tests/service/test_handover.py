@@ -181,8 +181,8 @@ def test_a_new_process_that_cannot_serve_leaves_the_old_one_serving(served):
     good = served.configuration.read_text()
     before = served.process.pid
     served.configuration.write_text(good + "\n[log]\nnonsense = 1\n")
-    assert "the configuration cannot be used" in served.refused_upgrade()
-    assert "'nonsense'" in served.log_text()
+    told = served.refused_upgrade()
+    assert f"{served.configuration}:{good.count(chr(10)) + 3}: " in told and "'nonsense'" in told
     served.configuration.write_text(good.replace("threads = 2", "threads = 3"))
     assert "[server] threads" in served.refused_upgrade()
     served.configuration.write_text(good.replace("[operator]\nlisten = 127.0.0.1:0", "[operator]\nlisten = 127.0.0.2:0"))

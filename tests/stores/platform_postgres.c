@@ -691,7 +691,10 @@ static void what_only_grows_resists_hands(void **state)
 
 /* ---- who may be asked ------------------------------------------------------------------------ */
 
-/* A server that has one answer to whoever connects. */
+#define READY "Z\0\0\0\x05I"
+
+/* A server that has one answer to each client that connects; what follows READY in it answers the
+ * client's first query. */
 struct pretender {
     int listener;
     const char *answer;
@@ -708,7 +711,12 @@ static void *pretend(void *argument)
         (void)send(peer, "N", 1, MSG_NOSIGNAL);
         got = recv(peer, bytes, sizeof bytes, 0);
     }
-    (void)send(peer, pretender->answer, pretender->size, MSG_NOSIGNAL);
+    const char *end = pretender->answer + pretender->size;
+    const char *ready = memmem(pretender->answer, pretender->size, READY, sizeof READY - 1);
+    const char *rest = ready == NULL ? end : ready + sizeof READY - 1;
+    (void)send(peer, pretender->answer, (size_t)(rest - pretender->answer), MSG_NOSIGNAL);
+    if (rest < end && recv(peer, bytes, sizeof bytes, 0) > 0)
+        (void)send(peer, rest, (size_t)(end - rest), MSG_NOSIGNAL);
     while (got > 0)
         got = recv(peer, bytes, sizeof bytes, 0);
     (void)close(peer);
@@ -738,8 +746,7 @@ static void an_older_server_is_refused(void **state)
                                  "14.9\0"
                                  "S\0\0\0\x19"
                                  "client_encoding\0"
-                                 "UTF8\0"
-                                 "Z\0\0\0\x05I";
+                                 "UTF8\0" READY;
     struct fixture *fixture = *state;
     assert_int_equal(open_at(fixture, answer, sizeof answer - 1), STATUS_INVALID);
     SAYS(fixture, "is PostgreSQL 14.9; croupier needs 15 or newer");
@@ -754,6 +761,24 @@ static void a_pooler_that_mixes_sessions_is_refused_by_its_name(void **state)
                                  "Munsupported startup parameter: options\0";
     struct fixture *fixture = *state;
     assert_int_equal(open_at(fixture, answer, sizeof answer), STATUS_UNAVAILABLE);
+    SAYS(fixture, "a pooler such as PgBouncer answers there");
+}
+
+/* One that drops the settings of a session, and leads it to a server's session that has had another
+ * client. */
+static void a_pooler_with_prepared_statements_of_others_is_refused_by_its_name(void **state)
+{
+    static const char answer[] = "R\0\0\0\x08\0\0\0\0"
+                                 "S\0\0\0\x18server_version\0"
+                                 "15.9\0"
+                                 "S\0\0\0\x19"
+                                 "client_encoding\0"
+                                 "UTF8\0" READY "E\0\0\0\x26"
+                                 "SERROR\0"
+                                 "C42P05\0"
+                                 "Mit exists already\0\0" READY;
+    struct fixture *fixture = *state;
+    assert_int_equal(open_at(fixture, answer, sizeof answer - 1), STATUS_UNAVAILABLE);
     SAYS(fixture, "a pooler such as PgBouncer answers there");
 }
 
@@ -910,6 +935,7 @@ int main(void)
         MADE(what_only_grows_resists_hands),
         EMPTY(an_older_server_is_refused),
         EMPTY(a_pooler_that_mixes_sessions_is_refused_by_its_name),
+        EMPTY(a_pooler_with_prepared_statements_of_others_is_refused_by_its_name),
         EMPTY(no_text_holds_a_part_of_the_password),
         MADE(frequent_calls_are_one_round_trip_each),
         MADE(a_long_list_that_no_one_reads_to_its_end_does_not_harm),

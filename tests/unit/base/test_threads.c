@@ -15,9 +15,11 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/wait.h>
 
 #include "base/mailbox.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "base/work_pool.h"
 
 /* ---- mailbox --------------------------------------------------------------------------------- */
@@ -200,6 +202,42 @@ static void the_last_mail_may_be_the_reason_to_end(void **state)
     assert_false(atomic_load(&too_late));
 }
 
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static bool no_threads;
+
+int uv_thread_create(uv_thread_t *thread, uv_thread_cb entry, void *argument)
+{
+    void *symbol = dlsym(RTLD_NEXT, "uv_thread_create");
+    int (*real)(uv_thread_t *, uv_thread_cb, void *) = NULL;
+    memcpy(&real, &symbol, sizeof real);
+    return no_threads ? UV_EAGAIN : real(thread, entry, argument);
+}
+
+static void without_threads_the_process_says_so_and_ends(void **state)
+{
+    char said[512] = "";
+    int ends[2];
+    int status = 0;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        uv_thread_t thread;
+        no_threads = true;
+        (void)dup2(ends[1], STDERR_FILENO);
+        thread_start(&thread, "some", NULL, NULL);
+        _exit(0);
+    }
+    (void)close(ends[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    assert_true(read(ends[0], said, sizeof said - 1) > 0);
+    assert_non_null(
+        strstr(said, "thread some cannot be started: resource temporarily unavailable"));
+    (void)close(ends[0]);
+}
+
 /* ---- work pool ------------------------------------------------------------------------------- */
 
 struct job {
@@ -298,6 +336,7 @@ int main(void)
         cmocka_unit_test(delivery_is_never_inside_post_and_the_end_leaves_nothing),
         cmocka_unit_test(a_mailbox_does_not_keep_its_loop_alive),
         cmocka_unit_test(the_last_mail_may_be_the_reason_to_end),
+        cmocka_unit_test(without_threads_the_process_says_so_and_ends),
         cmocka_unit_test(a_full_queue_is_told_at_once),
         cmocka_unit_test(every_job_runs_once),
         cmocka_unit_test(several_threads_work_at_the_same_time),

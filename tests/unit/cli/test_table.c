@@ -66,7 +66,7 @@ static void what_could_move_a_cursor_is_a_question_mark(void **state)
     table_cell(table, "\xC2\x9B"
                       "31m \xC2");
     expect_printed(table, "ID      NAME        KEYS\n"
-                          "a?[2Jb  line?line?  ?31m \xC2\n");
+                          "a?[2Jb  line?line?  ?31m ?\n");
 }
 
 static void expect_within(size_t room, const char *expected)

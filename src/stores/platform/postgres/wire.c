@@ -92,6 +92,10 @@ static enum status stopped(struct postgres_store *store, struct error *error)
                      store->location, outcome(store));
 }
 
+#define A_POOLER                                                               \
+    "a pooler such as PgBouncer answers there, which mixes up sessions; name " \
+    "PostgreSQL itself in [platform] store"
+
 /* What to do with an SQLSTATE (PostgreSQL manual, appendix A); the longest that fits counts. */
 enum failure_kind { PLAIN, REPEAT, HANG_UP };
 static const struct failure_rule {
@@ -109,6 +113,8 @@ static const struct failure_rule {
     {"25006", STATUS_UNAVAILABLE, HANG_UP,
      "can only be read (a standby?); name the primary in [platform] store"},
     {"25P03", STATUS_UNAVAILABLE, HANG_UP, "the transaction was kept open for too long"},
+    {"26000", STATUS_UNAVAILABLE, HANG_UP, A_POOLER}, /* another has its prepared statements, */
+    {"42P05", STATUS_UNAVAILABLE, HANG_UP, A_POOLER}, /* and it has another's */
     {"28", STATUS_UNAVAILABLE, HANG_UP, "this user may not connect; see pg_hba.conf"},
     {"3D", STATUS_UNAVAILABLE, HANG_UP, "there is no such database; make it with createdb"},
     {"42501", STATUS_UNAVAILABLE, PLAIN,
@@ -279,10 +285,8 @@ static enum status refused(struct postgres_store *store, struct error *error)
     flatten(PQerrorMessage(store->connection), reason, sizeof reason);
     store->failed = true;
     if (strstr(reason, "unsupported startup parameter") != NULL)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: a pooler such as PgBouncer answers there, which mixes up sessions; "
-                         "name PostgreSQL itself in [platform] store (%.200s)",
-                         store->location, reason);
+        return error_set(error, STATUS_UNAVAILABLE, "%s: " A_POOLER " (%.200s)", store->location,
+                         reason);
     return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%.400s)", store->location,
                      reason);
 }

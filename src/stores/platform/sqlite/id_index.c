@@ -322,20 +322,24 @@ static enum status make_parts(struct id_feed *feed, struct selection *selection,
 }
 
 /* A directory that is not there is made when there is something to put there. One that cannot be
- * used is as good as none, as long as memory has room. */
+ * used, or locked (a file system need not have flock), is as good as none, as long as memory has
+ * room. */
 static enum status open_directory(struct id_index *index, int64_t last_number,
                                   struct id_directory *directory, uint32_t patience_ms,
                                   struct error *error)
 {
     bool create = !index->reads_only && last_number >= ID_INDEX_TABLE_IDS;
     enum status status = id_directory_open(directory, index->database, create, error);
-    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
-        log_event(index->log, LOG_WARNING, "index of transaction ids has no directory",
-                  LOG_STRING("reason", error->text));
-    if (status != STATUS_OK || index->reads_only)
+    if (status == STATUS_OK && !index->reads_only)
+        status = id_directory_lock(directory, patience_ms, error);
+    if (status == STATUS_OK || status == STATUS_NOT_FOUND)
         return STATUS_OK;
-    status = id_directory_lock(directory, patience_ms, error);
-    return status == STATUS_TIMEOUT ? STATUS_UNAVAILABLE : status;
+    if (status == STATUS_TIMEOUT)
+        return STATUS_UNAVAILABLE;
+    log_event(index->log, LOG_WARNING, "index of transaction ids has no directory",
+              LOG_STRING("reason", error->text));
+    id_directory_close(directory);
+    return STATUS_OK;
 }
 
 /* Makes all parts again: what the directory has, and what the rows say of the rest. Under
