@@ -19,6 +19,8 @@ void thread_start(uv_thread_t *thread, const char *name, void (*run)(void *argum
     sigset_t before;
     /* A thread begins with its maker's mask. */
     CHECK(sigfillset(&all) == 0);
+    /* A fault where this is blocked ends the process, whatever handler there is. */
+    CHECK(sigdelset(&all, SIGBUS) == 0);
     CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
     int result = uv_thread_create(thread, run, argument);
     if (result != 0) { /* the log may be the thread that is missing */

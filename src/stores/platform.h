@@ -23,10 +23,10 @@
  * address stay as marked rows.
  *
  * A database that is gone or failed with an I/O error, and a connection that was lost or timed out,
- * is opened afresh by the next call on the same handle; a caller just calls again. A database that
- * was replaced (a restored backup, a standby that took over) fails one call with
- * STATUS_UNAVAILABLE: whoever keeps a copy of the rows starts again from revision 0, as also when
- * the revision is lower than one seen before.
+ * is opened afresh by the next call on the same handle; a caller just calls again. A server's
+ * database that was replaced (a standby that took over) fails one call with STATUS_UNAVAILABLE:
+ * whoever keeps a copy of the rows starts again from revision 0, as also when the revision is lower
+ * than one seen before. In place of a file that is open no other is opened in the same process.
  *
  * Threads: one thread at a time may use a `struct platform_store`; open one for each thread.
  */

@@ -212,6 +212,59 @@ def test_killing_at_any_moment_loses_nothing_and_applies_nothing_twice(uri, tmp_
     assert_whole(uri, output)
 
 
+def replace_directory(store, older):
+    store.rename(store.with_name("away"))
+    shutil.copytree(older, store)
+
+
+def remove(store, *suffixes):
+    for suffix in suffixes:
+        (store / f"platform.db{suffix}").unlink()
+
+
+TAKEN_AWAY = {
+    "log and index removed": lambda store, older: remove(store, "-wal", "-shm"),
+    "log removed": lambda store, older: remove(store, "-wal"),
+    "log emptied": lambda store, older: os.truncate(store / "platform.db-wal", 0),
+    "log overwritten": lambda store, older: shutil.copyfile(older / "platform.db-wal", store / "platform.db-wal"),
+    "index emptied": lambda store, older: os.truncate(store / "platform.db-shm", 0),
+    "database removed": lambda store, older: remove(store, ""),
+    "database overwritten": lambda store, older: shutil.copyfile(older / "platform.db", store / "platform.db"),
+    "database replaced": lambda store, older: shutil.copyfile(older / "platform.db", store / "new") and (store / "new").replace(store / "platform.db"),
+    "directory replaced": replace_directory,
+}
+
+
+def wait_for(process, output, enough):
+    deadline = time.monotonic() + 60
+    while not enough(output.read_text()):
+        assert process.poll() is None and time.monotonic() < deadline, output.read_text()[-500:]
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("taken", TAKEN_AWAY)
+def test_nothing_is_acknowledged_into_files_that_someone_took_away(uri, tmp_path, taken):
+    store, older, output, log = (tmp_path / name for name in ("store", "older", "output", "log"))
+    tool("run", uri, COUNT, BURST, *PLAYERS)
+    with open(output, "wb") as to, open(log, "wb") as errors:
+        process = subprocess.Popen([TOOL, "run", uri, "100000", str(BURST), *PLAYERS], stdout=to, stderr=errors)
+    try:
+        wait_for(process, output, lambda text: text.count("\n") > 60)
+        shutil.copytree(store, older, ignore=shutil.ignore_patterns("*-ids"))
+        wait_for(process, output, lambda text: text.count("\n") > 300)
+        TAKEN_AWAY[taken](store, older)
+        before = output.read_text().count("\n")
+        wait_for(process, output, lambda text: text.count("unavailable") > 4 * BURST)
+    finally:
+        process.kill()
+        process.wait()
+    lines = output.read_text().splitlines()
+    refused = [line.split()[1] in ("unavailable", "unknown") for line in lines]
+    assert refused.index(True) <= before + 2 * BURST, "no more than what was on its way"
+    assert all(refused[refused.index(True):]) and "unavailable" not in lines[refused.index(True) - 1]
+    assert log.read_text().count("ledger is unavailable") == 1 and "available again" not in log.read_text(), log.read_text()
+
+
 def verified(uri, *options):
     return subprocess.run(["strace", "-y", "-qq", *map(str, options), TOOL, "verify", uri], capture_output=True, text=True,
                           timeout=120, env={**os.environ, "LSAN_OPTIONS": "detect_leaks=0"})

@@ -440,9 +440,9 @@ def test_each_reason_is_told_once(service):
     eventually(lambda: service.get("/api/v1/health").status == 503)
     eventually(lambda: sum("no such file" in reason for reason in reasons()) == 2)
     service.platform.path.write_bytes(b"")
-    eventually(lambda: sum("is empty" in reason for reason in reasons()) == 2)
+    eventually(lambda: sum("is another file" in reason for reason in reasons()) == 2)
     time.sleep(2.5)  # several looks
-    assert sum("is empty" in reason for reason in reasons()) == 2
+    assert sum("is another file" in reason for reason in reasons()) == 2
     service.platform.path.unlink()
     service.platform.bring_back()
     eventually(lambda: service.get("/api/v1/health").status == 200)

@@ -588,10 +588,38 @@ static void a_key_is_the_same_for_ever_in_one_ledger(void **state)
     assert_int_not_equal(sqlite_id_key(one, 1, "", TEXT("id-1")), sqlite_id_key(one, 1, "", id));
 }
 
+static void what_others_do_with_the_files_through_sqlite_raises_no_alarm(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const commands[] = {
+        "PRAGMA wal_checkpoint(PASSIVE)",
+        "PRAGMA wal_checkpoint(FULL)",
+        "PRAGMA wal_checkpoint(RESTART)",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+        "VACUUM",
+        "UPDATE customer SET name = name || 'x'",
+        "PRAGMA integrity_check",
+    };
+    for (unsigned i = 0; i < 2 * sizeof commands / sizeof commands[0]; i++) {
+        sqlite3 *other = NULL;
+        write_more(fixture, 1 + i % 3);
+        const char *path = strchr(fixture->place.uri, ':') + 1;
+        assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(other, commands[i % (sizeof commands / sizeof commands[0])],
+                                      NULL, NULL, NULL),
+                         SQLITE_OK);
+        if (i % 2 == 0)
+            write_more(fixture, 1);
+        assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    }
+    assert_sound(fixture);
+}
+
 int main(void)
 {
 #define MADE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
+        MADE(what_others_do_with_the_files_through_sqlite_raises_no_alarm),
         MADE(an_id_is_found_wherever_it_has_come_to),
         MADE(one_at_a_time_they_are_found_as_well),
         MADE(the_store_refuses_an_id_twice_wherever_it_is),

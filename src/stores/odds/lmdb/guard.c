@@ -45,11 +45,14 @@ static void on_fault(int signal_number, siginfo_t *info, void *machine)
         (void)pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
         odds_guard_escape();
     }
-    /* Not ours: put back what was there. A fault happens again on return; what was sent is sent
-     * again. */
-    for (size_t i = 0; i < GUARDED_COUNT; i++)
-        if (guarded_signals[i] == signal_number)
-            (void)sigaction(signal_number, &previous[i], NULL);
+    /* Not ours: another's, or put back what was there. A fault happens again on return; what was
+     * sent is sent again. */
+    const struct sigaction *before = &previous[signal_number == guarded_signals[0] ? 0 : 1];
+    if ((before->sa_flags & SA_SIGINFO) != 0) {
+        before->sa_sigaction(signal_number, info, machine);
+        return;
+    }
+    (void)sigaction(signal_number, before, NULL);
     if (info->si_code <= 0)
         (void)raise(signal_number);
 }

@@ -23,7 +23,9 @@
 #include "stores/platform/schema.h"
 #include "stores/platform/sqlite/cache.h"
 #include "stores/platform/sqlite/columns.h"
+#include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/id_index.h"
+#include "stores/platform/sqlite/index_guard.h"
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
@@ -102,6 +104,13 @@ enum status sqlite_execute(struct sqlite_store *store, const char *sql, struct e
     return STATUS_OK;
 }
 
+/* Pages that SQLite read while the log's index was cut short may be wrong. */
+static int before_commit(void *context)
+{
+    (void)context;
+    return index_guard_was_needed();
+}
+
 enum status sqlite_statement(struct sqlite_store *store, const char *sql, sqlite3_stmt **statement,
                              struct error *error)
 {
@@ -129,6 +138,12 @@ enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *statement, bo
                          struct error *error)
 {
     int code = sqlite3_step(statement);
+    if (index_guard_was_needed()) {
+        (void)sqlite3_reset(statement);
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "%s-shm: was cut short while it was open; start croupier again",
+                         store->path);
+    }
     if (code == SQLITE_ROW || code == SQLITE_DONE) {
         *found = code == SQLITE_ROW;
         return STATUS_OK;
@@ -176,7 +191,7 @@ enum status sqlite_each(struct sqlite_store *store, sqlite3_stmt *statement,
 enum status sqlite_visit(struct sqlite_store *store, const char *sql, const int64_t *numbers,
                          sqlite_row_reader *read, void *context, struct error *error)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     enum status status = bind_numbers(store, sql, numbers, &statement, error);
     return status == STATUS_OK ? sqlite_each(store, statement, read, context, error) : status;
 }
@@ -289,12 +304,6 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
     return status;
 }
 
-bool sqlite_file_is_the_same(const struct sqlite_store *store, struct stat *facts)
-{
-    return stat(store->path, facts) == 0 && facts->st_dev == store->device &&
-           facts->st_ino == store->inode;
-}
-
 static uint32_t big_endian(const unsigned char bytes[4])
 {
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
@@ -323,7 +332,10 @@ static enum status look_at_head(struct sqlite_store *store, const struct stat *f
         /* A checkpoint that makes the file longer writes its head first; one that makes it shorter
          * cuts it last. */
         bool cut = facts->st_size < store->size && facts->st_size < least;
-        sound = memcmp(head, "SQLite format 3", 16) == 0 && !cut;
+        /* Each checkpoint that writes the head leaves a higher number in it. */
+        uint32_t change = big_endian(head + 24);
+        sound = memcmp(head, "SQLite format 3", 16) == 0 && !cut && change >= store->change;
+        store->change = change;
     }
     store->failed = !sound;
     if (!sound)
@@ -423,6 +435,7 @@ static void configure(struct sqlite_store *store)
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DQS_DDL, 0, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL) == SQLITE_OK);
+    (void)sqlite3_commit_hook(store->database, before_commit, NULL);
     store->add_functions(store);
 }
 
@@ -431,6 +444,7 @@ void sqlite_disconnect(struct sqlite_store *store)
     for (size_t i = 0; i < store->statement_count; i++)
         (void)sqlite3_finalize(store->statements[i].statement);
     store->statement_count = 0;
+    sqlite_files_detach(store);
     if (store->database != NULL)
         CHECK(sqlite3_close(store->database) == SQLITE_OK);
     store->database = NULL;
@@ -444,24 +458,26 @@ void sqlite_disconnect(struct sqlite_store *store)
 enum status sqlite_connect(struct sqlite_store *store, bool create, struct error *error)
 {
     enum status status = examine_file(store, create, error);
+    if (status == STATUS_OK)
+        status = sqlite_files_expect(store, error);
     if (status != STATUS_OK)
         return status;
-    struct stat facts;
+    index_guard_install();
     int code = sqlite3_open_v2(store->path, &store->database,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (store->database == NULL)
         return error_set(error, STATUS_INTERNAL, "%s: no memory to open it", store->path);
-    if (code != SQLITE_OK || stat(store->path, &facts) != 0) {
+    if (code != SQLITE_OK) {
         status = sqlite_failure(store, error);
         goto failed;
     }
-    store->device = facts.st_dev;
-    store->inode = facts.st_ino;
     store->size = 0; /* to be looked at by the first call */
+    store->change = 0;
     store->written = (struct timespec){0};
     configure(store);
     bool empty = false;
     uint32_t version;
+    int64_t read = 0;
     status = recognise(store, &empty, error);
     if (status == STATUS_OK && !create && empty)
         status =
@@ -476,6 +492,10 @@ enum status sqlite_connect(struct sqlite_store *store, bool create, struct error
                                 "PRAGMA temp_store=MEMORY;"
                                 "PRAGMA journal_size_limit=67108864",
                                 error);
+    if (status == STATUS_OK) /* which opens the log */
+        status = sqlite_number(store, "PRAGMA schema_version", &read, error);
+    if (status == STATUS_OK)
+        status = sqlite_files_attach(store, error);
     if (status == STATUS_OK)
         return STATUS_OK;
 failed:
@@ -496,18 +516,26 @@ void sqlite_heed_stop(struct sqlite_store *store)
         sqlite3_progress_handler(store->database, 0, NULL, NULL);
 }
 
+/* A handle whose files have lost their names stays open, because a person may put them back. */
+enum status sqlite_check_names(struct sqlite_store *store, struct stat *facts, struct error *error)
+{
+    enum status status = sqlite_files_named(store, facts, error);
+    struct error better = {0};
+    if (status != STATUS_OK && examine_file(store, false, &better) != STATUS_OK)
+        *error = better;
+    return status;
+}
+
 static enum status ready(struct sqlite_store *store, struct error *error)
 {
     struct stat facts;
-    bool replaced = store->database != NULL && !sqlite_file_is_the_same(store, &facts);
-    if (store->database != NULL && !store->failed && !replaced)
-        return look_at_head(store, &facts, error);
+    enum status status = STATUS_OK;
+    if (store->database != NULL && !store->failed) {
+        status = sqlite_check_names(store, &facts, error);
+        return status == STATUS_OK ? look_at_head(store, &facts, error) : status;
+    }
     sqlite_disconnect(store);
-    /* Reported once, because what is there now is not a later state of what was there before. */
-    if (replaced && access(store->path, F_OK) == 0)
-        return error_set(error, STATUS_UNAVAILABLE, "%s: was replaced by another file",
-                         store->path);
-    enum status status = sqlite_connect(store, false, error);
+    status = sqlite_connect(store, false, error);
     if (status == STATUS_OK)
         log_event(store->log, LOG_WARNING, "platform store opened again",
                   LOG_STRING("path", store->path));

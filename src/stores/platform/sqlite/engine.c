@@ -221,8 +221,8 @@ static enum status check_soundness(struct sqlite_store *store, struct error *err
 static enum status ready_to_migrate(struct sqlite_store *store, struct error *error)
 {
     struct stat facts;
-    if (store->database != NULL && !store->failed && sqlite_file_is_the_same(store, &facts))
-        return STATUS_OK;
+    if (store->database != NULL && !store->failed)
+        return sqlite_check_names(store, &facts, error);
     sqlite_disconnect(store);
     return sqlite_connect(store, true, error);
 }

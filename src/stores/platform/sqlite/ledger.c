@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/loaded.h"
 
@@ -436,6 +437,15 @@ enum status sqlite_ledger_commit(struct platform_store *base, const struct ledge
          * recovered, neither the cache nor the index may hear of it. */
         *unknown = true;
         store->failed = true;
+        return status;
+    }
+    /* Committed, but into which files? Only what the next start will find is acknowledged. */
+    struct stat facts;
+    status = sqlite_files_named(store, &facts, error);
+    if (status == STATUS_OK)
+        status = sqlite_files_content(store, error);
+    if (status != STATUS_OK) {
+        *unknown = true;
         return status;
     }
     note_batch(&writing);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/loaded.h"
 
@@ -71,6 +72,8 @@ enum status sqlite_ledger_balances(struct platform_store *base, struct ledger_ba
 {
     struct sqlite_store *store = sqlite_store_of(base);
     enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_files_content(store, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         struct cached_account read;
         status = load_account(store, players[i].player_id, &read, error);
@@ -211,7 +214,9 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
     enum status status = sqlite_begin(store, error);
     if (status != STATUS_OK)
         return status;
-    status = load_batch(store, batch, error);
+    status = sqlite_files_content(store, error);
+    if (status == STATUS_OK)
+        status = load_batch(store, batch, error);
     return status == STATUS_OK ? STATUS_OK : sqlite_end(store, status, error);
 }
 
@@ -273,9 +278,10 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
 {
     struct sqlite_store *store = sqlite_store_of(base);
     enum status status = sqlite_ready(store, error);
-    if (status != STATUS_OK)
-        return status;
-    status = sqlite_log_renew(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_files_content(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_log_renew(store, error);
     if (status == STATUS_OK)
         status = sqlite_log_take_over(store, error);
     /* What the rows of a batch refer to, it was loaded from; the audit looks at all of it. */

@@ -15,6 +15,7 @@
  *
  *   engine.c          opening and migrating, and the verbs; backup.c copies
  *   connection.c      the file, statements, transactions, failures
+ *   file_identity.c   whether the files are still those that were opened
  *   record_queries.c  customers, keys, players and so on, by their tables of columns
  *   ledger_load.c     begins a batch: accounts, clearing accounts and ids that it is about
  *   ledger.c          writes what was decided, and commits
@@ -43,10 +44,11 @@ struct sqlite_store {
     bool failed; /* an error after which the connection is not to be trusted */
     void (*add_functions)(struct sqlite_store *store); /* of SQL, to each connection */
     struct log *log;
-    dev_t device;            /* of the file when it was opened, */
-    ino_t inode;             /* to notice that another has taken its place */
-    off_t size;              /* of the file when its head was last looked at, */
-    struct timespec written; /* to notice that something else than SQLite wrote into it */
+    struct open_files *files;           /* file_identity.h; NULL: it is not attached */
+    const volatile uint32_t *log_index; /* SQLite's mapping of -shm, while it is */
+    off_t size;                         /* of the file when its head was last looked at, */
+    struct timespec written; /* to notice that something else than SQLite wrote into it, */
+    uint32_t change;         /* and the number of changes that its head had then */
     int log_pages;           /* in the log after the last batch of the ledger, */
     int log_attempted;       /* and when upkeep was attempted last; 0: it was restarted since */
     struct {
@@ -138,7 +140,8 @@ MUST_CHECK enum status sqlite_end(struct sqlite_store *store, enum status status
 /* For engine.c. `create`: whatever the schema is, or when there is no file, which is made. */
 MUST_CHECK enum status sqlite_connect(struct sqlite_store *store, bool create, struct error *error);
 void sqlite_disconnect(struct sqlite_store *store);
-bool sqlite_file_is_the_same(const struct sqlite_store *store, struct stat *facts);
+MUST_CHECK enum status sqlite_check_names(struct sqlite_store *store, struct stat *facts,
+                                          struct error *error);
 /* The version of a schema that this program knows (schema.h); `current`: and that is its own. */
 MUST_CHECK enum status sqlite_check_schema(struct sqlite_store *store, bool current,
                                            uint32_t *version, struct error *error);

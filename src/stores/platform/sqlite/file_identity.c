@@ -1,0 +1,340 @@
+/*
+ * The identity of a database's files; see file_identity.h. The lock guards the records of all
+ * databases, which are this file's only static state: SQLite, too, has one set of files for a
+ * process, whichever handles use them.
+ *
+ * The formats are those of https://sqlite.org/walformat.html. The log's index is read in SQLite's
+ * own mapping of it, without its locks. So it is read before and after each look at a file; if the
+ * two differ, the look proves nothing.
+ */
+#include "stores/platform/sqlite/file_identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "stores/platform/sqlite/index_guard.h"
+#include "stores/platform/sqlite/sqlite.h"
+
+enum part { DATABASE, LOG, INDEX, PARTS };
+static const char *const endings[PARTS] = {"", "-wal", "-shm"};
+
+#define INDEX_REGION 32768
+#define LOOKS_MAX 16
+
+/* The index begins with this: numbers in the machine's byte order, salts as the log has them. */
+struct index_header {
+    uint32_t version, unused, change;
+    uint8_t is_made, sums_are_big_endian;
+    uint16_t page_size;
+    uint32_t frames, pages;
+    uint32_t frame_sum[2]; /* of the last frame */
+    uint8_t salts[8];
+    uint32_t sum[2];
+    uint32_t copy[12];
+    uint32_t copied; /* frames that checkpoints have brought into the database, */
+    uint32_t marks[5];
+    uint32_t locks[2];
+    uint32_t copying; /* and those that they have begun to */
+};
+_Static_assert(sizeof(struct index_header) == 132, "as it stands in the file");
+
+/* Which checkpoint was the last. */
+struct checkpoint {
+    uint8_t salts[8];
+    uint32_t copied;
+};
+
+struct flaw {
+    const char *what; /* NULL: there is none */
+    enum part part;
+};
+
+struct open_files {
+    struct open_files *next;
+    char *path; /* as the handles have it */
+    char *names[PARTS];
+    /* Opened with O_PATH. They keep the inodes' numbers from being used again, and closing them
+     * drops none of SQLite's locks. */
+    int pins[PARTS];
+    struct stat opened[PARTS];
+    unsigned handles;
+    struct flaw misplaced; /* as of the last look */
+    struct flaw damaged;   /* for this process it stays so */
+    bool is_idle; /* no checkpoint runs since `last`, so the database stays as it was then: */
+    struct checkpoint last;
+    struct timespec written;
+    off_t size;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct open_files *all;
+
+static struct open_files *files_of(const char *path)
+{
+    struct open_files *files = all;
+    while (files != NULL && strcmp(files->path, path) != 0)
+        files = files->next;
+    return files;
+}
+
+/* ---- the names ------------------------------------------------------------------------------- */
+
+static bool is_named(const struct open_files *files, enum part part, struct stat *facts,
+                     struct flaw *flaw)
+{
+    const struct stat *opened = &files->opened[part];
+    *flaw = (struct flaw){NULL, part};
+    if (stat(files->names[part], facts) != 0)
+        flaw->what = errno == ENOENT ? "is gone" : "cannot be reached";
+    else if (facts->st_dev != opened->st_dev || facts->st_ino != opened->st_ino)
+        flaw->what = "is another file than the one that is open";
+    return flaw->what == NULL;
+}
+
+static bool are_named(struct open_files *files, struct stat facts[PARTS])
+{
+    for (enum part part = DATABASE; part < PARTS; part++)
+        if (!is_named(files, part, &facts[part], &files->misplaced))
+            return false;
+    if (index_guard_was_needed() || facts[INDEX].st_size < files->opened[INDEX].st_size) {
+        files->misplaced = (struct flaw){"was cut short", INDEX};
+        return false;
+    }
+    files->opened[INDEX].st_size = facts[INDEX].st_size; /* it only grows */
+    return true;
+}
+
+/* ---- what they hold -------------------------------------------------------------------------- */
+
+static void read_index(const struct sqlite_store *store, struct index_header *header)
+{
+    uint32_t numbers[sizeof *header / sizeof(uint32_t)];
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        numbers[i] = store->log_index[i];
+    memcpy(header, numbers, sizeof *header);
+}
+
+static uint32_t big_endian(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* The salts of the log's head and of its last frame, and that frame's checksum, which is of all
+ * that was written since the log began. SQLITE_CORRUPT: they do not fit. */
+static int compare_log(const struct sqlite_store *store, const struct index_header *index)
+{
+    uint8_t head[32];
+    uint8_t frame[24];
+    sqlite3_file *log = NULL;
+    const int64_t page = index->page_size == 1 ? 65536 : index->page_size;
+    const int64_t last =
+        (int64_t)sizeof head + ((int64_t)index->frames - 1) * (page + (int64_t)sizeof frame);
+    if (index->frames == 0 || index->is_made == 0) /* the log is empty */
+        return SQLITE_OK;
+    CHECK(sqlite3_file_control(store->database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) ==
+          SQLITE_OK);
+    int code = log->pMethods->xRead(log, head, sizeof head, 0);
+    if (code == SQLITE_OK)
+        code = log->pMethods->xRead(log, frame, sizeof frame, last);
+    if (code != SQLITE_OK)
+        return code == SQLITE_IOERR_SHORT_READ ? SQLITE_CORRUPT : code;
+    bool fits = memcmp(head + 16, index->salts, 8) == 0 &&
+                memcmp(frame + 8, index->salts, 8) == 0 &&
+                big_endian(frame + 16) == index->frame_sum[0] &&
+                big_endian(frame + 20) == index->frame_sum[1];
+    return fits ? SQLITE_OK : SQLITE_CORRUPT;
+}
+
+/* A log that others write into does not fit while they do; but then its index changes, too. */
+static int check_log(const struct sqlite_store *store)
+{
+    struct index_header before;
+    struct index_header after;
+    read_index(store, &before);
+    for (int look = 0; look < LOOKS_MAX; look++) {
+        int code = compare_log(store, &before);
+        read_index(store, &after);
+        if (code != SQLITE_CORRUPT ||
+            memcmp(&before, &after, offsetof(struct index_header, copy)) == 0)
+            return code;
+        before = after;
+    }
+    return SQLITE_OK;
+}
+
+/* Only checkpoints write into the database. A checkpoint notes in the index that it begins, before
+ * its first write, and that it has ended, after its last. */
+static bool database_is_untouched(struct open_files *files, const struct sqlite_store *store)
+{
+    struct index_header before;
+    struct index_header after;
+    struct stat facts;
+    read_index(store, &before);
+    if (stat(files->names[DATABASE], &facts) != 0)
+        return true; /* its name is the next look's */
+    read_index(store, &after);
+    struct checkpoint now = {.copied = after.copied};
+    memcpy(now.salts, after.salts, sizeof now.salts);
+    bool is_idle = before.copied == before.copying && after.copied == after.copying &&
+                   before.copied == after.copied &&
+                   memcmp(before.salts, after.salts, sizeof now.salts) == 0;
+    if (is_idle && files->is_idle && memcmp(&now, &files->last, sizeof now) == 0)
+        return facts.st_size == files->size && facts.st_mtim.tv_sec == files->written.tv_sec &&
+               facts.st_mtim.tv_nsec == files->written.tv_nsec;
+    if (is_idle) {
+        files->is_idle = true;
+        files->last = now;
+        files->size = facts.st_size;
+        files->written = facts.st_mtim;
+    }
+    return true;
+}
+
+static struct flaw find_damage(struct open_files *files, const struct sqlite_store *store)
+{
+    int code = files->damaged.what != NULL ? SQLITE_OK : check_log(store);
+    if (code != SQLITE_OK && code != SQLITE_CORRUPT)
+        return (struct flaw){"cannot be read", LOG};
+    if (code == SQLITE_CORRUPT)
+        files->damaged = (struct flaw){"does not end with what was written into it", LOG};
+    else if (files->damaged.what == NULL && !database_is_untouched(files, store))
+        files->damaged = (struct flaw){"was written by another than SQLite", DATABASE};
+    return files->damaged;
+}
+
+/* ---- handles --------------------------------------------------------------------------------- */
+
+static enum status refuse(const struct open_files *files, struct flaw flaw, struct error *error)
+{
+    if (flaw.what == NULL)
+        return STATUS_OK;
+    return error_set(error, STATUS_UNAVAILABLE,
+                     "%s: %s; nothing more is written: stop croupier, put the files back or restore"
+                     " a backup, and start it again",
+                     files->names[flaw.part], flaw.what);
+}
+
+enum status sqlite_files_expect(const struct sqlite_store *store, struct error *error)
+{
+    struct stat facts[PARTS];
+    enum status status = STATUS_OK;
+    (void)pthread_mutex_lock(&lock);
+    struct open_files *files = files_of(store->path);
+    if (files != NULL && !are_named(files, facts)) {
+        /* SQLite's last handle has deleted the log and its index. */
+        bool closed = files->handles == 0 && files->misplaced.part != DATABASE &&
+                      access(files->names[LOG], F_OK) != 0 &&
+                      access(files->names[INDEX], F_OK) != 0;
+        status = closed ? STATUS_OK : refuse(files, files->misplaced, error);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static void forget(struct open_files *forgotten)
+{
+    struct open_files **link = &all;
+    while (*link != forgotten)
+        link = &(*link)->next;
+    *link = forgotten->next;
+    for (enum part part = DATABASE; part < PARTS; part++) {
+        if (forgotten->pins[part] >= 0)
+            (void)close(forgotten->pins[part]);
+        memory_free(forgotten->names[part]);
+    }
+    memory_free(forgotten->path);
+    memory_free(forgotten);
+}
+
+/* SQLite follows links, so the names are those that it has. */
+static struct open_files *record(const struct sqlite_store *store)
+{
+    struct open_files *files = memory_alloc_zeroed(1, sizeof *files);
+    const char *database = sqlite3_db_filename(store->database, "main");
+    files->path = memory_copy_string(store->path);
+    for (enum part part = DATABASE; part < PARTS; part++) {
+        struct buffer name = {0};
+        buffer_append_format(&name, "%s%s", database, endings[part]);
+        files->names[part] = memory_copy_string(buffer_string(&name));
+        buffer_free(&name);
+        files->pins[part] = open(files->names[part], O_PATH | O_CLOEXEC);
+        if (files->pins[part] < 0 || fstat(files->pins[part], &files->opened[part]) != 0)
+            files->opened[part].st_ino = 0; /* as no other has */
+    }
+    files->next = all;
+    all = files;
+    return files;
+}
+
+enum status sqlite_files_attach(struct sqlite_store *store, struct error *error)
+{
+    struct stat facts[PARTS];
+    sqlite3_file *file = NULL;
+    void volatile *index = NULL;
+    enum status status = STATUS_OK;
+    CHECK(sqlite3_file_control(store->database, "main", SQLITE_FCNTL_FILE_POINTER, &file) ==
+          SQLITE_OK);
+    if (file->pMethods->xShmMap(file, 0, INDEX_REGION, 0, &index) != SQLITE_OK || index == NULL)
+        return error_set(error, STATUS_UNAVAILABLE, "%s-shm: cannot be mapped", store->path);
+    store->log_index = index;
+    (void)pthread_mutex_lock(&lock);
+    struct open_files *files = files_of(store->path);
+    if (files != NULL && files->handles == 0 && files->damaged.what == NULL) {
+        forget(files); /* sqlite_files_expect has looked at it */
+        files = NULL;
+    }
+    if (files == NULL)
+        files = record(store);
+    files->handles++;
+    store->files = files;
+    if (!are_named(files, facts))
+        status = refuse(files, files->misplaced, error);
+    (void)pthread_mutex_unlock(&lock);
+    return status;
+}
+
+void sqlite_files_detach(struct sqlite_store *store)
+{
+    struct open_files *files = store->files;
+    struct stat facts;
+    struct flaw flaw;
+    if (files == NULL)
+        return;
+    (void)pthread_mutex_lock(&lock);
+    bool is_wrong = index_guard_was_needed() || find_damage(files, store).what != NULL;
+    for (enum part part = DATABASE; part < PARTS; part++)
+        is_wrong = is_wrong ||
+                   (!is_named(files, part, &facts, &flaw) && access(files->names[part], F_OK) == 0);
+    if (is_wrong)
+        CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) ==
+              SQLITE_OK);
+    store->files = NULL;
+    if (--files->handles == 0 && files->misplaced.what == NULL && files->damaged.what == NULL)
+        forget(files);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+enum status sqlite_files_named(const struct sqlite_store *store, struct stat *facts,
+                               struct error *error)
+{
+    struct stat found[PARTS];
+    (void)pthread_mutex_lock(&lock);
+    bool sound = are_named(store->files, found);
+    enum status status = refuse(store->files, store->files->misplaced, error);
+    (void)pthread_mutex_unlock(&lock);
+    if (sound)
+        *facts = found[DATABASE];
+    return status;
+}
+
+enum status sqlite_files_content(const struct sqlite_store *store, struct error *error)
+{
+    (void)pthread_mutex_lock(&lock);
+    enum status status = refuse(store->files, find_damage(store->files, store), error);
+    (void)pthread_mutex_unlock(&lock);
+    return status;
+}
