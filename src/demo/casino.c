@@ -24,7 +24,6 @@
 #include "launch/outgoing.h"
 #include "operator/games.h"
 #include "operator/providers.h"
-#include "records/currency.h"
 #include "sealing/provider_secret.h"
 
 #define SECRET_SIZE 32
@@ -247,26 +246,6 @@ static long operate(const struct visit *visit, const char *operation, const stru
     return status;
 }
 
-/* The balance in the wallet's answer; a null currency when it refused, or did not answer. */
-static void write_balance(struct json_writer *json, const struct buffer *wallet)
-{
-    yyjson_doc *doc = yyjson_read(wallet->data, wallet->size, 0);
-    yyjson_val *root = yyjson_doc_get_root(doc);
-    const char *currency = yyjson_get_str(yyjson_obj_get(root, "currency"));
-    uint64_t exponent = yyjson_get_uint(yyjson_obj_get(root, "currency_exponent"));
-    int64_t minor = yyjson_get_sint(yyjson_obj_get(root, "balance_minor"));
-    char amount[CURRENCY_AMOUNT_SIZE], shown[CURRENCY_AMOUNT_SIZE + CURRENCY_SIZE];
-    json_string_or_null(json, "currency", currency);
-    if (currency != NULL && exponent <= 4) {
-        currency_format(minor, (unsigned)exponent, amount);
-        (void)snprintf(shown, sizeof shown, "%s %.3s", amount, currency);
-        json_unsigned(json, "currency_exponent", exponent);
-        json_integer(json, "balance_minor", minor);
-        json_string(json, "balance", shown);
-    }
-    yyjson_doc_free(doc);
-}
-
 /* ---- a session and its rounds ---------------------------------------------------------------- */
 
 static void refuse(struct visit *visit, int status, const char *code, const char *message)
@@ -289,6 +268,7 @@ static size_t draw_sector(void)
     return byte % SECTOR_COUNT;
 }
 
+/* `wallet` is croupier's answer to the CREDIT; empty without money. */
 static void write_round(struct visit *visit, const struct round *round, const struct buffer *wallet)
 {
     struct json_writer json = {.out = &visit->answer};
@@ -298,7 +278,7 @@ static void write_round(struct visit *visit, const struct round *round, const st
     json_unsigned(&json, "sector", round->sector);
     json_integer(&json, "stake_minor", round->stake_minor);
     json_integer(&json, "won_minor", round->won_minor);
-    write_balance(&json, wallet);
+    json_raw(&json, "wallet", wallet->size > 0 ? buffer_text(wallet) : TEXT("null"));
     json_end(&json);
 }
 
@@ -337,28 +317,17 @@ static int64_t read_stake(struct text body)
     return minor <= DEMO_STAKE_MAX ? (int64_t)minor : 0;
 }
 
-/* The claims of the token, the balance, and the name of the game. */
 static void write_session(struct visit *visit)
 {
     struct json_writer json = {.out = &visit->answer};
     struct buffer wallet = {0};
-    yyjson_doc *games = yyjson_read(demo_games, strlen(demo_games), 0);
-    size_t at, count;
-    yyjson_val *game, *name = NULL;
-    yyjson_arr_foreach(yyjson_doc_get_root(games), at, count, game)
-    {
-        if (yyjson_equals_str(yyjson_obj_get(game, "id"), claim(visit, "game")))
-            name = yyjson_obj_get(game, "name");
-    }
-    if (strcmp(claim(visit, "mode"), "real") == 0)
-        (void)operate(visit, "BALANCE", NULL, &wallet);
+    bool money = strcmp(claim(visit, "mode"), "real") == 0;
+    bool known = money && operate(visit, "BALANCE", NULL, &wallet) == 200;
     visit->status = 200;
     json_object(&json, NULL);
-    json_string(&json, "game", name != NULL ? yyjson_get_str(name) : claim(visit, "game"));
-    write_balance(&json, &wallet);
     json_raw(&json, "claims", buffer_text(&visit->json));
+    json_raw(&json, "wallet", known ? buffer_text(&wallet) : TEXT("null"));
     json_end(&json);
-    yyjson_doc_free(games);
     buffer_free(&wallet);
 }
 
@@ -414,6 +383,7 @@ bool demo_casino_handle(void *context, uv_loop_t *loop, struct http_request *req
         const char *type, *content;
     } files[] = {
         {TEXT_INIT(DEMO_PAGE), "text/html; charset=utf-8", demo_page},
+        {TEXT_INIT(DEMO_PAGE ".json"), "application/json", demo_games},
         {TEXT_INIT(DEMO_PAGE ".css"), "text/css; charset=utf-8", demo_page_style},
         {TEXT_INIT(DEMO_PAGE ".js"), "text/javascript; charset=utf-8", demo_page_script},
     };

@@ -14,8 +14,8 @@
  *
  *   GET  DEMO_PAGE?token=…   the page, wheel.html as it is; wheel.js asks for the rest.
  *   POST DEMO_PAGE?token=…   without a body: the session. The token's signature, audience and time
- *                            are checked, and its claims and the balance are the answer.
- *                            {"stake_minor": 100}: one round.
+ *                            are checked; the answer is its claims, and croupier's of BALANCE.
+ *                            {"stake_minor": 100}: one round, with croupier's answer to its CREDIT.
  *
  * Answers are JSON; a refusal is {"error", "message"}, croupier's own word for word.
  *

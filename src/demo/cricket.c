@@ -13,7 +13,7 @@
 #define RUNS_PER_BALL 136 /* expected, in hundredths */
 #define BATTERS 11
 
-void cricket_create(struct event *event)
+static void cricket_create(struct event *event)
 {
     struct cricket *state = &event->cricket;
     state->overs = chance_below(&event->chance, 4) == 0 ? 20 : 10;
@@ -25,43 +25,27 @@ void cricket_create(struct event *event)
 
 /* ---- what happens ---------------------------------------------------------------------------- */
 
-static void fall_of_wicket(struct event *event, uint32_t *counts)
-{
-    struct cricket *state = &event->cricket;
-    uint32_t next = ++counts[WICKETS] + 1;
-    state->batters[state->on_strike].number = next < BATTERS ? next : BATTERS; /* BATTERS: none */
-    state->batters[state->on_strike].runs = 0;
-    event_suspend(event, 8000, "Wicket");
-}
-
-static void score(struct event *event, uint32_t *counts, uint32_t runs)
-{
-    struct cricket *state = &event->cricket;
-    counts[RUNS] += runs;
-    counts[FOURS] += runs == 4;
-    counts[SIXES] += runs == 6;
-    counts[BOUNDARIES] += runs >= 4;
-    state->batters[state->on_strike].runs += runs;
-    state->on_strike ^= runs % 2;
-    if (chance_happens(&event->chance, 8000))
-        event_suspend(event, 10000, "Review");
-}
-
 static void bowl(struct event *event)
 {
+    static const char deliveries[] = "00000001111111222446W"; /* each as likely as the other */
     struct cricket *state = &event->cricket;
     uint32_t *counts = state->counts[state->innings];
-    static const struct {
-        uint32_t ppm, runs;
-    } outcomes[] = {{350000, 0}, {330000, 1}, {90000, 2}, {10000, 3}, {120000, 4}, {55000, 6}};
-    uint32_t drawn = chance_below(&event->chance, CHANCE_ONE);
-    size_t i = 0, count = sizeof outcomes / sizeof outcomes[0];
-    for (; i < count && drawn >= outcomes[i].ppm; i++)
-        drawn -= outcomes[i].ppm;
-    if (i < count)
-        score(event, counts, outcomes[i].runs);
-    else
-        fall_of_wicket(event, counts);
+    struct batter *batter = &state->batters[state->on_strike];
+    char drawn = deliveries[chance_below(&event->chance, sizeof deliveries - 1)];
+    if (drawn == 'W') {
+        *batter = (struct batter){.number = ++counts[WICKETS] + 1};
+        event_suspend(event, 8000, "Wicket");
+    } else {
+        uint32_t runs = (uint32_t)(drawn - '0');
+        counts[RUNS] += runs;
+        counts[FOURS] += runs == 4;
+        counts[SIXES] += runs == 6;
+        counts[BOUNDARIES] += runs >= 4;
+        batter->runs += runs;
+        state->on_strike ^= runs % 2;
+        if (chance_happens(&event->chance, 8000))
+            event_suspend(event, 10000, "Review");
+    }
     if (++state->balls[state->innings] % 6 == 0)
         state->on_strike ^= 1;
 }
@@ -87,7 +71,7 @@ static void end_innings(struct event *event)
     event_suspend(event, BREAK_MS, "Innings break");
 }
 
-void cricket_play(struct event *event)
+static void cricket_play(struct event *event)
 {
     struct cricket *state = &event->cricket;
     if (event->now_ms < event->next_ms)
@@ -128,7 +112,7 @@ static int32_t lead_of_first(const struct cricket *state)
 }
 
 /* 1 to 0, 0 to 1, or 0 to 0 for a tie. */
-void cricket_expect(const struct event *event, struct scores *scores)
+static void cricket_expect(const struct event *event, struct scores *scores)
 {
     const struct cricket *state = &event->cricket;
     uint32_t first = state->counts[0][RUNS], second = state->counts[1][RUNS];
@@ -151,89 +135,89 @@ void cricket_expect(const struct event *event, struct scores *scores)
 
 /* ---- fancies --------------------------------------------------------------------------------- */
 
-enum span {
-    TO_OVER,   /* at the end of over `number` */
-    IN_OVER,   /* in over `number` */
-    NEXT_BALL, /* of over `number` */
-    YES_NO,    /* of over `number`, in percent */
-    AT_WICKET, /* at the fall of wicket `number` */
-    OF_BATTER, /* of batter `number` - 1 */
-    OF_INNINGS,
-    OF_MATCH,
+enum window {              /* in which a fancy is quoted, of an innings that is played */
+              BEFORE_OVER, /* `number` has ended */
+              SOON,        /* this over and the next */
+              NOW,         /* this over */
+              BEFORE_WICKET,
+              BATTER_IN,
+              INNINGS,
+              MATCH,
 };
 
 static const struct fancy {
     uint32_t market; /* of cricket_markets */
-    enum span span;
+    enum window window;
     uint32_t every; /* every so many numbers has one; 0: there is one */
     enum cricket_count count;
-    const char *name; /* '#' is the number; behind it goes the side, or before it the batter */
+    uint32_t base, balls; /* the line without the score, and how many more balls count */
+    const char *name;     /* '#' is the number; the side follows, or the batter is before it */
 } fancies[] = {
-    {3, TO_OVER, 1, RUNS, "# over runs"},
-    {3, AT_WICKET, 1, RUNS, "Fall of wkt #"},
-    {3, OF_BATTER, 1, RUNS, "runs"},
-    {3, OF_INNINGS, 0, FOURS, "Total fours"},
-    {3, OF_INNINGS, 0, SIXES, "Total sixes"},
-    {3, OF_INNINGS, 0, BOUNDARIES, "Total boundaries"},
-    {3, OF_INNINGS, 0, WICKETS, "Total wickets"},
-    {3, OF_MATCH, 0, RUNS, "Match runs"},
-    {3, OF_MATCH, 0, FOURS, "Match fours"},
-    {3, OF_MATCH, 0, SIXES, "Match sixes"},
-    {3, OF_MATCH, 0, BOUNDARIES, "Match boundaries"},
-    {3, OF_MATCH, 0, WICKETS, "Match wickets"},
-    {4, IN_OVER, 1, RUNS, "Only # over run"},
-    {5, NEXT_BALL, 1, RUNS, "Next ball runs, over #"},
-    {6, YES_NO, 1, RUNS, "Boundary in over #"},
-    {7, YES_NO, 1, RUNS, "Only # over odd run"},
-    {8, TO_OVER, 5, RUNS, "# over khado"},
-    {9, TO_OVER, 5, RUNS, "# over meter"},
+    {3, BEFORE_OVER, 1, RUNS, 0, 0, "# over runs"},
+    {3, BEFORE_WICKET, 1, RUNS, 0, 9, "Fall of wkt #"},
+    {3, BATTER_IN, 1, RUNS, 0, 13, "runs"},
+    {3, INNINGS, 0, FOURS, 0, 0, "Total fours"},
+    {3, INNINGS, 0, SIXES, 0, 0, "Total sixes"},
+    {3, INNINGS, 0, BOUNDARIES, 0, 0, "Total boundaries"},
+    {3, INNINGS, 0, WICKETS, 0, 0, "Total wickets"},
+    {3, MATCH, 0, RUNS, 0, 0, "Match runs"},
+    {3, MATCH, 0, FOURS, 0, 0, "Match fours"},
+    {3, MATCH, 0, SIXES, 0, 0, "Match sixes"},
+    {3, MATCH, 0, BOUNDARIES, 0, 0, "Match boundaries"},
+    {3, MATCH, 0, WICKETS, 0, 0, "Match wickets"},
+    {4, SOON, 1, RUNS, 7, 0, "Only # over run"},
+    {5, NOW, 1, RUNS, 1, 0, "Next ball runs, over #"},
+    {6, SOON, 1, RUNS, 80, 0, "Boundary in over #"},
+    {7, SOON, 1, RUNS, 85, 0, "Only # over odd run"},
+    {8, BEFORE_OVER, 5, RUNS, 0, 0, "# over khado"},
+    {9, BEFORE_OVER, 5, RUNS, 0, 0, "# over meter"},
 };
+
+/* Counted so far, and expected of so many more balls; 0: of all that are left. */
+static uint32_t line_of(const struct cricket *state, uint32_t innings, enum cricket_count count,
+                        uint32_t balls)
+{
+    uint32_t left = balls_left(state, innings);
+    return state->counts[innings][count] +
+           to_come(state, innings, count, balls == 0 || balls > left ? left : balls);
+}
 
 /* Whether the fancy is quoted now, and its line if so. */
 static bool quote_fancy(const struct event *event, const struct fancy *fancy, uint32_t innings,
                         uint32_t number, uint32_t *line)
 {
     const struct cricket *state = &event->cricket;
-    const uint32_t *counts = state->counts[innings];
-    uint32_t balls = state->balls[innings], left = balls_left(state, innings), over = balls / 6;
-    uint32_t flutter =
-        (uint32_t)(chance_mix(event->salt + balls * 1024 + number * 8 + innings) % 3);
-    bool batting = innings == state->innings && left > 0; /* else `left` is 0 at the end */
-    bool soon = batting && number <= state->overs && (number == over + 1 || number == over + 2);
-    switch (fancy->span) {
-    case TO_OVER:
-        *line = counts[RUNS] + to_come(state, innings, RUNS, number * 6 - balls) + flutter % 2;
-        return batting && over < number && (number <= 10 || number % 5 == 0);
-    case IN_OVER:
-        *line = 7 + flutter;
+    uint32_t balls = state->balls[innings], over = balls / 6;
+    bool batting = innings == state->innings && balls_left(state, innings) > 0;
+    bool soon = batting && number > over && number <= over + 2 && number <= state->overs;
+    uint64_t flutter = chance_mix(event->salt + balls * 1024 + number) % (fancy->base / 4 + 1);
+    *line = fancy->base != 0 ? fancy->base + (uint32_t)flutter
+                             : line_of(state, innings, fancy->count, fancy->balls);
+    switch (fancy->window) {
+    case BEFORE_OVER:
+        if (batting && number > over)
+            *line = line_of(state, innings, RUNS, number * 6 - balls);
+        return batting && number > over && number <= state->overs &&
+               (number <= 10 || number % 5 == 0);
+    case SOON:
         return soon;
-    case NEXT_BALL:
-        *line = 1;
+    case NOW:
         return soon && event->stage == STAGE_IN_PLAY && number == over + 1;
-    case YES_NO:
-        *line = 80 + flutter * 9;
-        return soon;
-    case AT_WICKET:
-        *line = counts[RUNS] + 12 + flutter;
-        return batting && number == counts[WICKETS] + 1;
-    case OF_BATTER:
+    case BEFORE_WICKET:
+        return batting && number == state->counts[innings][WICKETS] + 1;
+    case BATTER_IN:
         for (size_t i = 0; i < 2; i++)
             if (batting && state->batters[i].number == number - 1) {
-                *line = state->batters[i].runs + (left < 28 ? left * 3 / 5 : 17);
+                *line += state->batters[i].runs - state->counts[innings][RUNS];
                 return true;
             }
         return false;
-    case OF_INNINGS:
-        *line = counts[fancy->count] + to_come(state, innings, fancy->count, left);
+    case INNINGS:
         return batting;
-    case OF_MATCH:
-        *line = 0;
-        for (uint32_t i = 0; i < 2; i++)
-            *line += state->counts[i][fancy->count] +
-                     to_come(state, i, fancy->count, balls_left(state, i));
+    default:
+        *line += line_of(state, 1, fancy->count, 0);
         return innings == 0 && balls_left(state, 1) > 0;
     }
-    return false;
 }
 
 static void name_fancy(const struct event *event, const struct fancy *fancy, uint32_t innings,
@@ -244,38 +228,67 @@ static void name_fancy(const struct event *event, const struct fancy *fancy, uin
     char name[NAME_SIZE], batter[NAME_SIZE];
     name_make(&names, fancy->name, number, name, sizeof name);
     name_make(&names, "@f @s@e", 0, batter, sizeof batter);
-    if (fancy->span == OF_BATTER)
-        (void)snprintf(section->name, sizeof section->name, "%.40s %.20s", batter, name);
-    else
-        (void)snprintf(section->name, sizeof section->name, "%.30s%s%.32s", name,
-                       fancy->span == OF_MATCH ? "" : " ", fancy->span == OF_MATCH ? "" : team);
+    bool personal = fancy->window == BATTER_IN, match = fancy->window == MATCH;
+    (void)snprintf(section->name, sizeof section->name, "%.30s%s%.32s", personal ? batter : name,
+                   match ? "" : " ",
+                   match      ? ""
+                   : personal ? name
+                              : team);
 }
 
-size_t cricket_lines(const struct event *event, uint32_t market, struct section *sections)
+static size_t cricket_lines(const struct event *event, uint32_t market, struct section *sections)
 {
     size_t count = 0;
-    uint32_t sid = 0, overs = event->cricket.overs < BATTERS ? BATTERS : event->cricket.overs;
-    for (size_t f = 0; f < sizeof fancies / sizeof fancies[0]; f++)
-        for (uint32_t innings = 0; innings < 2 && fancies[f].market == market; innings++)
-            for (uint32_t number = 1; number <= overs; number++) {
+    uint32_t sid = 0, numbers = event->cricket.overs < BATTERS ? BATTERS : event->cricket.overs;
+    for (const struct fancy *fancy = fancies; fancy < fancies + sizeof fancies / sizeof *fancies;
+         fancy++)
+        for (uint32_t innings = 0; innings < 2 && fancy->market == market; innings++)
+            for (uint32_t number = 1; number <= numbers; number++) {
                 uint32_t line;
-                bool there = fancies[f].every == 0 ? number == 1 : number % fancies[f].every == 0;
+                bool there = fancy->every == 0 ? number == 1 : number % fancy->every == 0;
                 sid += there;
-                if (!there || !quote_fancy(event, &fancies[f], innings, number, &line))
+                if (!there || !quote_fancy(event, fancy, innings, number, &line))
                     continue;
                 CHECK(count < SECTIONS_MAX);
                 sections[count].sid = sid;
                 sections[count].line = line;
-                sections[count].spread = fancies[f].span == YES_NO ? 5 : 1;
-                name_fancy(event, &fancies[f], innings, number, &sections[count++]);
+                sections[count].spread = fancy->base >= 80 ? 5 : 1; /* in percent */
+                name_fancy(event, fancy, innings, number, &sections[count++]);
             }
     return count;
 }
 
-void cricket_score(const struct event *event, struct buffer *out)
+static void cricket_score(const struct event *event, struct buffer *out)
 {
     const struct cricket *state = &event->cricket;
     for (uint32_t i = 0; i <= state->innings; i++)
         buffer_append_format(out, "%s%u/%u (%u.%u)", i == 0 ? "" : ", ", state->counts[i][RUNS],
                              state->counts[i][WICKETS], state->balls[i] / 6, state->balls[i] % 6);
 }
+
+static const struct market_plan cricket_markets[] = {
+    {MARKET_MATCH, ASK_WINNER, "Match Odds", "MATCH_ODDS", "@|#", 0, 0},
+    {MARKET_BOOKMAKER, ASK_WINNER, "Bookmaker", "Bookmaker", "@|#", 0, 0},
+    {MARKET_MATCH, ASK_DRAW, "Tied Match", "TIED_MATCH", "Yes|No", 0, 0},
+    {MARKET_FANCY, ASK_LINES, "Normal", "Normal", NULL, 0, 0},
+    {MARKET_FANCY, ASK_LINES, "Over By Over", "Over By Over", NULL, 0, 0},
+    {MARKET_FANCY, ASK_LINES, "Ball By Ball", "Ball By Ball", NULL, 0, 0},
+    {MARKET_FANCY1, ASK_LINES, "fancy1", "fancy1", NULL, 0, 0},
+    {MARKET_ODDEVEN, ASK_LINES, "oddeven", "oddeven", NULL, 0, 0},
+    {MARKET_FANCY2, ASK_LINES, "khado", "khado", NULL, 0, 0},
+    {MARKET_FANCY2, ASK_LINES, "meter", "meter", NULL, 0, 0},
+    {0},
+};
+
+const struct sport_table cricket_table = {4,
+                                          360000,
+                                          "@p @c",
+                                          "@C",
+                                          NULL,
+                                          cricket_markets,
+                                          cricket_create,
+                                          NULL,
+                                          cricket_play,
+                                          cricket_expect,
+                                          cricket_lines,
+                                          cricket_score};

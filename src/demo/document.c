@@ -59,7 +59,7 @@ static struct value row_number(uint32_t number, bool late)
 {
     struct value value = {"2.1"};
     if (!late)
-        (void)snprintf(value.text, sizeof value.text, "%u", number);
+        value.text[decimal_write(value.text, number)] = '\0';
     return value;
 }
 
@@ -85,7 +85,7 @@ static struct value price(uint32_t tick)
     return value;
 }
 
-/* "6/10/2026 7:30:00 PM", or "May 25 2026 10:00AM (IST)" from another upstream. */
+/* "06/10/2026 07:30:00 PM", or "May 25 2026 10:00AM (IST)" from another upstream. */
 static struct value start_time(const struct event *event)
 {
     struct value value;
@@ -94,15 +94,8 @@ static struct value start_time(const struct event *event)
         (time_t)((event->start_ms + event->clock_shift_ms) / 1000) + (indian ? 19800 : 0);
     struct tm at = {0};
     (void)gmtime_r(&seconds, &at);
-    int hour = at.tm_hour % 12 == 0 ? 12 : at.tm_hour % 12;
-    const char *half = at.tm_hour < 12 ? "AM" : "PM";
-    const char *month = &"JanFebMarAprMayJunJulAugSepOctNovDec"[at.tm_mon * 3];
-    if (indian)
-        (void)snprintf(value.text, sizeof value.text, "%.3s %d %d %d:%02d%s (IST)", month,
-                       at.tm_mday, at.tm_year + 1900, hour, at.tm_min, half);
-    else
-        (void)snprintf(value.text, sizeof value.text, "%d/%d/%d %d:%02d:%02d %s", at.tm_mon + 1,
-                       at.tm_mday, at.tm_year + 1900, hour, at.tm_min, at.tm_sec, half);
+    (void)strftime(value.text, sizeof value.text,
+                   indian ? "%b %d %Y %I:%M%p (IST)" : "%m/%d/%Y %I:%M:%S %p", &at);
     return value;
 }
 
@@ -134,21 +127,6 @@ static uint64_t selection_id(const struct event *event, const char *name)
 
 /* ---- the catalog row ------------------------------------------------------------------------- */
 
-/* The native form of a runner's best prices: rows of odds. */
-static void put_row_section(const struct event *event, uint32_t index, struct buffer *out)
-{
-    const struct runner *runner = &event->markets[0].runners[index];
-    put(out, "{`sid`:%u,`psid`:%u,`sno`:%u,`gstatus`:`%s`,`nat`:`%s`,`odds`:[", index + 1,
-        6 + index, index + 1, runner_statuses[runner->status],
-        runner_name(event, &event->markets[0], index).text);
-    for (uint32_t lay = 0; lay < 2 && runner->status == RUNNER_ACTIVE && event->offered; lay++)
-        put(out, "{`odds`:%s,`otype`:`%s`,`oname`:`%s1`,`tno`:0,`size`:%s}",
-            price(runner->tick + lay * runner->spread).text, lay ? "lay" : "back",
-            lay ? "lay" : "back",
-            stake(chance_mix(event->salt + index * 2 + lay + runner->size_epoch)).text);
-    put(out, "]}");
-}
-
 static void append_score(const struct event *event, struct buffer *out)
 {
     if (event->stage >= STAGE_IN_PLAY)
@@ -173,11 +151,8 @@ void simulated_event_write_row(const struct event *event, struct buffer *out)
         first->plan->native_name, event_statuses[event->stage], first->runner_count, in_play);
     append_score(event, out);
     /* A name may be written with escapes: it is the same name. */
-    put(out, "`,`%s`,`section`:[",
+    put(out, "`,`%s`,`section`:[]}",
         event->serial % 16 == 9 ? "feed\\u005fsource`:`sim-b" : "feed_source`:`sim-a");
-    for (uint32_t i = 0; !race && i < first->runner_count; i++)
-        put_row_section(event, i, out);
-    put(out, "]}");
 }
 
 /* ---- exchange and bookmaker markets ---------------------------------------------------------- */
@@ -197,55 +172,51 @@ static void put_side(const struct writing *writing, bool back, uint32_t level)
         back ? (capitals ? "BACK" : "back") : (capitals ? "LAY" : "lay"), level + 1, level);
 }
 
-static void put_exchange_level(const struct writing *writing, const struct runner *runner,
-                               uint32_t index, bool back, uint32_t level)
+/* An exchange has three levels. A bookmaker has one that counts and two that are empty; its price1
+ * is the price as it is spoken: 1.85 is 85. */
+static void put_level(const struct writing *writing, const struct runner *runner, uint32_t index,
+                      bool back, uint32_t level)
 {
     uint32_t best = back ? runner->tick : runner->tick + runner->spread;
-    if (back ? best < level : best + level >= PRICE_LADDER_TICKS)
-        return; /* the ladder ends here */
-    put(writing->out, "{`price`:%s,`size`:%s", price(back ? best - level : best + level).text,
-        stake(chance_mix(writing->salt + index * 16 + level * 2 + back +
-                         (uint64_t)(runner->size_epoch / (level + 1)) * 1024))
-            .text);
-    put_side(writing, back, level);
-}
-
-/* One level that counts and two that are empty; price1 is the price as it is spoken: 1.85 is 85. */
-static void put_bookmaker_level(const struct writing *writing, const struct runner *runner,
-                                uint32_t index, bool back, uint32_t level)
-{
+    uint64_t hash = chance_mix(writing->salt + index * 16 + level * 2 + back +
+                               (uint64_t)(runner->size_epoch / (level + 1)) * 1024);
     uint32_t fair = 100 * CHANCE_ONE / runner->chance_ppm;
-    uint32_t paid = fair - fair / 100 > 101 ? fair - fair / 100 - 1 : 101;
-    uint64_t size = 1000 * (1 + chance_mix(writing->salt + index + runner->size_epoch / 4) % 500);
-    if (!back)
-        paid += 2 + paid / 50;
-    if (level > 0 || writing->market->status == MARKET_SUSPENDED)
+    uint32_t paid =
+        (fair - fair / 100 > 101 ? fair - fair / 100 - 1 : 101) + (back ? 0 : 2 + fair / 50);
+    if (writing->market->plan->type == MARKET_MATCH) {
+        if (back ? best < level : best + level >= PRICE_LADDER_TICKS)
+            return; /* the ladder ends here */
+        put(writing->out, "{`price`:%s,`size`:%s", price(back ? best - level : best + level).text,
+            stake(hash).text);
+    } else if (level > 0 || writing->market->status == MARKET_SUSPENDED) {
         put(writing->out, "{`price`:0.00,`price1`:0,`size`:0");
-    else
-        put(writing->out, "{`price`:%u.%02u,`price1`:%u,`size`:%" PRIu64, paid / 100, paid % 100,
-            paid - 100, size);
+    } else {
+        put(writing->out, "{`price`:%u.%02u,`price1`:%u,`size`:%u", paid / 100, paid % 100,
+            paid - 100, 1000 * (1 + (uint32_t)(hash % 500)));
+    }
     put_side(writing, back, level);
 }
 
 static void put_levels(const struct writing *writing, const struct runner *runner, uint32_t index,
                        bool back)
 {
-    bool exchange = writing->market->plan->type == MARKET_MATCH;
+    put(writing->out, back ? "`availableToBack`:[" : ",`availableToLay`:[");
     for (uint32_t level = 0; level < 3 && runner->status == RUNNER_ACTIVE; level++)
-        (exchange ? put_exchange_level : put_bookmaker_level)(writing, runner, index, back, level);
+        put_level(writing, runner, index, back, level);
+    put(writing->out, "]");
 }
 
 static void put_racing_details(const struct writing *writing, uint32_t index)
 {
     const struct event *event = writing->event;
     struct chance chance = {event->salt + index};
-    char jockey[NAME_SIZE], trainer[NAME_SIZE];
-    name_make(&chance, "@f @s@e", 0, jockey, sizeof jockey);
-    name_make(&chance, "@f @s@e", 0, trainer, sizeof trainer);
+    char names[2][NAME_SIZE];
+    for (size_t i = 0; i < 2; i++)
+        name_make(&chance, "@f @s@e", 0, names[i], NAME_SIZE);
     put(writing->out,
         ",`rname`:`%s`,`jname`:`%s`,`tname`:`%s`,`hage`:%u,`himg`:`silk-%u.png`,`adfa`:0,`rdt`:``,"
         "`cno`:%u,`sdraw`:%u",
-        event->sides[index], event->sport == SPORT_HORSE_RACING ? jockey : "", trainer,
+        event->sides[index], event->sport == SPORT_HORSE_RACING ? names[0] : "", names[1],
         2 + chance_below(&chance, 7), chance_below(&chance, 9000) + 1000, index + 1,
         (index * 5 + event->serial) % event->side_count + 1);
 }
@@ -266,11 +237,10 @@ static void put_runner(const struct writing *writing, uint32_t index)
         row_number(index + 1, index == 2 && event->serial % 6 == 1).text, index + 1);
     if (event->table->race != NULL)
         put_racing_details(writing, index);
-    put(writing->out, ",`ex`:{`availableToBack`:[");
+    put(writing->out, ",`ex`:{");
     put_levels(writing, runner, index, true);
-    put(writing->out, "],`availableToLay`:[");
     put_levels(writing, runner, index, false);
-    put(writing->out, "]}}");
+    put(writing->out, "}}");
 }
 
 /* ---- fancy markets --------------------------------------------------------------------------- */

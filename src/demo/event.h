@@ -121,9 +121,9 @@ enum cricket_count { RUNS, FOURS, SIXES, BOUNDARIES, WICKETS, CRICKET_COUNTS };
 struct cricket {
     uint32_t counts[2][CRICKET_COUNTS], balls[2]; /* of an innings */
     uint32_t innings, overs, first_to_bat;
-    struct {
+    struct batter {
         uint32_t number, runs;
-    } batters[2]; /* who are in */
+    } batters[2]; /* who are in; number 11: there is no other */
     uint32_t on_strike;
     bool ball_running;
 };
@@ -187,26 +187,8 @@ struct sport_table {
     size_t (*lines)(const struct event *event, uint32_t market, struct section *sections);
     void (*score)(const struct event *event, struct buffer *out); /* for people, once begun */
 };
-extern const struct sport_table sport_tables[SPORT_COUNT];
-
-void football_create(struct event *event);
-void football_play(struct event *event);
-void football_expect(const struct event *event, struct scores *scores);
-size_t football_lines(const struct event *event, uint32_t market, struct section *sections);
-void football_score(const struct event *event, struct buffer *out);
-void cricket_create(struct event *event);
-void cricket_play(struct event *event);
-void cricket_expect(const struct event *event, struct scores *scores);
-size_t cricket_lines(const struct event *event, uint32_t market, struct section *sections);
-void cricket_score(const struct event *event, struct buffer *out);
-void tennis_create(struct event *event);
-void tennis_play(struct event *event);
-void tennis_expect(const struct event *event, struct scores *scores);
-void tennis_score(const struct event *event, struct buffer *out);
-void racing_create(struct event *event);
-void racing_upcoming(struct event *event);
-void racing_play(struct event *event);
-void racing_score(const struct event *event, struct buffer *out);
+extern const struct sport_table *const sport_tables[SPORT_COUNT];
+extern const struct sport_table cricket_table;
 
 /* ---- the model ------------------------------------------------------------------------------- */
 

@@ -1,15 +1,17 @@
 /*
  * The simulated feed's timetable: which events there are, when each is moved, and what is due for
- * publication. What happens in an event is demo/event.h.
+ * publication; and the thread that keeps it moving. What happens in an event is demo/event.h.
  *
- * State and publication are apart: advancing moves events by time and collects what is due; only
- * simulator_published marks it as done. So a store that is away loses nothing but time.
+ * One mutex, the thread's, guards the facts that two threads see; the simulator itself is the
+ * thread's alone once it runs.
  */
 #include "demo/simulate.h"
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "demo/event.h"
 #include "feed/publication.h"
 
@@ -24,12 +26,10 @@
 
 struct slot { /* of an event, and after it of the next one */
     struct event *event;
-    struct buffer document; /* while in a batch */
-    struct event_id left;   /* was published here before, and is to be withdrawn; size 0: none */
+    struct buffer document; /* of the last publication */
     int64_t requested_ms;   /* time of day of the last known request */
     int64_t published_ms;   /* 0: never */
     int64_t due_ms;         /* the next publication of an event that is not polled */
-    bool in_batch;
 };
 
 struct timetable {      /* of one sport */
@@ -39,7 +39,6 @@ struct timetable {      /* of one sport */
     int64_t last_start_ms;
     int64_t spacing_ms;
     int64_t catalog_due_ms;
-    bool in_batch;
 };
 
 struct simulator {
@@ -80,7 +79,8 @@ static void fill_slot(struct simulator *simulator, enum sport sport, struct slot
     uint64_t *next = large ? &simulator->next_large_id : &simulator->next_id;
     plan.id.size = (uint8_t)decimal_write(plan.id.digits, *next);
     *next += large ? 2 : 1;
-    *slot = (struct slot){.event = simulated_event_create(&plan), .left = slot->left};
+    buffer_free(&slot->document);
+    *slot = (struct slot){.event = simulated_event_create(&plan)};
     slot->event->clock_shift_ms = simulator->shift_ms;
     timetable->last_start_ms = start_ms;
     if (standing)
@@ -92,8 +92,8 @@ static void open_timetable(struct simulator *simulator, enum sport sport)
 {
     struct timetable *timetable = &simulator->timetables[sport];
     uint32_t count = simulator->options.events;
-    int64_t length_ms = sport_tables[sport].length_ms, first_ms = simulator->now_ms;
-    if (sport_tables[sport].race != NULL) {
+    int64_t length_ms = sport_tables[sport]->length_ms, first_ms = simulator->now_ms;
+    if (sport_tables[sport]->race != NULL) {
         int64_t even_ms = RACES_SPAN_MS / count;
         timetable->spacing_ms = even_ms < RACE_EVERY_MS ? even_ms : RACE_EVERY_MS;
         first_ms -= length_ms / 2;
@@ -147,23 +147,6 @@ void simulator_destroy(struct simulator **at)
     memory_free(simulator);
 }
 
-/* An event has left: a new one follows it in its slot. What was published of it must go from the
- * store. One id a slot is enough: an event that came and left while the store was away was never
- * published. */
-static void replace_event(struct simulator *simulator, struct slot *slot)
-{
-    enum sport sport = slot->event->sport;
-    struct timetable *timetable = &simulator->timetables[sport];
-    if (slot->published_ms != 0)
-        slot->left = slot->event->id;
-    memory_free(slot->event);
-    buffer_free(&slot->document);
-    int64_t start_ms = timetable->last_start_ms + timetable->spacing_ms;
-    int64_t soonest_ms = simulator->now_ms + LEAD_MS;
-    fill_slot(simulator, sport, slot, start_ms > soonest_ms ? start_ms : soonest_ms, false);
-    simulator->facts.retired++;
-}
-
 void simulator_facts(const struct simulator *simulator, struct simulator_facts *facts)
 {
     *facts = simulator->facts;
@@ -189,31 +172,11 @@ void simulator_note_interest(struct simulator *simulator, enum sport sport,
         slot->requested_ms = requested_ms;
 }
 
-static bool is_polled(const struct simulator *simulator, const struct slot *slot)
-{
-    return slot->requested_ms != 0 && slot->requested_ms >= simulator->clock_ms - POLLED_WITHIN_MS;
-}
-
-static bool odds_are_due(const struct simulator *simulator, const struct slot *slot)
-{
-    /* A tick that comes a little early still counts. */
-    int64_t interval_ms = simulator->options.interval_ms - simulator->options.interval_ms / 8;
-    return slot->event->changed || simulator->now_ms >= slot->due_ms ||
-           (is_polled(simulator, slot) && simulator->now_ms - slot->published_ms >= interval_ms);
-}
-
-static bool catalog_is_due(const struct simulator *simulator, const struct timetable *timetable)
-{
-    bool due = simulator->now_ms >= timetable->catalog_due_ms;
-    for (uint32_t i = 0; i < simulator->options.events; i++)
-        due = due || timetable->slots[i].event->changed;
-    return due;
-}
-
 /* Odds without a document are withdrawn. */
 static void add_change(struct simulator *simulator, enum odds_kind kind, enum sport sport,
                        struct event_id event, struct text document)
 {
+    simulator->facts.bytes += document.size;
     feed_publication_add(&simulator->due, &(struct odds_change){.kind = kind,
                                                                 .sport = sport,
                                                                 .event = event,
@@ -221,11 +184,24 @@ static void add_change(struct simulator *simulator, enum odds_kind kind, enum sp
                                                                 .size = document.size});
 }
 
+/* A new event follows one that has left, in its slot. */
+static void replace_event(struct simulator *simulator, struct slot *slot)
+{
+    enum sport sport = slot->event->sport;
+    struct timetable *timetable = &simulator->timetables[sport];
+    if (slot->published_ms != 0)
+        add_change(simulator, ODDS_MARKETS, sport, slot->event->id, (struct text){0});
+    memory_free(slot->event);
+    int64_t start_ms = timetable->last_start_ms + timetable->spacing_ms;
+    int64_t soonest_ms = simulator->now_ms + LEAD_MS;
+    fill_slot(simulator, sport, slot, start_ms > soonest_ms ? start_ms : soonest_ms, false);
+    simulator->facts.retired++;
+}
+
 /* In play first, then what comes next, then what is over. */
 static int compare_slots(const void *left, const void *right)
 {
-    static const int ranks[] = {[STAGE_IN_PLAY] = 0, [STAGE_UPCOMING] = 1, [STAGE_FINISHED] = 2,
-                                [STAGE_CLOSED] = 2,  [STAGE_SETTLED] = 2,  [STAGE_GONE] = 2};
+    static const int ranks[] = {[STAGE_UPCOMING] = 1, 0, 2, 2, 2, 2};
     const struct event *a = ((const struct slot *)left)->event;
     const struct event *b = ((const struct slot *)right)->event;
     if (ranks[a->stage] != ranks[b->stage])
@@ -235,47 +211,62 @@ static int compare_slots(const void *left, const void *right)
     return a->serial < b->serial ? -1 : 1;
 }
 
-static void collect_catalog(struct simulator *simulator, enum sport sport)
+static void publish_catalog(struct simulator *simulator, enum sport sport)
 {
     struct timetable *timetable = &simulator->timetables[sport];
-    qsort(timetable->slots, simulator->options.events, sizeof *timetable->slots, compare_slots);
-    buffer_clear(&timetable->catalog);
-    buffer_append_char(&timetable->catalog, '[');
+    struct buffer *catalog = &timetable->catalog;
+    bool due = simulator->now_ms >= timetable->catalog_due_ms;
     for (uint32_t i = 0; i < simulator->options.events; i++)
-        simulated_event_write_row(timetable->slots[i].event, &timetable->catalog);
-    buffer_append_char(&timetable->catalog, ']');
-    timetable->in_batch = true;
-    add_change(simulator, ODDS_CATALOG, sport, (struct event_id){0},
-               buffer_text(&timetable->catalog));
-}
-
-static void collect_odds(struct simulator *simulator, struct slot *slot)
-{
-    simulator->facts.events++;
-    simulator->facts.in_play += slot->event->stage == STAGE_IN_PLAY;
-    simulator->facts.polled += is_polled(simulator, slot);
-    slot->in_batch = odds_are_due(simulator, slot);
-    if (!slot->in_batch)
+        due = due || timetable->slots[i].event->changed;
+    if (!due)
         return;
-    buffer_clear(&slot->document);
-    simulated_event_write_markets(slot->event, &slot->document);
-    add_change(simulator, ODDS_MARKETS, slot->event->sport, slot->event->id,
-               buffer_text(&slot->document));
+    qsort(timetable->slots, simulator->options.events, sizeof *timetable->slots, compare_slots);
+    buffer_clear(catalog);
+    buffer_append_char(catalog, '[');
+    for (uint32_t i = 0; i < simulator->options.events; i++)
+        simulated_event_write_row(timetable->slots[i].event, catalog);
+    buffer_append_char(catalog, ']');
+    timetable->catalog_due_ms = simulator->now_ms + CATALOG_MS;
+    simulator->facts.catalogs++;
+    add_change(simulator, ODDS_CATALOG, sport, (struct event_id){0}, buffer_text(catalog));
 }
 
-/* The time that events live in: the time of day without the gaps and the steps back. */
+static void publish_odds(struct simulator *simulator, struct slot *slot)
+{
+    struct event *event = slot->event;
+    int64_t now_ms = simulator->now_ms;
+    /* A tick that comes a little early still counts. */
+    int64_t interval_ms = simulator->options.interval_ms - simulator->options.interval_ms / 8;
+    bool polled =
+        slot->requested_ms != 0 && slot->requested_ms >= simulator->clock_ms - POLLED_WITHIN_MS;
+    simulator->facts.events++;
+    simulator->facts.in_play += event->stage == STAGE_IN_PLAY;
+    simulator->facts.polled += polled;
+    if (!event->changed && now_ms < slot->due_ms &&
+        (!polled || now_ms - slot->published_ms < interval_ms))
+        return;
+    buffer_free(&slot->document);
+    simulated_event_write_markets(event, &slot->document);
+    add_change(simulator, ODDS_MARKETS, event->sport, event->id, buffer_text(&slot->document));
+    /* The first minute's work is spread out, so that the following ones are. */
+    uint64_t spread_ms = slot->published_ms == 0 ? event->salt % UNPOLLED_MS + 1 : UNPOLLED_MS;
+    slot->due_ms = now_ms + (int64_t)spread_ms;
+    slot->published_ms = now_ms;
+    event->changed = false;
+    simulator->facts.markets++;
+}
+
+/* Moves the time that events live in: the time of day without the gaps and the steps back. */
 static void move_clock(struct simulator *simulator, int64_t clock_ms)
 {
     int64_t passed_ms = clock_ms - simulator->clock_ms;
+    bool leapt = passed_ms < 0 || passed_ms > LEAP_MS;
     simulator->clock_ms = clock_ms;
-    if (passed_ms >= 0 && passed_ms <= LEAP_MS) {
-        simulator->now_ms += passed_ms;
-        return;
-    }
+    simulator->now_ms += leapt ? 0 : passed_ms;
     simulator->shift_ms = clock_ms - simulator->now_ms;
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
         slot->event->clock_shift_ms = simulator->shift_ms;
-        slot->event->changed = true;
+        slot->event->changed |= leapt;
     }
 }
 
@@ -289,47 +280,21 @@ void simulator_advance(struct simulator *simulator, int64_t now_ms,
         simulated_event_advance(slot->event, simulator->now_ms);
         if (slot->event->stage == STAGE_GONE)
             replace_event(simulator, slot);
-        if (slot->left.size > 0)
-            add_change(simulator, ODDS_MARKETS, slot->event->sport, slot->left, (struct text){0});
     }
-    for (int sport = 0; sport < SPORT_COUNT; sport++) {
-        struct timetable *timetable = &simulator->timetables[sport];
-        timetable->in_batch = false;
-        if (simulates(simulator, sport) && catalog_is_due(simulator, timetable))
-            collect_catalog(simulator, (enum sport)sport);
-    }
+    for (int sport = 0; sport < SPORT_COUNT; sport++)
+        if (simulates(simulator, sport))
+            publish_catalog(simulator, (enum sport)sport);
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++)
-        collect_odds(simulator, slot);
+        publish_odds(simulator, slot);
     *changes = simulator->due.changes;
     *count = simulator->due.count;
 }
 
-void simulator_published(struct simulator *simulator)
+void simulator_failed(struct simulator *simulator)
 {
-    int64_t now_ms = simulator->now_ms;
-    for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
-        slot->left = (struct event_id){0};
-        if (!slot->in_batch)
-            continue;
-        /* The first minute's work is spread out, so that the following ones are. */
-        bool first = slot->published_ms == 0;
-        slot->due_ms =
-            now_ms + (first ? (int64_t)(slot->event->salt % UNPOLLED_MS) + 1 : UNPOLLED_MS);
-        slot->published_ms = now_ms;
-        slot->event->changed = slot->in_batch = false;
-        simulator->facts.markets++;
-        simulator->facts.bytes += slot->document.size;
-        buffer_free(&slot->document);
-    }
-    for (int sport = 0; sport < SPORT_COUNT; sport++) {
-        struct timetable *timetable = &simulator->timetables[sport];
-        if (!timetable->in_batch)
-            continue;
-        simulator->facts.catalogs++;
-        simulator->facts.bytes += timetable->catalog.size;
-        timetable->catalog_due_ms = now_ms + CATALOG_MS;
-        timetable->in_batch = false;
-    }
+    simulator->cleared = false;
+    for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++)
+        slot->event->changed = true;
 }
 
 /* ---- into a store ---------------------------------------------------------------------------- */
@@ -371,9 +336,82 @@ enum status simulator_tick(struct simulator *simulator, int64_t now_ms, struct o
                                                     is_simulated, simulator, error);
     if (status == STATUS_OK)
         status = feed_publication_publish(&simulator->due, store, error);
-    if (status != STATUS_OK)
-        return status;
     simulator->cleared = true;
-    simulator_published(simulator);
-    return STATUS_OK;
+    if (status != STATUS_OK)
+        simulator_failed(simulator);
+    return status;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+struct simulation {
+    struct simulator *simulator;
+    struct odds_store *store;
+    struct log *log;
+    struct background thread; /* its lock guards what follows */
+    struct simulator_facts facts;
+};
+
+static void run(void *argument)
+{
+    struct simulation *simulation = argument;
+    struct simulator *simulator = simulation->simulator;
+    uint64_t interval_ns = (uint64_t)simulator->options.interval_ms * 1000000U;
+    uint64_t next_ns = clock_monotonic_ns() + interval_ns;
+    while (!background_sleep(&simulation->thread, next_ns)) {
+        struct error error = {0};
+        enum status status = simulator_tick(simulator, clock_wall_ms(), simulation->store, &error);
+        bool failing = status != STATUS_OK, failed = simulator->facts.failing;
+        if (failing && !failed)
+            log_event(simulation->log, LOG_WARNING, "simulated feed cannot publish; goes on trying",
+                      LOG_STRING("reason", error.text));
+        else if (!failing && failed)
+            log_event(simulation->log, LOG_INFO, "simulated feed publishes again");
+        uv_mutex_lock(&simulation->thread.lock);
+        simulator->facts.failing = failing;
+        simulation->facts = simulator->facts;
+        uv_mutex_unlock(&simulation->thread.lock);
+        /* Ticks that were missed are not made up for: the next one covers their time. */
+        uint64_t now_ns = clock_monotonic_ns();
+        next_ns += interval_ns;
+        next_ns = next_ns < now_ns ? now_ns + interval_ns : next_ns;
+    }
+}
+
+enum status simulation_start(struct simulation **simulation,
+                             const struct simulator_options *options, struct odds_store *store,
+                             struct log *log, struct error *error)
+{
+    struct simulation *made = memory_alloc_zeroed(1, sizeof *made);
+    int64_t now_ms = clock_wall_ms();
+    made->store = store;
+    made->log = log;
+    made->simulator = simulator_create(options, now_ms);
+    enum status status = simulator_tick(made->simulator, now_ms, store, error);
+    made->facts = made->simulator->facts;
+    if (status == STATUS_OK) {
+        background_start(&made->thread, "feed", run, made);
+        *simulation = made;
+    } else {
+        simulator_destroy(&made->simulator);
+        memory_free(made);
+    }
+    return status;
+}
+
+void simulation_facts(struct simulation *simulation, struct simulator_facts *facts)
+{
+    uv_mutex_lock(&simulation->thread.lock);
+    *facts = simulation->facts;
+    uv_mutex_unlock(&simulation->thread.lock);
+}
+
+void simulation_stop(struct simulation **simulation)
+{
+    if (*simulation == NULL)
+        return;
+    background_stop(&(*simulation)->thread);
+    simulator_destroy(&(*simulation)->simulator);
+    memory_free(*simulation);
+    *simulation = NULL;
 }

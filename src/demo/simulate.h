@@ -65,13 +65,12 @@ void simulator_facts(const struct simulator *simulator, struct simulator_facts *
 void simulator_note_interest(struct simulator *simulator, enum sport sport,
                              const struct event_id *event, int64_t requested_ms);
 
-/* Moves everything on to `now_ms` and makes ready what is due. The changes stay valid, and count as
- * not published, until simulator_published is called; the next simulator_advance without that makes
- * them ready again. A clock that went back moves nothing; more than two minutes missed (a machine
- * that slept) are left out. */
+/* Moves everything on to `now_ms` and gives what is due, which is valid until the next call. When it
+ * could not be published, simulator_failed makes everything due again. A clock that went back moves
+ * nothing; more than two minutes missed (a machine that slept) are left out. */
 void simulator_advance(struct simulator *simulator, int64_t now_ms,
                        const struct odds_change **changes, size_t *count);
-void simulator_published(struct simulator *simulator);
+void simulator_failed(struct simulator *simulator);
 
 /* ---- into a store ---------------------------------------------------------------------------- */
 

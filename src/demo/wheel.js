@@ -29,23 +29,32 @@ const add = (parent, tag, text) => {
   return made;
 };
 
+const amount = (minor, wallet) => {
+  const digits = wallet ? wallet.currency_exponent : 0;
+  return `${(minor / 10 ** digits).toFixed(digits)} ${wallet ? wallet.currency : ""}`;
+};
+
 const showBalance = (session) => {
   at("held").textContent = session.claims.mode !== "real" ? "For fun: no money moves."
-    : session.balance ? "Balance: " : "The balance cannot be read now.";
-  if (session.balance) {
-    add(at("held"), "strong", session.balance).id = "balance";
+    : session.wallet ? "Balance: " : "The balance cannot be read now.";
+  if (session.wallet) {
+    add(at("held"), "strong", amount(session.wallet.balance_minor, session.wallet)).id = "balance";
   }
 };
 
-const showGame = (session) => {
-  document.title = at("game").textContent = session.game;
+const nameOf = async (game) => {
+  const games = await (await fetch(location.pathname + ".json")).json();
+  return (games.find(({ id }) => id === game) || { name: game }).name;
+};
+
+const showGame = async (session) => {
+  document.title = at("game").textContent = await nameOf(session.claims.game);
   showBalance(session);
   pays.forEach((pay, sector) => {
     add(at("wheel"), "span", `${pay}\u00d7`).style.transform = `rotate(${sector * degrees}deg)`;
   });
-  const digits = session.currency_exponent || 0;
   stakes.forEach((minor) => {
-    add(at("stake"), "option", `${(minor / 10 ** digits).toFixed(digits)} ${session.currency || ""}`).value = minor;
+    add(at("stake"), "option", amount(minor, session.wallet)).value = minor;
   });
   Object.entries(session.claims).forEach(([name, value]) => {
     const row = add(at("claims"), "tr", "");
@@ -69,8 +78,8 @@ const play = async () => {
   }
   await spinTo(round.sector);
   say(round.won_minor === 0 ? "Nothing this time." : `It pays ${pays[round.sector]} times the stake.`);
-  if (round.balance) {
-    at("balance").textContent = round.balance;
+  if (round.wallet) {
+    at("balance").textContent = amount(round.wallet.balance_minor, round.wallet);
   }
 };
 
@@ -93,7 +102,7 @@ at("bet").addEventListener("submit", async (event) => {
     if (session === null) {
       document.title = at("game").textContent = "Not launched";
     } else {
-      showGame(session);
+      await showGame(session);
     }
   } catch {
     say("The provider does not answer. Load the page again.", true);
