@@ -82,7 +82,7 @@ struct redis_connection {
     struct redis_target target;
     char host[REDIS_HOST_SIZE]; /* of the target, as it was named */
     uint16_t port;
-    struct redis_lookups *lookups;
+    struct redis_lookup *lookup;        /* of the host; NULL: none is under way */
     struct redis_addresses addresses;   /* of the host, to be tried one after the other */
     enum greeting greetings[GREETINGS]; /* that were sent */
     unsigned greeting_count;
@@ -229,10 +229,16 @@ static uint32_t rest_ms(struct redis_connection *connection)
     return most_ms / 2 + jitter(connection, most_ms / 2 + 1);
 }
 
+static bool looks_up(const struct redis_connection *connection)
+{
+    return connection->lookup != NULL ||
+           (connection->sentinel != NULL && redis_sentinel_looks_up(connection->sentinel));
+}
+
 static void complain(struct redis_connection *connection, const struct error *problem, bool was_up)
 {
     bool news = !connection->complained || strcmp(problem->text, connection->problem.text) != 0;
-    conclude(connection, problem, !redis_lookups_under_way(connection->lookups));
+    conclude(connection, problem, !looks_up(connection));
     connection->complained = true;
     if (was_up)
         log_event(connection->options.link->log, LOG_WARNING,
@@ -659,34 +665,31 @@ static void greet_next_address(struct redis_connection *connection)
     greet(connection);
 }
 
-static void seek_server(struct redis_connection *connection)
+static void on_looked_up(void *owner, const struct redis_addresses *addresses, const char *problem)
 {
-    struct error error;
-    enum status status =
-        redis_lookups_find(connection->lookups, connection->host, &connection->addresses, &error);
-    if (status == STATUS_OK)
+    struct redis_connection *connection = owner;
+    connection->lookup = NULL;
+    if (connection->phase != PHASE_RESOLVING)
+        return;
+    connection->addresses = *addresses;
+    if (problem == NULL)
         greet_next_address(connection);
-    else if (status != STATUS_PENDING)
-        let_go(connection, status, error.text);
+    else
+        let_go(connection, STATUS_UNAVAILABLE, problem);
 }
 
 static void find_server(struct redis_connection *connection, const struct redis_host *host)
 {
+    if (strcmp(host->name, connection->host) != 0)
+        redis_lookup_abandon(&connection->lookup);
     memcpy(connection->host, host->name, sizeof connection->host);
     connection->port = host->port;
     connection->phase = PHASE_RESOLVING;
     forget_addresses(connection);
     set_step(connection, greeting_ms(connection));
-    seek_server(connection);
-}
-
-static void on_looked_up(void *owner, const char *name)
-{
-    struct redis_connection *connection = owner;
-    if (connection->phase == PHASE_RESOLVING && strcmp(name, connection->host) == 0)
-        seek_server(connection);
-    else if (connection->sentinel != NULL)
-        redis_sentinel_looked_up(connection->sentinel, name);
+    if (connection->lookup == NULL)
+        connection->lookup = redis_lookup_start(connection->options.mailbox, connection->host,
+                                                connection, on_looked_up);
 }
 
 /* ---- sentinels ------------------------------------------------------------------------------- */
@@ -796,11 +799,9 @@ void redis_connection_start(struct redis_connection *connection)
     CHECK(uv_timer_init(connection->options.loop, &connection->beat) == 0);
     connection->step.data = connection;
     connection->beat.data = connection;
-    connection->lookups =
-        redis_lookups_create(connection->options.mailbox, connection, on_looked_up);
     const struct redis_sentinel_options options = {.link = connection->options.link,
                                                    .loop = connection->options.loop,
-                                                   .lookups = connection->lookups,
+                                                   .mailbox = connection->options.mailbox,
                                                    .owner = connection,
                                                    .found = on_master_found,
                                                    .failed = on_no_master,
@@ -815,7 +816,7 @@ void redis_connection_stop(struct redis_connection *connection)
     connection->phase = PHASE_RESTING;
     redis_wire_destroy(&connection->wire);
     redis_sentinel_destroy(&connection->sentinel);
-    redis_lookups_destroy(&connection->lookups);
+    redis_lookup_abandon(&connection->lookup);
     uv_close((uv_handle_t *)&connection->step, NULL);
     uv_close((uv_handle_t *)&connection->beat, NULL);
 }

@@ -134,12 +134,6 @@ enum status redis_error_of_reply(const struct redis_reply *reply, const char *wh
 
 /* ---- lookup.c -------------------------------------------------------------------------------- */
 
-/*
- * The addresses of names, for one link; on its I/O thread. Looking up is left to others, however
- * long it takes them: neither asking nor destroying waits.
- */
-struct redis_lookups;
-
 #define REDIS_ADDRESSES_MAX 16 /* of one name; there may be more, which are not used */
 #define REDIS_ADDRESS_SIZE 64  /* numeric, with a scope and its NUL */
 
@@ -149,18 +143,17 @@ struct redis_addresses {
     size_t next; /* for the owner's use: the one to be tried next */
 };
 
-/* `answered`: a name has been looked up; redis_lookups_find gives the result, once, and for some
- * seconds only. The mailbox is that of the thread. */
-struct redis_lookups *redis_lookups_create(struct mailbox *mailbox, void *owner,
-                                           void (*answered)(void *owner, const char *name));
-/* Before the mailbox is destroyed. */
-void redis_lookups_destroy(struct redis_lookups **lookups);
+/* One lookup of a name (or numeric address), which is not waited for however long it takes. */
+struct redis_lookup;
 
-/* STATUS_OK: at least one address. STATUS_PENDING: `answered` will be called. STATUS_UNAVAILABLE:
- * it cannot be found. */
-MUST_CHECK enum status redis_lookups_find(struct redis_lookups *lookups, const char *name,
-                                          struct redis_addresses *addresses, struct error *error);
-bool redis_lookups_under_way(const struct redis_lookups *lookups);
+/* `problem` is NULL when there are addresses. The lookup is gone after it. */
+typedef void redis_looked_up(void *owner, const struct redis_addresses *addresses,
+                             const char *problem);
+/* `answered` is called once, by the mailbox, never inside of this. */
+struct redis_lookup *redis_lookup_start(struct mailbox *mailbox, const char *name, void *owner,
+                                        redis_looked_up *answered);
+/* `answered` is not called any more. On the mailbox's thread, before the mailbox is destroyed. */
+void redis_lookup_abandon(struct redis_lookup **lookup);
 
 /* ---- what a link is for ---------------------------------------------------------------------- */
 
@@ -191,7 +184,7 @@ struct redis_sentinel;
 struct redis_sentinel_options {
     const struct redis_link_options *link; /* borrowed, as are the next two */
     uv_loop_t *loop;
-    struct redis_lookups *lookups;
+    struct mailbox *mailbox;
     void *owner;
     void (*found)(void *owner, const struct redis_host *master);
     void (*failed)(void *owner, enum status status, const char *why); /* none of them knows */
@@ -205,7 +198,8 @@ void redis_sentinel_destroy(struct redis_sentinel **sentinel); /* while the loop
 void redis_sentinel_ask(struct redis_sentinel *sentinel);
 /* About once a second while a master is used: is there still one that would tell of a new one? */
 void redis_sentinel_second(struct redis_sentinel *sentinel);
-void redis_sentinel_looked_up(struct redis_sentinel *sentinel, const char *name);
+/* Is the address of a sentinel still being looked up? */
+bool redis_sentinel_looks_up(const struct redis_sentinel *sentinel);
 
 /* ---- connection.c ---------------------------------------------------------------------------- */
 

@@ -17,8 +17,16 @@
 #define ASK_MS_MAX 1000
 #define LATE_SECONDS 3
 
+/* The addresses of one sentinel. */
+struct found {
+    struct redis_sentinel *sentinel;
+    struct redis_lookup *lookup;      /* NULL: none is under way */
+    struct redis_addresses addresses; /* that came late, for the next time */
+};
+
 struct redis_sentinel {
     struct redis_sentinel_options options;
+    struct found found[REDIS_HOSTS_MAX];
     struct redis_wire *wire;
     uv_timer_t late;          /* while asking: the one that was asked takes too long */
     struct redis_host master; /* as it was found last */
@@ -26,7 +34,6 @@ struct redis_sentinel {
     size_t asked;             /* how many, since redis_sentinel_ask */
     struct redis_addresses addresses;
     bool asking;  /* the owner waits for a master */
-    bool sought;  /* its addresses are being looked up */
     bool secret;  /* it wants the password as well */
     bool watches; /* it will say when the master changes */
     bool refused; /* it refuses to, which was logged */
@@ -42,6 +49,12 @@ static const struct redis_host *host_of(const struct redis_sentinel *sentinel)
     return &sentinel->options.link->location->hosts[sentinel->at];
 }
 
+/* Are the addresses of the one that is asked being looked up? */
+static bool is_looked_up(const struct redis_sentinel *sentinel)
+{
+    return sentinel->wire == NULL && sentinel->found[sentinel->at].lookup != NULL;
+}
+
 /* ---- one after the other --------------------------------------------------------------------- */
 
 static void leave(struct redis_sentinel *sentinel)
@@ -50,7 +63,6 @@ static void leave(struct redis_sentinel *sentinel)
     sentinel->watches = false;
     sentinel->secret = false; /* one that has no password refuses it */
     sentinel->refused = false;
-    sentinel->sought = false;
 }
 
 static void turn_to_next(struct redis_sentinel *sentinel, enum status status, const char *why)
@@ -80,7 +92,8 @@ static void on_late(uv_timer_t *timer)
     struct redis_sentinel *sentinel = timer->data;
     if (sentinel->asking)
         turn_to_next(sentinel, STATUS_TIMEOUT,
-                     sentinel->sought ? "its address is not found in time" : "it does not answer");
+                     is_looked_up(sentinel) ? "its address is not found in time"
+                                            : "it does not answer");
 }
 
 /* What is awaited of it now is late after a moment, while the owner waits: others may be
@@ -222,26 +235,35 @@ static void open_next(struct redis_sentinel *sentinel)
         send_question(sentinel);
 }
 
-static void seek(struct redis_sentinel *sentinel)
+static void on_looked_up(void *owner, const struct redis_addresses *addresses, const char *problem)
 {
-    struct error error;
-    enum status status = redis_lookups_find(sentinel->options.lookups, host_of(sentinel)->name,
-                                            &sentinel->addresses, &error);
-    sentinel->sought = status == STATUS_PENDING;
-    if (status == STATUS_OK)
+    struct found *found = owner;
+    struct redis_sentinel *sentinel = found->sentinel;
+    bool wanted = is_looked_up(sentinel) && found == &sentinel->found[sentinel->at];
+    found->lookup = NULL;
+    if (!wanted) {
+        found->addresses = *addresses;
+    } else if (problem != NULL) {
+        turn_to_next(sentinel, STATUS_UNAVAILABLE, problem);
+    } else {
+        sentinel->addresses = *addresses;
         open_next(sentinel);
-    else if (status != STATUS_PENDING)
-        turn_to_next(sentinel, status, error.text);
+    }
 }
 
 static void ask_one(struct redis_sentinel *sentinel)
 {
+    struct found *found = &sentinel->found[sentinel->at];
     redis_wire_destroy(&sentinel->wire);
     sentinel->watches = false;
-    sentinel->addresses.count = 0;
-    sentinel->addresses.next = 0;
+    sentinel->addresses = found->addresses;
+    found->addresses.count = 0;
     expect(sentinel);
-    seek(sentinel);
+    if (sentinel->addresses.count > 0)
+        open_next(sentinel);
+    else if (found->lookup == NULL)
+        found->lookup = redis_lookup_start(sentinel->options.mailbox, host_of(sentinel)->name,
+                                           found, on_looked_up);
 }
 
 /* ---- what its owner asks --------------------------------------------------------------------- */
@@ -253,10 +275,12 @@ void redis_sentinel_ask(struct redis_sentinel *sentinel)
     ask_one(sentinel);
 }
 
-void redis_sentinel_looked_up(struct redis_sentinel *sentinel, const char *name)
+bool redis_sentinel_looks_up(const struct redis_sentinel *sentinel)
 {
-    if (sentinel->sought && strcmp(name, host_of(sentinel)->name) == 0)
-        seek(sentinel);
+    for (size_t i = 0; i < REDIS_HOSTS_MAX; i++)
+        if (sentinel->found[i].lookup != NULL)
+            return true;
+    return false;
 }
 
 static void on_beat(void *context, unsigned index, const struct redis_reply *reply)
@@ -270,7 +294,7 @@ static void on_beat(void *context, unsigned index, const struct redis_reply *rep
 void redis_sentinel_second(struct redis_sentinel *sentinel)
 {
     struct buffer commands = {0};
-    if (sentinel->wire == NULL && !sentinel->sought) {
+    if (sentinel->wire == NULL && !is_looked_up(sentinel)) {
         ask_one(sentinel);
     } else if (sentinel->owes) {
         if (++sentinel->late_seconds >= LATE_SECONDS)
@@ -294,6 +318,8 @@ struct redis_sentinel *redis_sentinel_create(const struct redis_sentinel_options
     sentinel->options = *options;
     CHECK(uv_timer_init(options->loop, &sentinel->late) == 0);
     sentinel->late.data = sentinel;
+    for (size_t i = 0; i < REDIS_HOSTS_MAX; i++)
+        sentinel->found[i].sentinel = sentinel;
     return sentinel;
 }
 
@@ -309,5 +335,7 @@ void redis_sentinel_destroy(struct redis_sentinel **sentinel)
     if (mine == NULL)
         return;
     redis_wire_destroy(&mine->wire);
+    for (size_t i = 0; i < REDIS_HOSTS_MAX; i++)
+        redis_lookup_abandon(&mine->found[i].lookup);
     uv_close((uv_handle_t *)&mine->late, on_closed);
 }
