@@ -53,9 +53,7 @@ enum phase {
     PHASE_UP,
 };
 
-/* What may have to be said to a server first. */
-enum greeting { GREET_AUTH, GREET_SELECT, GREET_PING, GREET_ROLE, GREET_HELLO, GREET_TRACKING };
-#define GREETINGS 6
+#define GREETINGS 6 /* commands that a server is sent first, at most */
 
 /* What other threads see. */
 enum standing { STANDING_TRYING, STANDING_UP, STANDING_DOWN, STANDING_SILENT };
@@ -82,13 +80,10 @@ struct redis_connection {
     struct redis_target target;
     char host[REDIS_HOST_SIZE]; /* of the target, as it was named */
     uint16_t port;
-    struct redis_lookup *lookup;        /* of the host; NULL: none is under way */
-    struct redis_addresses addresses;   /* of the host, to be tried one after the other */
-    enum greeting greetings[GREETINGS]; /* that were sent */
+    struct redis_lookup *lookup;      /* of the host; NULL: none is under way */
+    struct redis_addresses addresses; /* of the host, to be tried one after the other */
+    const char *greetings[GREETINGS]; /* that were sent */
     unsigned greeting_count;
-    bool answered;              /* what the target is has said something */
-    enum status earlier_status; /* of an address before that answered; OK: none did */
-    struct error earlier;
     uv_timer_t step;   /* the end of a phase, or of the rest */
     unsigned failures; /* in a row */
     uint64_t up_since_ns;
@@ -218,7 +213,6 @@ static void forget_addresses(struct redis_connection *connection)
 {
     connection->addresses.count = 0;
     connection->addresses.next = 0;
-    connection->earlier_status = STATUS_OK;
 }
 
 /* How long to rest before the next attempt. */
@@ -258,39 +252,22 @@ static void drop_wire(struct redis_connection *connection)
 }
 
 /* Whether a name has led to an address of no use, and has others, one of which is tried at once. */
-static bool turn_to_next_address(struct redis_connection *connection, enum status status,
-                                 const char *why)
+static bool turn_to_next_address(struct redis_connection *connection)
 {
     if (connection->phase != PHASE_GREETING ||
         connection->addresses.next >= connection->addresses.count)
         return false;
-    if (connection->answered) {
-        connection->earlier_status = status;
-        (void)error_set(&connection->earlier, status, "%s", why);
-    }
     drop_wire(connection);
     connection->phase = PHASE_RESTING;
     set_step(connection, 0);
     return true;
 }
 
-/* What a server has said tells more than that at another address there is none. */
-static void choose_reason(struct redis_connection *connection, enum status *status,
-                          const char **why)
-{
-    if (connection->phase != PHASE_GREETING || connection->answered ||
-        connection->earlier_status == STATUS_OK)
-        return;
-    *status = connection->earlier_status;
-    *why = connection->earlier.text;
-}
-
 /* Whatever there is of a connection and of an attempt ends; the next attempt follows. */
 static void let_go(struct redis_connection *connection, enum status status, const char *why)
 {
-    if (turn_to_next_address(connection, status, why))
+    if (turn_to_next_address(connection))
         return;
-    choose_reason(connection, &status, &why);
     bool was_up = connection->phase == PHASE_UP;
     uint64_t now_ns = clock_monotonic_ns();
     if (was_up && now_ns - connection->up_since_ns >= STEADY_NS)
@@ -520,9 +497,6 @@ static void start_beats(struct redis_connection *connection)
 
 /* ---- greeting -------------------------------------------------------------------------------- */
 
-static const char *const greeting_names[GREETINGS] = {"AUTH", "SELECT", "PING",
-                                                      "ROLE", "HELLO",  "CLIENT TRACKING"};
-
 static void append_tracking(const struct redis_connection *connection, struct buffer *commands)
 {
     struct buffer catalog = {0};
@@ -535,30 +509,29 @@ static void append_tracking(const struct redis_connection *connection, struct bu
     buffer_free(&odds);
 }
 
-/* What has to be said to this server, in this order. */
 static void append_greetings(struct redis_connection *connection, struct buffer *commands)
 {
     const struct redis_location *location = connection->options.link->location;
-    enum greeting *next = connection->greetings;
+    const char **next = connection->greetings;
     if (location->password != NULL) {
         redis_command_auth(commands, location);
-        *next++ = GREET_AUTH;
+        *next++ = "AUTH";
     }
     if (location->database != 0) {
         char number[24];
         (void)snprintf(number, sizeof number, "%u", location->database);
         redis_command(commands, "SELECT", number, NULL);
-        *next++ = GREET_SELECT;
+        *next++ = "SELECT";
     }
     redis_command(commands, "PING", NULL);
-    *next++ = GREET_PING;
+    *next++ = "PING";
     redis_command(commands, "ROLE", NULL);
-    *next++ = GREET_ROLE;
+    *next++ = "ROLE";
     redis_command(commands, "HELLO", "3", "SETNAME", "croupier", NULL);
-    *next++ = GREET_HELLO;
+    *next++ = "HELLO";
     if (connection->options.link->track) {
         append_tracking(connection, commands);
-        *next++ = GREET_TRACKING;
+        *next++ = "CLIENT TRACKING";
     }
     connection->greeting_count = (unsigned)(next - connection->greetings);
 }
@@ -591,32 +564,31 @@ static bool read_hello(struct redis_connection *connection, const struct redis_r
     return why == NULL;
 }
 
-static void heed_error(struct redis_connection *connection, enum greeting greeting,
-                       const struct redis_reply *reply)
+/* False: it cannot be used, and has been let go. */
+static bool check_greeting(struct redis_connection *connection, const char *greeting,
+                           const struct redis_reply *reply)
 {
-    if (greeting == GREET_HELLO && (strncasecmp(reply->text.at, "ERR unknown ", 12) == 0 ||
-                                    strncmp(reply->text.at, "NOPROTO", 7) == 0))
-        let_go(connection, STATUS_UNAVAILABLE, "the server is older than Redis 6.2");
-    else
-        refuse(connection, reply, greeting_names[greeting]);
+    bool hello = strcmp(greeting, "HELLO") == 0;
+    const char *why = NULL;
+    if (reply->type != REDIS_ERROR && hello)
+        return read_hello(connection, reply);
+    if (reply->type != REDIS_ERROR && strcmp(greeting, "ROLE") == 0 && !is_master(reply))
+        why = "the server is a replica, whose data may lag behind";
+    if (hello && (strncasecmp(reply->text.at, "ERR unknown ", 12) == 0 ||
+                  strncmp(reply->text.at, "NOPROTO", 7) == 0))
+        why = "the server is older than Redis 6.2";
+    if (why != NULL)
+        let_go(connection, STATUS_UNAVAILABLE, why);
+    else if (reply->type == REDIS_ERROR)
+        refuse(connection, reply, greeting);
+    return why == NULL && reply->type != REDIS_ERROR;
 }
 
 static void on_greeting(void *context, unsigned index, const struct redis_reply *reply)
 {
     struct redis_connection *connection = context;
-    enum greeting greeting = connection->greetings[index];
     bool last = index + 1 == connection->greeting_count;
-    connection->answered = true;
-    if (reply->type == REDIS_ERROR) {
-        heed_error(connection, greeting, reply);
-        return;
-    }
-    if (greeting == GREET_ROLE && !is_master(reply)) {
-        let_go(connection, STATUS_UNAVAILABLE,
-               "the server is a replica, whose data may lag behind");
-        return;
-    }
-    if ((greeting == GREET_HELLO && !read_hello(connection, reply)) || !last)
+    if (!check_greeting(connection, connection->greetings[index], reply) || !last)
         return;
     if (connection->options.link->track) {
         /* All that changes from here on is heard of. */
@@ -633,7 +605,6 @@ static void greet(struct redis_connection *connection)
         .owner = connection, .lost = on_lost, .message = on_message};
     struct error error;
     connection->phase = PHASE_GREETING;
-    connection->answered = false;
     connection->target.host = connection->host;
     set_step(connection, greeting_ms(connection));
     if (redis_wire_open(&connection->wire, connection->options.loop, &connection->target,
@@ -696,28 +667,25 @@ static void find_server(struct redis_connection *connection, const struct redis_
 
 static void on_master_found(void *owner, const struct redis_host *master)
 {
-    find_server(owner, master);
+    struct redis_connection *connection = owner;
+    bool moved = strcmp(master->name, connection->host) != 0 || master->port != connection->port;
+    if (connection->phase == PHASE_ASKING)
+        find_server(connection, master);
+    else if (connection->phase == PHASE_UP && moved)
+        let_go(connection, STATUS_UNAVAILABLE, "the sentinels have made another server the master");
 }
 
 static void on_no_master(void *owner, enum status status, const char *why)
 {
-    let_go(owner, status, why);
-}
-
-static void on_master_moved(void *owner)
-{
     struct redis_connection *connection = owner;
-    forget_addresses(connection); /* its others are no better */
-    if (connection->phase == PHASE_RESTING)
-        set_step(connection, 0);
-    else
-        let_go(connection, STATUS_UNAVAILABLE, "the sentinels have made another server the master");
+    if (connection->phase == PHASE_ASKING)
+        let_go(connection, status, why);
 }
 
 void redis_connection_second(struct redis_connection *connection)
 {
     if (connection->sentinel != NULL && connection->phase == PHASE_UP)
-        redis_sentinel_second(connection->sentinel);
+        redis_sentinel_ask(connection->sentinel);
 }
 
 /* ---- attempts -------------------------------------------------------------------------------- */
@@ -804,8 +772,7 @@ void redis_connection_start(struct redis_connection *connection)
                                                    .mailbox = connection->options.mailbox,
                                                    .owner = connection,
                                                    .found = on_master_found,
-                                                   .failed = on_no_master,
-                                                   .moved = on_master_moved};
+                                                   .failed = on_no_master};
     if (options.link->location->way == REDIS_BY_SENTINEL)
         connection->sentinel = redis_sentinel_create(&options);
     begin_attempt(connection);

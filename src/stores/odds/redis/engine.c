@@ -46,10 +46,8 @@ struct redis_store {
     struct redis_leases leases;
 
     /* The serving I/O thread's. */
-    uint64_t alarm_ns;          /* 0: none is set */
-    bool complained;            /* about reading */
-    bool rights_wanted;         /* they have not been looked at since the link was connected */
-    struct error rights_logged; /* what was said of them last */
+    uint64_t alarm_ns; /* 0: none is set */
+    bool complained;   /* about reading */
     struct redis_call interest;
     struct buffer interest_commands;
     const struct odds_note *interest_notes; /* that are out */
@@ -339,32 +337,6 @@ static void on_begun(void *owner)
     struct redis_store *store = owner;
     redis_known_forget_all(store->known);
     odds_store_tell(&store->base, NULL);
-    store->rights_wanted = true;
-}
-
-/* ---- rights, on the I/O thread --------------------------------------------------------------- */
-
-/* Logged once, however often the server is connected to. */
-static void on_rights(void *owner, enum status status, const char *reason)
-{
-    struct redis_store *store = owner;
-    if (status == STATUS_OK)
-        store->rights_logged.text[0] = '\0';
-    if (status != STATUS_UNAVAILABLE || strcmp(reason, store->rights_logged.text) == 0 ||
-        reason[0] == '\0')
-        return;
-    (void)error_set(&store->rights_logged, status, "%s", reason);
-    log_event(store->log, LOG_WARNING, "the odds store's user may not do all that serving needs",
-              LOG_STRING("reason", reason));
-}
-
-static void look_at_rights(struct redis_store *store)
-{
-    struct redis_link *link = atomic_load(&store->serving);
-    if (!store->rights_wanted || link == NULL || redis_link_now(link) != STATUS_OK)
-        return;
-    store->rights_wanted =
-        redis_rights_ask(link, store->prefix, true, store, on_rights) != STATUS_PENDING;
 }
 
 /* ---- interest, on the I/O thread ------------------------------------------------------------- */
@@ -469,12 +441,6 @@ static void write_interest(void *owner)
         odds_notes_lost(store->notes, store->interest_count);
 }
 
-static void on_second(void *owner)
-{
-    look_at_rights(owner);
-    write_interest(owner);
-}
-
 /* ---- links ----------------------------------------------------------------------------------- */
 
 static struct redis_link *make_link(struct redis_store *store, bool serving)
@@ -491,7 +457,7 @@ static struct redis_link *make_link(struct redis_store *store, bool serving)
         options.begun = on_begun;
         options.changed = on_changed;
         options.alarm = on_alarm;
-        options.second = on_second;
+        options.second = write_interest;
         options.woken = write_interest;
         options.closing = write_interest;
     }
@@ -665,34 +631,11 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
     return count_error(store, status);
 }
 
-struct pinging {
-    uv_sem_t over;
-    enum status status;
-    struct error *error;
-};
-
-static void on_ping(void *owner, enum status status, const char *reason)
-{
-    struct pinging *pinging = owner;
-    pinging->status =
-        status == STATUS_OK ? status : error_set(pinging->error, status, "%s", reason);
-    uv_sem_post(&pinging->over);
-}
-
 static enum status redis_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = need_link(store, true);
-    struct pinging pinging = {.error = error};
-    CHECK(uv_sem_init(&pinging.over, 0) == 0);
-    pinging.status =
-        redis_rights_ask(link, store->prefix, need == ODDS_TO_SERVE, &pinging, on_ping);
-    if (pinging.status == STATUS_PENDING)
-        uv_sem_wait(&pinging.over);
-    else
-        redis_link_say(link, pinging.status, "the odds store does not answer", error);
-    uv_sem_destroy(&pinging.over);
-    return count_error(store, pinging.status);
+    return count_error(store, redis_rights_ask(need_link(store, true), store->prefix,
+                                               need == ODDS_TO_SERVE, error));
 }
 
 static void redis_note_interest(struct odds_store *base, enum sport sport,

@@ -119,7 +119,8 @@ static void end_sending(struct sending *sending, enum status status, const struc
 {
     for (; sending->next != NULL; sending->next = STAILQ_NEXT(sending->next, others))
         fail(sending->next, status, error);
-    sending->over(sending->owner, sending->publishing);
+    if (sending->over != NULL)
+        sending->over(sending->owner, sending->publishing);
     buffer_free(&sending->commands);
     memory_free(sending);
 }
@@ -192,12 +193,6 @@ static void on_over(struct odds_publishing *publishing)
     uv_sem_post(publishing->owner);
 }
 
-static void do_nothing(void *owner, struct odds_publishing *publishing)
-{
-    (void)owner;
-    (void)publishing;
-}
-
 enum status redis_feed_publish(struct redis_link *link, const char *prefix,
                                const struct odds_change *changes, size_t count, struct error *error)
 {
@@ -209,7 +204,7 @@ enum status redis_feed_publish(struct redis_link *link, const char *prefix,
         struct odds_publishing publishing = {
             .list = STAILQ_HEAD_INITIALIZER(publishing.list), .done = on_over, .owner = &over};
         STAILQ_INSERT_TAIL(&publishing.list, &batch, others);
-        if (redis_feed_publish_each(link, prefix, &publishing, NULL, do_nothing) == STATUS_PENDING)
+        if (redis_feed_publish_each(link, prefix, &publishing, NULL, NULL) == STATUS_PENDING)
             uv_sem_wait(&over);
         status = batch.status;
         if (status != STATUS_OK)

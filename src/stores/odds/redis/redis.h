@@ -86,7 +86,7 @@ struct redis_wire;
 struct redis_wire_events {
     void *owner;
     void (*lost)(void *owner, struct redis_wire *wire, enum status status, const char *why);
-    /* What answers nothing: a push, or of a subscription. */
+    /* A push; NULL: none is expected. */
     void (*message)(void *owner, const struct redis_reply *message);
 };
 
@@ -188,7 +188,6 @@ struct redis_sentinel_options {
     void *owner;
     void (*found)(void *owner, const struct redis_host *master);
     void (*failed)(void *owner, enum status status, const char *why); /* none of them knows */
-    void (*moved)(void *owner); /* another server has been made the master; it was not asked for */
 };
 
 struct redis_sentinel *redis_sentinel_create(const struct redis_sentinel_options *options);
@@ -196,8 +195,6 @@ void redis_sentinel_destroy(struct redis_sentinel **sentinel); /* while the loop
 
 /* `found` or `failed` will be called, perhaps from inside of this. */
 void redis_sentinel_ask(struct redis_sentinel *sentinel);
-/* About once a second while a master is used: is there still one that would tell of a new one? */
-void redis_sentinel_second(struct redis_sentinel *sentinel);
 /* Is the address of a sentinel still being looked up? */
 bool redis_sentinel_looks_up(const struct redis_sentinel *sentinel);
 
@@ -328,12 +325,10 @@ MUST_CHECK enum status redis_link_ask(struct redis_link *link, struct redis_call
 
 /* ---- rights.c -------------------------------------------------------------------------------- */
 
-/* Has the user the rights that serving needs: to read, or `all`? STATUS_PENDING, then `known` on the
- * I/O thread, once; otherwise why not. `reason` is Redis's own error, with the command that it
- * refused. */
-typedef void redis_rights_known(void *owner, enum status status, const char *reason);
+/* Has the user the rights that serving needs: to read, or `all`? If not, `error` is the command that
+ * Redis refused, and Redis's own error. Waits as redis_link_ask. */
 MUST_CHECK enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
-                                        void *owner, redis_rights_known *known);
+                                        struct error *error);
 
 /* ---- lease.c --------------------------------------------------------------------------------- */
 
@@ -357,7 +352,8 @@ MUST_CHECK enum status redis_lease_ask(struct redis_leases *leases, struct redis
 MUST_CHECK enum status redis_feed_publish(struct redis_link *link, const char *prefix,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);
-/* `over`: each has its result; it is called before `done`, or in place when that will not be. */
+/* `over`: each has its result; it is called before `done`, or in place when that will not be. It may
+ * be NULL. */
 MUST_CHECK enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
                                                struct odds_publishing *publishing, void *owner,
                                                void (*over)(void *owner,

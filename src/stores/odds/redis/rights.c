@@ -41,8 +41,6 @@ struct redis_rights {
     enum status status; /* of the first error that counts */
     bool refused;       /* it is a missing right, which counts most */
     struct error error;
-    void *owner; /* of one that is not waited for */
-    redis_rights_known *known;
 };
 
 /* An event's key is that of event 0, which is the id of none. */
@@ -83,36 +81,21 @@ static void on_reply(struct redis_call *call, unsigned index, const struct redis
     buffer_free(&what);
 }
 
-static void on_done(struct redis_call *call, enum status status)
+enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
+                             struct error *error)
 {
-    struct redis_rights *rights = (struct redis_rights *)call;
-    if (status != STATUS_OK)
-        redis_link_say(call->link, status, "the odds store does not answer", &rights->error);
-    rights->known(rights->owner, status != STATUS_OK ? status : rights->status, rights->error.text);
-    buffer_free(&rights->commands);
-    memory_free(rights);
-}
-
-enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all, void *owner,
-                             redis_rights_known *known)
-{
-    struct redis_rights *rights = memory_alloc_zeroed(1, sizeof *rights);
+    struct redis_rights rights = {.status = STATUS_OK};
     for (const struct asked *ask = asked; ask < asked + ASKED; ask++) {
         bool each = ask->key != NULL && ask->key[strlen(ask->key) - 1] == ':';
         for (unsigned sport = 0; sport < (each ? SPORT_COUNT : 1) && (all || ask->to_read); sport++)
-            append_step(rights, ask, prefix, each ? sport_key((enum sport)sport) : "");
+            append_step(&rights, ask, prefix, each ? sport_key((enum sport)sport) : "");
     }
-    rights->status = STATUS_OK;
-    rights->owner = owner;
-    rights->known = known;
-    rights->call = (struct redis_call){.bytes = buffer_text(&rights->commands),
-                                       .replies = rights->count,
-                                       .reply = on_reply,
-                                       .done = on_done};
-    enum status status = redis_link_submit(link, &rights->call);
-    if (status == STATUS_PENDING)
-        return status;
-    buffer_free(&rights->commands);
-    memory_free(rights);
-    return status;
+    rights.call = (struct redis_call){
+        .bytes = buffer_text(&rights.commands), .replies = rights.count, .reply = on_reply};
+    enum status status =
+        redis_link_ask(link, &rights.call, "the odds store does not answer", error);
+    buffer_free(&rights.commands);
+    if (status == STATUS_OK && rights.status != STATUS_OK && error != NULL)
+        *error = rights.error;
+    return status == STATUS_OK ? rights.status : status;
 }

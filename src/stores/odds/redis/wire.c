@@ -45,7 +45,6 @@ struct redis_wire {
     bool destroyed;
     bool connected;
     bool lost;
-    bool subscribed; /* by RESP2, which has messages come as replies */
     int watched;
     SSL *ssl;             /* NULL: there is no TLS */
     bool read_must_write; /* TLS: the socket has to take something before more can be read, */
@@ -363,11 +362,7 @@ static void answer(struct redis_wire *wire, const struct redis_reply *reply)
 
 static void take(struct redis_wire *wire, const struct redis_reply *reply)
 {
-    bool list = reply->type == REDIS_LIST && reply->count == 3;
-    if (list && redis_reply_is(&reply->elements[0], "subscribe"))
-        wire->subscribed = true;
-    if (reply->type == REDIS_PUSH ||
-        (wire->subscribed && list && redis_reply_is(&reply->elements[0], "message")))
+    if (reply->type == REDIS_PUSH && wire->events.message != NULL)
         wire->events.message(wire->events.owner, reply);
     else
         answer(wire, reply);
