@@ -174,7 +174,9 @@ static enum status copy_platform(const struct command_line *line, const struct s
 {
     struct platform_store *from = NULL;
     struct platform_store *to = NULL;
-    (void)line;
+    const char *file = strchr(stores->from, ':') + 1;
+    bool sqlite = text_starts_with(text_of(stores->from), TEXT("sqlite:"));
+    command_bound_reading(line, sqlite ? file : NULL, PATIENCE_MS);
     enum status status = open_both(stores, &from, &to, error);
     if (status == STATUS_OK)
         status = platform_copy(from, to, show_progress, progress, counts, error);

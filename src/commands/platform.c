@@ -2,10 +2,15 @@
 #include "commands/platform.h"
 
 #include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "stores/configured.h"
 
 /* ---- who it is ------------------------------------------------------------------------------- */
@@ -56,6 +61,66 @@ static void sign(const struct command_line *line, struct platform_store *store)
     platform_store_act_as(store, who, command);
 }
 
+/* ---- how long it may read -------------------------------------------------------------------- */
+
+/* A verification of ten million entries takes 47 s on two processors; a server under full load
+ * writes some 14 MiB of log a second meanwhile. */
+#define LOG_GROWTH_MAX ((off_t)1 << 30)
+#define HUNG_TIMEOUTS 120U
+#define WATCH_MS 500U
+
+struct reading {
+    char name[64];
+    char *log;            /* of SQLite; NULL: PostgreSQL */
+    off_t log_start;      /* its size when the command began */
+    uint64_t hung_max_ms; /* of PostgreSQL */
+};
+
+static off_t file_size(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 ? facts.st_size : 0;
+}
+
+/* The thread that reads may be blocked in a write to a pipe, so another one ends the process. */
+static void watch_reading(void *argument)
+{
+    const struct reading *reading = argument;
+    const char *reason = NULL;
+    for (uint64_t hung_ms = 0; reason == NULL; hung_ms += WATCH_MS) {
+        struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+        clock_pause_ns((uint64_t)WATCH_MS * 1000000);
+        if (poll(&output, 1, 0) != 0)
+            hung_ms = 0;
+        if (reading->log == NULL && hung_ms >= reading->hung_max_ms)
+            reason = "its output was not taken, and the snapshot that it reads keeps VACUUM back";
+        else if (reading->log != NULL &&
+                 file_size(reading->log) - reading->log_start > LOG_GROWTH_MAX)
+            reason = "the database's log has grown by 1 GiB meanwhile, and cannot be shortened "
+                     "while this command reads";
+    }
+    (void)dprintf(STDERR_FILENO, "croupier %s: ended, its output is not whole: %s\n", reading->name,
+                  reason);
+    _exit(EXIT_REFUSED);
+}
+
+void command_bound_reading(const struct command_line *line, const char *file, uint32_t timeout_ms)
+{
+    uv_thread_t thread;
+    struct buffer log = {0};
+    struct reading *reading = memory_alloc_zeroed(1, sizeof *reading); /* for good */
+    command_name(line, reading->name, sizeof reading->name);
+    reading->hung_max_ms = (uint64_t)HUNG_TIMEOUTS * timeout_ms;
+    if (file != NULL) {
+        buffer_append_format(&log, "%s-wal", file);
+        reading->log = memory_copy_string(buffer_string(&log));
+        reading->log_start = file_size(reading->log);
+        buffer_free(&log);
+    }
+    thread_start(&thread, "reading", watch_reading, reading);
+    CHECK(pthread_detach(thread) == 0);
+}
+
 /* ---- what they share ------------------------------------------------------------------------- */
 
 bool command_open_platform(const struct command_line *line, bool create,
@@ -67,6 +132,8 @@ bool command_open_platform(const struct command_line *line, bool create,
         return false;
     struct platform_store_options options = platform_store_configured(config);
     options.create = create;
+    if (!create)
+        command_bound_reading(line, config_platform_file(config), options.timeout_ms);
     enum status status = platform_store_open(store, &options, &error);
     config_release(&config);
     if (status != STATUS_OK) {

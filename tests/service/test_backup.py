@@ -260,7 +260,7 @@ def test_a_backup_that_is_killed_does_not_look_whole(house, tmp_path, calls, cou
 @embedded
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
 @pytest.mark.parametrize("inject", [
-    "pwrite64:error=ENOSPC:when=20", "write:error=ENOSPC:when=2", "write:error=ENOSPC:when=4", "fsync,fdatasync:error=EIO:when=1",
+    "pwrite64:error=ENOSPC:when=20", "write:error=ENOSPC:when=3", "write:error=ENOSPC:when=5", "fsync,fdatasync:error=EIO:when=1",
     "fsync,fdatasync:error=EIO:when=4", "rename:error=EACCES", "mkdir:error=EACCES"])
 def test_a_backup_that_cannot_be_written_says_so_and_leaves_nothing(house, tmp_path, inject):
     code, said = run_injected(house, inject, "backup", tmp_path / "backup")

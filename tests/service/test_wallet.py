@@ -4,6 +4,9 @@ import gzip
 import json
 import os
 import random
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -477,6 +480,33 @@ def test_a_ledger_that_cannot_be_opened_says_so_and_balances_come_back(fragile):
     # Balances have a connection of their own, which may come back a moment later.
     answer = eventually(lambda: (found := send(server, customer.key, balance(player))).status == 200 and found)
     assert answer.json()["balance_minor"] == 4
+
+
+HOLDS = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.only("sqlite")
+def test_a_stopped_process_that_holds_the_write_lock_is_named(casino, player):
+    holder = subprocess.Popen([sys.executable, "-c", HOLDS, str(casino.platform.path)], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout.readline() == b"held\n"
+        holder.send_signal(signal.SIGSTOP)
+        for _ in range(3):
+            assert ask(casino, credit(player, ids(), 1)).error == (503, "ledger_unavailable")
+        assert ask(casino, balance(player)).status == 200
+        said = eventually(lambda: [line for line in casino.log_lines() if line["message"] == "ledger is unavailable"])
+        assert f"process {holder.pid} kept it locked" in said[-1]["reason"]
+    finally:
+        holder.kill()
+        holder.communicate()
+    eventually(lambda: ask(casino, credit(player, ids(), 1)).status == 200)
 
 
 def test_a_blocked_player_bets_no_more_until_it_is_unblocked(casino, player):

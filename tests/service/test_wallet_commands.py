@@ -1,5 +1,6 @@
 """croupier wallet …: what operators and scripts learn about the ledger, and what breaks a proof."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -9,12 +10,14 @@ import select
 import shutil
 import sqlite3
 import subprocess
+import sys
+import termios
 from pathlib import Path
 
 import pytest
 
 import engines
-from croupier import BINARY, Clock, Service
+from croupier import BINARY, PATIENCE, Clock, Service, eventually
 from wallet_model import add_games, add_player, credit, debit, rollback, send
 
 pytestmark = pytest.mark.depends_on("platform")
@@ -418,6 +421,54 @@ def test_an_entry_that_does_not_follow_is_refused_or_found(ledger, tmp_path, sta
     done = copy.run("wallet", "verify", status=1)
     assert "the ledger is broken: " in done.errors and done.text == ""
     copy.remove()
+
+
+# ---- a reader whose output is not taken ------------------------------------------------------------------
+
+
+@pytest.fixture
+def written(make_service):
+    """Its entries are more than the buffers of a pipe and a command hold."""
+    service = make_service()
+    customer = service.add_customer("Casino", options=["--casino"])
+    service.start()
+    service.player = add_player(service, customer, "alice")
+    for number in range(600):
+        assert send(service, customer.key, credit(service.player, f"t{number}", 1)).status == 200
+    return service
+
+
+def start_unread(service, *arguments, environment=()):
+    """A command that is blocked in a write."""
+    process = subprocess.Popen([BINARY, "-c", service.configuration, *arguments], env=dict(service.environment, **dict(environment)),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, pipesize=4096)
+
+    def blocked():
+        unread = bytearray(4)
+        fcntl.ioctl(process.stdout, termios.FIONREAD, unread)
+        return int.from_bytes(unread, sys.byteorder) == 4096
+    eventually(blocked)
+    return process
+
+
+@pytest.mark.only("sqlite")
+@pytest.mark.parametrize("command", ["export", "statement"])
+def test_a_reader_ends_when_the_log_that_it_holds_grows_too_far(written, command):
+    written.stop()
+    process = start_unread(written, "wallet", command, *([written.player] if command == "statement" else []))
+    log = Path(f"{written.platform.path}-wal")
+    os.truncate(log, log.stat().st_size + (1 << 30) + 1)  # SQLite takes the zeros for the log's end
+    assert process.wait(60 * PATIENCE) == 1
+    assert b"the database's log has grown by 1 GiB" in process.stderr.read()
+    process.communicate()
+
+
+@pytest.mark.only("postgresql")
+def test_a_reader_ends_when_its_output_is_not_taken(written):
+    process = start_unread(written, "wallet", "export", environment={"CROUPIER_PLATFORM_TIMEOUT_MS": "100"})
+    assert process.wait(60 * PATIENCE) == 1
+    assert b"its output was not taken" in process.stderr.read()
+    process.communicate()
 
 
 # ---- the ledger of an older schema ---------------------------------------------------------------------

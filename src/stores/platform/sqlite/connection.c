@@ -13,6 +13,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -43,6 +45,61 @@ static enum status constraint_failure(int code, const char *path, const char *de
     }
 }
 
+/* ID: [->] POSIX ADVISORY WRITE PROCESS MAJOR:MINOR:INODE FIRST LAST (proc(5)). 0: it is not of a
+ * process that has that byte of the file locked for itself. */
+static uint64_t holder_in(char *line, const char *inode, uint64_t byte)
+{
+    char *rest = NULL;
+    char *words[8];
+    size_t count = 0;
+    uint64_t process = 0;
+    uint64_t first = 0;
+    uint64_t last = 0;
+    for (char *word = strtok_r(line, " \n", &rest); word != NULL && count < 8;
+         word = strtok_r(NULL, " \n", &rest))
+        words[count++] = word;
+    const char *of = count == 8 ? strrchr(words[5], ':') : NULL;
+    if (of == NULL || strcmp(words[1], "POSIX") != 0 || strcmp(words[3], "WRITE") != 0 ||
+        strcmp(of + 1, inode) != 0 ||
+        text_to_u64(text_of(words[4]), INT32_MAX, &process) != STATUS_OK ||
+        text_to_u64(text_of(words[6]), INT64_MAX, &first) != STATUS_OK ||
+        text_to_u64(text_of(words[7]), INT64_MAX, &last) != STATUS_OK)
+        return 0;
+    return first <= byte && byte <= last ? process : 0;
+}
+
+/* The process that has SQLite's write lock; 0: not known. Asked of the kernel's list: closing
+ * another descriptor of that file would drop all locks that this process has on it. */
+#define WRITE_LOCK_BYTE 120 /* of the -shm file; https://sqlite.org/walformat.html */
+static uint64_t lock_holder(const struct sqlite_store *store)
+{
+    char line[256];
+    char inode[24] = "";
+    struct stat facts;
+    struct buffer path = {0};
+    uint64_t process = 0;
+    FILE *locks = fopen("/proc/locks", "re");
+    buffer_append_format(&path, "%s-shm", store->path);
+    if (stat(buffer_string(&path), &facts) == 0)
+        (void)snprintf(inode, sizeof inode, "%ju", (uintmax_t)facts.st_ino);
+    while (locks != NULL && process == 0 && fgets(line, sizeof line, locks) != NULL)
+        process = holder_in(line, inode, WRITE_LOCK_BYTE);
+    if (locks != NULL)
+        (void)fclose(locks);
+    buffer_free(&path);
+    return process;
+}
+
+static enum status locked(const struct sqlite_store *store, struct error *error)
+{
+    char holder[32] = "another process";
+    uint64_t process = lock_holder(store);
+    if (process != 0)
+        (void)snprintf(holder, sizeof holder, "process %ju", (uintmax_t)process);
+    return error_set(error, STATUS_TIMEOUT, "%s: %s kept it locked for more than %u ms; try again",
+                     store->path, holder, store->timeout_ms);
+}
+
 enum status sqlite_failure(struct sqlite_store *store, struct error *error)
 {
     int code = sqlite3_extended_errcode(store->database);
@@ -59,9 +116,7 @@ enum status sqlite_failure(struct sqlite_store *store, struct error *error)
     switch (kind) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return error_set(error, STATUS_TIMEOUT,
-                         "%s: another process kept it locked for more than %u ms; try again", path,
-                         store->timeout_ms);
+        return locked(store, error);
     case SQLITE_INTERRUPT:
         return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more", path);
     case SQLITE_IOERR:
