@@ -127,6 +127,9 @@ class Croupier(Server):
 listen = 127.0.0.1:0
 threads = 1
 max_connections = 12000
+connections_per_address = 0
+connections_per_customer = 0
+waiting_per_customer = 0
 [operator]
 listen = 127.0.0.1:0
 [odds]

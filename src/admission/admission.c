@@ -138,6 +138,11 @@ static bool cidrs_contain(const struct cidr *cidrs, size_t count, const struct a
     return false;
 }
 
+bool admission_is_proxy(const struct admission *admission, const struct address *address)
+{
+    return cidrs_contain(admission->trusted_proxies, admission->trusted_proxy_count, address);
+}
+
 /* What a key that was found, or was not, comes to for this client. */
 static enum admission_denial judge_key(const struct policy *policy, const struct policy_key *key,
                                        const struct address *client, int64_t now_wall_ms)

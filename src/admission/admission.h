@@ -148,6 +148,9 @@ enum admission_denial admission_judge(struct admission *admission, struct admiss
                                       int64_t now_wall_ms, const struct policy **policy,
                                       struct address *client);
 
+/* Is this the address of a trusted proxy? */
+bool admission_is_proxy(const struct admission *admission, const struct address *address);
+
 /* The client of a request, by its peer, X-Forwarded-For and the trusted proxies. False: it cannot
  * be known. */
 MUST_CHECK bool admission_client(const struct admission *admission,

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "admission/admission.h"
+#include "limits/client_limits.h"
 
 /*
  * The count of one client's current window (docs/interface.md, "Limits"). Windows are fixed and
@@ -29,7 +30,8 @@
 struct rate_budget {
     _Atomic uint64_t window;
     _Atomic(struct rate_lease *) lease; /* made when it is first needed; goes with the budget */
-    atomic_uint holders;                /* policies, and whoever waits or calls */
+    struct client_counts counts;        /* what the client holds now */
+    atomic_uint holders;                /* policies, connections, and calls under way */
 };
 
 /* Starts with one holder. Any thread; freed with the last. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "admission/errors.h"
+#include "admission/rate_limit.h"
 #include "api/provider_admission.h"
 #include "api/routes.h"
 #include "base/clock.h"
@@ -29,7 +30,10 @@ enum {
     COUNTED_WAITED_CHANGE, /* polls that waited, by what they were answered */
     COUNTED_WAITED_TIME,
     COUNTED_WAITED_ERROR,
-    COUNTED_DENIED, /* by enum admission_denial: the last row, which has a cell for each */
+    COUNTED_LIMITED, /* by enum client_limit */
+    COUNTED_DENIED =
+        COUNTED_LIMITED +
+        CLIENT_LIMITS, /* by enum admission_denial: the last row, which has a cell for each */
 };
 
 #define LOGGED_PATH_MAX 128
@@ -54,8 +58,76 @@ struct remembered {
         size_t route;
         struct log_kept text;
     } logged;
-    struct usage_row *usage; /* of the customer who came last */
+    struct usage_row *usage;    /* of the customer who came last */
+    struct rate_budget *budget; /* held, also of that customer; NULL: none yet */
+    bool counted;               /* the connection is one of its `counts` */
+    bool waiting;               /* so is the wait of the present request */
 };
+
+/* ---- what one client may hold ---------------------------------------------------------------- */
+
+static bool take(struct service *service, enum client_limit which, atomic_uint *count)
+{
+    bool taken = client_limits_take(service->limits, which, count);
+    if (!taken)
+        metrics_add(service->counters, COUNTED_LIMITED + (size_t)which, 1);
+    return taken;
+}
+
+static void end_wait(struct remembered *remembered)
+{
+    if (remembered->waiting)
+        (void)atomic_fetch_sub(&remembered->budget->counts.waiting, 1);
+    remembered->waiting = false;
+}
+
+static void forget_customer(struct remembered *remembered)
+{
+    end_wait(remembered);
+    if (remembered->counted)
+        (void)atomic_fetch_sub(&remembered->budget->counts.connections, 1);
+    remembered->counted = false;
+    rate_budget_release(&remembered->budget);
+}
+
+/* From now on the connection is this customer's, unless it is a proxy's. False: the customer has as
+ * many as it may have, and the request was replied to. */
+static bool count_connection(struct service *service, struct http_request *request,
+                             const struct policy *policy)
+{
+    struct remembered *remembered = request->connection_user;
+    forget_customer(remembered);
+    bool proxy = admission_is_proxy(service->admission, &request->peer);
+    if (!proxy && !take(service, CONNECTIONS_PER_CUSTOMER, &policy->budget->counts.connections)) {
+        http_request_add_field(request, TEXT("Retry-After"), TEXT("1"));
+        http_request_end_connection(request);
+        http_reply_error(request, &error_overloaded);
+        return false;
+    }
+    remembered->budget = rate_budget_hold(policy->budget);
+    remembered->counted = !proxy;
+    return true;
+}
+
+static uint32_t on_opened(void *context, const struct address *peer)
+{
+    struct service *service = context;
+    uint32_t over = client_limits_add(service->limits, peer);
+    if (over == 0 || admission_is_proxy(service->admission, peer))
+        return 0;
+    metrics_add(service->counters, COUNTED_LIMITED + CONNECTIONS_PER_ADDRESS, 1);
+    return over;
+}
+
+static void on_closed(void *context, const struct address *peer, void *user)
+{
+    struct service *service = context;
+    client_limits_remove(service->limits, peer);
+    if (user != NULL)
+        forget_customer(user);
+}
+
+/* ---- judgement ------------------------------------------------------------------------------- */
 
 /* Whose request it is, admitted or not, and what it may. */
 static void note_caller(struct judged *judged, const struct policy *policy,
@@ -102,7 +174,9 @@ static const struct policy *judge(struct service *service, struct http_request *
         http_reply_error(request, &error_ip_not_allowed);
         return NULL;
     }
-    return policy;
+    return remembered->budget == policy->budget || count_connection(service, request, policy)
+               ? policy
+               : NULL;
 }
 
 /* True: go on. False: replied, or deferred until its rate limit is decided. */
@@ -257,10 +331,21 @@ static uint64_t right_until_ms(void *context, const struct http_request *request
     return clock_loop_ms(mailbox_loop(service->mailbox)) + (left_ms > 0 ? (uint64_t)left_ms : 0);
 }
 
+static bool begin_wait(void *context, const struct http_request *request)
+{
+    struct remembered *remembered = request->connection_user;
+    CHECK(!remembered->waiting);
+    remembered->waiting = take(context, WAITING_PER_CUSTOMER, &remembered->budget->counts.waiting);
+    return remembered->waiting;
+}
+
 struct sports_waits service_waits(struct service *service)
 {
-    return (struct sports_waits){
-        .context = service, .resume = resume, .epoch = rights_epoch, .until_ms = right_until_ms};
+    return (struct sports_waits){.context = service,
+                                 .resume = resume,
+                                 .epoch = rights_epoch,
+                                 .until_ms = right_until_ms,
+                                 .begin = begin_wait};
 }
 
 /* ---- afterwards: metrics and the access log -------------------------------------------------- */
@@ -360,6 +445,7 @@ static void finished(void *context, const struct http_outcome *outcome)
 {
     struct service *service = context;
     const struct judged *judged = outcome->refused ? NULL : outcome->request->user;
+    end_wait(outcome->request->connection_user);
     size_t route = judged == NULL ? ROUTE_REFUSED : route_number(judged->match.route);
     metrics_request(service->metrics, route, outcome->status, outcome->duration_ns);
     metrics_add(service->counters, COUNTED_BYTES_SENT, outcome->bytes);
@@ -397,6 +483,8 @@ struct http_server_options service_server_options(struct service *service)
         .handle = handle,
         .finished = finished,
         .event = count_event,
+        .opened = on_opened,
+        .closed = on_closed,
         .context = service,
         .log = service->log,
     };
@@ -426,6 +514,18 @@ static void write_denials(const struct metric *metric, const void *facts, struct
                        admission_denial_name((enum admission_denial)denial));
         metric_number(out, metric->name, labels, counters[COUNTED_DENIED + denial]);
     }
+}
+
+static void write_limited(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    static const char *const labels[CLIENT_LIMITS] = {
+        [CONNECTIONS_PER_ADDRESS] = "{setting=\"connections_per_address\"}",
+        [CONNECTIONS_PER_CUSTOMER] = "{setting=\"connections_per_customer\"}",
+        [WAITING_PER_CUSTOMER] = "{setting=\"waiting_per_customer\"}",
+    };
+    const uint64_t *counters = facts;
+    for (size_t i = 0; i < CLIENT_LIMITS; i++)
+        metric_number(out, metric->name, labels[i], counters[COUNTED_LIMITED + i]);
 }
 
 const struct metric service_metrics[] = {
@@ -460,6 +560,12 @@ const struct metric service_metrics[] = {
     WAITED(COUNTED_WAITED_TIME, "time"),
     WAITED(COUNTED_WAITED_ERROR, "error"),
     METRIC_COUNTED("croupier_sent_bytes_total", COUNTED_BYTES_SENT, "Bytes of answers sent"),
+    {.name = "croupier_client_limited_total",
+     .type = "counter",
+     .help = "Connections refused, and polls that did not wait, because one client had as many as "
+             "the setting allows",
+     .write = write_limited,
+     .more_cells = CLIENT_LIMITS - 1},
     {.name = "croupier_denials_total",
      .type = "counter",
      .help = "Answers 403 ip_not_allowed and not_admitted, by reason",

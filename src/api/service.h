@@ -13,6 +13,7 @@
 #include "games/games.h"
 #include "http/http.h"
 #include "launch/launch.h"
+#include "limits/client_limits.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
 #include "usage/usage.h"
@@ -20,7 +21,8 @@
 /*
  * The order of judgement, in one place (docs/interface.md):
  *
- *   health answers first → admission → rate limit on sports routes → route and method
+ *   health answers first → admission → the customer's connections → rate limit on sports routes
+ *   → route and method
  *   → casino access → coding of a body → path parameters → sport permission → store.
  *
  * A caller without a key has no identity in the casino: every path under /api/v1/casino/, also one
@@ -30,6 +32,7 @@
  */
 struct service {
     struct admission *admission;
+    struct client_limits *limits;
     struct denials *denials;
     struct rate_limiter *rates;
     struct sports_cache *sports;

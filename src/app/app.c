@@ -231,6 +231,19 @@ static void on_worker_reloaded(void *context)
     memory_free(reloading);
 }
 
+static void set_limits(struct app *app, const struct config *config)
+{
+    struct client_limits *limits = app->shared.limits;
+    sports_set_waiting_max(app->shared.sports, config->waiting_max);
+    sports_set_stale_after(app->shared.sports, config->stale_after_s);
+    client_limits_set(limits, CONNECTIONS_PER_ADDRESS,
+                      config_share(config->connections_per_address, config->max_connections));
+    client_limits_set(limits, CONNECTIONS_PER_CUSTOMER,
+                      config_share(config->connections_per_customer, config->max_connections));
+    client_limits_set(limits, WAITING_PER_CUSTOMER,
+                      config_share(config->waiting_per_customer, config->waiting_max));
+}
+
 static void apply(struct app *app, const struct config *config, const struct worker_tls *tls,
                   int asker)
 {
@@ -242,8 +255,7 @@ static void apply(struct app *app, const struct config *config, const struct wor
     /* Not with the configuration read last: it is not in force either. */
     config_list_restart_needed(app->options->config, config, &reloading->restart);
     log_configure(app->log, config->log_level, config->log_format);
-    sports_set_waiting_max(app->shared.sports, config->waiting_max);
-    sports_set_stale_after(app->shared.sports, config->stale_after_s);
+    set_limits(app, config);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_reload(app->workers[i], config, tls, on_worker_reloaded, reloading);
 }
@@ -788,8 +800,8 @@ static enum status start(struct app *app, struct error *error)
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->shared.sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
-    sports_set_waiting_max(app->shared.sports, config->waiting_max);
-    sports_set_stale_after(app->shared.sports, config->stale_after_s);
+    app->shared.limits = client_limits_create();
+    set_limits(app, config);
     app->console = console_create(&(struct console_options){
         .loop = &app->loop,
         .config = config,
@@ -835,6 +847,7 @@ static void take_down(struct app *app)
     sports_destroy(&app->shared.sports);
     games_destroy(&app->shared.games);
     denials_destroy(&app->shared.denials);
+    client_limits_destroy(&app->shared.limits);
     policies_destroy(&app->shared.policies);
     if (app->options->odds == NULL)
         odds_store_close(&app->odds);

@@ -22,14 +22,27 @@ struct operator_listener {
     struct console *console; /* NULL: not yet */
     uint16_t port;
     int descriptor; /* the server's */
+    /* The metrics are written once for all requests that one turn of the loop brings, or clients
+     * that pipeline thousands of requests would keep the loop from everybody else. */
+    struct buffer metrics;
+    uv_prepare_t turn;
 };
+
+static void end_turn(uv_prepare_t *turn)
+{
+    struct operator_listener *listener = turn->data;
+    buffer_free(&listener->metrics);
+    CHECK(uv_prepare_stop(turn) == 0);
+}
 
 static void reply_metrics(struct operator_listener *listener, struct http_request *request)
 {
-    struct buffer body = {0};
-    listener->options.write_metrics(listener->options.context, &body);
-    http_reply_text(request, 200, "text/plain; version=0.0.4; charset=utf-8", buffer_text(&body));
-    buffer_free(&body);
+    if (listener->metrics.size == 0) {
+        listener->options.write_metrics(listener->options.context, &listener->metrics);
+        CHECK(uv_prepare_start(&listener->turn, end_turn) == 0);
+    }
+    http_reply_text(request, 200, "text/plain; version=0.0.4; charset=utf-8",
+                    buffer_text(&listener->metrics));
 }
 
 static void handle(void *context, struct http_request *request)
@@ -84,6 +97,8 @@ enum status operator_listener_create(struct operator_listener **listener_at,
     listener->options = *options;
     listener->port = port;
     listener->descriptor = descriptor;
+    CHECK(uv_prepare_init(options->loop, &listener->turn) == 0);
+    listener->turn.data = listener;
     if (!is_private(options->listen.host))
         log_event(
             options->log, LOG_WARNING,
@@ -159,6 +174,8 @@ void operator_listener_destroy(struct operator_listener **listener)
         return;
     http_server_drain((*listener)->server, 0, on_drained);
     http_server_abort((*listener)->server);
+    buffer_free(&(*listener)->metrics);
+    uv_close((uv_handle_t *)&(*listener)->turn, NULL);
     (void)uv_run((*listener)->options.loop, UV_RUN_DEFAULT);
     http_server_destroy(&(*listener)->server);
     memory_free(*listener);

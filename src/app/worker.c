@@ -94,6 +94,7 @@ static void start_serving(struct worker *worker)
     worker->service = (struct service){
         .admission = admission_create(shared->policies, config->trusted_proxies,
                                       config->trusted_proxy_count),
+        .limits = shared->limits,
         .denials = shared->denials,
         .rates = rate_limiter_create(&rates),
         .sports = sports_cache_create(shared->sports, worker->mailbox,

@@ -14,6 +14,7 @@
 #include "http/http.h"
 #include "http/tls.h"
 #include "launch/launch.h"
+#include "limits/client_limits.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
 #include "usage/usage.h"
@@ -36,6 +37,7 @@ struct worker;
 /* Shared by all serving threads. */
 struct worker_shared {
     struct policies *policies;
+    struct client_limits *limits;
     struct denials *denials;
     struct rate_leases *leases; /* NULL: rate limits are this server's alone */
     struct sports *sports;

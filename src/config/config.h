@@ -40,13 +40,16 @@ struct config {
     char *tls_certificate; /* path of a PEM chain, or "" for plain HTTP */
     char *tls_key;
     uint32_t drain_seconds;
-    uint32_t drain_idle_ms;   /* of an idle connection at the end */
-    uint32_t max_connections; /* of all threads together */
-    uint32_t waiting_max;     /* polls that wait, of all threads together */
-    uint32_t header_seconds;  /* from the first byte of a request to the end of its head */
-    uint32_t body_seconds;    /* for the whole body */
-    uint32_t write_seconds;   /* without progress while an answer is being sent */
-    uint32_t idle_seconds;    /* between requests */
+    uint32_t drain_idle_ms;           /* of an idle connection at the end */
+    uint32_t max_connections;         /* of all threads together */
+    uint32_t waiting_max;             /* polls that wait, of all threads together */
+    uint32_t connections_per_address; /* this and the next two: see config_share; 0: no limit */
+    uint32_t connections_per_customer;
+    uint32_t waiting_per_customer;
+    uint32_t header_seconds; /* from the first byte of a request to the end of its head */
+    uint32_t body_seconds;   /* for the whole body */
+    uint32_t write_seconds;  /* without progress while an answer is being sent */
+    uint32_t idle_seconds;   /* between requests */
     /* [operator] */
     struct listen_address operator_listen;
     char *operator_hosts;           /* host names of the console, comma-separated; "": see docs */
@@ -93,6 +96,10 @@ MUST_CHECK enum status config_load(const struct config **config, const char *pat
  * twentieth: how many more). */
 MUST_CHECK enum status config_load_all(const struct config **config, const char *path,
                                        const char *const *overrides, struct buffer *problems);
+
+/* A setting that is a number, or a share of another as "25%". Of a share at least 1. */
+#define CONFIG_PERCENT 0x80000000U
+uint32_t config_share(uint32_t share, uint32_t whole);
 
 const struct config *config_hold(const struct config *config);
 void config_release(const struct config **config);

@@ -33,6 +33,31 @@ static enum status read_number(const struct setting *setting, char *value, void 
     return STATUS_OK;
 }
 
+/* "25%", or a number. */
+static enum status read_share(const struct setting *setting, char *value, void *field,
+                              struct error *error)
+{
+    struct text percent = text_of(value);
+    uint64_t number;
+    if (percent.size == 0 || percent.at[percent.size - 1] != '%')
+        return read_number(setting, value, field, error);
+    percent.size--;
+    if (text_to_u64(percent, 100, &number) != STATUS_OK || number == 0)
+        return error_set(error, STATUS_INVALID, "must be from 1%% to 100%%, and is '%.*s' (%s)",
+                         shown(text_of(value)), value, setting->about.what);
+    *(uint32_t *)field = CONFIG_PERCENT | (uint32_t)number;
+    return STATUS_OK;
+}
+
+uint32_t config_share(uint32_t share, uint32_t whole)
+{
+    uint64_t percent = share & ~CONFIG_PERCENT;
+    uint32_t part = (uint32_t)(whole * percent / 100);
+    if ((share & CONFIG_PERCENT) == 0)
+        return share;
+    return part > 0 ? part : 1;
+}
+
 /* The processors that this process may run on; containers and taskset often allow fewer than
  * exist. */
 static uint32_t processors(void)
@@ -263,6 +288,18 @@ const struct setting settings[] = {
             1000000,
             "polls that may wait for a change at the same time, of all threads, 0 to 1000000; 0: "
             "none waits"),
+    SETTING("server", "connections_per_address", "25%", SETTING_RELOADABLE, connections_per_address,
+            read_share, 0, 1000000,
+            "client connections of one address: a number, or a share of max_connections; 0: no "
+            "limit"),
+    SETTING("server", "connections_per_customer", "50%", SETTING_RELOADABLE,
+            connections_per_customer, read_share, 0, 1000000,
+            "client connections of one customer: a number, or a share of max_connections; 0: no "
+            "limit"),
+    SETTING("server", "waiting_per_customer", "50%", SETTING_RELOADABLE, waiting_per_customer,
+            read_share, 0, 1000000,
+            "polls of one customer that may wait: a number, or a share of waiting_max; 0: no "
+            "limit"),
     SETTING("server", "header_seconds", "10", SETTING_RELOADABLE, header_seconds, read_number, 1,
             3600, "seconds from the first byte of a request to the end of its head, 1 to 3600"),
     SETTING("server", "body_seconds", "10", SETTING_RELOADABLE, body_seconds, read_number, 1, 3600,

@@ -140,6 +140,8 @@ void http_connection_refuse(struct http_connection *connection, const struct htt
     CHECK(connection->state == CONNECTION_IDLE || connection->state == CONNECTION_RECEIVING);
     if (connection->exchange == NULL)
         exchange_begin(connection);
+    if (error == &error_overloaded)
+        http_request_add_field(&connection->exchange->request, TEXT("Retry-After"), TEXT("1"));
     connection->exchange->refused = true;
     connection->close_after = true; /* where the next request begins is not known */
     connection->state = CONNECTION_HANDLING;
@@ -323,6 +325,11 @@ static void on_sent(struct http_connection *connection, enum http_output result)
     set_deadline(connection, connection->server->options.deadlines.idle_seconds);
     if (!connection->processing)
         resume(connection);
+}
+
+void http_request_end_connection(struct http_request *request)
+{
+    request->connection->close_after = true;
 }
 
 void http_reply_message(struct http_request *request, struct http_message *message)

@@ -161,6 +161,9 @@ struct text http_request_only_field(const struct http_request *request, enum htt
  * bytes in all, CHECKed: only constants and numbers are added). */
 void http_request_add_field(struct http_request *request, struct text name, struct text value);
 
+/* No request follows on its connection, which ends after the reply to this one. */
+void http_request_end_connection(struct http_request *request);
+
 /* Notes which launch, transaction or the like it is about, for the log. `what` is a constant; `id`
  * is copied. The last note counts. */
 void http_request_note(struct http_request *request, struct text what, const char *id);
@@ -287,6 +290,12 @@ struct http_server_options {
     void (*handle)(void *context, struct http_request *request);
     void (*finished)(void *context, const struct http_outcome *outcome); /* may be NULL */
     void (*event)(void *context, enum http_event event);                 /* may be NULL */
+    /* A connection from `peer` was accepted: by how many has this peer more than it may? One too
+     * many is refused as one over the limit is. NULL: all may. */
+    uint32_t (*opened)(void *context, const struct address *peer);
+    /* It has gone; `user` is its connection_user. Called once for each call of `opened`; NULL where
+     * that is. */
+    void (*closed)(void *context, const struct address *peer, void *user);
     void *context;
     struct log *log;
 };

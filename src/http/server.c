@@ -101,6 +101,8 @@ static void on_connection_closed(struct http_connection *connection)
     struct http_server *server = connection->server;
     LIST_REMOVE(connection, link);
     connection->magic = 0;
+    if (server->options.closed != NULL)
+        server->options.closed(server->options.context, &connection->peer, connection + 1);
     /* It may hold a client's key. */
     explicit_bzero(connection + 1, server->options.connection_user_size);
     memory_free(connection);
@@ -110,13 +112,15 @@ static void on_connection_closed(struct http_connection *connection)
     finish_drain_when_empty(server);
 }
 
-static struct http_connection *make_connection(struct http_server *server)
+static struct http_connection *make_connection(struct http_server *server,
+                                               const struct address *peer)
 {
     struct http_connection *connection =
         memory_alloc_zeroed(1, sizeof *connection + server->options.connection_user_size);
     connection->magic = CONNECTION_MAGIC;
     connection->server = server;
     connection->closed = on_connection_closed;
+    connection->peer = *peer;
     LIST_INSERT_HEAD(&server->connections, connection, link);
     server->connection_count++;
     start_sweeping(server);
@@ -124,14 +128,16 @@ static struct http_connection *make_connection(struct http_server *server)
     return connection;
 }
 
-static void find_peer(struct http_connection *connection)
+/* Zeros where there is none. */
+static struct address find_peer(int descriptor)
 {
-    struct sockaddr_storage from;
-    int size = sizeof from;
-    memset(&from, 0, sizeof from);
-    if (uv_tcp_getpeername(&connection->tcp, (struct sockaddr *)&from, &size) == 0 &&
-        address_from_sockaddr((struct sockaddr *)&from, &connection->peer) != STATUS_OK)
-        memset(&connection->peer, 0, sizeof connection->peer);
+    struct sockaddr_storage from = {0};
+    socklen_t size = sizeof from;
+    struct address peer;
+    if (getpeername(descriptor, (struct sockaddr *)&from, &size) != 0 ||
+        address_from_sockaddr((struct sockaddr *)&from, &peer) != STATUS_OK)
+        memset(&peer, 0, sizeof peer);
+    return peer;
 }
 
 /* The higher, the sooner a connection makes room; 0: never. */
@@ -181,20 +187,27 @@ static bool make_room(struct http_server *server)
     return found != NULL;
 }
 
-/* Over the limit a client is answered 503, as long as few are being answered so and it costs no
+/* Over a limit a client is answered 503, as long as few are being answered so and it costs no
  * handshake. */
 void http_server_adopt(struct http_server *server, int descriptor)
 {
-    bool over = server->connection_count >= server->options.connection_limit && !make_room(server);
-    if (over)
+    const struct http_server_options *options = &server->options;
+    struct address peer = find_peer(descriptor);
+    size_t most = options->connection_limit;
+    size_t over = server->connection_count < most || make_room(server)
+                      ? 0
+                      : server->connection_count - most + 1;
+    if (over > 0)
         http_tell(server, HTTP_EVENT_REFUSED);
-    if (over &&
-        (server->tls != NULL ||
-         server->connection_count >= server->options.connection_limit + HTTP_REFUSAL_RESERVE)) {
+    size_t over_its_own = options->opened != NULL ? options->opened(options->context, &peer) : 0;
+    over = over_its_own > over ? over_its_own : over;
+    if (over > HTTP_REFUSAL_RESERVE || (over > 0 && server->tls != NULL)) {
         (void)close(descriptor);
+        if (options->closed != NULL)
+            options->closed(options->context, &peer, NULL);
         return;
     }
-    struct http_connection *connection = make_connection(server);
+    struct http_connection *connection = make_connection(server, &peer);
     CHECK(uv_tcp_init(server->options.loop, &connection->tcp) == 0);
     connection->tcp.data = connection;
     if (uv_tcp_open(&connection->tcp, descriptor) != 0) {
@@ -203,9 +216,8 @@ void http_server_adopt(struct http_server *server, int descriptor)
         return;
     }
     (void)uv_tcp_nodelay(&connection->tcp, 1);
-    find_peer(connection);
     http_connection_start(connection);
-    if (over && connection->state == CONNECTION_IDLE)
+    if (over > 0 && connection->state == CONNECTION_IDLE)
         http_connection_refuse(connection, &error_overloaded);
 }
 

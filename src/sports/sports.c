@@ -195,7 +195,7 @@ const struct metric sports_counted_metrics[] = {
     METRIC_COUNTED("croupier_waiting_begun_total", SPORTS_WAITS,
                    "Polls that began to wait for a change"),
     METRIC_COUNTED("croupier_waiting_refused_total", SPORTS_WAITS_REFUSED,
-                   "Polls answered 304 at once because waiting_max others waited"),
+                   "Polls answered 304 at once because as many waited as may"),
     METRIC_COUNTED("croupier_waiting_looks_total", SPORTS_WAITS_LOOKS,
                    "Waiting polls looked at again, whether or not they were answered then"),
     METRIC_COUNTED("croupier_waiting_left_total", SPORTS_WAITS_GONE,

@@ -76,6 +76,9 @@ struct sports_waits {
     uint64_t (*epoch)(void *context);
     /* Until when it may be answered by what is known of who asks, by clock_monotonic_ms. */
     uint64_t (*until_ms)(void *context, const struct http_request *request);
+    /* One more wait begins, which ends with the request's answer or its connection. False: its
+     * customer has as many as it may have. */
+    bool (*begin)(void *context, const struct http_request *request);
 };
 
 /* `mailbox` is the serving thread's; all are borrowed. `waits` NULL: no poll waits. */

@@ -251,10 +251,11 @@ uint32_t waiting_wanted_s(const struct waiting *waiting, const struct http_reque
 static bool take_place(struct waiting *waiting, const struct http_request *request)
 {
     struct sports *sports = waiting->options.sports;
+    const struct sports_waits *waits = waiting->options.waits;
     unsigned most = atomic_load_explicit(&sports->waiting_max, memory_order_relaxed);
+    unsigned before = atomic_fetch_add_explicit(&sports->waiting, 1, memory_order_relaxed);
     /* One that has waited before gives up its place for this moment alone. */
-    if (atomic_fetch_add_explicit(&sports->waiting, 1, memory_order_relaxed) < most ||
-        request->parked_ns > 0)
+    if (request->parked_ns > 0 || (before < most && waits->begin(waits->context, request)))
         return true;
     (void)atomic_fetch_sub_explicit(&sports->waiting, 1, memory_order_relaxed);
     metrics_add(waiting->options.counters, SPORTS_WAITS_REFUSED, 1);

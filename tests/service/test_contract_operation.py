@@ -1,5 +1,6 @@
 """Running it: start and end, signals, HTTPS, the operator's listener, logs, and configuration refused."""
 
+import contextlib
 import json
 import os
 import re
@@ -682,7 +683,7 @@ def test_the_program_tells_its_version_and_its_usage():
 
 
 def test_connections_beyond_the_limit_are_turned_away_and_counted(make_service):
-    service = make_service({"server.max_connections": 10, "server.threads": 1})
+    service = make_service({"server.max_connections": 10, "server.threads": 1, "server.connections_per_address": 0})
     service.start()
     eventually(lambda: service.metrics()["croupier_connections"] == 0)
     held = []
@@ -705,6 +706,66 @@ def test_connections_beyond_the_limit_are_turned_away_and_counted(make_service):
     finally:
         for connection in held:
             connection.close()
+
+
+def fills(service, count, source, key=None):
+    """So many connections on which a request was answered, and then one that was refused."""
+    held = []
+    for number in range(count + 1):
+        held.append(service.connect(source=source))
+        held[-1].send(f"GET /api/v1/sports HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n\r\n" if key else HEALTH)
+        answer = held[-1].receive()
+        assert answer.status == (200 if number < count else 503), number
+    assert answer.error == (503, "overloaded") and answer.header("retry-after") == "1" and answer.header("connection") == "close"
+    assert held[-1].at_end()
+    held.pop().close()
+    return held
+
+
+def limited(service, setting):
+    return service.metrics()[f'croupier_client_limited_total{{setting="{setting}"}}']
+
+
+def test_one_address_has_a_share_of_the_connections(make_service):
+    service = make_service({"server.max_connections": 16, "server.threads": 1, "server.trusted_proxies": "127.0.0.9"})
+    service.start()
+    with contextlib.ExitStack() as stack:
+        for connection in fills(service, 4, "127.0.0.2"):
+            stack.enter_context(connection)
+        assert limited(service, "connections_per_address") == 1
+        for _ in range(5):  # a proxy's are not counted
+            proxied = stack.enter_context(service.connect(source="127.0.0.9"))
+            proxied.send(HEALTH)
+            assert proxied.receive().status == 200
+        service.configure({"server.connections_per_address": 5})
+        service.run("reload", str(service.process.pid))
+        eventually(lambda: service.metrics()["croupier_connections"] == 9)
+        for connection in fills(service, 1, "127.0.0.2"):
+            stack.enter_context(connection)
+    eventually(lambda: service.metrics()["croupier_connections"] == 0)
+    for connection in fills(service, 5, "127.0.0.2"):
+        connection.close()
+
+
+def test_one_customer_has_a_share_of_the_connections(make_service):
+    service = make_service({"server.max_connections": 8, "server.threads": 1, "server.connections_per_address": 0,
+                            "server.trusted_proxies": "127.0.0.9"})
+    one, other = service.add_customer("One"), service.add_customer("Other")
+    service.start()
+    for customer in (one, other):
+        service.await_admission(customer.key)
+    with contextlib.ExitStack() as stack:
+        held = fills(service, 4, "127.0.0.2", one.key)
+        for connection in held:
+            stack.enter_context(connection)
+        assert limited(service, "connections_per_customer") == 1
+        eventually(lambda: service.metrics()["croupier_connections"] == 4)
+        proxied = stack.enter_context(service.connect(source="127.0.0.9"))
+        for connection, key in ((proxied, one.key), (held[0], other.key)):  # this one is the other's now
+            connection.send(f"GET /api/v1/sports HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\nX-Forwarded-For: 127.0.0.3\r\n\r\n")
+            assert connection.receive().status == 200
+        for connection in fills(service, 1, "127.0.0.2", one.key):
+            stack.enter_context(connection)
 
 
 def test_no_descriptor_is_left_of_what_was_served(running):

@@ -227,12 +227,28 @@ def test_a_wait_is_one_unit_of_the_rate_limit_and_keeps_the_event_interesting(ma
 
 
 def test_more_than_may_wait_are_answered_at_once(make_service):
-    dealing = Dealing(make_service({"server.waiting_max": 2}))
+    dealing = Dealing(make_service({"server.waiting_max": 2, "server.waiting_per_customer": 0}))
     tag = dealing.tag(1)
     with dealing.wait(1), dealing.wait(2):
         answer = dealing.get(1, If_None_Match=tag, Prefer="wait=55")
         assert answer.status == 304 and answer.header("preference-applied") is None
         assert dealing.metric("refused_total") == 1 and dealing.waiting() == 2
+
+
+def test_one_customer_has_a_share_of_the_waits(make_service):
+    dealing = Dealing(make_service({"server.waiting_max": 4}))
+    other = dealing.service.add_customer("Other")
+    dealing.service.await_admission(other.key)
+    with dealing.wait(1) as one, dealing.wait(2), dealing.service.connect() as three:
+        three.send(dealing.text(1, dealing.tag(1)))
+        answer = three.receive()
+        assert answer.status == 304 and answer.header("preference-applied") is None
+        assert dealing.service.metrics()['croupier_client_limited_total{setting="waiting_per_customer"}'] == 1
+        with dealing.wait(1, key=other.key):
+            dealing.publish(1, 5)
+            assert one.receive().status == 200
+        three.send(dealing.text(1, dealing.tag(1)))  # an answered wait gives its place back
+        eventually(lambda: dealing.waiting() == 2)
 
 
 def test_a_thousand_who_wait_are_all_answered_with_the_newest(dealing):

@@ -63,6 +63,7 @@ static struct {
     bool defers; /* the next look is not over at once */
     struct poll *deferred;
     unsigned looks;
+    bool customer_has_all;
 } world;
 
 /* ---- what stands around it ------------------------------------------------------------------- */
@@ -283,6 +284,13 @@ static void begin(unsigned count, enum value value)
         world.polls[i].looks = 0;
 }
 
+static bool begins(void *context, const struct http_request *request)
+{
+    (void)context;
+    (void)request;
+    return !world.customer_has_all;
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -300,7 +308,7 @@ static int set_up(void **state)
     for (int i = 0; i < VALUES; i++)
         world.values[i].mark = 100;
     static const struct sports_waits waits = {
-        .context = &world, .resume = resume, .epoch = epoch, .until_ms = until_ms};
+        .context = &world, .resume = resume, .epoch = epoch, .until_ms = until_ms, .begin = begins};
     const struct waiting_options options = {.sports = world.sports,
                                             .mailbox = world.mailbox,
                                             .counters = world.counters,
@@ -639,11 +647,15 @@ static void over_the_most_no_one_waits_but_who_does_already(void **state)
     assert_int_equal(come(2, FIRST, 50)->answer, 304);
     assert_int_equal(counted(SPORTS_WAITS_REFUSED), 1);
     atomic_store(&world.sports->waiting_max, 1);
+    world.customer_has_all = true;
     tell_of(FIRST); /* who is looked at and goes on waiting takes no one's place */
     settle();
     assert_int_equal(answered(0, 2, 0), 2);
     assert_int_equal(atomic_load(&world.sports->waiting), 2);
     assert_int_equal(counted(SPORTS_WAITS), 2);
+    atomic_store(&world.sports->waiting_max, POLLS);
+    assert_int_equal(come(3, FIRST, 50)->answer, 304);
+    assert_int_equal(atomic_load(&world.sports->waiting), 2);
 }
 
 static void interest_is_noted_once_a_second_however_many_wait(void **state)

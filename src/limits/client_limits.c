@@ -1,0 +1,115 @@
+/*
+ * Counts by address; see client_limits.h. A connection costs two short looks under one lock, when it
+ * opens and when it closes. An address without connections takes no memory.
+ */
+#include "limits/client_limits.h"
+
+#include <string.h>
+#include <sys/queue.h>
+
+#include <uv.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+
+#define BUCKETS 16384U
+
+struct address_count {
+    LIST_ENTRY(address_count) link;
+    struct address address;
+    uint32_t connections;
+};
+
+struct client_limits {
+    atomic_uint most[CLIENT_LIMITS];
+    uint64_t seed;
+    uv_mutex_t lock; /* guards: */
+    LIST_HEAD(, address_count) buckets[BUCKETS];
+};
+
+struct client_limits *client_limits_create(void)
+{
+    struct client_limits *limits = memory_alloc_zeroed(1, sizeof *limits);
+    CHECK(uv_mutex_init(&limits->lock) == 0);
+    limits->seed = hash_random_seed();
+    return limits;
+}
+
+void client_limits_destroy(struct client_limits **limits)
+{
+    if (*limits == NULL)
+        return;
+    for (size_t i = 0; i < BUCKETS; i++)
+        CHECK(LIST_EMPTY(&(*limits)->buckets[i]));
+    uv_mutex_destroy(&(*limits)->lock);
+    memory_free(*limits);
+    *limits = NULL;
+}
+
+void client_limits_set(struct client_limits *limits, enum client_limit which, uint32_t most)
+{
+    atomic_store_explicit(&limits->most[which], most, memory_order_relaxed);
+}
+
+static struct address counted_as(const struct address *address)
+{
+    static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+    struct address result = *address;
+    if (memcmp(address->bytes, mapped, sizeof mapped) != 0)
+        memset(result.bytes + 8, 0, 8);
+    return result;
+}
+
+/* Under the lock. `bucket` is where the address belongs. NULL: it has no connection. */
+static struct address_count *find(struct client_limits *limits, const struct address *address,
+                                  size_t *bucket)
+{
+    struct address_count *at;
+    *bucket = hash_bytes(limits->seed, address->bytes, sizeof address->bytes) % BUCKETS;
+    LIST_FOREACH (at, &limits->buckets[*bucket], link)
+        if (address_equals(&at->address, address))
+            return at;
+    return NULL;
+}
+
+uint32_t client_limits_add(struct client_limits *limits, const struct address *address)
+{
+    struct address key = counted_as(address);
+    uint32_t most =
+        atomic_load_explicit(&limits->most[CONNECTIONS_PER_ADDRESS], memory_order_relaxed);
+    size_t bucket;
+    uv_mutex_lock(&limits->lock);
+    struct address_count *found = find(limits, &key, &bucket);
+    if (found == NULL) {
+        found = memory_alloc_zeroed(1, sizeof *found);
+        found->address = key;
+        LIST_INSERT_HEAD(&limits->buckets[bucket], found, link);
+    }
+    uint32_t count = ++found->connections;
+    uv_mutex_unlock(&limits->lock);
+    return most > 0 && count > most ? count - most : 0;
+}
+
+void client_limits_remove(struct client_limits *limits, const struct address *address)
+{
+    struct address key = counted_as(address);
+    size_t bucket;
+    uv_mutex_lock(&limits->lock);
+    struct address_count *found = find(limits, &key, &bucket);
+    CHECK(found != NULL);
+    if (--found->connections == 0) {
+        LIST_REMOVE(found, link);
+        memory_free(found);
+    }
+    uv_mutex_unlock(&limits->lock);
+}
+
+bool client_limits_take(const struct client_limits *limits, enum client_limit which,
+                        atomic_uint *count)
+{
+    uint32_t most = atomic_load_explicit(&limits->most[which], memory_order_relaxed);
+    if (atomic_fetch_add_explicit(count, 1, memory_order_relaxed) < most || most == 0)
+        return true;
+    (void)atomic_fetch_sub_explicit(count, 1, memory_order_relaxed);
+    return false;
+}
