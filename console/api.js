@@ -33,6 +33,16 @@ function readJson(text) {
     }
 }
 
+const ANSWER_SECONDS = 8; // of a server that is alive, beside what it is asked to wait
+const LIVE_SECONDS = 8; // without an answer what is shown counts as old; every page asks for the health every 5 s
+let answered = Date.now();
+
+/** For how many seconds the server has not answered; 0: what is shown is live. */
+export function silence() {
+    const seconds = Math.floor((Date.now() - answered) / 1000);
+    return seconds <= LIVE_SECONDS ? 0 : seconds;
+}
+
 /** Sends a request. `options`: query, body (an object), text (a body that is JSON already), match (If-Match), known (the
  *  tag of what is at hand: then null is answered for a 304), wait (for how many seconds the server may wait for something
  *  else than that), signal. Answers {data, text, tag}; throws ApiError. */
@@ -52,18 +62,22 @@ export async function api(method, path, { query, body, text, match, known, wait,
         }
     }
     let response;
+    let received;
     try {
-        response = await fetch(url(path, query), { method, headers, body: sent, signal, cache: "no-store" });
+        const limit = AbortSignal.timeout(1000 * (ANSWER_SECONDS + (wait ?? 0)));
+        response = await fetch(url(path, query), { method, headers, body: sent, cache: "no-store",
+            signal: signal ? AbortSignal.any([signal, limit]) : limit });
+        received = await response.text();
     } catch (error) {
-        if (error.name === "AbortError") {
+        if (signal?.aborted) {
             throw error;
         }
         throw new ApiError(0, { code: "unreachable", message: "The server does not answer." });
     }
+    answered = Date.now();
     if (response.status === 304) {
         return null;
     }
-    const received = await response.text();
     const data = received === "" ? null : readJson(received);
     if (!response.ok) {
         if (response.status === 401 && path !== "session") {

@@ -1,5 +1,5 @@
 // The frame around every page, who is signed in, and which page an address means.
-import { get, onSignedOut, remove } from "./api.js";
+import { get, onSignedOut, remove, silence } from "./api.js";
 import { append, duration, fill, h } from "./dom.js";
 import { problem, say, waiting } from "./parts.js";
 import { auditPage, healthPage, settingsPage } from "./house.js";
@@ -91,6 +91,7 @@ const may = (role) => ROLES.indexOf(me?.role) >= ROLES.indexOf(role);
 function makeFrame() {
     const menu = h("nav", { id: "menu", "aria-label": "Pages" }, MENU.filter(([, , , least]) => may(least ?? "reader")).map(menuEntry));
     const state = h("a", { href: "#/health", class: "state" }, "Looking…");
+    const mark = h("span", { class: "mark" }, "live");
     const main = h("main", { id: "main" });
     const toggle = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "menu", onclick: () => {
         toggle.setAttribute("aria-expanded", String(document.body.classList.toggle("open")));
@@ -99,12 +100,13 @@ function makeFrame() {
         event.preventDefault();
         main.querySelector("h1")?.focus();
     } }, "To the content"),
-    h("header", null, toggle, h("a", { class: "brand", href: "#/" }, "croupier"), h("div", { role: "status" }, state),
+    h("header", null, toggle, h("a", { class: "brand", href: "#/" }, "croupier"), h("div", { role: "status" }, state), mark,
         h("span", { class: "who" }, `${me.name} · ${me.role} `),
         h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")),
     menu, main, h("div", { id: "said", role: "status" }));
-    frame = { menu, main, state, toggle };
+    frame = { menu, main, state, mark, toggle };
     watchHealth(frame);
+    watchSilence(frame);
 }
 
 async function signOut() {
@@ -139,6 +141,19 @@ async function watchHealth(mine) {
                 : error.code === "store_unavailable" ? "The platform store is away" : "Health is not known");
         }
         await new Promise((over) => setTimeout(over, HEALTH_SECONDS * 1000));
+    }
+}
+
+/* Whether what is shown is live stands beside it. */
+async function watchSilence(mine) {
+    while (frame === mine) {
+        const seconds = silence();
+        document.body.classList.toggle("stale", seconds > 0);
+        const text = seconds > 0 ? `last answer ${duration(seconds)} ago` : "live";
+        if (mine.mark.textContent !== text) {
+            fill(mine.mark, text);
+        }
+        await new Promise((over) => setTimeout(over, 1000));
     }
 }
 

@@ -1,5 +1,5 @@
 // The house at a glance: what is wrong stands first, then figures, then curves.
-import { get } from "./api.js";
+import { get, silence } from "./api.js";
 import { badge, duration, fill, h, number, sentence, sportName, words } from "./dom.js";
 import { choice, empty, follow, problem, section, table } from "./parts.js";
 import { graph } from "./graph.js";
@@ -23,6 +23,9 @@ const SPANS = { minutes: "last minutes", hours: "last hours" };
 
 /** What is wrong now, worst first. Each leads to the page that says more. */
 function wrongs(overview, { health, ledger }) {
+    if (silence() > 0) {
+        return [["idle", "The server does not answer. What stands here is its last answer.", "#/health"]];
+    }
     const found = [];
     for (const one of ledger ? [ledger.verified.whole, ledger.verified.recent] : []) {
         if (one !== null && !one.sound) {
@@ -49,6 +52,23 @@ function wrongs(overview, { health, ledger }) {
 
 const alarmList = (found) => (found.length === 0 ? h("p", { class: "notice good" }, "Nothing is wrong.")
     : found.map(([kind, text, to]) => h("p", { class: `notice ${kind}` }, h("a", { href: to }, text))));
+
+/* What a new system lacks: done or not, what, the command, and its page. Empty: nothing. */
+async function firstSteps(page, overview) {
+    const [customers, games] = await Promise.all(["customers", "games"].map((path) => get(path, { limit: 200 }, page.signal)));
+    const steps = [
+        [true, "The platform store", "croupier migrate", "#/health"],
+        [customers.items.length > 0, "A customer", "croupier customer add \"Acme\" --cidr 203.0.113.0/24 --casino", "#/customers/new"],
+        [customers.items.some((one) => one.keys > 0), "Its key", "croupier key issue cus_…", "#/customers"],
+        [overview.feed.some((one) => one.age_seconds !== null), "A catalog with its odds", "croupier feed catalog cricket events.json", "#/feed"],
+        [games.items.length > 0, "Games, for the casino", "croupier game import games.json", "#/casino/import"],
+    ];
+    return steps.every(([done]) => done) ? [] : steps;
+}
+
+const stepList = (steps) => h("div", { class: "notice idle" }, h("p", null, h("strong", null, "First steps")), h("ol", { class: "steps" },
+    steps.map(([done, text, command, to]) => h("li", null, badge(done ? "good" : "idle", done ? "✔ done" : "to do"), " ",
+        h("a", { href: to }, text), " ", done ? null : h("code", null, command)))));
 
 const tileList = (live) => TILES.map(([name, text]) =>
     h("div", { class: `tile${name.includes("5xx") && live[name] > 0 ? " bad" : ""}` }, h("b", null, number(live[name])), h("span", null, text)));
@@ -82,26 +102,43 @@ export async function overviewPage(page) {
     const charts = CHARTS.map((chart) => ({ ...chart, drawn: graph(page, chart) }));
     let span = page.query.span in SPANS ? page.query.span : "minutes";
     let overview = null;
+    let steps = null; // of a new system; null: not asked yet
     const house = { health: undefined, ledger: undefined }; // undefined: not asked yet; null: not answered
 
-    function show() {
+    function showAlarms() {
         // Said aloud only when it is news: what has not changed is left in place.
         const found = wrongs(overview, house);
-        if (alarms.dataset.shown !== String(found)) {
-            alarms.dataset.shown = String(found);
-            fill(alarms, alarmList(found));
+        const said = JSON.stringify([found, steps]);
+        if (alarms.dataset.shown !== said) {
+            alarms.dataset.shown = said;
+            fill(alarms, steps?.length > 0 && silence() === 0 ? stepList(steps) : null,
+                found.length === 0 && (steps === null || steps.length > 0) ? null : alarmList(found));
         }
+    }
+
+    function show() {
+        showAlarms();
         fill(tiles, tileList(overview.live));
         fill(denials, denialTable(overview.denials));
         fill(feed, feedTable(overview.feed));
         drawCharts(charts, overview.history);
     }
 
+    async function lookAtSteps() {
+        if (overview !== null && (steps === null || steps.length > 0)) {
+            steps = await firstSteps(page, overview).catch(() => steps);
+        }
+    }
+
     const again = follow(page, "overview", {
         query: () => ({ span }),
         show(answer) {
+            const first = overview === null;
             overview = answer;
             show();
+            if (first) {
+                lookAtSteps();
+            }
         },
         refused(error) {
             alarms.dataset.shown = "";
@@ -116,6 +153,12 @@ export async function overviewPage(page) {
     page.every(HOUSE_SECONDS, async () => {
         const ask = (path) => get(path, {}, page.signal).catch(() => null);
         [house.health, house.ledger] = await Promise.all([ask("health"), ask("ledger")]);
+        await lookAtSteps();
+    });
+    page.every(1, async () => {
+        if (overview !== null) {
+            showAlarms();
+        }
     });
     return { title: "Overview", content: [alarms, tiles, h("div", { class: "controls" }, spans),
         h("div", { class: "graphs" }, charts.map((chart) => chart.drawn.element)),

@@ -132,6 +132,21 @@ walk("first_view", async () => {
     writeFileSync(`${given.pictures}/first_view.json`, JSON.stringify(await took.jsonValue()));
 });
 
+walk("frozen", async () => {
+    await seen("Nothing is wrong", "main");
+    process.kill(given.pid, "SIGSTOP");
+    try {
+        await seen("last answer", ".mark");
+        await seen("The server does not answer", "main");
+        assert.equal(await page.$(".notice.good"), null);
+        await look("frozen", ["wcag2a", "wcag2aa"]);
+    } finally {
+        process.kill(given.pid, "SIGCONT");
+    }
+    await seen("live", ".mark");
+    await seen("Nothing is wrong", "main");
+});
+
 walk("overview", async () => {
     await page.waitForFunction(() => document.querySelectorAll(".tile").length === 8);
     for (const sport of ["Cricket", "Football", "Tennis", "Horse Racing", "Greyhound Racing"]) {
