@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "stores/odds/redis/redis.h"
+#include "stores/odds/redis/location.h"
 #include "stores/platform/postgres/uri.h"
 
 #define PASSWORD "zQ7wXk9vLm"

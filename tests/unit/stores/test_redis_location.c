@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "stores/odds/redis/redis.h"
+#include "stores/odds/redis/location.h"
 
 static struct redis_location *parse(const char *uri)
 {

@@ -1,5 +1,5 @@
 /*
- * How the link gets its connection, and how it knows that it still works. See redis.h.
+ * How the link gets its connection, and how it knows that it still works. see connection.h.
  *
  * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet
  * it, at one address after the other until it is any good. It must turn out to be a master, and no
@@ -23,6 +23,8 @@
  * Who may touch what: the atomics any thread; `problem` and `first_over` under the lock; all else
  * is the I/O thread's.
  */
+#include "stores/odds/redis/connection.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +34,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "stores/odds/redis/redis.h"
+#include "stores/odds/redis/command.h"
+#include "stores/odds/redis/lookup.h"
+#include "stores/odds/redis/sentinel.h"
+#include "stores/odds/redis/wire.h"
 
 #define NS_PER_MS ((uint64_t)1000000)
 #define GREETING_MS_MIN 1000 /* several round trips, over any distance */
@@ -229,7 +234,8 @@ static bool looks_up(const struct redis_connection *connection)
            (connection->sentinel != NULL && redis_sentinel_looks_up(connection->sentinel));
 }
 
-static void complain(struct redis_connection *connection, const struct error *problem, bool was_up)
+static void report_problem(struct redis_connection *connection, const struct error *problem,
+                           bool was_up)
 {
     bool news = !connection->complained || strcmp(problem->text, connection->problem.text) != 0;
     conclude(connection, problem, !looks_up(connection));
@@ -252,7 +258,7 @@ static void drop_wire(struct redis_connection *connection)
 }
 
 /* Whether a name has led to an address of no use, and has others, one of which is tried at once. */
-static bool turn_to_next_address(struct redis_connection *connection)
+static bool try_next_address(struct redis_connection *connection)
 {
     if (connection->phase != PHASE_GREETING ||
         connection->addresses.next >= connection->addresses.count)
@@ -264,9 +270,10 @@ static bool turn_to_next_address(struct redis_connection *connection)
 }
 
 /* Whatever there is of a connection and of an attempt ends; the next attempt follows. */
-static void let_go(struct redis_connection *connection, enum status status, const char *why)
+static void fail_connection(struct redis_connection *connection, enum status status,
+                            const char *why)
 {
-    if (turn_to_next_address(connection))
+    if (try_next_address(connection))
         return;
     bool was_up = connection->phase == PHASE_UP;
     uint64_t now_ns = clock_monotonic_ns();
@@ -283,7 +290,7 @@ static void let_go(struct redis_connection *connection, enum status status, cons
         set_standing(connection, STANDING_TRYING);
     else
         set_standing(connection, status == STATUS_TIMEOUT ? STANDING_SILENT : STANDING_DOWN);
-    complain(connection, &problem, was_up);
+    report_problem(connection, &problem, was_up);
     connection->phase = PHASE_RESTING;
     set_step(connection, delay_ms);
     connection->options.lost(connection->options.owner, status, hope);
@@ -291,14 +298,14 @@ static void let_go(struct redis_connection *connection, enum status status, cons
 
 /* The address is not found in time. No call waits any longer; but what looks it up goes on,
  * and so does the attempt when it is done. */
-static void lose_patience(struct redis_connection *connection)
+static void report_slow_lookup(struct redis_connection *connection)
 {
     struct error problem;
     (void)error_set(&problem, STATUS_TIMEOUT,
                     "the odds store at %s: the address of %s is not found in time",
                     shown(connection), connection->host);
     set_standing(connection, STANDING_SILENT);
-    complain(connection, &problem, false);
+    report_problem(connection, &problem, false);
     connection->options.lost(connection->options.owner, STATUS_TIMEOUT, false);
 }
 
@@ -308,16 +315,16 @@ static void on_lost(void *owner, struct redis_wire *wire, enum status status, co
     struct error kept;
     CHECK(wire == connection->wire);
     (void)error_set(&kept, status, "%s", why); /* `why` may be the wire's */
-    let_go(connection, status, kept.text);
+    fail_connection(connection, status, kept.text);
 }
 
 /* What an error reply says of an attempt, or of a connection that worked. */
-static void refuse(struct redis_connection *connection, const struct redis_reply *reply,
-                   const char *what)
+static void fail_by_error(struct redis_connection *connection, const struct redis_reply *reply,
+                          const char *what)
 {
     struct error error;
     enum status status = redis_error_of_reply(reply, what, &error);
-    let_go(connection, status == STATUS_TIMEOUT ? status : STATUS_UNAVAILABLE, error.text);
+    fail_connection(connection, status == STATUS_TIMEOUT ? status : STATUS_UNAVAILABLE, error.text);
 }
 
 /* ---- what the server says has changed -------------------------------------------------------- */
@@ -401,14 +408,14 @@ static uint64_t calls_of(const struct redis_reply *reply, const char *line)
  * was asked just before, is counted as well, and a count that has not grown was set back. False: it
  * was let go.
  */
-static bool heed_counts(struct redis_connection *connection, const struct redis_reply *reply)
+static bool check_swapdb(struct redis_connection *connection, const struct redis_reply *reply)
 {
     uint64_t swaps = calls_of(reply, "cmdstat_swapdb:calls=");
     uint64_t roles = calls_of(reply, "cmdstat_role:calls=");
     bool swapped = swaps != connection->counted_swaps;
     if (roles == 0) {
-        let_go(connection, STATUS_UNAVAILABLE,
-               "INFO commandstats counts no commands, so a SWAPDB would not be noticed");
+        fail_connection(connection, STATUS_UNAVAILABLE,
+                        "INFO commandstats counts no commands, so a SWAPDB would not be noticed");
         return false;
     }
     if (connection->counted_roles != 0 && (swapped || roles <= connection->counted_roles)) {
@@ -441,14 +448,15 @@ static void on_beat_reply(void *context, unsigned index, const struct redis_repl
     static const char *const names[] = {"CLIENT TRACKINGINFO", "ROLE", "INFO"};
     struct redis_connection *connection = context;
     if (reply->type == REDIS_ERROR) {
-        refuse(connection, reply, names[index]);
+        fail_by_error(connection, reply, names[index]);
     } else if (index == 0) {
         if (!still_tracks(reply))
-            let_go(connection, STATUS_UNAVAILABLE, "the server has ceased to report changes");
+            fail_connection(connection, STATUS_UNAVAILABLE,
+                            "the server has ceased to report changes");
     } else if (index == 1) {
         if (!is_master(reply))
-            let_go(connection, STATUS_UNAVAILABLE, "the server is a replica now");
-    } else if (heed_counts(connection, reply)) {
+            fail_connection(connection, STATUS_UNAVAILABLE, "the server is a replica now");
+    } else if (check_swapdb(connection, reply)) {
         end_beat(connection);
     }
 }
@@ -475,7 +483,7 @@ static void on_beat(uv_timer_t *timer)
     if (!connection->beat_out)
         ask_beat(connection);
     else if (connection->beat_late > 1)
-        let_go(connection, STATUS_TIMEOUT, "the server does not answer");
+        fail_connection(connection, STATUS_TIMEOUT, "the server does not answer");
     else if (out_ns >= connection->options.link->timeout_ms * NS_PER_MS)
         connection->beat_late = 1;
 }
@@ -560,7 +568,7 @@ static bool read_hello(struct redis_connection *connection, const struct redis_r
     else if (redis_reply_is(mode, "cluster"))
         why = "the server is a node of a Redis Cluster, which is not supported";
     if (why != NULL)
-        let_go(connection, STATUS_UNAVAILABLE, why);
+        fail_connection(connection, STATUS_UNAVAILABLE, why);
     return why == NULL;
 }
 
@@ -578,9 +586,9 @@ static bool check_greeting(struct redis_connection *connection, const char *gree
                   strncmp(reply->text.at, "NOPROTO", 7) == 0))
         why = "the server is older than Redis 6.2";
     if (why != NULL)
-        let_go(connection, STATUS_UNAVAILABLE, why);
+        fail_connection(connection, STATUS_UNAVAILABLE, why);
     else if (reply->type == REDIS_ERROR)
-        refuse(connection, reply, greeting);
+        fail_by_error(connection, reply, greeting);
     return why == NULL && reply->type != REDIS_ERROR;
 }
 
@@ -609,7 +617,7 @@ static void greet(struct redis_connection *connection)
     set_step(connection, greeting_ms(connection));
     if (redis_wire_open(&connection->wire, connection->options.loop, &connection->target,
                         connection->options.link->location->trust, &events, &error) != STATUS_OK) {
-        let_go(connection, STATUS_UNAVAILABLE, error.text);
+        fail_connection(connection, STATUS_UNAVAILABLE, error.text);
         return;
     }
     struct buffer commands = {0};
@@ -646,7 +654,7 @@ static void on_looked_up(void *owner, const struct redis_addresses *addresses, c
     if (problem == NULL)
         greet_next_address(connection);
     else
-        let_go(connection, STATUS_UNAVAILABLE, problem);
+        fail_connection(connection, STATUS_UNAVAILABLE, problem);
 }
 
 static void find_server(struct redis_connection *connection, const struct redis_host *host)
@@ -672,14 +680,15 @@ static void on_master_found(void *owner, const struct redis_host *master)
     if (connection->phase == PHASE_ASKING)
         find_server(connection, master);
     else if (connection->phase == PHASE_UP && moved)
-        let_go(connection, STATUS_UNAVAILABLE, "the sentinels have made another server the master");
+        fail_connection(connection, STATUS_UNAVAILABLE,
+                        "the sentinels have made another server the master");
 }
 
 static void on_no_master(void *owner, enum status status, const char *why)
 {
     struct redis_connection *connection = owner;
     if (connection->phase == PHASE_ASKING)
-        let_go(connection, status, why);
+        fail_connection(connection, status, why);
 }
 
 void redis_connection_second(struct redis_connection *connection)
@@ -719,10 +728,10 @@ static void on_step(uv_timer_t *timer)
             begin_attempt(connection);
         break;
     case PHASE_RESOLVING:
-        lose_patience(connection);
+        report_slow_lookup(connection);
         break;
     case PHASE_GREETING:
-        let_go(connection, STATUS_TIMEOUT, "the server does not answer");
+        fail_connection(connection, STATUS_TIMEOUT, "the server does not answer");
         break;
     case PHASE_ASKING: /* the sentinels have a time of their own */
     case PHASE_UP:
@@ -733,7 +742,7 @@ static void on_step(uv_timer_t *timer)
 void redis_connection_silent(struct redis_connection *connection)
 {
     if (connection->phase == PHASE_UP && !connection->options.link->track)
-        let_go(connection, STATUS_TIMEOUT, "the server does not answer");
+        fail_connection(connection, STATUS_TIMEOUT, "the server does not answer");
 }
 
 bool redis_connection_is_up(const struct redis_connection *connection)

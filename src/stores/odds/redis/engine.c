@@ -24,7 +24,14 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/interest_notes.h"
-#include "stores/odds/redis/redis.h"
+#include "stores/odds/redis/command.h"
+#include "stores/odds/redis/feed.h"
+#include "stores/odds/redis/lease.h"
+#include "stores/odds/redis/link.h"
+#include "stores/odds/redis/location.h"
+#include "stores/odds/redis/rights.h"
+#include "stores/odds/redis/versions.h"
+#include "stores/odds/redis/wire.h"
 #include "stores/odds_engine.h"
 
 #define NS_PER_MS ((uint64_t)1000000)
@@ -41,7 +48,7 @@ struct redis_store {
     _Atomic(struct redis_link *) serving;
     _Atomic(struct redis_link *) feeding;
 
-    struct redis_known *known;
+    struct redis_versions *versions;
     struct odds_notes *notes;
     struct redis_leases leases;
 
@@ -125,7 +132,7 @@ static void reading_sent(struct redis_call *call)
     reading->sent_ns = clock_monotonic_ns();
 }
 
-static void complain(struct redis_store *store, const struct error *error)
+static void report_problem(struct redis_store *store, const struct error *error)
 {
     if (!store->complained)
         log_event(store->log, LOG_WARNING, "values cannot be read from the odds store",
@@ -138,7 +145,7 @@ static void report_unreadable(const struct reading *reading, const struct error 
 {
     struct redis_store *store = reading->store;
     struct buffer key = {0};
-    if (redis_known_is_unreadable(store->known, &reading->subject))
+    if (redis_versions_is_unreadable(store->versions, &reading->subject))
         return;
     redis_key_of_value(&key, store->prefix, &reading->subject);
     log_event(store->log, LOG_WARNING, "a key of the odds store cannot be used",
@@ -158,7 +165,7 @@ static void take_error(struct reading *reading, const struct redis_reply *reply,
         return;
     }
     reading->got = STATUS_UNAVAILABLE;
-    complain(reading->store, &error);
+    report_problem(reading->store, &error);
 }
 
 static char *copy_bytes(const struct redis_reply *reply)
@@ -172,7 +179,7 @@ static char *copy_bytes(const struct redis_reply *reply)
 static void take_value(struct reading *reading, const struct redis_reply *reply)
 {
     struct redis_store *store = reading->store;
-    reading->stamp = redis_known_stamp(store->known);
+    reading->stamp = redis_versions_stamp(store->versions);
     reading->seen = (struct redis_seen){.stored = reply->type != REDIS_NIL,
                                         .readable = reply->type == REDIS_NIL};
     if (reply->type == REDIS_STRING) {
@@ -210,9 +217,9 @@ static void take_expiry(struct reading *reading, const struct redis_reply *reply
 
 static void watch_expiry(struct redis_store *store)
 {
-    uint64_t stamp = redis_known_stamp(store->known);
-    uint64_t next_ns = redis_known_expire(store->known, clock_monotonic_ns());
-    if (redis_known_stamp(store->known) != stamp)
+    uint64_t stamp = redis_versions_stamp(store->versions);
+    uint64_t next_ns = redis_versions_expire(store->versions, clock_monotonic_ns());
+    if (redis_versions_stamp(store->versions) != stamp)
         odds_store_tell(&store->base, NULL);
     if (next_ns == 0 || (store->alarm_ns != 0 && store->alarm_ns <= next_ns))
         return;
@@ -232,10 +239,10 @@ static void on_alarm(void *owner)
 static void remember(struct reading *reading)
 {
     struct redis_store *store = reading->store;
-    if (redis_known_stamp(store->known) != reading->stamp)
+    if (redis_versions_stamp(store->versions) != reading->stamp)
         reading->seen.current =
             false; /* a change was reported between the replies, perhaps of it */
-    reading->version = redis_known_see(store->known, &reading->subject, &reading->seen);
+    reading->version = redis_versions_note(store->versions, &reading->subject, &reading->seen);
     if (reading->seen.current && reading->seen.expires_ns != 0)
         watch_expiry(store);
 }
@@ -270,7 +277,7 @@ static void give_value(struct reading *reading)
     reading->read->value = (struct odds_value){
         .stamp = reading->stamp,
         .version = reading->version,
-        .published_ms = redis_known_published_ms(store->known, &reading->subject),
+        .published_ms = redis_versions_published_ms(store->versions, &reading->subject),
         .bytes = reading->bytes,
         .size = reading->bytes == NULL ? 0 : reading->size};
     reading->read->catalog.bytes = reading->part.bytes;
@@ -321,11 +328,11 @@ static void on_changed(void *owner, const char *key, size_t size)
     struct redis_store *store = owner;
     struct odds_subject subject;
     if (key == NULL) {
-        redis_known_forget_all(store->known);
+        redis_versions_forget_all(store->versions);
     } else {
         if (!read_key(store, (struct text){key, size}, &subject))
             return;
-        redis_known_forget(store->known, &subject);
+        redis_versions_forget(store->versions, &subject);
         atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
                               memory_order_relaxed);
     }
@@ -335,7 +342,7 @@ static void on_changed(void *owner, const char *key, size_t size)
 static void on_begun(void *owner)
 {
     struct redis_store *store = owner;
-    redis_known_forget_all(store->known);
+    redis_versions_forget_all(store->versions);
     odds_store_tell(&store->base, NULL);
 }
 
@@ -497,7 +504,7 @@ static void redis_close(struct odds_store *base)
     struct redis_link *feeding = atomic_load(&store->feeding);
     redis_link_destroy(&serving);
     redis_link_destroy(&feeding);
-    redis_known_destroy(&store->known);
+    redis_versions_destroy(&store->versions);
     odds_notes_destroy(&store->notes);
     redis_location_destroy(&store->location);
     buffer_free(&store->interest_commands);
@@ -526,7 +533,7 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
     opening->prefix_size = strlen(opening->prefix);
     opening->timeout_ms = options->timeout_ms;
     opening->log = options->log;
-    opening->known = redis_known_create();
+    opening->versions = redis_versions_create();
     opening->notes = odds_notes_create();
     opening->leases.prefix = opening->prefix;
     opening->leases.log = options->log;
@@ -546,8 +553,8 @@ static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
 {
     struct redis_store *store = redis_store_of(base);
     enum status status = redis_link_now(need_link(store, true));
-    uint64_t now_stamp = redis_known_stamp(store->known);
-    if (status == STATUS_OK && redis_known_is_overdue(store->known, clock_monotonic_ns()))
+    uint64_t now_stamp = redis_versions_stamp(store->versions);
+    if (status == STATUS_OK && redis_versions_is_overdue(store->versions, clock_monotonic_ns()))
         status = STATUS_PENDING;
     if (status == STATUS_OK)
         *stamp = now_stamp;
@@ -564,10 +571,10 @@ static enum status redis_versions(struct odds_store *base, enum sport sport,
         return status;
     struct odds_versions known = {.stamp = stamp};
     struct odds_subject subject = {.kind = ODDS_CATALOG, .sport = sport};
-    known.catalog = redis_known_version(store->known, &subject);
+    known.catalog = redis_versions_find(store->versions, &subject);
     if (event != NULL) {
         subject = (struct odds_subject){.kind = ODDS_MARKETS, .sport = sport, .event = *event};
-        known.odds = redis_known_version(store->known, &subject);
+        known.odds = redis_versions_find(store->versions, &subject);
     }
     if (known.catalog == ODDS_VERSION_UNKNOWN &&
         (event == NULL || known.odds == ODDS_VERSION_UNKNOWN))
@@ -675,9 +682,10 @@ static int64_t redis_published_ms(struct odds_store *base, enum sport sport,
                                   const struct event_id *event)
 {
     const struct odds_subject subject = {.kind = ODDS_MARKETS, .sport = sport, .event = *event};
-    struct redis_known *known = redis_store_of(base)->known;
-    return redis_known_version(known, &subject) == 0 ? 0
-                                                     : redis_known_published_ms(known, &subject);
+    struct redis_versions *versions = redis_store_of(base)->versions;
+    return redis_versions_find(versions, &subject) == 0
+               ? 0
+               : redis_versions_published_ms(versions, &subject);
 }
 
 /* ---- feeding --------------------------------------------------------------------------------- */
@@ -694,7 +702,7 @@ static void see_changes(struct redis_store *store, const struct odds_change *cha
         if (subject.kind == ODDS_MARKETS)
             subject.event = changes[i].event;
         if (reads)
-            redis_known_forget(store->known, &subject);
+            redis_versions_forget(store->versions, &subject);
         atomic_store_explicit(&store->published_ms[subject.sport], now_ms, memory_order_relaxed);
     }
 }

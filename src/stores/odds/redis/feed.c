@@ -2,11 +2,13 @@
  * The feed's side of the Redis engine: plain SET, UNLINK, SCAN and sorted sets, waited for. Any
  * feed that can do the same may publish without croupier.
  */
+#include "stores/odds/redis/feed.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "stores/odds/redis/redis.h"
+#include "stores/odds/redis/command.h"
 
 #define FEED_TIMEOUT_MS 10000                  /* a publication may be large and the way slow */
 #define BATCH_BYTES ((size_t)64 * 1024 * 1024) /* of one transaction; one change may have 32 MiB */
@@ -92,7 +94,7 @@ static void fail(struct odds_publication *publication, enum status status,
     publication->reason = memory_copy_string(error->text);
 }
 
-static void heed_error(struct odds_publication *publication, const struct redis_reply *reply)
+static void note_error(struct odds_publication *publication, const struct redis_reply *reply)
 {
     struct error error;
     if (reply->type != REDIS_ERROR)
@@ -105,9 +107,9 @@ static void on_published(struct redis_call *call, unsigned index, const struct r
 {
     struct sending *sending = (struct sending *)call;
     (void)index;
-    heed_error(sending->next, reply);
+    note_error(sending->next, reply);
     for (size_t i = 0; reply->type == REDIS_LIST && i < reply->count; i++)
-        heed_error(sending->next, &reply->elements[i]); /* of EXEC */
+        note_error(sending->next, &reply->elements[i]); /* of EXEC */
     if (--sending->replies_left > 0)
         return;
     sending->next = STAILQ_NEXT(sending->next, others);

@@ -1,5 +1,5 @@
 /*
- * Leases; see redis.h. The script runs in the server as one step, and takes the time from there, so
+ * Leases; see lease.h. The script runs in the server as one step, and takes the time from there, so
  * what it decides does not depend on any clock but the server's. It is sent with each lease, of
  * which there are a few dozen in a window: a server that was restarted lacks nothing.
  *
@@ -8,12 +8,14 @@
  * count that began after the start of the present window is kept: the window was made longer
  * meanwhile.
  */
+#include "stores/odds/redis/lease.h"
+
 #include <inttypes.h>
 #include <stdatomic.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/odds/redis/redis.h"
+#include "stores/odds/redis/command.h"
 
 /* KEYS: the budget's. ARGV: window in seconds, limit, demand, and what the asker knows: the start
  * of a window, what was drawn in it, and what it has admitted in it without us. */
@@ -71,7 +73,7 @@ static void append_command(struct buffer *out, const char *prefix, const struct 
 
 /* ---- the reply ------------------------------------------------------------------------------- */
 
-static void complain(struct redis_leases *leases, const struct error *error)
+static void report_problem(struct redis_leases *leases, const struct error *error)
 {
     if (!atomic_exchange(&leases->complained, true))
         log_event(leases->log, LOG_WARNING, "the odds store does not lease rate limits",
@@ -115,7 +117,7 @@ static void on_reply(struct redis_call *base, unsigned index, const struct redis
     if (reply->type == REDIS_ERROR) {
         call->reply = redis_error_of_reply(reply, "leasing a rate limit", &error);
         if (call->reply != STATUS_MALFORMED) /* which is of one key, and reported by who asked */
-            complain(leases, &error);
+            report_problem(leases, &error);
     } else if (read_numbers(reply, call->lease)) {
         call->reply = STATUS_OK;
         if (atomic_load_explicit(&leases->complained, memory_order_relaxed))

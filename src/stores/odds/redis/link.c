@@ -1,5 +1,5 @@
 /*
- * The I/O thread of the Redis engine, and the commands that others have it send. See redis.h.
+ * The I/O thread of the Redis engine, and the commands that others have it send. see link.h.
  *
  * A call comes by mailbox, waits in a list until it may be sent, then stands among the sent until
  * its replies have come. Only so many are sent at a time that a heartbeat never waits long behind
@@ -8,6 +8,8 @@
  *
  * `under_way` is for any thread; all else is the I/O thread's.
  */
+#include "stores/odds/redis/link.h"
+
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -15,7 +17,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "stores/odds/redis/redis.h"
+#include "stores/odds/redis/connection.h"
 
 #define SENT_MAX 64
 #define SECOND_MS 1000

@@ -10,13 +10,14 @@
  * User and password are percent-decoded. No text that is made here holds any part of them, nor of
  * what could be one of them misread.
  */
+#include "stores/odds/redis/location.h"
+
 #include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
 
 #include "base/memory.h"
-#include "stores/odds/redis/redis.h"
 
 #define PORT_OF_REDIS 6379
 #define PORT_OF_SENTINEL 26379

@@ -1,5 +1,5 @@
 /*
- * The addresses of a name, found without waiting. See redis.h.
+ * The addresses of a name, found without waiting. see lookup.h.
  *
  * getaddrinfo may take half a minute when the network's name servers are silent, and cannot be
  * called off. In libuv's pool it would hold up everything else there, the close of the loop and the
@@ -8,6 +8,8 @@
  * The lock guards `mailbox` and `owner`. The thread frees a lookup that was abandoned before it had a
  * result, else the delivery of its mail does.
  */
+#include "stores/odds/redis/lookup.h"
+
 #include <netdb.h>
 #include <pthread.h>
 #include <string.h>
@@ -15,7 +17,7 @@
 #include <uv.h>
 
 #include "base/memory.h"
-#include "stores/odds/redis/redis.h"
+#include "stores/odds/redis/location.h"
 
 struct redis_lookup {
     struct mail mail; /* first */

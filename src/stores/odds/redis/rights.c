@@ -3,10 +3,12 @@
  * own rights (ACL DRYRUN). The commands change nothing and bring little: they name an event and
  * members that do not exist, and a byte of a catalog. Redis's own error says what is missing.
  */
+#include "stores/odds/redis/rights.h"
+
 #include <string.h>
 
 #include "base/memory.h"
-#include "stores/odds/redis/redis.h"
+#include "stores/odds/redis/command.h"
 
 #define WORDS_MAX 4
 static const struct asked {

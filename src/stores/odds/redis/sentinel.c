@@ -1,14 +1,18 @@
 /*
- * Which server is the master, as Redis Sentinel says; see redis.h.
+ * Which server is the master, as Redis Sentinel says; see sentinel.h.
  *
  * The sentinels are asked one after the other, each at each of its addresses, until one knows the
  * master. The next question begins with that one.
  */
+#include "stores/odds/redis/sentinel.h"
+
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/odds/redis/redis.h"
+#include "stores/odds/redis/command.h"
+#include "stores/odds/redis/lookup.h"
+#include "stores/odds/redis/wire.h"
 
 #define ASK_MS_MIN 250
 #define ASK_MS_MAX 1000

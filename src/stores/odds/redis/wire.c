@@ -1,5 +1,5 @@
 /*
- * One connection to a Redis or Valkey server, or to a Sentinel. See redis.h.
+ * One connection to a Redis or Valkey server, or to a Sentinel. see wire.h.
  *
  * A socket that does not block, watched by libuv, with OpenSSL on top of it for TLS. What has come
  * is taken in before the end of a connection is reported: it may say why it ends.
@@ -7,10 +7,11 @@
  * A wire that is destroyed inside of one of its own callbacks lives until libuv has let go of it;
  * whoever calls out looks at is_alive afterwards.
  */
+#include "stores/odds/redis/wire.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -21,7 +22,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/memory.h"
-#include "stores/odds/redis/redis.h"
+#include "stores/odds.h"
 
 #define READ_SIZE ((size_t)16 * 1024) /* at a time; a TLS record has no more */
 #define READS_A_TURN 64               /* before others have their turn */
@@ -440,92 +441,4 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     if (wire->connected)
         write_out(wire);
     watch(wire);
-}
-
-/* ---- commands -------------------------------------------------------------------------------- */
-
-void redis_command_begin(struct buffer *out, size_t words)
-{
-    buffer_append_char(out, '*');
-    buffer_append_u64(out, words);
-    buffer_append(out, "\r\n", 2);
-}
-
-void redis_command_word(struct buffer *out, struct text word)
-{
-    buffer_append_char(out, '$');
-    buffer_append_u64(out, word.size);
-    buffer_append(out, "\r\n", 2);
-    buffer_append_text(out, word);
-    buffer_append(out, "\r\n", 2);
-}
-
-void redis_command(struct buffer *out, const char *first, ...)
-{
-    va_list words;
-    size_t count = 0;
-    va_start(words, first);
-    for (const char *word = first; word != NULL; word = va_arg(words, const char *))
-        count++;
-    va_end(words);
-    redis_command_begin(out, count);
-    va_start(words, first);
-    for (const char *word = first; word != NULL; word = va_arg(words, const char *))
-        redis_command_word(out, text_of(word));
-    va_end(words);
-}
-
-void redis_command_auth(struct buffer *out, const struct redis_location *location)
-{
-    if (location->user != NULL)
-        redis_command(out, "AUTH", location->user, location->password, NULL);
-    else
-        redis_command(out, "AUTH", location->password, NULL);
-}
-
-/* ---- errors ---------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *start;
-    enum status status;
-} meanings[] = {
-    {"OOM ", STATUS_FULL},     /* maxmemory */
-    {"MISCONF ", STATUS_FULL}, /* the server cannot save its data */
-    {"WRONGTYPE ", STATUS_MALFORMED},
-    {REDIS_TOO_LARGE, STATUS_MALFORMED},
-};
-
-/* Errors without a code of their own whose text is known to repeat nothing that was sent, which may
- * be a password. */
-static const char *const harmless[] = {"ERR AUTH ", "ERR Client sent AUTH", "ERR DB index",
-                                       "ERR invalid DB index", "ERR max number of clients"};
-
-static bool may_be_shown(const char *text)
-{
-    for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++)
-        if (strncmp(text, harmless[i], strlen(harmless[i])) == 0)
-            return true;
-    size_t code = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    return text[code] == ' ' && strncmp(text, "ERR ", 4) != 0;
-}
-
-/* In "EXECABORT Transaction discarded because of: NOPERM …" as well. */
-bool redis_reply_is_refusal(const struct redis_reply *reply)
-{
-    return reply->type == REDIS_ERROR && strstr(reply->text.at, "NOPERM ") != NULL;
-}
-
-enum status redis_error_of_reply(const struct redis_reply *reply, const char *what,
-                                 struct error *error)
-{
-    const char *text = reply->type == REDIS_ERROR ? reply->text.at : "";
-    enum status status = STATUS_UNAVAILABLE;
-    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
-        if (strncmp(text, meanings[i].start, strlen(meanings[i].start)) == 0)
-            status = meanings[i].status;
-    if (may_be_shown(text))
-        return error_set(error, status, "%s: %.200s", what, text);
-    int size = (int)strcspn(text, " ");
-    return error_set(error, status, "%s: unexpected answer %.*s", what, size < 32 ? size : 32,
-                     text);
 }

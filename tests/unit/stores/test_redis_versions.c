@@ -10,18 +10,18 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "stores/odds/redis/redis.h"
+#include "stores/odds/redis/versions.h"
 
 static int set_up(void **state)
 {
-    *state = redis_known_create();
+    *state = redis_versions_create();
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct redis_known *known = *state;
-    redis_known_destroy(&known);
+    struct redis_versions *versions = *state;
+    redis_versions_destroy(&versions);
     return 0;
 }
 
@@ -34,20 +34,20 @@ static struct odds_subject subject_of(unsigned number)
     return subject;
 }
 
-static uint64_t see(struct redis_known *known, const struct odds_subject *subject,
+static uint64_t see(struct redis_versions *versions, const struct odds_subject *subject,
                     const char *bytes, bool current)
 {
     struct redis_seen seen = {.stored = true, .readable = true, .current = current};
     digest_sha256(bytes, strlen(bytes), seen.digest);
-    return redis_known_see(known, subject, &seen);
+    return redis_versions_note(versions, subject, &seen);
 }
 
 static void nothing_is_known_at_first(void **state)
 {
     struct odds_subject subject = subject_of(1);
     struct odds_subject catalog = {.kind = ODDS_CATALOG, .sport = SPORT_TENNIS};
-    assert_true(redis_known_version(*state, &subject) == ODDS_VERSION_UNKNOWN);
-    assert_true(redis_known_version(*state, &catalog) == ODDS_VERSION_UNKNOWN);
+    assert_true(redis_versions_find(*state, &subject) == ODDS_VERSION_UNKNOWN);
+    assert_true(redis_versions_find(*state, &catalog) == ODDS_VERSION_UNKNOWN);
 }
 
 static void what_was_seen_is_known_until_it_is_forgotten(void **state)
@@ -57,20 +57,20 @@ static void what_was_seen_is_known_until_it_is_forgotten(void **state)
     uint64_t first = see(*state, &one, "[1]", true);
     uint64_t second = see(*state, &other, "[1]", true);
     assert_true(first != second && first != 0 && second != 0);
-    uint64_t stamp = redis_known_stamp(*state);
-    redis_known_forget(*state, &one);
-    assert_true(redis_known_stamp(*state) != stamp);
-    assert_true(redis_known_version(*state, &one) == ODDS_VERSION_UNKNOWN);
-    assert_true(redis_known_version(*state, &other) == second);
-    redis_known_forget_all(*state);
-    assert_true(redis_known_version(*state, &other) == ODDS_VERSION_UNKNOWN);
+    uint64_t stamp = redis_versions_stamp(*state);
+    redis_versions_forget(*state, &one);
+    assert_true(redis_versions_stamp(*state) != stamp);
+    assert_true(redis_versions_find(*state, &one) == ODDS_VERSION_UNKNOWN);
+    assert_true(redis_versions_find(*state, &other) == second);
+    redis_versions_forget_all(*state);
+    assert_true(redis_versions_find(*state, &other) == ODDS_VERSION_UNKNOWN);
 }
 
 static void the_same_bytes_keep_their_version_and_others_never_have_it(void **state)
 {
     struct odds_subject one = subject_of(1);
     uint64_t first = see(*state, &one, "[1]", true);
-    redis_known_forget(*state, &one);
+    redis_versions_forget(*state, &one);
     assert_true(see(*state, &one, "[1]", true) == first);
     uint64_t second = see(*state, &one, "[2]", true);
     uint64_t third = see(*state, &one, "[1]", true);
@@ -81,26 +81,26 @@ static void what_was_overtaken_is_not_known(void **state)
 {
     struct odds_subject one = subject_of(1);
     (void)see(*state, &one, "[1]", false);
-    assert_true(redis_known_version(*state, &one) == ODDS_VERSION_UNKNOWN);
+    assert_true(redis_versions_find(*state, &one) == ODDS_VERSION_UNKNOWN);
 }
 
 static void what_changed_unheard_moves_the_stamp(void **state)
 {
     struct odds_subject one = subject_of(1);
     (void)see(*state, &one, "[1]", true);
-    uint64_t stamp = redis_known_stamp(*state);
+    uint64_t stamp = redis_versions_stamp(*state);
     (void)see(*state, &one, "[1]", true);
-    assert_true(redis_known_stamp(*state) == stamp);
+    assert_true(redis_versions_stamp(*state) == stamp);
     (void)see(*state, &one, "[2]", true);
-    assert_true(redis_known_stamp(*state) != stamp);
+    assert_true(redis_versions_stamp(*state) != stamp);
 }
 
 static void what_is_not_stored_is_version_0(void **state)
 {
     struct odds_subject one = subject_of(1);
     struct redis_seen missing = {.readable = true, .current = true};
-    assert_true(redis_known_see(*state, &one, &missing) == 0);
-    assert_true(redis_known_version(*state, &one) == 0);
+    assert_true(redis_versions_note(*state, &one, &missing) == 0);
+    assert_true(redis_versions_find(*state, &one) == 0);
 }
 
 static void what_cannot_be_read_has_a_version_that_no_document_had(void **state)
@@ -108,11 +108,11 @@ static void what_cannot_be_read_has_a_version_that_no_document_had(void **state)
     struct odds_subject one = subject_of(1);
     uint64_t first = see(*state, &one, "[1]", true);
     struct redis_seen unreadable = {.stored = true, .current = true};
-    uint64_t second = redis_known_see(*state, &one, &unreadable);
+    uint64_t second = redis_versions_note(*state, &one, &unreadable);
     assert_true(second != first && second != 0);
-    assert_true(redis_known_see(*state, &one, &unreadable) == second);
-    redis_known_forget(*state, &one);
-    assert_true(redis_known_see(*state, &one, &unreadable) != second);
+    assert_true(redis_versions_note(*state, &one, &unreadable) == second);
+    redis_versions_forget(*state, &one);
+    assert_true(redis_versions_note(*state, &one, &unreadable) != second);
     assert_true(see(*state, &one, "[1]", true) != first);
 }
 
@@ -122,23 +122,24 @@ static void what_expires_is_forgotten_in_time(void **state)
     struct odds_subject one = subject_of(1);
     struct odds_subject other = subject_of(2);
     struct redis_seen seen = {.readable = true, .current = true, .expires_ns = 1000 * ms};
-    (void)redis_known_see(*state, &one, &seen);
+    (void)redis_versions_note(*state, &one, &seen);
     seen.expires_ns = 2000 * ms;
-    (void)redis_known_see(*state, &other, &seen);
-    uint64_t stamp = redis_known_stamp(*state);
-    assert_true(redis_known_expire(*state, 900 * ms) == 1000 * ms);
-    assert_true(redis_known_version(*state, &one) == 0 && redis_known_stamp(*state) == stamp);
-    assert_false(redis_known_is_overdue(*state, 999 * ms));
-    assert_true(redis_known_is_overdue(*state, 1000 * ms)); /* whoever looks now may not use it */
-    assert_true(redis_known_expire(*state, 999 * ms) == 2000 * ms);
-    assert_false(redis_known_is_overdue(*state, 1000 * ms));
-    assert_true(redis_known_version(*state, &one) == ODDS_VERSION_UNKNOWN);
-    assert_true(redis_known_version(*state, &other) == 0);
-    assert_true(redis_known_stamp(*state) != stamp);
-    assert_true(redis_known_is_overdue(*state, 2001 * ms));
-    assert_true(redis_known_expire(*state, 2001 * ms) == 0);
-    assert_false(redis_known_is_overdue(*state, 3000 * ms));
-    assert_true(redis_known_version(*state, &other) == ODDS_VERSION_UNKNOWN);
+    (void)redis_versions_note(*state, &other, &seen);
+    uint64_t stamp = redis_versions_stamp(*state);
+    assert_true(redis_versions_expire(*state, 900 * ms) == 1000 * ms);
+    assert_true(redis_versions_find(*state, &one) == 0 && redis_versions_stamp(*state) == stamp);
+    assert_false(redis_versions_is_overdue(*state, 999 * ms));
+    assert_true(
+        redis_versions_is_overdue(*state, 1000 * ms)); /* whoever looks now may not use it */
+    assert_true(redis_versions_expire(*state, 999 * ms) == 2000 * ms);
+    assert_false(redis_versions_is_overdue(*state, 1000 * ms));
+    assert_true(redis_versions_find(*state, &one) == ODDS_VERSION_UNKNOWN);
+    assert_true(redis_versions_find(*state, &other) == 0);
+    assert_true(redis_versions_stamp(*state) != stamp);
+    assert_true(redis_versions_is_overdue(*state, 2001 * ms));
+    assert_true(redis_versions_expire(*state, 2001 * ms) == 0);
+    assert_false(redis_versions_is_overdue(*state, 3000 * ms));
+    assert_true(redis_versions_find(*state, &other) == ODDS_VERSION_UNKNOWN);
 }
 
 /* What finds no room takes the place of others; what is known of it is right all the same. */
@@ -153,7 +154,7 @@ static void it_is_bounded(void **state)
     }
     for (unsigned i = 1; i < MANY; i++) {
         struct odds_subject subject = subject_of(i);
-        uint64_t version = redis_known_version(*state, &subject);
+        uint64_t version = redis_versions_find(*state, &subject);
         assert_true(version == versions[i] || version == ODDS_VERSION_UNKNOWN);
         known += version != ODDS_VERSION_UNKNOWN;
     }
@@ -167,14 +168,14 @@ static void what_expires_moves_the_stamp_when_its_place_is_taken(void **state)
     enum { MANY = 200000 };
     struct odds_subject one = subject_of(MANY);
     struct redis_seen seen = {.readable = true, .current = true, .expires_ns = 1000};
-    (void)redis_known_see(*state, &one, &seen);
-    uint64_t stamp = redis_known_stamp(*state);
+    (void)redis_versions_note(*state, &one, &seen);
+    uint64_t stamp = redis_versions_stamp(*state);
     for (unsigned i = 1; i < MANY; i++) {
         struct odds_subject subject = subject_of(i);
         (void)see(*state, &subject, "[1]", true);
     }
-    assert_true(redis_known_version(*state, &one) == ODDS_VERSION_UNKNOWN);
-    assert_true(redis_known_stamp(*state) == stamp + 1);
+    assert_true(redis_versions_find(*state, &one) == ODDS_VERSION_UNKNOWN);
+    assert_true(redis_versions_stamp(*state) == stamp + 1);
 }
 
 #define KNOWN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

@@ -1,5 +1,5 @@
 /*
- * What is known to be stored. See redis.h.
+ * What is known to be stored. see versions.h.
  *
  * An entry says: when this value was read last it had this digest, and was called by this version;
  * and whether that is still so (`current`). A change that is heard of only takes `current` away, so
@@ -13,6 +13,8 @@
  * The table has sets of WAYS entries, a mutex for every few sets. What finds no room takes the
  * place of what was not looked at for longest.
  */
+#include "stores/odds/redis/versions.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -21,7 +23,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "stores/odds/redis/redis.h"
 
 #define SETS 8192U /* a power of two */
 #define WAYS 8U
@@ -48,7 +49,7 @@ struct guard {
     char padding[64];
 };
 
-struct redis_known {
+struct redis_versions {
     atomic_uint_fast64_t stamp;
     uint64_t last_version; /* the I/O thread's */
     /* The I/O thread sets it, any thread reads it: none expires before; 0: none does. */
@@ -57,47 +58,48 @@ struct redis_known {
     struct entry sets[SETS][WAYS];
 };
 
-struct redis_known *redis_known_create(void)
+struct redis_versions *redis_versions_create(void)
 {
-    struct redis_known *known = memory_alloc_zeroed(1, sizeof *known);
-    atomic_init(&known->stamp, 1);
-    atomic_init(&known->next_expiry, 0);
+    struct redis_versions *versions = memory_alloc_zeroed(1, sizeof *versions);
+    atomic_init(&versions->stamp, 1);
+    atomic_init(&versions->next_expiry, 0);
     for (size_t i = 0; i < LOCKS; i++)
-        CHECK(uv_mutex_init(&known->guards[i].lock) == 0);
-    return known;
+        CHECK(uv_mutex_init(&versions->guards[i].lock) == 0);
+    return versions;
 }
 
-void redis_known_destroy(struct redis_known **known)
+void redis_versions_destroy(struct redis_versions **versions)
 {
-    if (*known == NULL)
+    if (*versions == NULL)
         return;
     for (size_t i = 0; i < LOCKS; i++)
-        uv_mutex_destroy(&(*known)->guards[i].lock);
-    memory_free(*known);
-    *known = NULL;
+        uv_mutex_destroy(&(*versions)->guards[i].lock);
+    memory_free(*versions);
+    *versions = NULL;
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /* The set of a value, whose lock is taken. */
-static size_t lock_set(struct redis_known *known, const struct odds_subject *subject)
+static size_t lock_set(struct redis_versions *versions, const struct odds_subject *subject)
 {
     uint64_t seed = 2 * (uint64_t)subject->sport + (uint64_t)subject->kind;
     size_t set = hash_text(seed, event_id_text(&subject->event)) & (SETS - 1);
-    uv_mutex_lock(&known->guards[set & (LOCKS - 1)].lock);
+    uv_mutex_lock(&versions->guards[set & (LOCKS - 1)].lock);
     return set;
 }
 
-static void unlock_set(struct redis_known *known, size_t set)
+static void unlock_set(struct redis_versions *versions, size_t set)
 {
-    uv_mutex_unlock(&known->guards[set & (LOCKS - 1)].lock);
+    uv_mutex_unlock(&versions->guards[set & (LOCKS - 1)].lock);
 }
 
 /* The lock is held. */
-static struct entry *find(struct redis_known *known, size_t set, const struct odds_subject *subject)
+static struct entry *find(struct redis_versions *versions, size_t set,
+                          const struct odds_subject *subject)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        struct entry *entry = &known->sets[set][i];
+        struct entry *entry = &versions->sets[set][i];
         if (entry->used && entry->subject.kind == subject->kind &&
             entry->subject.sport == subject->sport &&
             event_id_equals(&entry->subject.event, &subject->event))
@@ -107,12 +109,12 @@ static struct entry *find(struct redis_known *known, size_t set, const struct od
 }
 
 /* The lock is held. An unused one, else the one that was looked at longest ago. */
-static struct entry *make_room(struct redis_known *known, size_t set)
+static struct entry *make_room(struct redis_versions *versions, size_t set)
 {
-    uint32_t clock = known->guards[set & (LOCKS - 1)].clock;
-    struct entry *oldest = &known->sets[set][0];
+    uint32_t clock = versions->guards[set & (LOCKS - 1)].clock;
+    struct entry *oldest = &versions->sets[set][0];
     for (size_t i = 0; i < WAYS; i++) {
-        struct entry *entry = &known->sets[set][i];
+        struct entry *entry = &versions->sets[set][i];
         if (!entry->used)
             return entry;
         if (clock - entry->looked > clock - oldest->looked)
@@ -121,79 +123,81 @@ static struct entry *make_room(struct redis_known *known, size_t set)
     return oldest;
 }
 
-static uint32_t tick(struct redis_known *known, size_t set)
+static uint32_t tick(struct redis_versions *versions, size_t set)
 {
-    return ++known->guards[set & (LOCKS - 1)].clock;
+    return ++versions->guards[set & (LOCKS - 1)].clock;
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-uint64_t redis_known_stamp(const struct redis_known *known)
+uint64_t redis_versions_stamp(const struct redis_versions *versions)
 {
-    return atomic_load_explicit(&known->stamp, memory_order_acquire);
+    return atomic_load_explicit(&versions->stamp, memory_order_acquire);
 }
 
-static void move_stamp(struct redis_known *known)
+static void move_stamp(struct redis_versions *versions)
 {
-    (void)atomic_fetch_add_explicit(&known->stamp, 1, memory_order_release);
+    (void)atomic_fetch_add_explicit(&versions->stamp, 1, memory_order_release);
 }
 
-uint64_t redis_known_version(struct redis_known *known, const struct odds_subject *subject)
+uint64_t redis_versions_find(struct redis_versions *versions, const struct odds_subject *subject)
 {
     uint64_t version = ODDS_VERSION_UNKNOWN;
-    size_t set = lock_set(known, subject);
-    struct entry *entry = find(known, set, subject);
+    size_t set = lock_set(versions, subject);
+    struct entry *entry = find(versions, set, subject);
     if (entry != NULL && entry->current) {
         version = entry->stored ? entry->version : 0;
-        entry->looked = tick(known, set);
+        entry->looked = tick(versions, set);
     }
-    unlock_set(known, set);
+    unlock_set(versions, set);
     return version;
 }
 
-bool redis_known_is_unreadable(struct redis_known *known, const struct odds_subject *subject)
+bool redis_versions_is_unreadable(struct redis_versions *versions,
+                                  const struct odds_subject *subject)
 {
-    size_t set = lock_set(known, subject);
-    const struct entry *entry = find(known, set, subject);
+    size_t set = lock_set(versions, subject);
+    const struct entry *entry = find(versions, set, subject);
     bool unreadable = entry != NULL && !entry->readable;
-    unlock_set(known, set);
+    unlock_set(versions, set);
     return unreadable;
 }
 
-int64_t redis_known_published_ms(struct redis_known *known, const struct odds_subject *subject)
+int64_t redis_versions_published_ms(struct redis_versions *versions,
+                                    const struct odds_subject *subject)
 {
-    size_t set = lock_set(known, subject);
-    const struct entry *entry = find(known, set, subject);
+    size_t set = lock_set(versions, subject);
+    const struct entry *entry = find(versions, set, subject);
     int64_t published_ms = entry == NULL ? 0 : entry->published_ms;
-    unlock_set(known, set);
+    unlock_set(versions, set);
     return published_ms;
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-void redis_known_forget(struct redis_known *known, const struct odds_subject *subject)
+void redis_versions_forget(struct redis_versions *versions, const struct odds_subject *subject)
 {
-    size_t set = lock_set(known, subject);
-    struct entry *entry = find(known, set, subject);
+    size_t set = lock_set(versions, subject);
+    struct entry *entry = find(versions, set, subject);
     if (entry != NULL) {
         entry->current = false;
         entry->heard = true;
         entry->published_ms = clock_wall_ms();
     }
-    unlock_set(known, set);
-    move_stamp(known);
+    unlock_set(versions, set);
+    move_stamp(versions);
 }
 
 /* Takes `current` from all that expire until `until_ns`; returns whether there were any, and when
  * the next one does. */
-static bool forget_until(struct redis_known *known, uint64_t until_ns, uint64_t *next_ns)
+static bool forget_until(struct redis_versions *versions, uint64_t until_ns, uint64_t *next_ns)
 {
     bool any = false;
     for (size_t set = 0; set < SETS; set++) {
-        struct guard *guard = &known->guards[set & (LOCKS - 1)];
+        struct guard *guard = &versions->guards[set & (LOCKS - 1)];
         uv_mutex_lock(&guard->lock);
         for (size_t i = 0; i < WAYS; i++) {
-            struct entry *entry = &known->sets[set][i];
+            struct entry *entry = &versions->sets[set][i];
             if (!entry->current)
                 continue;
             if (until_ns == UINT64_MAX ||
@@ -209,31 +213,31 @@ static bool forget_until(struct redis_known *known, uint64_t until_ns, uint64_t 
     return any;
 }
 
-void redis_known_forget_all(struct redis_known *known)
+void redis_versions_forget_all(struct redis_versions *versions)
 {
     uint64_t next_ns = 0;
-    (void)forget_until(known, UINT64_MAX, &next_ns);
-    atomic_store_explicit(&known->next_expiry, 0, memory_order_release);
-    move_stamp(known);
+    (void)forget_until(versions, UINT64_MAX, &next_ns);
+    atomic_store_explicit(&versions->next_expiry, 0, memory_order_release);
+    move_stamp(versions);
 }
 
-bool redis_known_is_overdue(const struct redis_known *known, uint64_t now_ns)
+bool redis_versions_is_overdue(const struct redis_versions *versions, uint64_t now_ns)
 {
-    uint64_t next_ns = atomic_load_explicit(&known->next_expiry, memory_order_acquire);
+    uint64_t next_ns = atomic_load_explicit(&versions->next_expiry, memory_order_acquire);
     return next_ns != 0 && next_ns <= now_ns;
 }
 
-uint64_t redis_known_expire(struct redis_known *known, uint64_t now_ns)
+uint64_t redis_versions_expire(struct redis_versions *versions, uint64_t now_ns)
 {
-    uint64_t next_ns = atomic_load_explicit(&known->next_expiry, memory_order_relaxed);
+    uint64_t next_ns = atomic_load_explicit(&versions->next_expiry, memory_order_relaxed);
     if (next_ns == 0 || next_ns > now_ns + EXPIRE_EARLY_NS)
         return next_ns;
     next_ns = 0;
     /* A little early, so that a walk serves all that expire at about the same time. */
-    if (forget_until(known, now_ns + EXPIRE_EARLY_NS, &next_ns))
-        move_stamp(known);
+    if (forget_until(versions, now_ns + EXPIRE_EARLY_NS, &next_ns))
+        move_stamp(versions);
     /* Only now: until it is done, what is still there has expired. */
-    atomic_store_explicit(&known->next_expiry, next_ns, memory_order_release);
+    atomic_store_explicit(&versions->next_expiry, next_ns, memory_order_release);
     return next_ns;
 }
 
@@ -247,38 +251,38 @@ static bool is_same(const struct entry *entry, const struct redis_seen *seen)
     return memcmp(entry->digest, seen->digest, DIGEST_SIZE) == 0;
 }
 
-uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *subject,
-                         const struct redis_seen *seen)
+uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_subject *subject,
+                             const struct redis_seen *seen)
 {
     /* Before the entry is there to be found. */
-    uint64_t next_ns = atomic_load_explicit(&known->next_expiry, memory_order_relaxed);
+    uint64_t next_ns = atomic_load_explicit(&versions->next_expiry, memory_order_relaxed);
     if (seen->current && seen->expires_ns != 0 && (next_ns == 0 || seen->expires_ns < next_ns))
-        atomic_store_explicit(&known->next_expiry, seen->expires_ns, memory_order_release);
-    size_t set = lock_set(known, subject);
-    struct entry *entry = find(known, set, subject);
+        atomic_store_explicit(&versions->next_expiry, seen->expires_ns, memory_order_release);
+    size_t set = lock_set(versions, subject);
+    struct entry *entry = find(versions, set, subject);
     bool same = entry != NULL && is_same(entry, seen);
     /* It has changed, and that has not been heard of yet. */
     bool news = entry != NULL && entry->current && !same;
     if (entry == NULL) {
-        entry = make_room(known, set);
+        entry = make_room(versions, set);
         entry->heard = false; /* that was of another */
         /* Its expiry is not watched any more, so all who go by the stamp have to look now. */
         news = entry->used && entry->current && entry->expires_ns != 0;
     }
-    uint64_t version = same ? entry->version : seen->stored ? ++known->last_version : 0;
+    uint64_t version = same ? entry->version : seen->stored ? ++versions->last_version : 0;
     int64_t published_ms = same || entry->heard ? entry->published_ms : clock_wall_ms();
     *entry = (struct entry){.subject = *subject,
                             .used = true,
                             .current = seen->current,
                             .stored = seen->stored,
                             .readable = seen->readable,
-                            .looked = tick(known, set),
+                            .looked = tick(versions, set),
                             .version = version,
                             .expires_ns = seen->expires_ns,
                             .published_ms = published_ms};
     memcpy(entry->digest, seen->digest, DIGEST_SIZE);
-    unlock_set(known, set);
+    unlock_set(versions, set);
     if (news)
-        move_stamp(known);
+        move_stamp(versions);
     return version;
 }

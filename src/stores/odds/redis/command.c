@@ -1,0 +1,93 @@
+/* Commands as bytes, and what error replies mean; see command.h. */
+#include "stores/odds/redis/command.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+void redis_command_begin(struct buffer *out, size_t words)
+{
+    buffer_append_char(out, '*');
+    buffer_append_u64(out, words);
+    buffer_append(out, "\r\n", 2);
+}
+
+void redis_command_word(struct buffer *out, struct text word)
+{
+    buffer_append_char(out, '$');
+    buffer_append_u64(out, word.size);
+    buffer_append(out, "\r\n", 2);
+    buffer_append_text(out, word);
+    buffer_append(out, "\r\n", 2);
+}
+
+void redis_command(struct buffer *out, const char *first, ...)
+{
+    va_list words;
+    size_t count = 0;
+    va_start(words, first);
+    for (const char *word = first; word != NULL; word = va_arg(words, const char *))
+        count++;
+    va_end(words);
+    redis_command_begin(out, count);
+    va_start(words, first);
+    for (const char *word = first; word != NULL; word = va_arg(words, const char *))
+        redis_command_word(out, text_of(word));
+    va_end(words);
+}
+
+void redis_command_auth(struct buffer *out, const struct redis_location *location)
+{
+    if (location->user != NULL)
+        redis_command(out, "AUTH", location->user, location->password, NULL);
+    else
+        redis_command(out, "AUTH", location->password, NULL);
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *start;
+    enum status status;
+} meanings[] = {
+    {"OOM ", STATUS_FULL},     /* maxmemory */
+    {"MISCONF ", STATUS_FULL}, /* the server cannot save its data */
+    {"WRONGTYPE ", STATUS_MALFORMED},
+    {REDIS_TOO_LARGE, STATUS_MALFORMED},
+};
+
+/* Errors without a code of their own whose text is known to repeat nothing that was sent, which may
+ * be a password. */
+static const char *const harmless[] = {"ERR AUTH ", "ERR Client sent AUTH", "ERR DB index",
+                                       "ERR invalid DB index", "ERR max number of clients"};
+
+static bool may_be_shown(const char *text)
+{
+    for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++)
+        if (strncmp(text, harmless[i], strlen(harmless[i])) == 0)
+            return true;
+    size_t code = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    return text[code] == ' ' && strncmp(text, "ERR ", 4) != 0;
+}
+
+/* In "EXECABORT Transaction discarded because of: NOPERM …" as well. */
+bool redis_reply_is_refusal(const struct redis_reply *reply)
+{
+    return reply->type == REDIS_ERROR && strstr(reply->text.at, "NOPERM ") != NULL;
+}
+
+enum status redis_error_of_reply(const struct redis_reply *reply, const char *what,
+                                 struct error *error)
+{
+    const char *text = reply->type == REDIS_ERROR ? reply->text.at : "";
+    enum status status = STATUS_UNAVAILABLE;
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
+        if (strncmp(text, meanings[i].start, strlen(meanings[i].start)) == 0)
+            status = meanings[i].status;
+    if (may_be_shown(text))
+        return error_set(error, status, "%s: %.200s", what, text);
+    int size = (int)strcspn(text, " ");
+    return error_set(error, status, "%s: unexpected answer %.*s", what, size < 32 ? size : 32,
+                     text);
+}

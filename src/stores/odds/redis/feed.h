@@ -1,0 +1,34 @@
+#ifndef CROUPIER_STORES_ODDS_REDIS_FEED_H
+#define CROUPIER_STORES_ODDS_REDIS_FEED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/text.h"
+#include "stores/odds.h"
+#include "stores/odds/redis/link.h"
+
+/* The verbs of the same names in stores/odds.h. */
+MUST_CHECK enum status redis_feed_publish(struct redis_link *link, const char *prefix,
+                                          const struct odds_change *changes, size_t count,
+                                          struct error *error);
+/* `over`: each has its result; it is called before `done`, or in place when that will not be. It may
+ * be NULL. */
+MUST_CHECK enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
+                                               struct odds_publishing *publishing, void *owner,
+                                               void (*over)(void *owner,
+                                                            struct odds_publishing *publishing));
+MUST_CHECK enum status redis_feed_list_interest(struct redis_link *link, const char *prefix,
+                                                enum sport sport, int64_t since_ms,
+                                                struct odds_interest **list, size_t *count,
+                                                struct error *error);
+MUST_CHECK enum status redis_feed_list_events(struct redis_link *link, const char *prefix,
+                                              enum sport sport, struct event_id **list,
+                                              size_t *count, struct error *error);
+
+/* "PREFIXcatalog:SPORT", "PREFIXodds:SPORT:EVENT", "PREFIXinterest:SPORT" */
+void redis_key_of_value(struct buffer *out, const char *prefix, const struct odds_subject *subject);
+void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sport);
+
+#endif

@@ -1,0 +1,25 @@
+#ifndef CROUPIER_STORES_ODDS_REDIS_LEASE_H
+#define CROUPIER_STORES_ODDS_REDIS_LEASE_H
+
+#include <stdatomic.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "stores/odds.h"
+#include "stores/odds/redis/link.h"
+
+/*
+ * Leases of shared rate budgets: one key a client, `rate:CLIENT`, and one script that does all of
+ * it. The commands that a user of the server needs for it: EVAL, TIME, GET, SET.
+ */
+struct redis_leases {
+    const char *prefix;
+    struct log *log;
+    atomic_bool complained;
+};
+
+/* What odds_store_lease says. */
+MUST_CHECK enum status redis_lease_ask(struct redis_leases *leases, struct redis_link *link,
+                                       struct odds_lease *lease);
+
+#endif

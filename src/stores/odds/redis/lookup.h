@@ -1,0 +1,29 @@
+#ifndef CROUPIER_STORES_ODDS_REDIS_LOOKUP_H
+#define CROUPIER_STORES_ODDS_REDIS_LOOKUP_H
+
+#include <stddef.h>
+
+#include "base/mailbox.h"
+
+#define REDIS_ADDRESSES_MAX 16 /* of one name; there may be more, which are not used */
+#define REDIS_ADDRESS_SIZE 64  /* numeric, with a scope and its NUL */
+
+struct redis_addresses {
+    char list[REDIS_ADDRESSES_MAX][REDIS_ADDRESS_SIZE];
+    size_t count;
+    size_t next; /* for the owner's use: the one to be tried next */
+};
+
+/* One lookup of a name (or numeric address), which is not waited for however long it takes. */
+struct redis_lookup;
+
+/* `problem` is NULL when there are addresses. The lookup is gone after it. */
+typedef void redis_looked_up(void *owner, const struct redis_addresses *addresses,
+                             const char *problem);
+/* `answered` is called once, by the mailbox, never inside of this. */
+struct redis_lookup *redis_lookup_start(struct mailbox *mailbox, const char *name, void *owner,
+                                        redis_looked_up *answered);
+/* `answered` is not called any more. On the mailbox's thread, before the mailbox is destroyed. */
+void redis_lookup_abandon(struct redis_lookup **lookup);
+
+#endif

@@ -1,0 +1,14 @@
+#ifndef CROUPIER_STORES_ODDS_REDIS_RIGHTS_H
+#define CROUPIER_STORES_ODDS_REDIS_RIGHTS_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+#include "stores/odds/redis/link.h"
+
+/* Has the user the rights that serving needs: to read, or `all`? If not, `error` is the command that
+ * Redis refused, and Redis's own error. Waits as redis_link_ask. */
+MUST_CHECK enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
+                                        struct error *error);
+
+#endif

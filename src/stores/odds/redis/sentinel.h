@@ -1,0 +1,33 @@
+#ifndef CROUPIER_STORES_ODDS_REDIS_SENTINEL_H
+#define CROUPIER_STORES_ODDS_REDIS_SENTINEL_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/mailbox.h"
+#include "base/status.h"
+#include "stores/odds/redis/options.h"
+
+/*
+ * Which server is the master; on the I/O thread. The callbacks may ask again.
+ */
+struct redis_sentinel;
+
+struct redis_sentinel_options {
+    const struct redis_link_options *link; /* borrowed, as are the next two */
+    uv_loop_t *loop;
+    struct mailbox *mailbox;
+    void *owner;
+    void (*found)(void *owner, const struct redis_host *master);
+    void (*failed)(void *owner, enum status status, const char *why); /* none of them knows */
+};
+
+struct redis_sentinel *redis_sentinel_create(const struct redis_sentinel_options *options);
+void redis_sentinel_destroy(struct redis_sentinel **sentinel); /* while the loop runs */
+
+/* `found` or `failed` will be called, perhaps from inside of this. */
+void redis_sentinel_ask(struct redis_sentinel *sentinel);
+/* Is the address of a sentinel still being looked up? */
+bool redis_sentinel_looks_up(const struct redis_sentinel *sentinel);
+
+#endif

@@ -1,0 +1,53 @@
+#ifndef CROUPIER_STORES_ODDS_REDIS_WIRE_H
+#define CROUPIER_STORES_ODDS_REDIS_WIRE_H
+
+#include <openssl/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/status.h"
+#include "base/text.h"
+#include "stores/odds/redis/location.h"
+#include "stores/odds/redis/reply.h"
+
+/*
+ * One connection, on the thread of its loop. Replies come in the order of what was sent. A wire
+ * that is lost says so once, from the loop and never inside a call; its owner then destroys it. A
+ * callback may destroy the wire that calls it.
+ */
+struct redis_wire;
+
+struct redis_wire_events {
+    void *owner;
+    void (*lost)(void *owner, struct redis_wire *wire, enum status status, const char *why);
+    /* A push; NULL: none is expected. */
+    void (*message)(void *owner, const struct redis_reply *message);
+};
+
+struct redis_target {
+    bool local;                 /* `name` is the path of a socket */
+    char name[REDIS_HOST_SIZE]; /* or a numeric address */
+    uint16_t port;
+    const char *host; /* what the certificate has to be of; TLS only */
+};
+
+/* Whom to trust: the certificates in this file, or the system's when it is NULL. STATUS_INVALID:
+ * they cannot be read. */
+MUST_CHECK enum status redis_tls_create(SSL_CTX **trust, const char *ca, struct error *error);
+
+/* `trust` is NULL without TLS. STATUS_UNAVAILABLE: refused at once. */
+MUST_CHECK enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
+                                       const struct redis_target *target, SSL_CTX *trust,
+                                       const struct redis_wire_events *events, struct error *error);
+/* What was sent is not answered any more. */
+void redis_wire_destroy(struct redis_wire **wire);
+
+/* `index` counts the replies to what was sent together. */
+typedef void redis_answered(void *context, unsigned index, const struct redis_reply *reply);
+
+/* Sends commands that bring `replies` replies. */
+void redis_wire_send(struct redis_wire *wire, struct text commands, unsigned replies,
+                     redis_answered *answered, void *context);
+
+#endif
