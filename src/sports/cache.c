@@ -1,7 +1,7 @@
 /*
  * One serving thread's cache: what it has ready, and the requests it has deferred.
  *
- * Freshness (docs/architecture.md, "The hot path"). An entry may answer a request when the store
+ * Freshness (docs/decisions/freshness.md). An entry may answer a request when the store
  * held its version at some moment after the request came. The cache knows that in one of two ways:
  *
  *   - the store confirms it: odds_store_versions, asked after the request came, names that

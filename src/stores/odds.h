@@ -21,7 +21,7 @@
  * upstream wrote it (the store neither parses nor checks them). And per sport, which events were
  * asked for lately ("interest").
  *
- * Freshness (docs/architecture.md, "The hot path"). A server keeps ready-made answers in memory.
+ * Freshness (docs/decisions/freshness.md). A server keeps ready-made answers in memory.
  * They are right only while the store still holds what they were made from. Two in-place questions,
  * neither of which does I/O that can block, tell:
  *
