@@ -31,7 +31,7 @@ static int open_store_as(const struct command_line *line, struct odds_store_opti
                          struct odds_store **store)
 {
     const struct config *config = NULL;
-    struct error error;
+    struct error error = {{0}};
     if (!command_config(line, &config))
         return EXIT_REFUSED;
     struct odds_store_options options = odds_store_configured(config);
@@ -40,7 +40,11 @@ static int open_store_as(const struct command_line *line, struct odds_store_opti
     options.feeds = as.feeds;
     enum status status = odds_store_open(store, &options, &error);
     config_release(&config);
-    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
+    if (status != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    if (error.text[0] != '\0')
+        command_note(line, "%s", error.text);
+    return EXIT_DONE;
 }
 
 /* Opens the odds store of the configuration; EXIT_DONE, or the exit code when that fails. `create`:

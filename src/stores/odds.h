@@ -61,6 +61,9 @@ struct odds_store_options {
  * STATUS_UNAVAILABLE, the reason is logged once, and the engine goes on trying in the background
  * (at least once a second). It also notices a store that is replaced on disk under its path. Only
  * STATUS_INVALID is still returned.
+ *
+ * With `create` or `patient`, a new embedded store is begun in the place of a damaged one, which is
+ * logged (docs/decisions/embedded-odds.md). `error`, when it was empty, then says so with STATUS_OK.
  */
 MUST_CHECK enum status odds_store_open(struct odds_store **store,
                                        const struct odds_store_options *options,

@@ -188,76 +188,50 @@ def test_a_store_that_is_replaced_by_another_is_noticed(store, watchers, tmp_pat
     watcher.await_status("ok")
 
 
-@pytest.mark.parametrize("keep", [0, 100, 4096, 8192, 12288, 40960])
-def test_a_truncated_file_does_not_take_the_reader_with_it(store, watchers, keep):
-    write_some(store)
-    copy = store.parent / "copy.mdb"
-    shutil.copy(store / "values" / "data.mdb", copy)
-    watcher = watchers(uri_of(store))
-    watcher.await_status("ok")
-    os.truncate(store / "values" / "data.mdb", keep)
-    watcher.await_status("unavailable")
-    time.sleep(0.5)
-    assert watcher.process.poll() is None
-    # The operator puts the file back.
-    os.replace(copy, store / "values" / "data.mdb")
-    watcher.await_status("ok")
-
-
-def test_a_truncated_lock_file_does_not_take_the_reader_with_it(store, watchers):
+@pytest.mark.parametrize("name, keep", [("data.mdb", 0), ("data.mdb", 100), ("data.mdb", 4096), ("data.mdb", 12288),
+                                        ("data.mdb", 40960), ("lock.mdb", 0)])
+def test_a_truncated_file_does_not_take_the_reader_with_it(store, watchers, name, keep):
     write_some(store)
     watcher = watchers(uri_of(store))
     watcher.await_status("ok")
-    os.truncate(store / "values" / "lock.mdb", 0)
-    deadline = time.monotonic() + 20
-    while "unavailable" not in watcher.statuses():
-        assert watcher.process.poll() is None, watcher.lines()[-3:]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    os.truncate(store / "values" / name, keep)
+    write_some(store)  # into a new store, where the old one cannot be used
     watcher.await_status("ok")
+    assert not {"torn", "went back"} & set(watcher.lines())
 
 
 def test_garbage_in_the_file_does_not_take_the_reader_with_it(store, watchers):
-    write_some(store)
-    data = store / "values" / "data.mdb"
-    copy = store.parent / "copy.mdb"
     for attempt in sampled(range(8)):
-        shutil.copy(data, copy)
+        write_some(store)
+        data = store / "values" / "data.mdb"
         watcher = watchers(uri_of(store))
         watcher.await_status("ok")
         generator = random.Random(attempt)
         with open(data, "r+b") as file:
-            size = data.stat().st_size
-            for page in range(2 if generator.random() < 0.5 else 0, size // 4096):
+            for page in range(2 if generator.random() < 0.5 else 0, data.stat().st_size // 4096):
                 file.seek(page * 4096)
                 file.write(generator.randbytes(4096))
-        time.sleep(0.5)
-        assert watcher.process.poll() is None, watcher.lines()[-3:]
-        assert not {"torn", "went back"} & set(watcher.lines())
-        # Who opens it now is told, and does not crash.
-        done = subprocess.run([TOOL, "number", uri_of(store)], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 1 and done.stdout.startswith("malformed: "), done
-        assert str(store) in done.stdout
-        os.replace(copy, data)
+        assert number(store) == 0, "the store was not set aside"
+        assert (store / "values.damaged" / "data.mdb").exists()
         watcher.await_status("ok")
+        assert not {"torn", "went back"} & set(watcher.lines())
         watcher.kill()
 
 
-def test_any_damaged_page_is_found_or_hurts_one_value_alone(store):
+def test_any_damaged_page_is_found_or_held_nothing(store):
     write_some(store)
+    before = number(store)
     data = store / "values" / "data.mdb"
     whole = data.read_bytes()
     generator = random.Random(1)
-    outcomes = set()
+    found = set()
     for _ in sampled(range(60)):
         page = generator.randrange(len(whole) // 4096)
         damaged = bytearray(whole)
         damaged[page * 4096:page * 4096 + 4096] = generator.randbytes(4096)
         data.write_bytes(damaged)
-        done = subprocess.run([TOOL, "number", uri_of(store)], capture_output=True, text=True, timeout=60)
-        assert done.returncode in (0, 1), done
-        outcomes.add(done.returncode)
-    assert outcomes == {0, 1}  # free pages may hold anything
+        found.add(number(store))
+    assert found == {0, before}  # free pages may hold anything
 
 
 def test_a_damaged_interest_file_is_used_again(store, watchers):
@@ -268,7 +242,7 @@ def test_a_damaged_interest_file_is_used_again(store, watchers):
     for damage in (lambda: path.write_bytes(random.Random(2).randbytes(65536)), path.unlink, lambda: os.truncate(path, 0)):
         damage()
         deadline = time.monotonic() + 20
-        while not path.exists() or path.stat().st_size < 1 << 20:
+        while not path.exists() or path.stat().st_size < 40:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         assert watcher.process.poll() is None

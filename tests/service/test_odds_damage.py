@@ -3,6 +3,7 @@ another event's odds, older ones, or a 404 for an event that has some."""
 
 import os
 import random
+import shutil
 
 import pytest
 
@@ -24,9 +25,8 @@ def odds_of(event, turn):
 def damaged(make_service):
     service = make_service()
     service.customer = service.add_customer()
-    service.publish("cricket", [row(event) for event in EVENTS])
     for turn in (1, 2):
-        service.publish_odds_of("cricket", {event: odds_of(event, turn) for event in EVENTS if event not in BARE})
+        publish_all(service, turn)
         if turn == 1:
             service.older = data_of(service).read_bytes()
     service.start()
@@ -34,45 +34,62 @@ def damaged(make_service):
     return service
 
 
+def publish_all(service, turn):
+    service.publish("cricket", [row(event) for event in EVENTS])
+    service.publish_odds_of("cricket", {event: odds_of(event, turn) for event in EVENTS if event not in BARE})
+
+
 def data_of(service):
     return service.odds.path / "values" / "data.mdb"
 
 
+def aside_of(service):
+    return service.odds.path / "values.damaged"
+
+
 def look(service, event):
-    """The status of one event's answer, which is judged."""
+    """The status of one event's answer, which is judged. In a store that was begun anew, nothing is published."""
     answer = service.get(f"/api/v1/cricket/events/{event}", key=service.customer.key)
     if answer.status == 200:
         assert answer.json()["odds"] == odds_of(event, 2) and event not in BARE
     elif answer.status == 404:
         assert event in BARE and answer.error == (404, "odds_not_found")
     else:
-        assert answer.error in ((502, "malformed_upstream_data"), (503, "cache_unavailable")), answer.error
+        # Overloaded: the row in memory and the stored catalog, which is damaged, differ each time that they are read together.
+        assert answer.error in ((502, "malformed_upstream_data"), (503, "cache_unavailable"), (503, "catalog_unavailable"),
+                                (503, "overloaded")), answer.error
     return answer.status
 
 
 def test_every_answer_is_right_or_refused_whatever_byte_changes(damaged):
-    service, chance, seen = damaged, random.Random(5), set()
-    path = data_of(service)
-    with open(path, "r+b", buffering=0) as file:
-        for number, at in enumerate(sampled(range(0, path.stat().st_size, path.stat().st_size // 120 | 1))):
-            at += chance.randrange(997)
+    service, chance, seen, aside = damaged, random.Random(5), set(), aside_of(damaged)
+    for number, place in enumerate(sampled(range(120))):
+        path = data_of(service)
+        at = (path.stat().st_size * place + chance.randrange(path.stat().st_size)) // 120
+        with open(path, "r+b", buffering=0) as file:
             whole = os.pread(file.fileno(), 1, at)
-            if not whole:
-                continue
             os.pwrite(file.fileno(), bytes([whole[0] ^ 0x81]), at)
-            # The stamp moves, so that what is in memory is asked for again. The feed may refuse the file.
+            seen |= {look(service, event) for event in chance.sample(EVENTS, 3)}
+            # The stamp moves, so that what is in memory is asked for again. The command may set the store aside.
             service.run("feed", "odds", "tennis", number + 1, "-", input="[]", status=None)
-            seen |= {look(service, event) for event in chance.sample(EVENTS, 6)}
+            seen |= {look(service, event) for event in chance.sample(EVENTS, 3)}
             os.pwrite(file.fileno(), whole, at)
-    assert 200 in seen
+        if aside.exists():
+            shutil.rmtree(aside)
+            publish_all(service, 2)
+            eventually(lambda: look(service, 1) == 200)
+            seen.add("set aside")
+    assert {200, "set aside"} <= seen
 
 
-def test_an_older_file_in_its_place_is_refused(damaged):
+def test_an_older_file_in_its_place_is_set_aside(damaged):
     service = damaged
     assert {look(service, event) for event in EVENTS} == {200, 404}
     with open(data_of(service), "r+b", buffering=0) as file:
         os.pwrite(file.fileno(), service.older, 0)
     for event in EVENTS:
         assert look(service, event) == 503
-    eventually(lambda: any("an older state of itself" in str(line.get("reason")) for line in service.log_lines()))
-    assert look(service, 1) == 503 and service.get("/api/v1/health").status == 503
+    eventually(lambda: any("an older state of itself; it was set aside" in str(line.get("reason")) for line in service.log_lines()))
+    assert look(service, 1) == 503 and aside_of(service).exists()
+    publish_all(service, 2)
+    eventually(lambda: {look(service, event) for event in EVENTS} == {200, 404})

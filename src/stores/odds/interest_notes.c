@@ -1,6 +1,6 @@
 /*
  * A table of the events of a second, in the order in which they came, under a mutex; see
- * interest_notes.h. What stands behind `taken` in it is new. When the second is over, those that
+ * interest_notes.h. Notes behind `taken` are new. When the second is over, those that
  * were noted again after they were taken begin the next one.
  */
 #include "stores/odds/interest_notes.h"

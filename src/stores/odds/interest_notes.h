@@ -10,16 +10,16 @@
 
 /*
  * The queue before the interest of an engine: serving threads note events; the engine's own thread
- * takes them. An event that is noted for the first time in a second can be taken at once; what is
- * noted of it until the second is over is taken as one note then. So the feed hears of a new event
+ * takes them. An event that is noted for the first time in a second can be taken at once; its
+ * later notes of that second are taken as one note when the second is over. So the feed hears of a new event
  * within milliseconds, and an event costs one write a second however often it is polled. Bounded:
- * what does not fit is dropped and counted.
+ * a note that does not fit is dropped and counted.
  */
 #define ODDS_NOTES_MAX 4096 /* different events a second */
 #define ODDS_NOTES_SECOND_MS 1000
 #define ODDS_NOTES_PRUNE_EVERY_MS 60000
 #define ODDS_NOTES_KEEP_MS \
-    ((int64_t)24 * 60 * 60 * 1000) /* what is older is removed from the store */
+    ((int64_t)24 * 60 * 60 * 1000) /* older notes are removed from the store */
 
 struct odds_note {
     enum sport sport;

@@ -1,4 +1,4 @@
-/* Whoever watches an odds store, and the engine that tells; see stores/odds.h and odds_engine.h. */
+/* The watch of an odds store, to which the engine reports; see stores/odds.h and odds_engine.h. */
 #include "stores/odds_engine.h"
 
 #include "base/status.h"

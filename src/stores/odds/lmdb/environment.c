@@ -1,6 +1,5 @@
 /*
- * One LMDB environment on disk: opening it with care, the writer's turn, noticing that it has been
- * replaced. See lmdb.h.
+ * One LMDB environment on disk. See environment.h.
  *
  * Opening is serialised among processes by a lock on DIR itself (flock on the directory, which
  * works on read-only file systems and ends with its holder), so that no process opens a data file
@@ -12,20 +11,20 @@
  * before it opens again; a second handle on the same store is refused, which takes a list of what
  * the process has open: static, as the locks that it stands for are the process's.
  */
+#include "stores/odds/lmdb/environment.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/lmdb/guard.h"
-#include "stores/odds/lmdb/lmdb.h"
 
 #define READERS_MAX 1000 /* slots of all processes together; 64 bytes each */
 #define LOCK_FILE_SIZE (64 * 1024)
@@ -34,23 +33,27 @@
 #define MAP_SIZE ((size_t)16 << 30)
 #define FOLDER_MODE 0770 /* the feed and the server may be two users of one group; umask applies */
 #define FILE_MODE 0660
-#define SNAPSHOT_ATTEMPTS 20
+#define SNAPSHOT_ATTEMPTS 5
 
 /* ---- small helpers --------------------------------------------------------------------------- */
 
-static char *join_path(const char *a, const char *b)
+static char *join(const char *a, const char *b)
 {
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s/%s", a, b);
-    char *copy = memory_copy_string(buffer_string(&path));
-    buffer_free(&path);
-    return copy;
+    struct buffer text = {0};
+    buffer_append_format(&text, "%s%s", a, b);
+    (void)buffer_string(&text);
+    return text.data;
 }
 
 static enum status path_error(struct error *error, const char *path, const char *verb, int number)
 {
     enum status status = number == ENOSPC || number == EDQUOT ? STATUS_FULL : STATUS_UNAVAILABLE;
     return error_set(error, status, "%s cannot be %s: %s", path, verb, strerror(number));
+}
+
+static enum status damaged(struct error *error, const struct lmdb_env *env, const char *how)
+{
+    return error_set(error, STATUS_MALFORMED, "the odds store at %s %s", env->data_path, how);
 }
 
 /* flock with a limit. The kernel has no such call, so it is tried every millisecond. */
@@ -74,14 +77,17 @@ static void on_assertion(MDB_env *env, const char *text)
     odds_guard_escape(); /* LMDB aborts the process otherwise */
 }
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 enum status lmdb_status(const struct lmdb_env *env, int result)
 {
     struct statvfs disk;
     switch (result) {
     case MDB_SUCCESS:
         return STATUS_OK;
-    case MDB_NOTFOUND:
-        return STATUS_NOT_FOUND;
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
@@ -102,58 +108,39 @@ enum status lmdb_status(const struct lmdb_env *env, int result)
     }
 }
 
-/* ---- what this process has open -------------------------------------------------------------- */
-
-#define OPEN_MAX_HERE 64
+/* ---- the environments of this process -------------------------------------------------------- */
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    bool used;
-    dev_t device;
-    ino_t inode;
-} open_folders[OPEN_MAX_HERE]; /* guarded by open_lock */
+static LIST_HEAD(, lmdb_env) open_here; /* guarded by open_lock */
 
-/* Takes a folder for this process; STATUS_EXISTS when it has it already. */
-static enum status claim_folder(struct lmdb_env *env)
+/* False: this process has the folder open already. */
+static bool claim_folder(struct lmdb_env *env)
 {
-    struct stat folder;
-    if (fstat(env->folder, &folder) != 0)
-        return STATUS_UNAVAILABLE;
-    enum status status = STATUS_FULL;
-    size_t at = 0;
+    const struct lmdb_env *each;
+    env->listed = fstat(env->folder, &env->place) == 0;
     CHECK(pthread_mutex_lock(&open_lock) == 0);
-    for (size_t i = 0; i < OPEN_MAX_HERE && status != STATUS_EXISTS; i++) {
-        if (!open_folders[i].used && status == STATUS_FULL) {
-            status = STATUS_OK;
-            at = i;
-        } else if (open_folders[i].used && open_folders[i].device == folder.st_dev &&
-                   open_folders[i].inode == folder.st_ino) {
-            status = STATUS_EXISTS;
-        }
-    }
-    if (status == STATUS_OK) {
-        open_folders[at].used = true;
-        open_folders[at].device = folder.st_dev;
-        open_folders[at].inode = folder.st_ino;
-        env->claim = at + 1;
-    }
+    LIST_FOREACH (each, &open_here, link)
+        env->listed = env->listed && !is_same(&each->place, &env->place);
+    if (env->listed)
+        LIST_INSERT_HEAD(&open_here, env, link);
     CHECK(pthread_mutex_unlock(&open_lock) == 0);
-    return status;
+    return env->listed;
 }
 
 static void release_folder(struct lmdb_env *env)
 {
-    if (env->claim == 0)
+    if (!env->listed)
         return;
     CHECK(pthread_mutex_lock(&open_lock) == 0);
-    open_folders[env->claim - 1].used = false;
+    LIST_REMOVE(env, link);
     CHECK(pthread_mutex_unlock(&open_lock) == 0);
-    env->claim = 0;
+    env->listed = false;
 }
 
-/* ---- before LMDB may have it ----------------------------------------------------------------- */
+/* ---- before LMDB opens it -------------------------------------------------------------------- */
 
-void lmdb_make_root(const char *root)
+/* Makes DIR and what is missing above it. The opening that follows reports a failure. */
+static void make_root(const char *root)
 {
     char *path = memory_copy_string(root);
     for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
@@ -187,51 +174,153 @@ static enum status reserve_lock_file(const struct lmdb_env *env, struct error *e
     return status;
 }
 
-/* Looks at the file before LMDB does. A file that was being made when its maker died (LMDB writes
- * both meta pages in one go) is empty or shorter than those, and is made again. */
-static enum status check_start(const struct lmdb_env *env, const struct lmdb_location *location,
-                               struct error *error)
+/* ---- closing --------------------------------------------------------------------------------- */
+
+static void close_body(void *context)
 {
-    int descriptor = open(env->data_path, O_RDWR | O_CLOEXEC);
-    if (descriptor < 0 && errno == ENOENT)
-        return location->create ? STATUS_OK : no_store(location, "", error);
-    if (descriptor < 0)
-        return path_error(error, env->data_path, "opened for reading and writing", errno);
-    enum status status = STATUS_OK;
-    struct stat data;
-    if (fstat(descriptor, &data) != 0)
-        status = path_error(error, env->data_path, "used", errno);
-    else if (!S_ISREG(data.st_mode))
-        status = error_set(error, STATUS_UNAVAILABLE, "%s is not a file", env->data_path);
-    else if (data.st_size < 2 * sysconf(_SC_PAGESIZE) && location->create)
-        status = ftruncate(descriptor, 0) == 0
-                     ? STATUS_OK
-                     : path_error(error, env->data_path, "written", errno);
-    else if (data.st_size == 0)
-        status = no_store(location, " yet", error);
-    else {
-        status = lmdb_verify_start(descriptor, error);
-        if (status != STATUS_OK)
-            error_prefix(error, "the odds store at %s is not usable: values", location->root);
+    mdb_env_close(context);
+}
+
+static void close_files(struct lmdb_env *env)
+{
+    /* Closing touches the map of the lock file. When that is gone too, the environment's memory is
+     * deliberately lost: it can neither be used nor given back. */
+    if (env->env != NULL && !odds_guard_run(close_body, env->env))
+        (void)0;
+    env->env = NULL;
+    env->identity = 0;
+    release_folder(env);
+    if (env->folder >= 0)
+        (void)close(env->folder);
+    env->folder = -1;
+}
+
+void lmdb_env_close(struct lmdb_env *env)
+{
+    close_files(env);
+    memory_free(env->data_path);
+    memory_free(env->lock_path);
+    env->data_path = NULL;
+    env->lock_path = NULL;
+}
+
+/* ---- snapshots and writing ------------------------------------------------------------------- */
+
+/*
+ * A reader of LMDB's takes the number of the last transaction first and then the meta page of that
+ * number: a reader that is held up in between, while commits go on, finds the page of a later
+ * commit there. The root tells; another snapshot is then taken. Damage is found again in it.
+ */
+int lmdb_view_begin(struct lmdb_view *view, const struct lmdb_env *env)
+{
+    int result = MDB_CORRUPTED;
+    view->dbi = env->dbi;
+    for (int attempt = 0; attempt < SNAPSHOT_ATTEMPTS && result == MDB_CORRUPTED; attempt++) {
+        if (attempt > 0)
+            mdb_txn_reset(view->txn);
+        result = view->txn != NULL ? mdb_txn_renew(view->txn)
+                                   : mdb_txn_begin(env->env, NULL, MDB_RDONLY, &view->txn);
+        if (result != 0)
+            return result;
+        view->transaction = mdb_txn_id(view->txn);
+        result = lmdb_root_read(view);
+        if (result == 0 && env->identity != 0 && view->root.identity != env->identity)
+            result = MDB_CORRUPTED;
     }
-    (void)close(descriptor);
-    return status;
+    return result;
+}
+
+static void reset_body(void *context)
+{
+    mdb_txn_reset(context);
+}
+
+static void abort_body(void *context)
+{
+    mdb_txn_abort(context);
+}
+
+void lmdb_view_end(struct lmdb_view *view, bool keep)
+{
+    if (view->cursor != NULL)
+        mdb_cursor_close(view->cursor);
+    view->cursor = NULL;
+    /* Where even the lock file's map is gone, the transaction's memory is lost. */
+    if (view->txn != NULL && (!odds_guard_run(keep ? reset_body : abort_body, view->txn) || !keep))
+        view->txn = NULL;
+}
+
+enum status lmdb_env_take_turn(const struct lmdb_env *env, uint32_t wait_ms)
+{
+    /* Before LMDB's own lock, which cannot be waited for with a limit. The kernel gives this one
+     * back when a process dies. */
+    return lock_file(env->folder, wait_ms) == STATUS_OK ? STATUS_OK : STATUS_TIMEOUT;
+}
+
+void lmdb_env_end_turn(const struct lmdb_env *env)
+{
+    (void)flock(env->folder, LOCK_UN);
+}
+
+struct writing {
+    const struct lmdb_env *env;
+    struct lmdb_edit edit;
+    const struct odds_change *changes;
+    size_t count;
+    int result;
+};
+
+static void write_body(void *context)
+{
+    struct writing *writing = context;
+    struct lmdb_edit *edit = &writing->edit;
+    int dead = 0;
+    /* The snapshots of dead processes would keep old pages from being used again. */
+    (void)mdb_reader_check(writing->env->env, &dead);
+    edit->view.dbi = writing->env->dbi;
+    writing->result = mdb_txn_begin(writing->env->env, NULL, 0, &edit->view.txn);
+    if (writing->result != 0)
+        return;
+    writing->result = lmdb_edit_begin(edit, writing->env->identity);
+    for (size_t i = 0; i < writing->count && writing->result == 0; i++)
+        writing->result = lmdb_edit_change(edit, &writing->changes[i]);
+    if (writing->result == 0)
+        writing->result = lmdb_edit_finish(edit);
+    if (writing->result != 0)
+        return;                                       /* aborted afterwards */
+    writing->result = mdb_txn_commit(edit->view.txn); /* ends it, whatever it says, */
+    edit->view.txn = NULL;                            /* unless it faults */
+}
+
+enum status lmdb_env_write(const struct lmdb_env *env, struct lmdb_index *index,
+                           const struct odds_change *changes, size_t count, int *result)
+{
+    struct writing writing = {.env = env, .changes = changes, .count = count};
+    writing.edit.index = index;
+    writing.edit.now_ms = clock_wall_ms();
+    bool fault = !odds_guard_run(write_body, &writing);
+    lmdb_view_end(&writing.edit.view, false);
+    lmdb_index_free(&writing.edit.changed);
+    *result = writing.result;
+    return fault ? STATUS_MALFORMED : lmdb_status(env, writing.result);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 struct opening {
     struct lmdb_env *env;
-    const struct lmdb_location *location;
     const char *folder;
-    MDB_txn *reader;
-    int result;
+    struct lmdb_index *index;
+    struct lmdb_view view;
     enum lmdb_format format;
+    int result;
 };
 
+/* Up to the format, which the file has to have before it is read. */
 static void open_body(void *context)
 {
     struct opening *opening = context;
+    struct lmdb_view *view = &opening->view;
     MDB_env *env = opening->env->env;
     int dead = 0;
     (void)mdb_env_set_assert(env, on_assertion);
@@ -241,280 +330,174 @@ static void open_body(void *context)
     if (opening->result == 0)
         opening->result = mdb_env_open(env, opening->folder, MDB_NOTLS, FILE_MODE);
     if (opening->result == 0)
-        (void)mdb_reader_check(env, &dead);
-}
-
-static void end_body(void *context)
-{
-    struct opening *opening = context;
-    MDB_txn *reader = opening->reader;
-    opening->reader = NULL;
-    mdb_txn_abort(reader);
-}
-
-/* A snapshot, instead of the one that there may be. */
-static void begin_body(void *context)
-{
-    struct opening *opening = context;
-    end_body(opening);
-    opening->result = mdb_txn_begin(opening->env->env, NULL, MDB_RDONLY, &opening->reader);
-}
-
-static void format_body(void *context)
-{
-    struct opening *opening = context;
-    opening->result = mdb_dbi_open(opening->reader, NULL, 0, &opening->env->dbi);
+        opening->result = mdb_reader_check(env, &dead);
     if (opening->result == 0)
-        opening->result = lmdb_format_read(opening->reader, opening->env->dbi, &opening->format);
+        opening->result = mdb_txn_begin(env, NULL, MDB_RDONLY, &view->txn);
+    if (opening->result == 0)
+        opening->result = mdb_dbi_open(view->txn, NULL, 0, &opening->env->dbi);
+    if (opening->result == 0)
+        opening->result = lmdb_format_read(view->txn, opening->env->dbi, &opening->format);
 }
 
-/* A fault, or a result that means "broken", is a damaged file. */
+static void read_all_body(void *context)
+{
+    struct opening *opening = context;
+    opening->result = lmdb_view_begin(&opening->view, opening->env);
+    if (opening->result == 0)
+        opening->result = lmdb_index_build(opening->index, &opening->view, true);
+}
+
+/* A fault, or a result of LMDB's own that means "broken", is a damaged file. */
 static enum status judge(const struct opening *opening, bool fault, struct error *error)
 {
-    if (fault)
-        return error_set(error, STATUS_MALFORMED, "the odds store at %s is damaged: values",
-                         opening->location->root);
     enum status status = lmdb_status(opening->env, opening->result);
+    if (fault || (status == STATUS_INTERNAL && opening->result < 0))
+        return damaged(error, opening->env, "is damaged");
     if (status == STATUS_OK)
         return STATUS_OK;
-    bool damaged = status == STATUS_INTERNAL &&
-                   (opening->result == MDB_CORRUPTED || opening->result == MDB_INVALID ||
-                    opening->result == MDB_PAGE_NOTFOUND);
-    if (status != STATUS_FULL)
-        status = damaged ? STATUS_MALFORMED : STATUS_UNAVAILABLE;
-    return error_set(error, status, "the odds store at %s cannot be opened: values: %s",
-                     opening->location->root, mdb_strerror(opening->result));
+    return error_set(error, status == STATUS_FULL ? status : STATUS_UNAVAILABLE,
+                     "the odds store at %s cannot be opened: %s", opening->env->data_path,
+                     mdb_strerror(opening->result));
 }
 
 static enum status step(struct opening *opening, void (*body)(void *), struct error *error)
 {
     bool fault = !odds_guard_run(body, opening);
+    lmdb_view_end(&opening->view, true);
     return judge(opening, fault, error);
 }
 
-/* Walks the file under a read transaction, which keeps a writer from reusing its pages. */
-static enum status verify(struct opening *opening, struct error *error)
+static enum status check_format(struct opening *opening, const struct lmdb_location *location,
+                                struct error *error)
 {
-    struct lmdb_env *env = opening->env;
-    int descriptor = open(env->data_path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return path_error(error, env->data_path, "opened", errno);
-    enum status status = STATUS_NOT_FOUND;
-    for (int attempt = 0; attempt < SNAPSHOT_ATTEMPTS && status == STATUS_NOT_FOUND; attempt++) {
-        status = step(opening, begin_body, error);
-        if (status != STATUS_OK)
-            break;
-        status = lmdb_verify(descriptor, mdb_txn_id(opening->reader), error);
-        if (status != STATUS_OK)
-            error_prefix(error, "the odds store at %s is not usable: values",
-                         opening->location->root);
+    enum status status;
+    switch (opening->format) {
+    case LMDB_THIS_FORMAT:
+        return STATUS_OK;
+    case LMDB_OLDER_FORMAT:
+        return damaged(error, opening->env, "is damaged or of an older format");
+    case LMDB_NO_FORMAT:
+        if (!location->create && !location->renew)
+            return no_store(location, " yet", error);
+        status = lmdb_env_write(opening->env, NULL, NULL, 0, &opening->result);
+        return judge(opening, status == STATUS_MALFORMED, error);
+    case LMDB_NEWER_FORMAT:
+        break;
     }
-    (void)close(descriptor);
-    return status == STATUS_NOT_FOUND ? STATUS_UNAVAILABLE : status;
+    return error_set(error, STATUS_UNAVAILABLE,
+                     "the odds store at %s is of a newer format than this program knows",
+                     opening->env->data_path);
 }
 
-/* No one else is opening it (the lock on DIR), but who has had it open may be writing. */
-static enum status make(struct opening *opening, struct error *error)
+static enum status open_files(struct opening *opening, const struct lmdb_location *location,
+                              struct error *error)
 {
     struct lmdb_env *env = opening->env;
-    enum status status =
-        lmdb_env_write(env, opening->location->wait_ms, lmdb_edit_make, NULL, &opening->result);
-    if (status == STATUS_TIMEOUT)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "another process has been writing %s for too long", env->data_path);
-    return judge(opening, status == STATUS_MALFORMED, error);
-}
-
-static enum status check_format(struct opening *opening, struct error *error)
-{
-    const struct lmdb_location *location = opening->location;
-    enum status status = step(opening, format_body, error);
-    if (status != STATUS_OK || opening->format == LMDB_THIS_FORMAT)
+    CHECK(mdb_env_create(&env->env) == 0);
+    enum status status = step(opening, open_body, error);
+    if (status == STATUS_OK)
+        status = check_format(opening, location, error);
+    if (status == STATUS_OK)
+        status = step(opening, read_all_body, error);
+    lmdb_view_end(&opening->view, false);
+    if (status != STATUS_OK)
         return status;
-    if (opening->format == LMDB_OTHER_FORMAT)
-        return error_set(error, STATUS_MALFORMED, "%s is not an odds store that this program knows",
-                         opening->env->data_path);
-    if (opening->format == LMDB_NO_FORMAT && !location->create)
-        return no_store(location, " yet", error);
-    return make(opening, error);
-}
-
-static enum status remember_files(struct lmdb_env *env, struct error *error)
-{
-    if (stat(env->data_path, &env->data) != 0)
+    env->identity = opening->view.root.identity;
+    if (env->identity == location->last.identity &&
+        opening->view.transaction < location->last.transaction)
+        return damaged(error, env, "is an older state of itself");
+    if (stat(env->data_path, &env->data) != 0 || stat(env->lock_path, &env->lock) != 0)
         return path_error(error, env->data_path, "used", errno);
-    if (stat(env->lock_path, &env->lock) != 0)
-        return path_error(error, env->lock_path, "used", errno);
     return STATUS_OK;
 }
 
-static enum status open_here(struct lmdb_env *env, const struct lmdb_location *location,
-                             const char *folder, struct error *error)
+/* Under the lock on DIR. */
+static enum status open_folder(struct lmdb_env *env, const struct lmdb_location *location,
+                               struct lmdb_index *index, const char *folder, struct error *error)
 {
+    struct opening opening = {.env = env, .folder = folder, .index = index};
+    if (location->create && mkdir(folder, FOLDER_MODE) != 0 && errno != EEXIST)
+        return path_error(error, folder, "made", errno);
     env->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (env->folder < 0)
-        return errno == ENOENT ? no_store(location, "", error)
-                               : path_error(error, folder, "opened", errno);
-    if (claim_folder(env) != STATUS_OK)
+    if (env->folder < 0 && errno != ENOENT)
+        return path_error(error, folder, "opened", errno);
+    if (env->folder < 0 || (!location->create && access(env->data_path, F_OK) != 0))
+        return no_store(location, "", error);
+    if (!claim_folder(env))
         return error_set(error, STATUS_UNAVAILABLE,
                          "this process has the odds store at %s open already", location->root);
-    enum status status = check_start(env, location, error);
-    if (status == STATUS_OK)
-        status = reserve_lock_file(env, error);
-    if (status != STATUS_OK)
-        return status;
-    CHECK(mdb_env_create(&env->env) == 0);
-    struct opening opening = {.env = env, .location = location, .folder = folder};
-    status = step(&opening, open_body, error);
-    if (status == STATUS_OK)
-        status = verify(&opening, error);
-    if (status == STATUS_OK)
-        status = check_format(&opening, error);
-    if (opening.reader != NULL && !odds_guard_run(end_body, &opening) && status == STATUS_OK)
-        status = error_set(error, STATUS_MALFORMED, "%s is damaged", env->lock_path);
-    if (status == STATUS_OK)
-        status = remember_files(env, error);
+    enum status status = reserve_lock_file(env, error);
+    return status == STATUS_OK ? open_files(&opening, location, error) : status;
+}
+
+/* Moves a damaged store to DIR/values.damaged, in the place of one that is there already. Emptying
+ * its lock file ends the use of every process that has it open, at once: a process that went on
+ * reading would answer with what the new store does not hold. */
+static enum status set_aside(const char *folder, struct error *error)
+{
+    char *aside = join(folder, ".damaged");
+    char *data = join(aside, "/data.mdb");
+    char *lock = join(aside, "/lock.mdb");
+    (void)unlink(data);
+    (void)unlink(lock);
+    (void)rmdir(aside);
+    enum status status = STATUS_OK;
+    if (rename(folder, aside) == 0) {
+        (void)truncate(lock, 0);
+    } else {
+        error_append(error, "; it cannot be set aside as %s: %s", aside, strerror(errno));
+        status = STATUS_UNAVAILABLE;
+    }
+    memory_free(aside);
+    memory_free(data);
+    memory_free(lock);
     return status;
 }
 
-enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_location *location,
-                          struct error *error)
+/* Under the lock on DIR. */
+static enum status open_or_renew(struct lmdb_env *env, const struct lmdb_location *location,
+                                 struct lmdb_index *index, const char *folder, struct error *error)
 {
-    char *folder = join_path(location->root, "values");
-    struct lmdb_env opened = {.folder = -1,
-                              .data_path = join_path(folder, "data.mdb"),
-                              .lock_path = join_path(folder, "lock.mdb")};
-    enum status status = STATUS_OK;
+    enum status status = location->damaged ? damaged(error, env, "is damaged")
+                                           : open_folder(env, location, index, folder, error);
+    if (status != STATUS_MALFORMED || !location->renew)
+        return status;
+    struct lmdb_location renewed = *location;
+    renewed.create = true;
+    env->damage = *error;
+    close_files(env);
+    status = set_aside(folder, error);
+    return status == STATUS_OK ? open_folder(env, &renewed, index, folder, error) : status;
+}
+
+enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_location *location,
+                          struct lmdb_index *index, struct error *error)
+{
+    char *folder = join(location->root, "/values");
+    *env = (struct lmdb_env){.folder = -1,
+                             .data_path = join(folder, "/data.mdb"),
+                             .lock_path = join(folder, "/lock.mdb")};
+    if (location->create)
+        make_root(location->root);
     int root = open(location->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0) {
-        status = errno == ENOENT ? no_store(location, "", error)
-                                 : path_error(error, location->root, "opened", errno);
-        goto out;
-    }
-    if (location->create && mkdir(folder, FOLDER_MODE) != 0 && errno != EEXIST) {
-        status = path_error(error, folder, "made", errno);
-        goto out;
-    }
-    status = lock_file(root, location->wait_ms);
-    if (status != STATUS_OK) {
+    enum status status = root >= 0         ? lock_file(root, location->wait_ms)
+                         : errno == ENOENT ? no_store(location, "", error)
+                                           : path_error(error, location->root, "opened", errno);
+    if (root >= 0 && status != STATUS_OK)
         (void)error_set(error, status, "another process is opening the odds store at %s",
                         location->root);
-        goto out;
-    }
-    status = open_here(&opened, location, folder, error);
-out:
     if (status == STATUS_OK)
-        *env = opened;
-    else
-        lmdb_env_close(&opened);
+        status = open_or_renew(env, location, index, folder, error);
     if (root >= 0)
         (void)close(root); /* and its lock */
     memory_free(folder);
     return status;
 }
 
-/* ---- closing, changing, taking turns --------------------------------------------------------- */
-
-static void close_body(void *context)
-{
-    struct lmdb_env *env = context;
-    mdb_env_close(env->env);
-}
-
-void lmdb_env_close(struct lmdb_env *env)
-{
-    /* Closing touches the map of the lock file. When that is gone too, the environment's memory is
-     * deliberately lost: it can neither be used nor given back. */
-    if (env->env != NULL && !odds_guard_run(close_body, env))
-        (void)0;
-    env->env = NULL;
-    release_folder(env);
-    if (env->folder >= 0)
-        (void)close(env->folder);
-    env->folder = -1;
-    memory_free(env->data_path);
-    memory_free(env->lock_path);
-    env->data_path = NULL;
-    env->lock_path = NULL;
-}
-
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 bool lmdb_env_in_place(const struct lmdb_env *env)
 {
     struct stat data;
-    return stat(env->data_path, &data) == 0 && is_same(&data, &env->data);
-}
-
-bool lmdb_env_changed(struct lmdb_env *env, const char **why)
-{
-    struct stat data;
     struct stat lock;
-    *why = NULL;
-    if (stat(env->data_path, &data) != 0 || stat(env->lock_path, &lock) != 0)
-        *why = "a file of it was removed";
-    else if (!is_same(&data, &env->data) || !is_same(&lock, &env->lock))
-        *why = "another store is there now";
-    else if (data.st_size < env->data.st_size)
-        *why = "its file was cut short";
-    else
-        env->data.st_size = data.st_size;
-    return *why != NULL;
-}
-
-/* ---- writing --------------------------------------------------------------------------------- */
-
-struct writing {
-    struct lmdb_env *env;
-    lmdb_edit_body *body;
-    void *context;
-    struct lmdb_edit edit;
-    int result;
-};
-
-static void write_body(void *context)
-{
-    struct writing *writing = context;
-    MDB_txn **txn = &writing->edit.view.txn;
-    writing->edit.view.dbi = writing->env->dbi;
-    writing->result = mdb_txn_begin(writing->env->env, NULL, 0, txn);
-    if (writing->result == 0)
-        writing->result = writing->body(&writing->edit, writing->context);
-    if (writing->result == 0)
-        writing->result = lmdb_edit_finish(&writing->edit);
-    if (writing->result != 0)
-        return;                             /* aborted below */
-    writing->result = mdb_txn_commit(*txn); /* ends it, whatever it says, */
-    *txn = NULL;                            /* unless it faults */
-}
-
-static void abort_body(void *context)
-{
-    mdb_txn_abort(context);
-}
-
-bool lmdb_abort(MDB_txn *txn)
-{
-    return txn == NULL || odds_guard_run(abort_body, txn);
-}
-
-enum status lmdb_env_write(struct lmdb_env *env, uint32_t wait_ms, lmdb_edit_body *body,
-                           void *context, int *result)
-{
-    struct writing writing = {.env = env, .body = body, .context = context};
-    /* Before LMDB's own lock, which cannot be waited for with a limit. The kernel gives this one
-     * back when a process dies. */
-    enum status status = lock_file(env->folder, wait_ms);
-    if (status != STATUS_OK)
-        return STATUS_TIMEOUT;
-    bool fault = !odds_guard_run(write_body, &writing);
-    if (!lmdb_abort(writing.edit.view.txn))
-        fault = true;
-    lmdb_edit_free(&writing.edit);
-    (void)flock(env->folder, LOCK_UN);
-    *result = writing.result;
-    return fault ? STATUS_MALFORMED : lmdb_status(env, writing.result);
+    return stat(env->data_path, &data) == 0 && is_same(&data, &env->data) &&
+           stat(env->lock_path, &lock) == 0 && is_same(&lock, &env->lock);
 }

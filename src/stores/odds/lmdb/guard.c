@@ -17,7 +17,7 @@
 
 #include "base/status.h"
 
-static const int guarded_signals[] = {SIGBUS, SIGSEGV};
+static const int guarded_signals[] = {SIGBUS, SIGSEGV, SIGFPE};
 #define GUARDED_COUNT (sizeof guarded_signals / sizeof guarded_signals[0])
 
 static pthread_once_t installed = PTHREAD_ONCE_INIT;
@@ -45,9 +45,12 @@ static void on_fault(int signal_number, siginfo_t *info, void *machine)
         (void)pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
         odds_guard_escape();
     }
-    /* Not ours: another's, or put back what was there. A fault happens again on return; what was
-     * sent is sent again. */
-    const struct sigaction *before = &previous[signal_number == guarded_signals[0] ? 0 : 1];
+    size_t which = 0;
+    while (guarded_signals[which] != signal_number)
+        which++;
+    /* Not ours: another handler's, or the default. The default's fault happens again on return; a
+     * signal that was sent is sent again. */
+    const struct sigaction *before = &previous[which];
     if ((before->sa_flags & SA_SIGINFO) != 0) {
         before->sa_sigaction(signal_number, info, machine);
         return;

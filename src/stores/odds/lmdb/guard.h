@@ -11,7 +11,7 @@
  * Either would end the whole server for the sake of one damaged file. Code that touches the map
  * therefore runs inside odds_guard_run, which turns such a fault into `false`.
  *
- * What `body` did up to the fault stays done: it holds nothing that it would have to give back, or
+ * A fault does not undo the work of `body`: it holds nothing that it would have to give back, or
  * keeps it in *context for the caller to clean up. After a fault the map is not to be trusted any
  * more. Costs about ten nanoseconds and no system call.
  *

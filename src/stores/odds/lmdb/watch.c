@@ -1,16 +1,17 @@
 /*
- * Noticing a commit, and telling what it has changed. See lmdb.h.
+ * Noticing a commit, and reporting what it has changed. See watch.h.
  *
  * The kernel says that the data file was written, which the last write of a commit does once the
- * stamp has moved. What has changed follows from the index (records.c): its root names the commit
- * that wrote each bucket, and a bucket the one that wrote each event; so a look costs as much as
- * has changed, and the feed writes nothing for it. Commits that follow each other closely are one
- * look.
+ * stamp has moved. Each commit's list of changes (records.h) is read once. When lists are missing,
+ * because more than LMDB_RING commits followed each other, everything is reported as changed.
  *
  * Between a commit's last write and the moment from which it can be read lies an instant
- * (values.c). A look that comes then is repeated, for a while: whoever is killed in that instant
- * leaves it so until the next commit. Where files cannot be watched, the thread's own pace is left.
+ * (values.c). A look that comes then is repeated, for a while: a writer that is killed in that
+ * instant leaves it so until the next commit. Where files cannot be watched, the thread's own pace
+ * is left.
  */
+#include "stores/odds/lmdb/watch.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -19,7 +20,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "stores/odds/lmdb/lmdb.h"
 #include "stores/odds_engine.h"
 
 #define BEHIND_MS 1
@@ -33,9 +33,9 @@ struct lmdb_watch {
     uint64_t epoch; /* of the opening that was looked at; 0: none */
     bool behind;
     unsigned behind_looks;
-    struct lmdb_seen seen;
-    struct buffer changes; /* of struct odds_subject */
-    bool all;              /* what has changed is not known */
+    uint64_t seen;         /* the last transaction that was reported */
+    struct buffer changes; /* of struct lmdb_entry */
+    bool all;              /* the changes are not known */
 };
 
 struct lmdb_watch *lmdb_watch_create(struct odds_store *store)
@@ -56,7 +56,6 @@ void lmdb_watch_destroy(struct lmdb_watch **watch)
     (void)close(mine->wake);
     if (mine->inotify >= 0)
         (void)close(mine->inotify);
-    lmdb_seen_clear(&mine->seen);
     buffer_free(&mine->changes);
     memory_free(mine);
 }
@@ -71,7 +70,7 @@ void lmdb_watch_wake(struct lmdb_watch *watch)
         return;
 }
 
-/* What was reported, however much of it, is one reason to look. */
+/* Any number of reports is one reason to look. */
 static void empty(int descriptor)
 {
     _Alignas(struct inotify_event) char bytes[4096];
@@ -106,25 +105,27 @@ static void watch_file(struct lmdb_watch *watch, const char *path)
     watch->file = path == NULL ? -1 : inotify_add_watch(watch->inotify, path, IN_MODIFY);
 }
 
-/* In a body: what cannot be undone there is done afterwards. */
-static void keep_change(void *context, const struct odds_subject *subject)
+/* In a guarded body. */
+static enum status read_changes(struct lmdb_lookup *lookup, const struct lmdb_view *view)
 {
-    struct lmdb_watch *watch = context;
-    if (subject == NULL)
-        watch->all = true;
-    else
-        buffer_append(&watch->changes, subject, sizeof *subject);
+    struct lmdb_watch *watch = lookup->context;
+    for (uint64_t next = watch->seen + 1; next <= view->transaction && !watch->all; next++)
+        watch->all = view->transaction - next >= LMDB_RING ||
+                     lmdb_changes_read(view, next, &watch->changes) != 0;
+    return STATUS_OK;
 }
 
-static void tell(struct lmdb_watch *watch)
+static void report(const struct lmdb_watch *watch)
 {
-    struct odds_subject subject;
+    struct lmdb_entry entry;
     if (watch->all) {
         odds_store_tell(watch->store, NULL);
         return;
     }
-    for (size_t at = 0; at < watch->changes.size; at += sizeof subject) {
-        memcpy(&subject, watch->changes.data + at, sizeof subject);
+    for (size_t at = 0; at < watch->changes.size; at += sizeof entry) {
+        memcpy(&entry, watch->changes.data + at, sizeof entry);
+        struct odds_subject subject = {(enum odds_kind)entry.kind, (enum sport)entry.sport,
+                                       entry.event};
         odds_store_tell(watch->store, &subject);
     }
 }
@@ -136,18 +137,34 @@ static void note_behind(struct lmdb_watch *watch, bool behind)
 }
 
 /* Starts over: with these values, or, when they are NULL, with none. */
-static void follow(struct lmdb_watch *watch, const struct lmdb_values *values, uint64_t epoch)
+static void follow(struct lmdb_watch *watch, struct lmdb_values *values, uint64_t epoch)
 {
-    lmdb_seen_clear(&watch->seen);
+    watch->seen = 0;
     /* Watched before it is looked at, or a commit in between would go unnoticed. */
-    watch_file(watch, values == NULL ? NULL : lmdb_values_path(values));
+    watch_file(watch, values == NULL ? NULL : values->env.data_path);
     watch->epoch = epoch;
     watch->all = true;
 }
 
+/* Whether something newer is being committed, which cannot be read yet. */
+static bool look(struct lmdb_watch *watch, struct lmdb_values *values)
+{
+    struct lmdb_lookup lookup = {.read = read_changes, .context = watch};
+    uint64_t stamp;
+    if (lmdb_values_stamp(values, &stamp) != STATUS_OK)
+        return false; /* the tick finds out why */
+    if (stamp == lmdb_values_version(values, watch->seen))
+        return false; /* and no snapshot is needed to know it */
+    if (lmdb_values_look_up(values, &lookup) != STATUS_OK) {
+        watch->all = true;
+        return false;
+    }
+    watch->seen = lookup.transaction;
+    return stamp > lmdb_values_version(values, watch->seen);
+}
+
 void lmdb_watch_look(struct lmdb_watch *watch, struct lmdb_values *values, uint64_t epoch)
 {
-    bool behind = false;
     if (values == NULL || !odds_store_is_watched(watch->store)) {
         if (watch->epoch != 0)
             follow(watch, NULL, 0);
@@ -158,10 +175,6 @@ void lmdb_watch_look(struct lmdb_watch *watch, struct lmdb_values *values, uint6
     watch->all = false;
     if (watch->epoch != epoch)
         follow(watch, values, epoch);
-    if (lmdb_values_changes(values, &watch->seen, keep_change, watch, &behind) != STATUS_OK) {
-        lmdb_seen_clear(&watch->seen);
-        watch->all = true;
-    }
-    note_behind(watch, behind);
-    tell(watch);
+    note_behind(watch, look(watch, values));
+    report(watch);
 }

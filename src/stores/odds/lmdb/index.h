@@ -1,0 +1,56 @@
+#ifndef CROUPIER_STORES_ODDS_LMDB_INDEX_H
+#define CROUPIER_STORES_ODDS_LMDB_INDEX_H
+
+#include "stores/odds/lmdb/records.h"
+
+/*
+ * Which transaction wrote each value, in the memory of this process.
+ *
+ * LMDB's tree proves neither that a record is the newest nor that there is none. The index does: it
+ * is built by a walk of all records, which must add up to the root's count and digest, and then
+ * follows each commit by the list of changes that the commit wrote. So a value is what the index
+ * says or it is damaged, and a value that the index does not list is not stored.
+ *
+ * One thread at a time. Functions with a view run inside odds_guard_run. A fault leaves the index
+ * as it was at the end of a commit, or empty.
+ */
+
+struct lmdb_entry {
+    struct event_id event; /* of a catalog: zero */
+    uint8_t kind;
+    uint8_t sport;
+    uint64_t transaction; /* 0: withdrawn */
+};
+_Static_assert(sizeof(struct lmdb_entry) == sizeof(struct event_id) + 2 + sizeof(uint64_t),
+               "no holes, as it is stored");
+
+/* Zeroed: empty. */
+struct lmdb_index {
+    uint64_t transaction;  /* the index is as of this one; 0: it is to be built */
+    struct buffer entries; /* of struct lmdb_entry */
+    size_t live;           /* entries that are not withdrawn */
+    uint32_t *slots;       /* a hash table: 1 + the entry's place; 0: free */
+    size_t slot_count;     /* a power of two, or 0 */
+    struct buffer changes; /* what is being read */
+};
+
+struct lmdb_entry lmdb_entry_of(enum odds_kind kind, enum sport sport, const struct event_id *event,
+                                uint64_t transaction);
+/* NULL: it is not listed. Valid until the index changes. */
+const struct lmdb_entry *lmdb_index_find(const struct lmdb_index *index,
+                                         const struct lmdb_entry *wanted);
+void lmdb_index_set(struct lmdb_index *index, const struct lmdb_entry *entry);
+size_t lmdb_index_count(const struct lmdb_index *index);
+struct lmdb_entry lmdb_index_at(const struct lmdb_index *index, size_t place);
+void lmdb_index_free(struct lmdb_index *index);
+
+/* Builds the index anew. `thoroughly`: each value's bytes are checked too, and that LMDB finds it
+ * by its key. MDB_CORRUPTED: the records are not those that were published. */
+int lmdb_index_build(struct lmdb_index *index, struct lmdb_view *view, bool thoroughly);
+/* Brings it to the view's transaction, which is not an older one. */
+int lmdb_index_follow(struct lmdb_index *index, struct lmdb_view *view);
+
+/* Appends what one transaction changed; anything but 0: the store does not say. */
+int lmdb_changes_read(const struct lmdb_view *view, uint64_t transaction, struct buffer *entries);
+
+#endif

@@ -1,0 +1,94 @@
+#ifndef CROUPIER_STORES_ODDS_LMDB_RECORDS_H
+#define CROUPIER_STORES_ODDS_LMDB_RECORDS_H
+
+#include <lmdb.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "stores/odds.h"
+
+/*
+ * What the values environment holds, as bytes: docs/decisions/embedded-odds.md says why.
+ *
+ *   catalog:SPORT, odds:SPORT:EVENT   what the feed published
+ *   changes:NNN                       what one commit changed; the last LMDB_RING commits
+ *   root                              struct lmdb_root, written by each commit
+ *   format                            the format's name, without a header
+ *
+ * All but `format` are records: a header and the exact bytes.
+ *
+ * Results are LMDB's; MDB_CORRUPTED: what should be here is damaged or missing. Everything here
+ * touches the map, so it runs inside odds_guard_run, and keeps nothing that a fault would lose.
+ */
+
+#define LMDB_SPORTS 16 /* part of the format */
+_Static_assert(SPORT_COUNT <= LMDB_SPORTS, "a sport has a place in the root");
+#define LMDB_RING 256U
+
+struct lmdb_key {
+    size_t size;
+    char bytes[64];
+};
+struct lmdb_key lmdb_key_of(enum odds_kind kind, enum sport sport, const struct event_id *event);
+struct lmdb_key lmdb_key_of_changes(uint64_t transaction);
+/* Which value a stored key names; false: none. */
+bool lmdb_key_read(const MDB_val *stored, struct lmdb_key *key, struct odds_subject *subject);
+
+struct lmdb_header {
+    uint64_t checksum;    /* of the store's identity, the key, what follows, and the bytes */
+    uint64_t transaction; /* that wrote it */
+    int64_t published_ms;
+    int64_t expires_ms; /* 0: never, as all are */
+};
+
+struct lmdb_record {
+    struct lmdb_header header;
+    const char *bytes; /* in the map: valid while the snapshot is kept, and not checked yet */
+    size_t size;
+};
+
+struct lmdb_root {
+    uint64_t identity; /* of this store, random */
+    uint64_t count;    /* of catalogs and odds */
+    uint64_t digest;   /* the sum of their seals */
+    int64_t published_ms[LMDB_SPORTS];
+};
+
+/* A snapshot. */
+struct lmdb_view {
+    struct lmdb_view *next; /* of those that are idle */
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    MDB_cursor *cursor;   /* NULL, or left by a walk that a fault ended */
+    uint64_t transaction; /* the snapshot is what this one wrote */
+    struct lmdb_root root;
+    uint64_t root_checksum; /* of the root at hand; 0: none */
+};
+
+/* Reads the root, which the view's transaction must have written. */
+int lmdb_root_read(struct lmdb_view *view);
+int lmdb_root_write(const struct lmdb_view *view);
+
+int lmdb_record_read(const MDB_val *stored, struct lmdb_record *record);
+/* The record under a key that this transaction wrote. */
+int lmdb_record_find(const struct lmdb_view *view, const struct lmdb_key *key, uint64_t transaction,
+                     struct lmdb_record *record);
+/* Are `bytes` (the record's, or a copy of them) what was published under this key? */
+bool lmdb_record_is_whole(const struct lmdb_record *record, uint64_t identity,
+                          const struct lmdb_key *key, const char *bytes);
+/* A checksum of the key and the header, and through the header's checksum of all else. */
+uint64_t lmdb_record_seal(const struct lmdb_record *record, uint64_t identity,
+                          const struct lmdb_key *key);
+/* In a write transaction. `record` may be NULL; its bytes are left out. */
+int lmdb_record_write(const struct lmdb_view *view, const struct lmdb_key *key,
+                      int64_t published_ms, struct text bytes, struct lmdb_record *record);
+int lmdb_record_delete(const struct lmdb_view *view, const struct lmdb_key *key);
+
+/* An older one: or the format's record is damaged. */
+enum lmdb_format { LMDB_NO_FORMAT, LMDB_THIS_FORMAT, LMDB_OLDER_FORMAT, LMDB_NEWER_FORMAT };
+int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format);
+int lmdb_format_write(const struct lmdb_view *view);
+
+#endif
