@@ -209,7 +209,7 @@ static uint64_t make_players(struct bench *bench, bool *funded)
             fail("player", error.text);
         funded[i] = account.sequence > 0;
     }
-    if (store->ledger->count(store, &entries, &error) != STATUS_OK)
+    if (platform_ledger_count(store, &entries, &error) != STATUS_OK)
         fail("ledger", error.text);
     platform_store_close(&store);
     return entries;

@@ -12,11 +12,13 @@
 #include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "commands/wallet_output.h"
-#include "operator/books.h"
 #include "operator/documents.h"
 #include "records/currency.h"
+#include "records/records.h"
+#include "stores/platform_ledger.h"
 
 #define PRINT_AT_ONCE 65536 /* bytes */
+#define PROGRESS_STEP 10000
 
 /* ---- what both are asked --------------------------------------------------------------------- */
 
@@ -24,16 +26,11 @@
 struct printed {
     struct document document;
     struct progress progress;
-    struct books_line *totals; /* in the order of the lines */
+    uint64_t entries;          /* that there are; 0: not known */
+    struct ledger_sum *totals; /* in the order of the lines */
     size_t total_count;
     bool overflowed; /* a total did */
 };
-
-static void show_progress(void *context, uint64_t done, uint64_t total)
-{
-    struct printed *printed = context;
-    progress_show(&printed->progress, done, total, "entries");
-}
 
 static bool print_some(struct printed *printed)
 {
@@ -43,9 +40,9 @@ static bool print_some(struct printed *printed)
 }
 
 /* Adds the line to the total of its currency and, where that counts, of its customer. */
-static bool add_to_total(struct printed *printed, const struct books_line *line, bool by_customer)
+static bool add_to_total(struct printed *printed, const struct ledger_sum *line, bool by_customer)
 {
-    struct books_line *total = NULL;
+    struct ledger_sum *total = NULL;
     for (size_t i = printed->total_count; i-- > 0 && total == NULL;)
         if (strcmp(printed->totals[i].currency, line->currency) == 0 &&
             (!by_customer || strcmp(printed->totals[i].customer_id, line->customer_id) == 0))
@@ -54,12 +51,12 @@ static bool add_to_total(struct printed *printed, const struct books_line *line,
         printed->totals =
             memory_resize(printed->totals, (printed->total_count + 1) * sizeof printed->totals[0]);
         total = &printed->totals[printed->total_count++];
-        *total = (struct books_line){.currency_exponent = line->currency_exponent};
+        *total = (struct ledger_sum){.currency_exponent = line->currency_exponent};
         memcpy(total->currency, line->currency, sizeof total->currency);
         if (by_customer)
             memcpy(total->customer_id, line->customer_id, sizeof total->customer_id);
     }
-    printed->overflowed = !books_add(total, line);
+    printed->overflowed = !ledger_sum_add(total, line);
     return !printed->overflowed;
 }
 
@@ -80,48 +77,73 @@ static bool is_there(const struct command_line *line, struct platform_store *sto
     return status == STATUS_OK;
 }
 
+/* What is to be read. */
+struct asked {
+    struct ledger_scope scope;
+    bool of_all_times; /* entries are then in the order of players */
+    struct ledger_grouping grouping;
+    ledger_transaction_visitor *entry; /* NULL: only sums are read */
+    ledger_sum_visitor *sum;
+    struct printed *printed; /* and the context of both */
+};
+
 /* Whose, and of which day. False: it was said what is wrong, with `exit_code`. */
-static bool read_options(const struct command_line *line, struct books_options *options,
-                         int64_t *day, int *exit_code)
+static bool read_options(const struct command_line *line, struct asked *asked, int64_t *day,
+                         int *exit_code)
 {
     const char *given = command_option(line, "day");
-    options->customer_id = command_option(line, "customer");
-    options->provider_id = command_option(line, "provider");
-    options->progress = show_progress;
-    options->timed = true;
     if (given != NULL && clock_parse_day(text_of(given), day) != STATUS_OK) {
         *exit_code = command_usage(line, "--day is a date, as 2026-11-21");
         return false;
     }
-    options->from_ms = *day * CLOCK_DAY_MS;
-    options->to_ms = options->from_ms + CLOCK_DAY_MS;
+    asked->scope.customer_id = command_option(line, "customer");
+    asked->scope.provider_id = command_option(line, "provider");
+    asked->scope.from_ms = asked->of_all_times ? 0 : *day * CLOCK_DAY_MS;
+    asked->scope.to_ms = asked->of_all_times ? INT64_MAX : asked->scope.from_ms + CLOCK_DAY_MS;
     return true;
 }
 
+/* All from one snapshot. */
+static enum status read_ledger(struct platform_store *store, const struct asked *asked,
+                               struct error *error)
+{
+    const struct ledger_whose whose = {.customer_id = asked->scope.customer_id,
+                                       .provider_id = asked->scope.provider_id};
+    enum status status = store->ledger->snapshot_begin(store, error);
+    if (status != STATUS_OK)
+        return status;
+    if (asked->of_all_times && asked->scope.customer_id == NULL)
+        status = platform_ledger_count(store, &asked->printed->entries, error);
+    if (status == STATUS_OK && asked->entry != NULL)
+        status = asked->of_all_times
+                     ? platform_ledger_entries(store, whose, asked->entry, asked->printed, error)
+                     : platform_ledger_entered(store, &asked->scope, asked->entry, asked->printed,
+                                               error);
+    if (status == STATUS_OK && ferror(stdout) == 0)
+        status = platform_ledger_sums(store, &asked->scope, asked->grouping, asked->sum,
+                                      asked->printed, error);
+    store->ledger->snapshot_end(store);
+    return status;
+}
+
 /* Opens the store, looks whether what was asked for is there, and reads. */
-static bool read_books(const struct command_line *line, struct books_options *options,
-                       struct printed *printed)
+static bool read_books(const struct command_line *line, const struct asked *asked)
 {
     struct platform_store *store = NULL;
-    struct platform_store *beside = NULL;
     struct error error = {0};
     bool done = false;
-    bool looks_up = options->by_game || options->by_round || options->provider_id != NULL;
     if (command_open_platform(line, false, &store) &&
-        (!looks_up || command_open_platform(line, false, &beside)) &&
-        is_there(line, store, &customer_table, options->customer_id) &&
-        is_there(line, store, &provider_table, options->provider_id)) {
-        options->beside = beside;
-        enum status status = books_read(store, options, &error);
-        if (status == STATUS_OK && printed->overflowed)
+        is_there(line, store, &customer_table, asked->scope.customer_id) &&
+        is_there(line, store, &provider_table, asked->scope.provider_id)) {
+        enum status status = read_ledger(store, asked, &error);
+        if (status == STATUS_OK && asked->printed->overflowed)
             status = error_set(&error, STATUS_MALFORMED,
                                "a total is beyond what can be shown; ask for less at once");
         done = status == STATUS_OK;
-        progress_end(&printed->progress);
+        progress_end(&asked->printed->progress);
         if (!done)
             (void)command_refuse(line, "%s", error.text);
     }
-    platform_store_close(&beside);
     platform_store_close(&store);
     return done;
 }
@@ -137,18 +159,18 @@ static int end_books(const struct command_line *line, struct printed *printed, b
 /* ---- lines of a report ----------------------------------------------------------------------- */
 
 /* What was bet less what was won. */
-static int64_t result_minor(const struct books_line *line)
+static int64_t result_minor(const struct ledger_sum *line)
 {
-    return -books_movement_minor(line);
+    return -ledger_sum_movement_minor(line);
 }
 
 /* Stakes and wins as they were entered; what was rolled back of them, or of earlier ones, besides;
  * and the result of it all. */
-static void write_play(struct json_writer *json, const struct books_line *line)
+static void write_play(struct json_writer *json, const struct ledger_sum *line)
 {
     json_string(json, "currency", line->currency);
     json_integer(json, "currency_exponent", line->currency_exponent);
-    json_unsigned(json, "entries", books_entries(line));
+    json_unsigned(json, "entries", ledger_sum_entries(line));
     json_unsigned(json, "stakes", line->entries[LEDGER_DEBIT]);
     json_integer(json, "stakes_minor", line->debits_minor);
     json_unsigned(json, "wins", line->entries[LEDGER_CREDIT]);
@@ -158,7 +180,7 @@ static void write_play(struct json_writer *json, const struct books_line *line)
     json_integer(json, "result_minor", result_minor(line));
 }
 
-static void write_game(struct json_writer *json, const struct books_line *line)
+static void write_game(struct json_writer *json, const struct ledger_sum *line)
 {
     json_string(json, "customer", line->customer_id);
     json_string_or_null(json, "provider", line->provider_id);
@@ -169,7 +191,7 @@ static void write_game(struct json_writer *json, const struct books_line *line)
 
 struct export
 {
-    struct printed printed; /* first: it is the context of the progress */
+    struct printed printed; /* first: it is the context of what is read */
     bool lines;             /* JSON a line, not one document */
     bool rounds;            /* are written */
     bool entries_ended;     /* the array of the document has */
@@ -198,12 +220,13 @@ static bool end_row(struct export *export)
     return print_some(&export->printed);
 }
 
-/* On the thread of books_read. */
 static bool export_entry(void *context, const struct ledger_transaction *entry)
 {
     struct export *export = context;
     CHECK(EVP_DigestUpdate(export->digest, entry->hash, sizeof entry->hash) == 1);
-    export->written++;
+    if (++export->written % PROGRESS_STEP == 0)
+        progress_show(&export->printed.progress, export->written, export->printed.entries,
+                      "entries");
     wallet_write_transaction(begin_row(export), entry);
     return end_row(export);
 }
@@ -219,7 +242,7 @@ static void end_entries(struct export *export)
     export->entries_ended = true;
 }
 
-static void write_round(struct export *export, const struct books_line *line)
+static void write_round(struct export *export, const struct ledger_sum *line)
 {
     struct json_writer *json = begin_row(export);
     if (export->lines)
@@ -232,7 +255,7 @@ static void write_round(struct export *export, const struct books_line *line)
 }
 
 /* A round or, where they are not wanted, a total already. What is no round's is in the totals. */
-static bool export_line(void *context, const struct books_line *line)
+static bool export_line(void *context, const struct ledger_sum *line)
 {
     struct export *export = context;
     end_entries(export);
@@ -244,19 +267,19 @@ static bool export_line(void *context, const struct books_line *line)
     return end_row(export);
 }
 
-static void write_total(struct json_writer *json, const struct books_line *total)
+static void write_total(struct json_writer *json, const struct ledger_sum *total)
 {
     json_object(json, NULL);
     json_string(json, "customer", total->customer_id);
     json_string(json, "currency", total->currency);
     json_integer(json, "currency_exponent", total->currency_exponent);
-    json_unsigned(json, "entries", books_entries(total));
-    json_integer(json, "movement_minor", books_movement_minor(total));
+    json_unsigned(json, "entries", ledger_sum_entries(total));
+    json_integer(json, "movement_minor", ledger_sum_movement_minor(total));
     json_array(json, "operations");
     const int64_t movements_minor[LEDGER_OPERATION_COUNT] = {[LEDGER_DEBIT] = -total->debits_minor,
                                                              [LEDGER_CREDIT] = total->credits_minor,
                                                              [LEDGER_ROLLBACK] =
-                                                                 books_rollbacks_minor(total)};
+                                                                 ledger_sum_rollbacks_minor(total)};
     for (int i = 0; i < LEDGER_OPERATION_COUNT; i++) {
         json_object(json, NULL);
         json_string(json, "operation", ledger_operation_name((enum ledger_operation)i));
@@ -312,20 +335,22 @@ int run_export(const struct command_line *line)
 {
     struct export export = {.rounds = command_option(line, "rounds") != NULL,
                             .lines = !command_json(line)};
-    struct books_options options = {.entry = export_entry, .line = export_line, .context = &export};
+    struct asked asked = {.of_all_times = command_option(line, "day") == NULL,
+                          .grouping = {.by_game = export.rounds, .by_round = export.rounds},
+                          .entry = export_entry,
+                          .sum = export_line,
+                          .printed = &export.printed};
     int64_t day = 0;
     int exit_code = EXIT_REFUSED;
     if (command_json(line) && command_option(line, "ndjson") != NULL)
         return command_usage(line, "--json is one document, --ndjson a line for each entry: not "
                                    "both at once");
-    if (!read_options(line, &options, &day, &exit_code))
+    if (!read_options(line, &asked, &day, &exit_code))
         return exit_code;
-    options.timed = command_option(line, "day") != NULL;
-    options.by_game = options.by_round = export.rounds;
     export.digest = EVP_MD_CTX_new();
     CHECK(export.digest != NULL && EVP_DigestInit_ex(export.digest, EVP_sha256(), NULL) == 1);
     begin_export(&export, line);
-    bool done = read_books(line, &options, &export.printed);
+    bool done = read_books(line, &asked);
     if (done)
         end_export(&export, line);
     else if (export.written > 0)
@@ -346,7 +371,7 @@ const struct command_option export_options[] = {
 /* ---- report ---------------------------------------------------------------------------------- */
 
 struct report {
-    struct printed printed; /* first: it is the context of the progress */
+    struct printed printed; /* first: it is the context of what is read */
     bool is_json;
 };
 
@@ -368,10 +393,10 @@ static void begin_report(struct report *report, int64_t day)
 }
 
 /* For people: what was rolled back is one number, the net of stakes and wins. */
-static void show_line(struct report *report, const struct books_line *line, const char *customer)
+static void show_line(struct report *report, const struct ledger_sum *line, const char *customer)
 {
-    const int64_t amounts[] = {line->debits_minor, line->credits_minor, books_rollbacks_minor(line),
-                               result_minor(line)};
+    const int64_t amounts[] = {line->debits_minor, line->credits_minor,
+                               ledger_sum_rollbacks_minor(line), result_minor(line)};
     char shown[4][CURRENCY_AMOUNT_SIZE];
     for (size_t i = 0; i < 4; i++)
         currency_format(amounts[i], line->currency_exponent, shown[i]);
@@ -382,7 +407,7 @@ static void show_line(struct report *report, const struct books_line *line, cons
                          line->entries[LEDGER_DEBIT], shown[0], shown[1], shown[2], shown[3]);
 }
 
-static bool report_line(void *context, const struct books_line *line)
+static bool report_line(void *context, const struct ledger_sum *line)
 {
     struct report *report = context;
     struct json_writer *json = &report->printed.document.json;
@@ -408,7 +433,7 @@ static void end_report(struct report *report)
         json_array(json, "totals");
     }
     for (size_t i = 0; i < report->printed.total_count; i++) {
-        const struct books_line *total = &report->printed.totals[i];
+        const struct ledger_sum *total = &report->printed.totals[i];
         if (report->is_json) {
             json_object(json, NULL);
             write_play(json, total);
@@ -426,13 +451,14 @@ static void end_report(struct report *report)
 int run_report(const struct command_line *line)
 {
     struct report report = {.is_json = command_json(line)};
-    struct books_options options = {.by_game = true, .line = report_line, .context = &report};
+    struct asked asked = {
+        .grouping = {.by_game = true}, .sum = report_line, .printed = &report.printed};
     int64_t day = clock_day(clock_wall_ms());
     int exit_code = EXIT_REFUSED;
-    if (!read_options(line, &options, &day, &exit_code))
+    if (!read_options(line, &asked, &day, &exit_code))
         return exit_code;
     begin_report(&report, day);
-    bool done = read_books(line, &options, &report.printed);
+    bool done = read_books(line, &asked);
     if (done)
         end_report(&report);
     return end_books(line, &report.printed, done);

@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "commands/wallet_output.h"
-#include "operator/books.h"
 #include "operator/documents.h"
 #include "records/currency.h"
 
@@ -18,14 +16,7 @@ struct usage_shown {
     const char *customer_id; /* NULL: all */
     int64_t from_day, to_day;
     struct document document;
-    struct progress progress;
 };
-
-static void show_progress(void *context, uint64_t done, uint64_t total)
-{
-    struct usage_shown *shown = context;
-    progress_show(&shown->progress, done, total, "entries");
-}
 
 static bool print_some(struct usage_shown *shown)
 {
@@ -57,12 +48,13 @@ static bool show_requests(void *context, const struct usage_record *record)
 
 /* ---- money ----------------------------------------------------------------------------------- */
 
-static bool show_movement(void *context, const struct books_line *line)
+static bool show_movement(void *context, const struct ledger_sum *line)
 {
     struct usage_shown *shown = context;
     struct json_writer *json = &shown->document.json;
     const int64_t amounts_minor[] = {line->debits_minor, line->credits_minor,
-                                     books_rollbacks_minor(line), books_movement_minor(line)};
+                                     ledger_sum_rollbacks_minor(line),
+                                     ledger_sum_movement_minor(line)};
     char date[CLOCK_DAY_SIZE];
     char amounts[4][CURRENCY_AMOUNT_SIZE];
     if (shown->is_json) {
@@ -74,7 +66,7 @@ static bool show_movement(void *context, const struct books_line *line)
             currency_format(amounts_minor[i], line->currency_exponent, amounts[i]);
         buffer_append_format(json->out,
                              "%-20s  %-10s  %-8s  %12" PRIu64 "  %16s  %16s  %16s  %16s\n",
-                             line->customer_id, date, line->currency, books_entries(line),
+                             line->customer_id, date, line->currency, ledger_sum_entries(line),
                              amounts[0], amounts[1], amounts[2], amounts[3]);
     }
     return print_some(shown);
@@ -115,15 +107,10 @@ static void begin_movements(struct usage_shown *shown)
 static enum status read_usage(struct platform_store *store, struct usage_shown *shown,
                               struct error *error)
 {
-    const struct books_options options = {
+    const struct ledger_scope scope = {
         .customer_id = shown->customer_id,
-        .timed = true,
         .from_ms = shown->from_day * CLOCK_DAY_MS,
         .to_ms = (shown->to_day + 1) * CLOCK_DAY_MS,
-        .by_day = true,
-        .line = show_movement,
-        .progress = show_progress,
-        .context = shown,
     };
     enum status status = STATUS_OK;
     if (shown->customer_id != NULL) {
@@ -139,7 +126,8 @@ static enum status read_usage(struct platform_store *store, struct usage_shown *
     if (status != STATUS_OK)
         return status;
     begin_movements(shown);
-    return books_read(store, &options, error);
+    return platform_ledger_sums(store, &scope, (struct ledger_grouping){.by_day = true},
+                                show_movement, shown, error);
 }
 
 static bool read_day(const struct command_line *line, const char *option, int64_t *day)
@@ -165,7 +153,6 @@ int run_usage(const struct command_line *line)
         return EXIT_REFUSED;
     enum status status = read_usage(store, &shown, &error);
     platform_store_close(&store);
-    progress_end(&shown.progress);
     if (status == STATUS_OK && shown.is_json)
         document_print(&shown.document);
     else if (status == STATUS_OK)

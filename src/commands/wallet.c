@@ -10,8 +10,8 @@
 #include "commands/platform.h"
 #include "commands/wallet_output.h"
 #include "operator/documents.h"
-#include "operator/wallet_audit.h"
 #include "records/currency.h"
+#include "stores/ledger_audit.h"
 #include "stores/platform_ledger.h"
 
 #define DAYS_MAX 36500
@@ -87,11 +87,9 @@ static void show_entry(struct statement *statement, const struct ledger_transact
     wallet_flush(json->out);
 }
 
-static bool state_entry(void *context, const struct ledger_transaction *entry,
-                        const struct ledger_account *account)
+static bool state_entry(void *context, const struct ledger_transaction *entry)
 {
     struct statement *statement = context;
-    (void)account;
     if (entry->sequence > statement->to)
         return false;
     if (entry->sequence < statement->from) {
@@ -143,8 +141,8 @@ static int run_statement(const struct command_line *line)
         return EXIT_REFUSED;
     enum status status = platform_ledger_balance(store, player_id, &account, &error);
     if (status == STATUS_OK)
-        status = store->ledger->entries(store, (struct ledger_whose){.player_id = player_id},
-                                        state_entry, &statement, &error);
+        status = platform_ledger_entries(store, (struct ledger_whose){.player_id = player_id},
+                                         state_entry, &statement, &error);
     platform_store_close(&store);
     if (status == STATUS_OK)
         end_statement(&statement);

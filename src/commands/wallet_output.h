@@ -3,8 +3,8 @@
 
 #include "cli/command.h"
 #include "cli/document.h"
-#include "operator/wallet_audit.h"
 #include "records/ledger_entry.h"
+#include "stores/ledger_audit.h"
 
 /* What the commands about the ledger print alike (wallet.c, books.c, usage.c). */
 

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/json_text.h"
 #include "base/strict_json.h"
-#include "operator/books.h"
 #include "operator/documents.h"
 #include "operator/games.h"
 #include "operator/times.h"
@@ -111,11 +110,9 @@ enum status console_import_games(struct console_call *call, struct error *error)
 #define ENTRIES 100
 #define ENTRIES_MAX 1000
 
-static bool state_entry(void *context, const struct ledger_transaction *entry,
-                        const struct ledger_account *account)
+static bool state_entry(void *context, const struct ledger_transaction *entry)
 {
     struct json_writer *json = context;
-    (void)account;
     json_object(json, NULL);
     wallet_write_transaction(json, entry);
     json_end(json);
@@ -143,7 +140,7 @@ enum status console_statement(struct console_call *call, struct error *error)
     json_integer(&json, "currency_exponent", account.player.currency_exponent);
     json_integer(&json, "balance_minor", account.balance_minor);
     json_array(&json, "items");
-    status = call->store->ledger->entries(
+    status = platform_ledger_entries(
         call->store, (struct ledger_whose){.player_id = call->id, .from = from, .before = before},
         state_entry, &json, error);
     json_end(&json);
@@ -210,7 +207,7 @@ static bool see_requests(void *context, const struct usage_record *record)
     return true;
 }
 
-static bool see_movement(void *context, const struct books_line *line)
+static bool see_movement(void *context, const struct ledger_sum *line)
 {
     usage_write_movement(context, line);
     return true;
@@ -243,20 +240,17 @@ struct usage_wanted {
 static enum status write_movements(struct console_call *call, const struct usage_wanted *wanted,
                                    struct json_writer *json, struct error *error)
 {
-    const struct books_options options = {
+    const struct ledger_scope scope = {
         .customer_id = wanted->customer,
-        .timed = true,
         .from_ms = wanted->from_day * CLOCK_DAY_MS,
         .to_ms = (wanted->to_day + 1) * CLOCK_DAY_MS,
-        .by_day = true,
-        .line = see_movement,
-        .context = json,
     };
     if (!console_begin(call, CONSOLE_BOOKS))
         return error_set(error, STATUS_CONFLICT,
                          "what was moved is being added up for another request; try again");
     json_array(json, "wallet");
-    enum status status = books_read(call->store, &options, error);
+    enum status status = platform_ledger_sums(
+        call->store, &scope, (struct ledger_grouping){.by_day = true}, see_movement, json, error);
     json_end(json);
     console_end(call, CONSOLE_BOOKS);
     return status;

@@ -48,7 +48,7 @@ void usage_write_requests(struct json_writer *json, const struct usage_record *r
     json_end(json);
 }
 
-void usage_write_movement(struct json_writer *json, const struct books_line *line)
+void usage_write_movement(struct json_writer *json, const struct ledger_sum *line)
 {
     begin_row(json, line->customer_id, line->day);
     json_string(json, "currency", line->currency);
@@ -58,7 +58,7 @@ void usage_write_movement(struct json_writer *json, const struct books_line *lin
     json_unsigned(json, "credits", line->entries[LEDGER_CREDIT]);
     json_integer(json, "credits_minor", line->credits_minor);
     json_unsigned(json, "rollbacks", line->entries[LEDGER_ROLLBACK]);
-    json_integer(json, "rollbacks_minor", books_rollbacks_minor(line));
-    json_integer(json, "movement_minor", books_movement_minor(line));
+    json_integer(json, "rollbacks_minor", ledger_sum_rollbacks_minor(line));
+    json_integer(json, "movement_minor", ledger_sum_movement_minor(line));
     json_end(json);
 }

@@ -16,7 +16,7 @@
 #include <openssl/evp.h>
 
 #include "base/memory.h"
-#include "operator/wallet_audit.h"
+#include "stores/ledger_audit.h"
 #include "stores/platform.h"
 
 #define ROWS_AT_ONCE 1000
@@ -286,7 +286,7 @@ static enum status copy_ledger(struct copy *copy, struct platform_store *from)
 {
     copy->batch = memory_alloc_zeroed(1, sizeof *copy->batch);
     copy->waiting = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *copy->waiting);
-    enum status status = from->ledger->transactions(from, copy_transaction, copy, copy->error);
+    enum status status = platform_ledger_transactions(from, copy_transaction, copy, copy->error);
     if (status == STATUS_OK)
         status = copy->status;
     if (status == STATUS_OK)
@@ -403,22 +403,23 @@ static bool mix_transaction(void *context, const struct ledger_transaction *tran
 }
 
 static bool mix_decline(void *context, const struct ledger_transaction *decline,
-                        const struct ledger_account *account)
+                        const uint8_t *before)
 {
     struct fingerprint *print = context;
+    (void)before;
     mix_string(print, decline->player_id);
     mix_string(print, decline->transaction_id);
     mix_number(print, (int64_t)decline->decline);
     mix(print, decline->hash, sizeof decline->hash);
-    mix(print, account->declines_head, sizeof account->declines_head);
     return true;
 }
 
 static enum status walk_ledger(struct platform_store *store, struct fingerprint *print,
                                struct error *error)
 {
-    enum status status = store->ledger->transactions(store, mix_transaction, print, error);
-    return status == STATUS_OK ? store->ledger->declines(store, mix_decline, print, error) : status;
+    enum status status = platform_ledger_transactions(store, mix_transaction, print, error);
+    return status == STATUS_OK ? platform_ledger_declines(store, mix_decline, print, error)
+                               : status;
 }
 
 static bool mix_usage(void *context, const struct usage_record *record)
@@ -539,7 +540,7 @@ static enum status read_state(struct platform_store *store, struct source_state 
     if (status == STATUS_OK)
         status = platform_list(store, &launch_table, NULL, count_row, &read.launches, error);
     if (status == STATUS_OK)
-        status = store->ledger->count(store, &read.entries, error);
+        status = platform_ledger_count(store, &read.entries, error);
     if (status == STATUS_OK)
         *state = read;
     return status;

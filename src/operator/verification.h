@@ -1,8 +1,8 @@
 #ifndef CROUPIER_OPERATOR_VERIFICATION_H
 #define CROUPIER_OPERATOR_VERIFICATION_H
 
-#include "operator/wallet_audit.h"
 #include "records/trail.h"
+#include "stores/ledger_audit.h"
 
 /*
  * `wallet_verify` beside other work, as `croupier wallet verify` does it in a process of its own:

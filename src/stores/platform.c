@@ -105,21 +105,6 @@ enum status platform_store_ping(struct platform_store *store, struct error *erro
     return platform_revision(store, &revision, error);
 }
 
-enum status platform_ledger_balance(struct platform_store *store, const char *player_id,
-                                    struct ledger_account *account, struct error *error)
-{
-    struct ledger_batch_player player = {.found = false};
-    if (strlen(player_id) >= sizeof player.player_id)
-        return error_set(error, STATUS_NOT_FOUND, "there is no such player");
-    memcpy(player.player_id, player_id, strlen(player_id) + 1);
-    enum status status = store->ledger->balances(store, &player, 1, error);
-    if (status == STATUS_OK && !player.found)
-        return error_set(error, STATUS_NOT_FOUND, "there is no such player");
-    if (status == STATUS_OK)
-        *account = player.account;
-    return status;
-}
-
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 static uint64_t fact_of(const struct metric *metric, const void *facts)

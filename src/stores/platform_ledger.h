@@ -79,25 +79,6 @@ struct ledger_check {
     void *context;
 };
 
-/* Whose entries: a player's, else a customer's, else all. What is not asked for is NULL. */
-struct ledger_whose {
-    const char *customer_id;
-    const char *player_id;
-    /* Of a player: from the entry with this sequence on, until before the other. 0: all. */
-    uint64_t from, before;
-};
-
-typedef bool ledger_entry_visitor(void *context, const struct ledger_transaction *entry,
-                                  const struct ledger_account *account);
-typedef bool ledger_transaction_visitor(void *context,
-                                        const struct ledger_transaction *transaction);
-/* `before`: it is from before the time, and the next entry of its player follows it. */
-typedef bool ledger_recent_visitor(void *context, const struct ledger_transaction *transaction,
-                                   bool before);
-typedef bool ledger_clearing_visitor(void *context, const struct ledger_clearing *clearing,
-                                     int64_t players_minor);
-
-/* What an engine does for the ledger: `store->ledger->begin(store, batch, error)`. */
 /* Of an index of ids that an engine keeps beside the store. */
 struct ledger_index_facts {
     uint64_t ids;
@@ -107,6 +88,7 @@ struct ledger_index_facts {
     uint64_t write_failures; /* files that could not be written */
 };
 
+/* What an engine does for the ledger: `store->ledger->begin(store, batch, error)`. */
 struct ledger_verbs {
     /* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
      * STATUS_PENDING: what is known of one of the ids is being made again, and the handle is as
@@ -168,54 +150,6 @@ struct ledger_verbs {
                                  struct error *error);
 
     /*
-     * Entries in order of player (as created) and sequence, from one snapshot, in constant memory;
-     * of one player, of all of a customer, or of all. Of a player, what is not between `from` and
-     * `before` costs next to nothing. `account` is what the store has as the sum of the entry's
-     * player. The visitor returns false to stop early.
-     */
-    MUST_CHECK enum status (*entries)(struct platform_store *store, struct ledger_whose whose,
-                                      ledger_entry_visitor *visit, void *context,
-                                      struct error *error);
-
-    /*
-     * Every transaction that is kept, declines included, in order of decision (as far as one
-     * player's go; several instances decide for different players at once), from one snapshot, in
-     * constant memory. For copying a ledger: what is visited may be put into the `kept` of another
-     * store's batch as it is.
-     */
-    MUST_CHECK enum status (*transactions)(struct platform_store *store,
-                                           ledger_transaction_visitor *visit, void *context,
-                                           struct error *error);
-
-    /* Every entry of a day (UTC), which begins at `since_ms`, or of one after it, and all that
-     * follow one of its player, also where the clock had gone back; in order of decision as above.
-     * Declines may be among them. Before the first of a player, the entry that it follows. What it
-     * costs depends on how many they are. */
-    MUST_CHECK enum status (*recent)(struct platform_store *store, int64_t since_ms,
-                                     ledger_recent_visitor *visit, void *context,
-                                     struct error *error);
-
-    /* The entries of a time, from `from_ms` until before `to_ms`, in order of time and decision;
-     * otherwise as above. What it costs depends on how many they are, not on how long the ledger
-     * is. */
-    MUST_CHECK enum status (*entered)(struct platform_store *store, int64_t from_ms, int64_t to_ms,
-                                      ledger_transaction_visitor *visit, void *context,
-                                      struct error *error);
-
-    /* The clearing accounts, and what the accounts of their players add up to; also where
-     * players hold money and no clearing account is there, which then counts as 0. */
-    MUST_CHECK enum status (*clearings)(struct platform_store *store,
-                                        ledger_clearing_visitor *visit, void *context,
-                                        struct error *error);
-
-    /*
-     * The declines that are kept, in order of player (as created) and position, from one snapshot,
-     * in constant memory. `account` is the player's.
-     */
-    MUST_CHECK enum status (*declines)(struct platform_store *store, ledger_entry_visitor *visit,
-                                       void *context, struct error *error);
-
-    /*
      * Whether the store is in itself what its engine left: its pages, and its indexes against its
      * tables. STATUS_MALFORMED: `error` says what is not. `how` says in a few words how that was
      * found out. `check` is called now and then meanwhile.
@@ -231,17 +165,118 @@ struct ledger_verbs {
      */
     MUST_CHECK enum status (*counterparts)(struct platform_store *store, struct error *error);
 
-    /* How many entries there are: for a progress line. */
-    MUST_CHECK enum status (*count)(struct platform_store *store, uint64_t *count,
-                                    struct error *error);
-
     /* Everything read between these two comes from one snapshot. */
     MUST_CHECK enum status (*snapshot_begin)(struct platform_store *store, struct error *error);
     void (*snapshot_end)(struct platform_store *store);
 };
 
+/* ---- reading (stores/platform/ledger) -------------------------------------------------------- */
+
 /* The account of one player, as `balances` reads it. STATUS_NOT_FOUND. */
 MUST_CHECK enum status platform_ledger_balance(struct platform_store *store, const char *player_id,
                                                struct ledger_account *account, struct error *error);
+
+/* Visitors return false to stop early, and must not use the store. Everything is read in constant
+ * memory. */
+typedef bool ledger_transaction_visitor(void *context,
+                                        const struct ledger_transaction *transaction);
+
+/* Whose entries: a player's, else a customer's, else all. What is not asked for is NULL. */
+struct ledger_whose {
+    const char *customer_id;
+    const char *player_id;
+    const char *provider_id; /* only those of this provider (struct ledger_sum says which) */
+    /* Of a player: from the entry with this sequence on, until before the other. 0: all. */
+    uint64_t from, before;
+};
+/* Entries in order of player (as created) and sequence. Those of more than one player are from one
+ * snapshot where the caller has begun one. Of a player, what is not between `from` and `before`
+ * costs next to nothing. */
+MUST_CHECK enum status platform_ledger_entries(struct platform_store *store,
+                                               struct ledger_whose whose,
+                                               ledger_transaction_visitor *visit, void *context,
+                                               struct error *error);
+
+/* A time, from `from_ms` until before `to_ms`; of a customer or a provider, or of all (NULL). */
+struct ledger_scope {
+    int64_t from_ms, to_ms;
+    const char *customer_id, *provider_id;
+};
+/* The entries of a time, in order of time and decision. What it costs depends on how many they are,
+ * not on how long the ledger is. */
+MUST_CHECK enum status platform_ledger_entered(struct platform_store *store,
+                                               const struct ledger_scope *scope,
+                                               ledger_transaction_visitor *visit, void *context,
+                                               struct error *error);
+
+/* Every transaction that is kept, declines included, in order of decision (as far as one player's
+ * go; several instances decide for different players at once). For copying a ledger: what is
+ * visited may be put into the `kept` of another store's batch as it is. */
+MUST_CHECK enum status platform_ledger_transactions(struct platform_store *store,
+                                                    ledger_transaction_visitor *visit,
+                                                    void *context, struct error *error);
+
+/* The declines that are kept, with position and hash, in order of player and position. `before` is
+ * the hash of the decline before it; NULL: there is none. */
+typedef bool ledger_decline_visitor(void *context, const struct ledger_transaction *decline,
+                                    const uint8_t *before);
+MUST_CHECK enum status platform_ledger_declines(struct platform_store *store,
+                                                ledger_decline_visitor *visit, void *context,
+                                                struct error *error);
+
+/* The clearing accounts, and what the accounts of their players add up to; also where players hold
+ * money and no clearing account is there, which then counts as 0. */
+typedef bool ledger_clearing_visitor(void *context, const struct ledger_clearing *clearing,
+                                     int64_t players_minor);
+MUST_CHECK enum status platform_ledger_clearings(struct platform_store *store,
+                                                 ledger_clearing_visitor *visit, void *context,
+                                                 struct error *error);
+
+/* How many entries there are: for a progress line. */
+MUST_CHECK enum status platform_ledger_count(struct platform_store *store, uint64_t *count,
+                                             struct error *error);
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/*
+ * What entries come to, in integers of the minor unit. What a sum is not grouped by is "" or 0.
+ *
+ * What an entry belongs to: a debit names its game and round, or neither. A credit that names none
+ * belongs where the debit belongs that it refers to, and a ROLLBACK, which names none, where what
+ * it rolled back does. The provider is who moved it, else the game's. What leads to neither has ""
+ * for both.
+ */
+struct ledger_sum {
+    int64_t day; /* UTC, since 1970-01-01 */
+    char customer_id[CUSTOMER_ID_SIZE];
+    char currency[CURRENCY_SIZE];
+    char provider_id[PROVIDER_ID_SIZE];
+    char game_id[GAME_REFERENCE_SIZE];
+    char round_id[GAME_REFERENCE_SIZE];
+    uint8_t currency_exponent;
+    uint64_t entries[LEDGER_OPERATION_COUNT];
+    int64_t debits_minor, credits_minor;           /* what was bet and won, in all */
+    int64_t debits_back_minor, credits_back_minor; /* of that or of earlier: rolled back */
+};
+
+/* How far the players' accounts moved, and ROLLBACKs alone moved them. */
+int64_t ledger_sum_movement_minor(const struct ledger_sum *sum);
+int64_t ledger_sum_rollbacks_minor(const struct ledger_sum *sum);
+uint64_t ledger_sum_entries(const struct ledger_sum *sum);
+
+/* Adds the one to the other. False: a sum would leave int64_t, and nothing was added. */
+MUST_CHECK bool ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more);
+
+struct ledger_grouping {
+    bool by_day, by_game, by_round; /* a round belongs to a game: by both */
+};
+/* By customer, currency, day, provider, game and round, in this order. STATUS_MALFORMED: a sum is
+ * beyond any that a ledger can come to. */
+typedef bool ledger_sum_visitor(void *context, const struct ledger_sum *sum);
+MUST_CHECK enum status platform_ledger_sums(struct platform_store *store,
+                                            const struct ledger_scope *scope,
+                                            struct ledger_grouping grouping,
+                                            ledger_sum_visitor *visit, void *context,
+                                            struct error *error);
 
 #endif

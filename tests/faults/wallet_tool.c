@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "operator/wallet_audit.h"
+#include "stores/ledger_audit.h"
 #include "wallet/ledger.h"
 
 #define BURST_MAX 64

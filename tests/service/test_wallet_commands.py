@@ -242,7 +242,7 @@ USED_AGAIN = ("INSERT INTO ledger_transaction (number, customer_number, player_n
     ("UPDATE ledger_transaction SET hash = zeroblob(32) WHERE sequence = 5", "sequence 5: the chain is broken"),
     ("DELETE FROM ledger_transaction WHERE sequence = 3", "sequence 3: this entry is not there"),
     ("DELETE FROM ledger_transaction WHERE sequence = 5", "sequence 4: the account has another last sequence"),
-    ("DELETE FROM ledger_transaction WHERE player_number = 3", "without their counterpart"),
+    ("DELETE FROM ledger_transaction WHERE player_number = 3", "sequence 0: the account has another last sequence"),
     ("UPDATE ledger_account SET balance_minor = balance_minor + 1 WHERE player_number = 2", "another balance"),
     ("UPDATE ledger_account SET head = zeroblob(32) WHERE player_number = 2", "another head"),
     ("UPDATE ledger_clearing SET balance_minor = balance_minor - 1 WHERE currency = 'JPY'", "the clearing account has -8"),
@@ -250,14 +250,13 @@ USED_AGAIN = ("INSERT INTO ledger_transaction (number, customer_number, player_n
                  marks=pytest.mark.only("postgresql")),  # a table that the other ledger does not have
     ("UPDATE ledger_transaction SET transaction_id = 'other' WHERE transaction_id = 'too-much'", "decline 1: the chain is broken"),
     ("DELETE FROM ledger_transaction WHERE transaction_id = 'too-much'", "without their counterpart"),
-    ("DELETE FROM ledger_decline WHERE position = 1", "without their counterpart"),
+    ("DELETE FROM ledger_decline WHERE position = 1", "decline 0: the account has another last decline"),
     ("UPDATE ledger_declined SET declines = declines + 1", "decline 1: the account has another last decline"),
     ("UPDATE player SET reference = 'x' WHERE number = 2", "it is not what was opened"),
     ("DELETE FROM ledger_clearing WHERE currency = 'KWD'", "the players hold 7 but the clearing account has 0"),
     pytest.param("UPDATE ledger_transaction SET settles = settles + 1 WHERE settles IS NOT NULL", "without their counterpart",
                  marks=pytest.mark.only("sqlite")),  # a column that the other ledger does not have
     *(pytest.param(statement, "without their counterpart", marks=pytest.mark.only("sqlite")) for statement in [
-        "UPDATE ledger_account SET last_number = 1 WHERE player_number = 2",
         USED_AGAIN,
         "UPDATE ledger_last SET number = number + 1",
         "UPDATE ledger_last SET number = number - 1",
@@ -269,8 +268,10 @@ USED_AGAIN = ("INSERT INTO ledger_transaction (number, customer_number, player_n
     *(pytest.param(statement, "is damaged, says SQLite itself: CHECK", marks=pytest.mark.only("sqlite")) for statement in [
         "PRAGMA ignore_check_constraints = ON; UPDATE ledger_transaction SET previous = 0 WHERE sequence = 3",
         "PRAGMA ignore_check_constraints = ON; UPDATE ledger_transaction SET previous = 999 WHERE sequence = 1 AND player_number = 2"]),
+    pytest.param("UPDATE ledger_account SET last_number = 1 WHERE player_number = 2",
+                 "the account has another last sequence", marks=pytest.mark.only("sqlite")),
     pytest.param("UPDATE ledger_transaction SET previous = previous + 100 WHERE sequence = 4",
-                 "without their counterpart", marks=pytest.mark.only("sqlite")),
+                 "sequence 3: this entry is not there", marks=pytest.mark.only("sqlite")),
     ("UPDATE ledger_transaction SET balance_minor = balance_minor - 1 WHERE sequence = 4", "sequence 4: the balance is not"),
 ])
 def test_the_first_break_is_named(ledger, tmp_path, tampering, told):

@@ -329,7 +329,7 @@ BY_HAND = {
         "the account has another last sequence"),
     "an account without entries": (
         "INSERT INTO ledger_account SELECT max(number), 0, 1, decode(repeat('00', 32), 'hex') FROM player",
-        "its account is not of its last entry"),
+        "the account has another last sequence"),
 }
 
 

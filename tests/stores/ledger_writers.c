@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "operator/wallet_audit.h"
 #include "platform_places.h"
+#include "stores/ledger_audit.h"
 #include "wallet/ledger.h"
 
 #define WRITERS 4
@@ -342,14 +342,14 @@ static struct model *prove(struct fixture *fixture)
     size_t acknowledged = 0;
     model->fixture = fixture;
     OK(wallet_audit(fixture->store, &(struct audit_options){0}, &result, &fixture->error));
-    /* The same for one player at a time, which takes a walk for each. */
-    struct audit_result shared = {0};
-    OK(wallet_audit(fixture->store, &(struct audit_options){.players_at_once = 1}, &shared,
+    /* The same of all that is since a time, which is all of it. */
+    struct audit_result recent = {0};
+    OK(wallet_audit(fixture->store, &(struct audit_options){.recent = true}, &recent,
                     &fixture->error));
-    assert_int_equal(shared.entries, result.entries);
-    assert_int_equal(shared.players, result.players);
+    assert_int_equal(recent.entries, result.entries);
+    assert_int_equal(recent.players, result.players);
     OK(fixture->store->ledger->recover(fixture->store, &fixture->error));
-    OK(fixture->store->ledger->transactions(fixture->store, replay, model, &fixture->error));
+    OK(platform_ledger_transactions(fixture->store, replay, model, &fixture->error));
     assert_int_equal(result.entries, model->applied);
     for (unsigned i = 0; i < WRITERS; i++) {
         const struct writer *writer = &fixture->writers[i];

@@ -432,11 +432,10 @@ struct seen {
     bool in_order;
 };
 
-static bool see_in_order(void *context, const struct ledger_transaction *entry,
-                         const struct ledger_account *account)
+static bool see_in_order(void *context, const struct ledger_transaction *entry)
 {
     struct seen *seen = context;
-    seen->in_order &= entry->sequence == seen->last + 1 && account->sequence >= entry->sequence;
+    seen->in_order &= entry->sequence == seen->last + 1;
     seen->last = entry->sequence;
     seen->count++;
     return true;
@@ -448,7 +447,7 @@ static void see_from(struct fixture *fixture, uint64_t entries)
     const uint64_t from[] = {1, 2, 256, 257, 258, 512, 513, 1024, 1025, entries, entries + 1};
     for (size_t i = 0; i < sizeof from / sizeof from[0]; i++) {
         struct seen seen = {.in_order = true, .last = from[i] - 1};
-        OK(fixture->store->ledger->entries(
+        OK(platform_ledger_entries(
             fixture->store,
             (struct ledger_whose){.player_id = fixture->players[0].id, .from = from[i]},
             see_in_order, &seen, &fixture->error));
@@ -466,9 +465,9 @@ static void entries_are_walked_in_order_however_many_there_are(void **state)
         OK(enter(fixture, more, 1));
         write_more(fixture, 2);
         entries += more;
-        OK(fixture->store->ledger->entries(
-            fixture->store, (struct ledger_whose){.player_id = fixture->players[0].id},
-            see_in_order, &seen, &fixture->error));
+        OK(platform_ledger_entries(fixture->store,
+                                   (struct ledger_whose){.player_id = fixture->players[0].id},
+                                   see_in_order, &seen, &fixture->error));
         assert_int_equal(seen.count, entries);
         assert_true(seen.in_order);
         see_from(fixture, entries);
@@ -477,8 +476,8 @@ static void entries_are_walked_in_order_however_many_there_are(void **state)
     struct seen seen = {.in_order = true};
     execute(fixture, "DROP TRIGGER ledger_transaction_stays;"
                      "DELETE FROM ledger_transaction WHERE sequence = 700");
-    OK(fixture->store->ledger->entries(fixture->store, (struct ledger_whose){0}, see_in_order,
-                                       &seen, &fixture->error));
+    OK(platform_ledger_entries(fixture->store, (struct ledger_whose){0}, see_in_order, &seen,
+                               &fixture->error));
     assert_int_equal(seen.last - seen.count, 1);
     assert_false(seen.in_order);
 }
@@ -503,8 +502,8 @@ static void the_entries_of_a_day_are_found(void **state)
         OK(enter(fixture, 2, times[i]));
     for (int i = 0; i < 7; i++) {
         struct seen seen = {0};
-        OK(fixture->store->ledger->entered(fixture->store, (4 + i) * day, (5 + i) * day,
-                                           count_entered, &seen, &fixture->error));
+        const struct ledger_scope scope = {.from_ms = (4 + i) * day, .to_ms = (5 + i) * day};
+        OK(platform_ledger_entered(fixture->store, &scope, count_entered, &seen, &fixture->error));
         assert_int_equal(seen.count, expected[i]);
     }
     assert_int_equal(query(fixture, "SELECT count(*) FROM ledger_day"), 6);

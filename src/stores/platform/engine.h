@@ -9,6 +9,7 @@
  * What an engine of the platform store provides; only files in stores/ include this. The front
  * (platform.c) chooses the engine by the URI's scheme. A new engine is one row in its table.
  */
+struct ledger_texts;
 struct platform_engine {
     const char *scheme; /* with its colon: "sqlite:" */
     const char *alias;  /* another way to write it; NULL: none */
@@ -25,6 +26,7 @@ struct platform_engine {
                            struct error *error);
     const struct sql_verbs *sql; /* for records */
     const struct ledger_verbs *ledger;
+    const struct ledger_texts *texts; /* ledger/texts.h */
 };
 
 /* See platform_store_stop_when. */

@@ -92,10 +92,9 @@ static bool see_transaction(void *context, const struct ledger_transaction *tran
 }
 
 static bool see_decline(void *context, const struct ledger_transaction *decline,
-                        const struct ledger_account *account)
+                        const uint8_t *before)
 {
-    assert_int_equal(account->declines, decline->decline);
-    assert_memory_equal(account->declines_head, decline->hash, sizeof decline->hash);
+    assert_null(before);
     return see_transaction(context, decline);
 }
 
@@ -124,32 +123,31 @@ static void transactions_are_read_in_order_of_decision_declines_included(void **
     ledger_chain_decline(&batch.players[0].account, declined);
     batch.players[0].declined = true;
     OK(fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error));
-    OK(fixture->store->ledger->declines(fixture->store, see_decline, &seen, &fixture->error));
+    OK(platform_ledger_declines(fixture->store, see_decline, &seen, &fixture->error));
     assert_int_equal(seen.count, 1);
     assert_memory_equal(&seen.transactions[0], declined, sizeof *declined);
     seen.count = 0;
     memset(declined->hash, 0,
            sizeof declined->hash); /* which only that walk tells, and the position */
     declined->decline = 0;
-    OK(fixture->store->ledger->transactions(fixture->store, see_transaction, &seen,
-                                            &fixture->error));
+    OK(platform_ledger_transactions(fixture->store, see_transaction, &seen, &fixture->error));
     assert_int_equal(seen.count, 2);
     assert_memory_equal(&seen.transactions[0], &batch.kept[0], sizeof batch.kept[0]);
     assert_memory_equal(&seen.transactions[1], &batch.kept[1], sizeof batch.kept[1]);
 
     seen.count = 0; /* and what was entered at a time: from and until before */
-    OK(fixture->store->ledger->entered(fixture->store, 0, 5, see_transaction, &seen,
-                                       &fixture->error));
-    OK(fixture->store->ledger->entered(fixture->store, 6, 9, see_transaction, &seen,
-                                       &fixture->error));
+    OK(platform_ledger_entered(fixture->store, &(struct ledger_scope){.from_ms = 0, .to_ms = 5},
+                               see_transaction, &seen, &fixture->error));
+    OK(platform_ledger_entered(fixture->store, &(struct ledger_scope){.from_ms = 6, .to_ms = 9},
+                               see_transaction, &seen, &fixture->error));
     assert_int_equal(seen.count, 0);
-    OK(fixture->store->ledger->entered(fixture->store, 5, 6, see_transaction, &seen,
-                                       &fixture->error));
+    OK(platform_ledger_entered(fixture->store, &(struct ledger_scope){.from_ms = 5, .to_ms = 6},
+                               see_transaction, &seen, &fixture->error));
     assert_int_equal(seen.count, 1);
     assert_memory_equal(&seen.transactions[0], &batch.kept[0], sizeof batch.kept[0]);
     OK(fixture->store->ledger->upkeep(fixture->store, &fixture->error)); /* changes nothing of it */
-    OK(fixture->store->ledger->entered(fixture->store, 5, 6, see_transaction, &seen,
-                                       &fixture->error));
+    OK(platform_ledger_entered(fixture->store, &(struct ledger_scope){.from_ms = 5, .to_ms = 6},
+                               see_transaction, &seen, &fixture->error));
     assert_int_equal(seen.count, 2);
 }
 
@@ -185,8 +183,7 @@ static void an_id_of_a_provider_is_another_than_the_customers(void **state)
         if (id->known)
             assert_memory_equal(&id->transaction, &batch.kept[i], sizeof batch.kept[i]);
     }
-    OK(fixture->store->ledger->transactions(fixture->store, see_transaction, &seen,
-                                            &fixture->error));
+    OK(platform_ledger_transactions(fixture->store, see_transaction, &seen, &fixture->error));
     assert_int_equal(seen.count, 2);
     assert_memory_equal(seen.transactions, batch.kept, 2 * sizeof batch.kept[0]);
 }

@@ -4,6 +4,7 @@
 #include "stores/platform/postgres/postgres.h"
 
 #include "base/memory.h"
+#include "stores/platform/ledger/texts.h"
 #include "stores/platform/postgres/columns.h"
 #include "stores/platform/schema.h"
 
@@ -189,15 +190,8 @@ static const struct ledger_verbs postgres_ledger = {
     .recover = postgres_ledger_recover,
     .balances = postgres_ledger_balances,
     .id = postgres_ledger_id,
-    .entries = postgres_ledger_entries,
-    .transactions = postgres_ledger_transactions,
-    .recent = postgres_ledger_recent,
-    .entered = postgres_ledger_entered,
-    .clearings = postgres_ledger_clearings,
-    .declines = postgres_ledger_declines,
     .integrity = postgres_ledger_integrity,
     .counterparts = postgres_ledger_counterparts,
-    .count = postgres_ledger_count,
     .snapshot_begin = postgres_snapshot_begin,
     .snapshot_end = postgres_snapshot_end,
     .wants_upkeep = wants_no_upkeep,
@@ -213,4 +207,5 @@ const struct platform_engine platform_postgres_engine = {
     .migrate = postgres_migrate,
     .sql = &postgres_sql,
     .ledger = &postgres_ledger,
+    .texts = &postgres_ledger_texts,
 };

@@ -42,22 +42,23 @@ static bool add_known(struct known *known, const struct postgres_query *players,
                       const struct postgres_query *owners)
 {
     for (int i = 0; i < row_count(players); i++) {
-        const struct postgres_row row = row_at(players, i);
+        const struct sql_row row = sql_row_at(players, i);
         struct ledger_account account;
         if (!ledger_read_account(&row, 0, &account))
             return false;
-        known_add_player(known,
-                         &(struct known_player){
-                             .record = account.player,
-                             .number = row_integer(&row, LEDGER_ACCOUNT_COLUMN_COUNT),
-                             .customer_number = row_integer(&row, LEDGER_ACCOUNT_COLUMN_COUNT + 1),
-                             .has_account = account.sequence > 0,
-                         });
+        known_add_player(
+            known,
+            &(struct known_player){
+                .record = account.player,
+                .number = ledger_read_integer(&row, LEDGER_ACCOUNT_COLUMN_COUNT),
+                .customer_number = ledger_read_integer(&row, LEDGER_ACCOUNT_COLUMN_COUNT + 1),
+                .has_account = account.sequence > 0,
+            });
     }
     for (int i = 0; i < row_count(owners); i++) {
-        const struct postgres_row row = row_at(owners, i);
-        struct known_owner owner = {.number = row_integer(&row, 1)};
-        if (!row_string(&row, 0, owner.id, sizeof owner.id))
+        const struct sql_row row = sql_row_at(owners, i);
+        struct known_owner owner = {.number = ledger_read_integer(&row, 1)};
+        if (!ledger_read_string(&row, 0, owner.id, sizeof owner.id))
             return false;
         known_add_owner(known, &owner);
     }
@@ -266,9 +267,8 @@ static void list_facts(const struct postgres_ledger *ledger, struct ledger_batch
 
 /* ---- what is answered ------------------------------------------------------------------------ */
 
-static struct ledger_batch_player *player_of_row(struct ledger_batch *batch,
-                                                 const struct loading *loading,
-                                                 const struct postgres_row *row)
+static struct ledger_batch_player *
+player_of_row(struct ledger_batch *batch, const struct loading *loading, const struct sql_row *row)
 {
     size_t at = 0;
     return ledger_read_ordinal(row, loading->count, &at) ? &batch->players[loading->order[at]]
@@ -276,20 +276,19 @@ static struct ledger_batch_player *player_of_row(struct ledger_batch *batch,
 }
 
 /* What is known of a player does not say it (known.h). */
-static bool read_block(const struct postgres_row *row, int first, struct ledger_account *account)
+static bool read_block(const struct sql_row *row, int first, struct ledger_account *account)
 {
-    account->player.blocked_ms = row_integer(row, first);
+    account->player.blocked_ms = ledger_read_integer(row, first);
     return true;
 }
 
 /* Each row is of the player that its first column names; `read` puts the rest into the account. */
-typedef bool account_reader(const struct postgres_row *row, int first,
-                            struct ledger_account *account);
+typedef bool account_reader(const struct sql_row *row, int first, struct ledger_account *account);
 static bool read_accounts(struct ledger_batch *batch, const struct loading *loading,
                           const struct postgres_query *query, account_reader *read)
 {
     for (int i = 0; i < row_count(query); i++) {
-        const struct postgres_row row = row_at(query, i);
+        const struct sql_row row = sql_row_at(query, i);
         struct ledger_batch_player *player = player_of_row(batch, loading, &row);
         if (player == NULL || !read(&row, 1, &player->account))
             return false;
@@ -301,11 +300,11 @@ static bool read_clearings(struct postgres_ledger *ledger, struct ledger_batch *
                            const struct postgres_query *clearings)
 {
     for (int i = 0; i < row_count(clearings); i++) {
-        const struct postgres_row row = row_at(clearings, i);
+        const struct sql_row row = sql_row_at(clearings, i);
         size_t at = 0;
         if (!ledger_read_ordinal(&row, batch->clearing_count, &at))
             return false;
-        batch->clearings[at].balance_minor = row_integer(&row, 1);
+        batch->clearings[at].balance_minor = ledger_read_integer(&row, 1);
         ledger->stored[at] = true;
     }
     return true;
@@ -314,7 +313,7 @@ static bool read_clearings(struct postgres_ledger *ledger, struct ledger_batch *
 static bool read_facts(const struct loading *loading, const struct postgres_query *facts)
 {
     for (int i = 0; i < row_count(facts); i++) {
-        const struct postgres_row row = row_at(facts, i);
+        const struct sql_row row = sql_row_at(facts, i);
         if (!ledger_read_fact(&row, loading->asked, loading->asked_count))
             return false;
     }
@@ -385,9 +384,9 @@ static enum status read_answers(struct postgres_store *store, struct ledger_batc
                                 struct error *error)
 {
     struct postgres_ledger *ledger = postgres_ledger_of(store);
-    const struct postgres_row taken = row_at(&plan->queries[plan->taken], 0);
-    ledger->first_number = row_integer(&taken, 0);
-    ledger->transaction = row_integer(&taken, 1);
+    const struct sql_row taken = sql_row_at(&plan->queries[plan->taken], 0);
+    ledger->first_number = ledger_read_integer(&taken, 0);
+    ledger->transaction = ledger_read_integer(&taken, 1);
     if (!read_accounts(batch, loading, &plan->queries[plan->accounts], ledger_read_balance) ||
         !read_accounts(batch, loading, &plan->queries[plan->declines], ledger_read_declined) ||
         !read_accounts(batch, loading, &plan->queries[plan->blocks], read_block) ||

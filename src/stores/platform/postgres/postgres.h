@@ -208,7 +208,9 @@ MUST_CHECK enum status postgres_execute(struct postgres_store *store, const char
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-extern const struct sql_verbs postgres_sql; /* platform/postgres/record_queries.c */
+/* record_queries.c */
+extern const struct sql_verbs postgres_sql;
+struct sql_row postgres_sql_row(const struct postgres_row *row);
 
 /* ledger_load.c, ledger.c, ledger_read.c */
 enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
@@ -219,23 +221,9 @@ enum status postgres_ledger_recover(struct platform_store *, struct error *);
 enum status postgres_ledger_balances(struct platform_store *, struct ledger_batch_player *, size_t,
                                      struct error *);
 enum status postgres_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
-enum status postgres_ledger_entries(struct platform_store *, struct ledger_whose,
-                                    ledger_entry_visitor *, void *, struct error *);
-enum status postgres_ledger_recent(struct platform_store *, int64_t, ledger_recent_visitor *,
-                                   void *, struct error *);
-enum status postgres_ledger_entered(struct platform_store *, int64_t, int64_t,
-                                    ledger_transaction_visitor *, void *, struct error *);
-enum status postgres_ledger_transactions(struct platform_store *, ledger_transaction_visitor *,
-                                         void *, struct error *);
-enum status postgres_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,
-                                      struct error *);
-enum status postgres_ledger_declines(struct platform_store *, ledger_entry_visitor *, void *,
-                                     struct error *);
-
 /* platform/postgres/audit.c */
 enum status postgres_ledger_integrity(struct platform_store *, const struct ledger_check *,
                                       const char **, struct error *);
 enum status postgres_ledger_counterparts(struct platform_store *, struct error *);
-enum status postgres_ledger_count(struct platform_store *, uint64_t *, struct error *);
 
 #endif

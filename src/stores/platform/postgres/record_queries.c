@@ -33,10 +33,15 @@ static struct column_value row_value(const struct sql_row *row, int column, enum
     return value;
 }
 
+struct sql_row postgres_sql_row(const struct postgres_row *row)
+{
+    return (struct sql_row){row_value, row->result, row->at};
+}
+
 static bool on_row(void *context, const struct postgres_row *row)
 {
     const struct sql_query *query = context;
-    const struct sql_row handed = {row_value, row->result, row->at};
+    const struct sql_row handed = postgres_sql_row(row);
     return query->row(query->context, &handed);
 }
 

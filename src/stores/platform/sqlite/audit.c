@@ -1,7 +1,7 @@
 /*
  * What an audit of the ledger asks SQLite itself: whether the file is what SQLite left, and whether
  * the rows of the ledger and of its players have their counterparts. The chains are the caller's to
- * follow (operator/wallet_audit.c); here each row is compared with the others that say the same:
+ * follow (stores/platform/ledger/audit.c); here each row is compared with the others that say the same:
  * those of the ledger itself in one pass (rows_audit.c).
  *
  * Each check is a statement that names the first row that does not fit, and finds none in a sound
@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "stores/platform/ledger/reads.h"
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/ids_audit.h"
 
@@ -115,78 +116,8 @@ enum status sqlite_ledger_integrity(struct platform_store *base, const struct le
 
 /* ---- counterparts ---------------------------------------------------------------------------- */
 
-static const struct check {
-    const char *what; /* is wrong with the row that `sql` names */
-    const char *sql;
-} checks[] = {
-    {"it is not what was opened",
-     "SELECT 'player ' || player.id FROM player"
-     " LEFT JOIN player_opened AS opened ON opened.player_number = player.number"
-     " LEFT JOIN currency ON currency.code = player.currency"
-     " WHERE opened.id IS NOT player.id OR opened.customer_id IS NOT player.customer_id"
-     " OR opened.reference IS NOT player.reference OR opened.currency IS NOT player.currency"
-     " OR opened.exponent IS NOT currency.exponent OR opened.created_ms IS NOT player.created_ms"
-     " LIMIT 1"},
-    {"it was opened and is not there",
-     "SELECT 'player ' || opened.id FROM player_opened AS opened WHERE NOT EXISTS"
-     " (SELECT 1 FROM player WHERE player.number = opened.player_number) LIMIT 1"},
-    {"there is no such provider",
-     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
-     " WHERE t.provider IS NOT NULL"
-     " AND NOT EXISTS (SELECT 1 FROM provider WHERE provider.id = t.provider) LIMIT 1"},
-    {"its account is not of its last entry",
-     "SELECT 'player ' || coalesce(player.id, account.player_number)"
-     " FROM ledger_account AS account"
-     " LEFT JOIN player ON player.number = account.player_number"
-     " LEFT JOIN ledger_transaction AS last ON last.number = account.last_number"
-     " WHERE last.player_number IS NOT account.player_number"
-     " OR last.sequence IS NOT account.sequence LIMIT 1"},
-    {"it is chained as a decline and is none",
-     "SELECT 'transaction number ' || chained.transaction_number FROM ledger_decline AS chained"
-     " WHERE NOT EXISTS (SELECT 1 FROM ledger_transaction AS t"
-     "  WHERE t.number = chained.transaction_number AND t.player_number = chained.player_number"
-     "  AND t.sequence IS NULL) LIMIT 1"},
-    {"its declines have no chain",
-     "SELECT 'player number ' || declined.player_number FROM ledger_declined AS declined"
-     " WHERE NOT EXISTS (SELECT 1 FROM ledger_decline AS last"
-     "  WHERE last.player_number = declined.player_number AND last.position = declined.declines)"
-     " LIMIT 1"},
-    {"it is not what is said to be the last",
-     "SELECT 'transaction number ' || coalesce(max(number), 0) FROM ledger_transaction"
-     " HAVING coalesce(max(number), 0) IS NOT (SELECT number FROM ledger_last WHERE one = 1)"
-     " LIMIT 1"},
-    {"no day begins there",
-     "SELECT 'transaction number ' || first_number FROM ledger_day AS span"
-     " WHERE first_number > (SELECT number FROM ledger_last WHERE one = 1)"
-     " OR day IS (SELECT before.day FROM ledger_day AS before"
-     "  WHERE before.first_number < span.first_number ORDER BY before.first_number DESC LIMIT 1)"
-     " LIMIT 1"},
-    /* Those of the rows of ledger_transaction are found with them (rows_audit.c). */
-    {"what it refers to is not there",
-     "SELECT 'row ' || coalesce(broken.rowid, '') || ' of ' || broken.\"table\""
-     " FROM pragma_table_list AS listed, pragma_foreign_key_check(listed.name) AS broken"
-     " WHERE listed.schema = 'main' AND listed.name <> 'ledger_transaction' LIMIT 1"},
-};
-
-static enum status run_check(struct sqlite_store *store, const struct check *check,
-                             struct error *error)
-{
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_find(store, check->sql, NULL, &statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (found)
-        status = audit_broken(error, read_text(statement, 0), check->what);
-    (void)sqlite3_reset(statement);
-    return status;
-}
-
 enum status sqlite_ledger_counterparts(struct platform_store *base, struct error *error)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    enum status status = sqlite_ready(store, error);
-    for (size_t i = 0; i < sizeof checks / sizeof checks[0] && status == STATUS_OK; i++)
-        status = run_check(store, &checks[i], error);
-    return status == STATUS_OK ? sqlite_rows_audit(store, error) : status;
+    enum status status = ledger_run_checks(base, error);
+    return status == STATUS_OK ? sqlite_rows_audit(sqlite_store_of(base), error) : status;
 }

@@ -117,6 +117,8 @@ enum status sqlite_failure(struct sqlite_store *store, struct error *error)
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return locked(store, error);
+    case SQLITE_ABORT: /* a function of ours failed, and says all of it (ids.c) */
+        return error_set(error, STATUS_UNAVAILABLE, "%s", detail);
     case SQLITE_INTERRUPT:
         return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more", path);
     case SQLITE_IOERR:

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "stores/platform/ledger/texts.h"
 #include "stores/platform/schema.h"
 #include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/sqlite.h"
@@ -288,15 +289,8 @@ static const struct ledger_verbs sqlite_ledger = {
     .prepare = sqlite_ledger_prepare,
     .balances = sqlite_ledger_balances,
     .id = sqlite_ledger_id,
-    .entries = sqlite_ledger_entries,
-    .transactions = sqlite_ledger_transactions,
-    .recent = sqlite_ledger_recent,
-    .entered = sqlite_ledger_entered,
-    .clearings = sqlite_ledger_clearings,
-    .declines = sqlite_ledger_declines,
     .integrity = sqlite_ledger_integrity,
     .counterparts = sqlite_ledger_counterparts,
-    .count = sqlite_ledger_count,
     .wants_upkeep = sqlite_ledger_wants_upkeep,
     .upkeep = sqlite_ledger_upkeep,
     .index_facts = sqlite_ledger_index_facts,
@@ -313,4 +307,5 @@ const struct platform_engine platform_sqlite_engine = {
     .migrate = sqlite_migrate,
     .sql = &sqlite_sql,
     .ledger = &sqlite_ledger,
+    .texts = &sqlite_ledger_texts,
 };

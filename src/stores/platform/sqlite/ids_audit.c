@@ -51,22 +51,13 @@ struct ids_audit {
     size_t same_count;
 };
 
-enum status audit_broken(struct error *error, struct text row, const char *what)
-{
-    if (!text_is_plain(row))
-        row = TEXT("a row");
-    return error_set(error, STATUS_MALFORMED,
-                     "the ledger is broken: rows are without their counterpart: %.*s: %s",
-                     (int)row.size, row.at, what);
-}
-
 static enum status broken_index(struct error *error, const char *what)
 {
     char text[160];
     (void)snprintf(text, sizeof text,
                    "%s; stop croupier and delete the files of the index, which are made again",
                    what);
-    return audit_broken(error, TEXT("the index of ids"), text);
+    return ledger_broken_row(error, TEXT("the index of ids"), text);
 }
 
 /* ---- the runs -------------------------------------------------------------------------------- */
@@ -359,7 +350,8 @@ static enum status compare_rows(struct ids_audit *audit, int64_t one, int64_t ot
     if (status != STATUS_OK)
         return status;
     if (found)
-        status = audit_broken(error, read_text(row, 0),
+        status =
+            ledger_broken_row(error, read_text(row, 0),
                               sqlite3_column_int(row, 1) != 0 ? "two transactions have this id"
                                                               : "what it rolls back, another does");
     (void)sqlite3_reset(row);

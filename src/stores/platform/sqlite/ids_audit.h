@@ -1,6 +1,7 @@
 #ifndef CROUPIER_STORES_PLATFORM_SQLITE_IDS_AUDIT_H
 #define CROUPIER_STORES_PLATFORM_SQLITE_IDS_AUDIT_H
 
+#include "stores/platform/ledger/reads.h"
 #include "stores/platform/sqlite/ids.h"
 
 /*
@@ -26,8 +27,5 @@ void ids_audit_end(struct ids_audit **audit);
 
 /* rows_audit.c: all rows of the ledger against what they refer to, and their ids as above. */
 MUST_CHECK enum status sqlite_rows_audit(struct sqlite_store *store, struct error *error);
-
-/* "the ledger is broken: rows are without their counterpart: ROW: WHAT" */
-enum status audit_broken(struct error *error, struct text row, const char *what);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "stores/platform/ledger/reads.h"
 #include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/loaded.h"
@@ -29,15 +30,16 @@
     "  AND last.sequence = ledger_account.sequence AND last.hash = ledger_account.head"       \
     "  AND last.balance_minor = ledger_account.balance_minor) END"
 
+#define FITS_COLUMN (LEDGER_ACCOUNT_COLUMN_COUNT + LEDGER_DECLINED_COLUMN_COUNT)
+
 /* Balances are answered and decided from it, so nothing of it is taken that nothing else
  * confirms. */
-static bool read_sound_account(sqlite3_stmt *row, const char *player_id,
+static bool read_sound_account(const struct sql_row *row, const char *player_id,
                                struct ledger_account *account)
 {
-    return sqlite_read_account(row, 0, account) &&
-           sqlite_read_declined(row, ACCOUNT_COLUMN_COUNT, account) &&
-           sqlite3_column_int64(row, ACCOUNT_COLUMN_COUNT + DECLINED_COLUMN_COUNT) == 1 &&
-           strcmp(account->player.id, player_id) == 0;
+    return ledger_read_account(row, 0, account) &&
+           ledger_read_declined(row, LEDGER_ACCOUNT_COLUMN_COUNT, account) &&
+           ledger_read_integer(row, FITS_COLUMN) == 1 && strcmp(account->player.id, player_id) == 0;
 }
 
 /* All of `to` but the customer's number. `player_number` is 0 when there is no such player. */
@@ -52,17 +54,21 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
     if (status != STATUS_OK || number == 0)
         return status;
     status = sqlite_find(store,
-                         "SELECT " ACCOUNT_COLUMNS DECLINED_COLUMNS ACCOUNT_FITS
-                         ", coalesce(ledger_account.last_number, 0)"
-                         " FROM player" ACCOUNT_JOINS DECLINED_JOIN " WHERE player.number = ?1",
+                         "SELECT " LEDGER_ACCOUNT_COLUMNS ", " LEDGER_DECLINED_COLUMNS ACCOUNT_FITS
+                         ", coalesce(ledger_account.last_number, 0) FROM player"
+                         " JOIN currency ON currency.code = player.currency"
+                         " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
+                         " LEFT JOIN ledger_declined"
+                         "  ON ledger_declined.player_number = player.number"
+                         " WHERE player.number = ?1",
                          &number, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
-    if (!found || !read_sound_account(statement, player_id, &to->account))
+    const struct sql_row row = sqlite_sql_row(&statement);
+    if (!found || !read_sound_account(&row, player_id, &to->account))
         status = platform_damaged(&store->base, "an account is malformed", error);
     to->player_number = number;
-    to->last_number =
-        sqlite3_column_int64(statement, ACCOUNT_COLUMN_COUNT + DECLINED_COLUMN_COUNT + 1);
+    to->last_number = sqlite3_column_int64(statement, FITS_COLUMN + 1);
     (void)sqlite3_reset(statement);
     return status;
 }
@@ -253,27 +259,6 @@ enum status sqlite_ledger_prepare(struct platform_store *base, struct error *err
 
 /* ---- after opening --------------------------------------------------------------------------- */
 
-#define PREVIOUS_COLUMN (TRANSACTION_COLUMN_COUNT + ACCOUNT_COLUMN_COUNT)
-
-/* A row of the newest: TRANSACTION_COLUMNS, ACCOUNT_COLUMNS, the hash before it, its number. */
-static enum status check_newest(void *context, sqlite3_stmt *row, bool *wanted, struct error *error)
-{
-    const struct sqlite_store *store = context;
-    struct ledger_transaction entry;
-    struct ledger_account account;
-    uint8_t previous[LEDGER_HASH_SIZE];
-    const char *flaw = "it is malformed";
-    (void)wanted;
-    if (sqlite_read_transaction(row, NULL, &entry) && ledger_is_entry(&entry) &&
-        sqlite_read_account(row, TRANSACTION_COLUMN_COUNT, &account))
-        flaw = ledger_entry_flaw(
-            &entry, &account, sqlite_read_hash(row, PREVIOUS_COLUMN, previous) ? previous : NULL);
-    return flaw == NULL
-               ? STATUS_OK
-               : platform_damaged_row(&store->base, sqlite3_column_int64(row, PREVIOUS_COLUMN + 1),
-                                      flaw, error);
-}
-
 enum status sqlite_ledger_recover(struct platform_store *base, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
@@ -287,17 +272,5 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
     /* What the rows of a batch refer to, it was loaded from; the audit looks at all of it. */
     if (status == STATUS_OK)
         status = sqlite_execute(store, "PRAGMA foreign_keys = OFF", error);
-    if (status != STATUS_OK)
-        return status;
-    return sqlite_visit(
-        store,
-        "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS
-        ", previous.hash, ledger_transaction.number"
-        " FROM (SELECT * FROM ledger_transaction ORDER BY number DESC LIMIT 512)"
-        "  AS ledger_transaction"
-        " JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS
-        " LEFT JOIN ledger_transaction AS previous"
-        "  ON previous.number = ledger_transaction.previous"
-        " WHERE ledger_transaction.sequence IS NOT NULL",
-        NULL, check_newest, store, error);
+    return status == STATUS_OK ? ledger_check_newest(base, error) : status;
 }

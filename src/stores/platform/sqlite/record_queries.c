@@ -27,19 +27,29 @@ static void bind_parameter(sqlite3_stmt *statement, int number, const struct col
         bind_integer(statement, at, value->integer);
 }
 
+/* The type is asked for only where a value may stand for NULL. */
 static struct column_value row_value(const struct sql_row *row, int column, enum column_kind kind)
 {
     sqlite3_stmt *statement = *(sqlite3_stmt *const *)row->result;
-    struct column_value value = {.kind = kind,
-                                 .null = sqlite3_column_type(statement, column) == SQLITE_NULL};
-    if (kind == COLUMN_TEXT)
+    struct column_value value = {.kind = kind};
+    if (kind == COLUMN_TEXT) {
         value.bytes = read_text(statement, column);
-    else if (kind == COLUMN_BYTES && !value.null)
+        value.null = value.bytes.at == NULL;
+    } else if (kind == COLUMN_BYTES) {
         value.bytes = (struct text){sqlite3_column_blob(statement, column),
                                     (size_t)sqlite3_column_bytes(statement, column)};
-    else if (kind != COLUMN_BYTES)
+        value.null =
+            value.bytes.at == NULL && sqlite3_column_type(statement, column) == SQLITE_NULL;
+    } else {
         value.integer = sqlite3_column_int64(statement, column);
+        value.null = value.integer == 0 && sqlite3_column_type(statement, column) == SQLITE_NULL;
+    }
     return value;
+}
+
+struct sql_row sqlite_sql_row(sqlite3_stmt *const *statement)
+{
+    return (struct sql_row){row_value, statement, 0};
 }
 
 static enum status run_query(struct sqlite_store *store, struct sql_query *query,
@@ -54,7 +64,7 @@ static enum status run_query(struct sqlite_store *store, struct sql_query *query
         return status;
     for (int i = 0; query->parameters != NULL && i < query->parameters->count; i++)
         bind_parameter(statement, i + 1, &query->parameters->at[i]);
-    const struct sql_row row = {row_value, &statement, 0};
+    const struct sql_row row = sqlite_sql_row(&statement);
     while (wanted && (status = sqlite_first(store, statement, &found, error)) == STATUS_OK &&
            found) {
         query->rows++;
@@ -78,6 +88,15 @@ static enum status sqlite_run_queries(struct platform_store *base, struct sql_qu
     return status;
 }
 
+/* What is sorted and does not fit into memory goes to files. Cannot be changed within a transaction:
+ * then sqlite_snapshot_begin has done it. */
+static enum status sort_in_files(struct sqlite_store *store, struct error *error)
+{
+    return sqlite3_get_autocommit(store->database) == 0
+               ? STATUS_OK
+               : sqlite_execute(store, "PRAGMA temp_store = FILE", error);
+}
+
 static enum status sqlite_read_queries(struct platform_store *base, struct sql_query *queries,
                                        size_t count, struct error *error)
 {
@@ -86,6 +105,10 @@ static enum status sqlite_read_queries(struct platform_store *base, struct sql_q
     if (status != STATUS_OK)
         return status;
     /* One statement is a snapshot by itself; and there may be one open (snapshot_begin). */
+    if (count == 1 && queries[0].stream)
+        status = sort_in_files(store, error);
+    if (status != STATUS_OK)
+        return status;
     if (count == 1 || sqlite3_get_autocommit(store->database) == 0)
         return sqlite_run_queries(base, queries, count, false, error);
     status = sqlite_execute(store, "BEGIN", error); /* its first read takes the snapshot */
@@ -102,6 +125,22 @@ static enum status sqlite_transact(struct platform_store *base, sql_body *body, 
     if (status != STATUS_OK)
         return status;
     return sqlite_end(store, body(base, context, error), error);
+}
+
+enum status sqlite_snapshot_begin(struct platform_store *base, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sort_in_files(store, error);
+    return status == STATUS_OK ? sqlite_execute(store, "BEGIN", error) : status;
+}
+
+void sqlite_snapshot_end(struct platform_store *base)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    if (store->database != NULL && sqlite3_get_autocommit(store->database) == 0)
+        (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
 }
 
 const struct sql_verbs sqlite_sql = {

@@ -15,101 +15,6 @@ struct ledger_cache *sqlite_cache(struct sqlite_store *store)
     return store->cache;
 }
 
-/* ---- columns --------------------------------------------------------------------------------- */
-
-bool sqlite_read_hash(sqlite3_stmt *row, int column, uint8_t hash[LEDGER_HASH_SIZE])
-{
-    const void *bytes = sqlite3_column_blob(row, column);
-    if (bytes == NULL || sqlite3_column_bytes(row, column) != LEDGER_HASH_SIZE)
-        return false;
-    memcpy(hash, bytes, LEDGER_HASH_SIZE);
-    return true;
-}
-
-/* From ACCOUNT_COLUMNS: the first six are the player's. */
-static bool read_player(sqlite3_stmt *row, int first, struct player_record *player)
-{
-    bool sound = read_string(row, first, player->id, sizeof player->id);
-    sound &= read_string(row, first + 1, player->customer_id, sizeof player->customer_id);
-    sound &= read_string(row, first + 2, player->reference, sizeof player->reference);
-    sound &= read_string(row, first + 3, player->currency, sizeof player->currency);
-    int64_t exponent = sqlite3_column_int64(row, first + 4);
-    player->currency_exponent = (uint8_t)exponent;
-    player->created_ms = sqlite3_column_int64(row, first + 5);
-    return sound && exponent >= 0 && exponent <= CURRENCY_EXPONENT_MAX;
-}
-
-bool sqlite_read_account(sqlite3_stmt *row, int first, struct ledger_account *account)
-{
-    struct ledger_account read = {0};
-    bool sound = read_player(row, first, &read.player);
-    read.balance_minor = sqlite3_column_int64(row, first + 6);
-    int64_t sequence = sqlite3_column_int64(row, first + 7);
-    read.sequence = (uint64_t)sequence;
-    sound &= sqlite_read_hash(row, first + 8, read.head) && sequence >= 0;
-    sound &= read.balance_minor >= 0 && read.balance_minor <= LEDGER_BALANCE_MAX;
-    if (sound)
-        *account = read;
-    return sound;
-}
-
-bool sqlite_read_declined(sqlite3_stmt *row, int first, struct ledger_account *account)
-{
-    int64_t declines = sqlite3_column_int64(row, first);
-    account->declines = (uint64_t)declines;
-    return declines >= 0 && sqlite_read_hash(row, first + 1, account->declines_head);
-}
-
-static bool read_entry_columns(sqlite3_stmt *row, struct ledger_transaction *entry)
-{
-    int64_t sequence = sqlite3_column_int64(row, 12);
-    entry->sequence = (uint64_t)sequence;
-    entry->movement_minor = sqlite3_column_int64(row, 13);
-    entry->balance_minor = sqlite3_column_int64(row, 14);
-    return sequence >= 1 && sqlite_read_hash(row, 15, entry->hash);
-}
-
-/* Whose it is: from the columns of the join, or as it is known. */
-static bool read_whose(sqlite3_stmt *row, const struct player_record *player,
-                       struct ledger_transaction *read)
-{
-    if (player != NULL) {
-        memcpy(read->customer_id, player->customer_id, sizeof read->customer_id);
-        memcpy(read->player_id, player->id, sizeof read->player_id);
-        memcpy(read->currency, player->currency, sizeof read->currency);
-        read->currency_exponent = player->currency_exponent;
-        return true;
-    }
-    bool sound = read_string(row, 0, read->customer_id, sizeof read->customer_id);
-    sound &= read_string(row, 1, read->player_id, sizeof read->player_id);
-    sound &= read_string(row, 6, read->currency, sizeof read->currency);
-    int64_t exponent = sqlite3_column_int64(row, 7);
-    read->currency_exponent = (uint8_t)exponent;
-    return sound && exponent >= 0 && exponent <= CURRENCY_EXPONENT_MAX;
-}
-
-bool sqlite_read_transaction(sqlite3_stmt *row, const struct player_record *player,
-                             struct ledger_transaction *transaction)
-{
-    struct ledger_transaction read = {0};
-    bool sound = read_whose(row, player, &read);
-    sound &= read_string(row, 2, read.transaction_id, sizeof read.transaction_id);
-    sound &= read_string(row, 3, read.reference, sizeof read.reference);
-    sound &= read_string(row, 4, read.game_id, sizeof read.game_id);
-    sound &= read_string(row, 5, read.round_id, sizeof read.round_id);
-    sound &= read_string(row, 16, read.provider_id, sizeof read.provider_id);
-    sound &= read_string(row, 17, read.launch_id, sizeof read.launch_id);
-    sound &= ledger_operation_parse(read_text(row, 8), &read.operation);
-    sound &= ledger_outcome_parse(read_text(row, 9), &read.outcome);
-    read.amount_minor = sqlite3_column_int64(row, 10);
-    read.created_ms = sqlite3_column_int64(row, 11);
-    if (sound && ledger_is_entry(&read))
-        sound = read_entry_columns(row, &read);
-    if (sound)
-        *transaction = read;
-    return sound;
-}
-
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 static enum status find_number(struct sqlite_store *store, const char *sql, const char *id,
@@ -163,13 +68,13 @@ enum status sqlite_player(struct sqlite_store *store, int64_t number,
         return STATUS_OK;
     enum status status =
         sqlite_find(store,
-                    "SELECT player.id, player.customer_id, player.reference, player.currency,"
-                    " currency.exponent, player.created_ms FROM player"
+                    "SELECT " LEDGER_PLAYER_COLUMNS " FROM player"
                     " JOIN currency ON currency.code = player.currency WHERE player.number = ?1",
                     &number, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
-    bool sound = found && read_player(statement, 0, &read.record);
+    const struct sql_row row = sqlite_sql_row(&statement);
+    bool sound = found && ledger_read_player(&row, 0, &read.record);
     (void)sqlite3_reset(statement);
     if (sound)
         status =
@@ -213,7 +118,8 @@ static enum status load_hash(struct sqlite_store *store, const struct ledger_row
     enum status status = sqlite_find(store, sql, numbers, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
-    if (!found || !sqlite_read_hash(statement, 0, hash))
+    const struct sql_row hashed = sqlite_sql_row(&statement);
+    if (!found || !ledger_read_hash(&hashed, 0, hash))
         status =
             platform_damaged_row(&store->base, row->number, "what it follows is not there", error);
     (void)sqlite3_reset(statement);
@@ -258,7 +164,8 @@ static enum status prove_decline(struct sqlite_store *store, struct ledger_row *
     if (status != STATUS_OK)
         return status;
     int64_t position = found ? sqlite3_column_int64(statement, 0) : 0;
-    bool sound = position > 0 && sqlite_read_hash(statement, 1, stored);
+    const struct sql_row chain = sqlite_sql_row(&statement);
+    bool sound = position > 0 && ledger_read_hash(&chain, 1, stored);
     (void)sqlite3_reset(statement);
     if (sound && position > 1)
         status =
@@ -275,19 +182,27 @@ static enum status prove_decline(struct sqlite_store *store, struct ledger_row *
     return sound ? STATUS_OK : refuse_row(store, row, error);
 }
 
-enum status sqlite_row_read(struct sqlite_store *store, sqlite3_stmt *statement,
+#define ROW_COLUMNS                                                                   \
+    LEDGER_TRANSACTION_OF("NULL, NULL, NULL, NULL", "ledger_transaction.game",        \
+                          "ledger_transaction.provider", "ledger_transaction.launch") \
+    ", ledger_transaction.number, ledger_transaction.customer_number,"                \
+    " ledger_transaction.player_number, ledger_transaction.previous"
+
+/* From ROW_COLUMNS, with its player from the cache; not proved. Other statements run meanwhile. */
+static enum status read_row(struct sqlite_store *store, sqlite3_stmt *statement,
                             struct ledger_row *row, struct error *error)
 {
     const struct cached_player *player = NULL;
-    row->number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT);
-    row->customer_number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT + 1);
-    row->player_number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT + 2);
-    row->previous = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT + 3);
+    const struct sql_row columns = sqlite_sql_row(&statement);
+    row->number = sqlite3_column_int64(statement, LEDGER_TRANSACTION_COLUMN_COUNT);
+    row->customer_number = sqlite3_column_int64(statement, LEDGER_TRANSACTION_COLUMN_COUNT + 1);
+    row->player_number = sqlite3_column_int64(statement, LEDGER_TRANSACTION_COLUMN_COUNT + 2);
+    row->previous = sqlite3_column_int64(statement, LEDGER_TRANSACTION_COLUMN_COUNT + 3);
     enum status status = sqlite_player(store, row->player_number, &player, error);
     if (status != STATUS_OK)
         return status;
     return player->customer_number == row->customer_number &&
-                   sqlite_read_transaction(statement, &player->record, &row->transaction)
+                   ledger_read_transaction(&columns, 0, &player->record, &row->transaction)
                ? STATUS_OK
                : refuse_row(store, row, error);
 }
@@ -296,7 +211,7 @@ static enum status read_proved(struct sqlite_store *store, sqlite3_stmt *stateme
                                const struct visited *visited, struct ledger_row *row,
                                struct error *error)
 {
-    enum status status = sqlite_row_read(store, statement, row, error);
+    enum status status = read_row(store, statement, row, error);
     if (status != STATUS_OK)
         return status;
     return ledger_is_entry(&row->transaction) ? prove_entry(store, visited, row, error)
@@ -308,11 +223,10 @@ enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct l
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status =
-        sqlite_find(store,
-                    "SELECT " LEDGER_ROW_COLUMNS
-                    " FROM ledger_transaction WHERE ledger_transaction.number = ?1",
-                    &number, &statement, &found, error);
+    enum status status = sqlite_find(
+        store,
+        "SELECT " ROW_COLUMNS " FROM ledger_transaction WHERE ledger_transaction.number = ?1",
+        &number, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     status =
@@ -333,7 +247,7 @@ enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t
     bool wanted = true;
     int64_t next = first;
     enum status status = sqlite_statement(store,
-                                          "SELECT " LEDGER_ROW_COLUMNS " FROM ledger_transaction"
+                                          "SELECT " ROW_COLUMNS " FROM ledger_transaction"
                                           " WHERE ledger_transaction.number BETWEEN ?1 AND ?2"
                                           " ORDER BY ledger_transaction.number",
                                           &statement, error);

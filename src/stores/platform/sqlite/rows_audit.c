@@ -47,7 +47,7 @@ static enum status broken(const struct rows_audit *audit, const char *what, stru
 {
     char row[TRANSACTION_ID_SIZE + 16];
     (void)snprintf(row, sizeof row, "transaction %s", audit->transaction.transaction_id);
-    return audit_broken(error, text_of(row), what);
+    return ledger_broken_row(error, text_of(row), what);
 }
 
 /* ---- what a row refers to -------------------------------------------------------------------- */
@@ -241,7 +241,7 @@ static enum status take_row(void *context, sqlite3_stmt *row, bool *wanted, stru
     if (sqlite3_column_int64(row, 0) != audit->number || !read_row(audit, row)) {
         char name[48];
         (void)snprintf(name, sizeof name, "transaction number %" PRId64, audit->number);
-        return audit_broken(error, text_of(name), "it is not there, or malformed");
+        return ledger_broken_row(error, text_of(name), "it is not there, or malformed");
     }
     enum status status = check_player(audit, error);
     if (status == STATUS_OK)

@@ -22,7 +22,7 @@
  *   ids.c             from ids to rows; the index behind it, in files, is id_index.h
  *   cache.c           accounts, numbers and rows that were used lately
  *   rows.c            reads rows of the ledger, which have to hash to what is stored
- *   walks.c           all of the ledger, for audits, exports and copies
+ *   ledger_texts.c    the SQL by which stores/platform/ledger reads all of it
  *   audit.c           the file and what stands beside the ledger; rows_audit.c its rows, and
  *   ids_audit.c       their ids, against each other and the index
  *   checkpoint.c      the write-ahead log, brought into the file beside the batches
@@ -146,7 +146,12 @@ MUST_CHECK enum status sqlite_check_names(struct sqlite_store *store, struct sta
 MUST_CHECK enum status sqlite_check_schema(struct sqlite_store *store, bool current,
                                            uint32_t *version, struct error *error);
 
-extern const struct sql_verbs sqlite_sql; /* record_queries.c */
+/* record_queries.c */
+extern const struct sql_verbs sqlite_sql;
+/* The row that a statement is at; it borrows the pointer. */
+struct sql_row sqlite_sql_row(sqlite3_stmt *const *statement);
+enum status sqlite_snapshot_begin(struct platform_store *, struct error *);
+void sqlite_snapshot_end(struct platform_store *);
 
 /* ledger_load.c */
 enum status sqlite_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
@@ -158,23 +163,6 @@ enum status sqlite_ledger_id(struct platform_store *, struct ledger_fact *, stru
 
 /* ids.c */
 void sqlite_ledger_index_facts(struct platform_store *, struct ledger_index_facts *);
-
-/* walks.c */
-enum status sqlite_ledger_entries(struct platform_store *, struct ledger_whose,
-                                  ledger_entry_visitor *, void *, struct error *);
-enum status sqlite_ledger_transactions(struct platform_store *, ledger_transaction_visitor *,
-                                       void *, struct error *);
-enum status sqlite_ledger_recent(struct platform_store *, int64_t, ledger_recent_visitor *, void *,
-                                 struct error *);
-enum status sqlite_ledger_entered(struct platform_store *, int64_t, int64_t,
-                                  ledger_transaction_visitor *, void *, struct error *);
-enum status sqlite_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,
-                                    struct error *);
-enum status sqlite_ledger_declines(struct platform_store *, ledger_entry_visitor *, void *,
-                                   struct error *);
-enum status sqlite_ledger_count(struct platform_store *, uint64_t *, struct error *);
-enum status sqlite_snapshot_begin(struct platform_store *, struct error *);
-void sqlite_snapshot_end(struct platform_store *);
 
 /* audit.c */
 enum status sqlite_ledger_integrity(struct platform_store *, const struct ledger_check *,

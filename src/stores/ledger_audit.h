@@ -1,5 +1,5 @@
-#ifndef CROUPIER_OPERATOR_WALLET_AUDIT_H
-#define CROUPIER_OPERATOR_WALLET_AUDIT_H
+#ifndef CROUPIER_STORES_LEDGER_AUDIT_H
+#define CROUPIER_STORES_LEDGER_AUDIT_H
 
 #include "stores/platform_ledger.h"
 
@@ -27,7 +27,6 @@ struct audit_options {
     int64_t since_ms;
     struct platform_store *beside; /* another handle of the store, which checks the store itself
                                     * meanwhile, in a snapshot of its own; NULL: by the first one */
-    size_t players_at_once;        /* that are kept in memory; 0: as many as fit into some 30 MB */
 };
 
 /* Where the ledger is broken, as far as it is one player's: "" and 0 where not. */

@@ -1,0 +1,399 @@
+/*
+ * Reading the ledger: statements, exports, copies and checks, the same for both engines. The SQL is
+ * the engine's (texts.h).
+ */
+#include "stores/platform/ledger/reads.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* ---- rows of a text -------------------------------------------------------------------------- */
+
+struct reading {
+    ledger_row_taker *take;
+    void *context;
+    enum status status;
+    struct error *error;
+};
+
+static bool on_row(void *context, const struct sql_row *row)
+{
+    struct reading *reading = context;
+    bool wanted = true;
+    reading->status = reading->take(reading->context, row, &wanted, reading->error);
+    return wanted && reading->status == STATUS_OK;
+}
+
+static enum status run_query(struct platform_store *store, struct sql_query query,
+                             ledger_row_taker *take, void *context, struct error *error)
+{
+    struct reading reading = {take, context, STATUS_OK, error};
+    query.row = on_row;
+    query.context = &reading;
+    enum status status = store->engine->sql->read(store, &query, 1, error);
+    return status == STATUS_OK ? reading.status : status;
+}
+
+enum status ledger_read(struct platform_store *store, const char *sql,
+                        struct sql_parameters *parameters, ledger_row_taker *take, void *context,
+                        struct error *error)
+{
+    return run_query(store,
+                     (struct sql_query){.sql = sql, .parameters = parameters, .stream = true}, take,
+                     context, error);
+}
+
+bool ledger_read_row(struct platform_store *store, const struct sql_row *row,
+                     struct ledger_transaction *transaction)
+{
+    const struct ledger_texts *texts = store->engine->texts;
+    const struct player_record *player = NULL;
+    if (texts->player_of != NULL) {
+        player = texts->player_of(store, ledger_read_integer(row, 0));
+        if (player == NULL)
+            return false;
+    }
+    return ledger_read_transaction(row, 0, player, transaction);
+}
+
+/* What a row is handed on to. */
+struct visit {
+    struct platform_store *store;
+    ledger_transaction_visitor *transaction;
+    ledger_clearing_visitor *clearing;
+    void *context;
+};
+
+static enum status take_transaction(void *context, const struct sql_row *row, bool *wanted,
+                                    struct error *error)
+{
+    const struct visit *visit = context;
+    struct ledger_transaction transaction;
+    if (!ledger_read_row(visit->store, row, &transaction))
+        return platform_damaged(visit->store, "a transaction is malformed", error);
+    *wanted = visit->transaction(visit->context, &transaction);
+    return STATUS_OK;
+}
+
+enum status platform_ledger_transactions(struct platform_store *store,
+                                         ledger_transaction_visitor *visit, void *context,
+                                         struct error *error)
+{
+    struct visit visits = {.store = store, .transaction = visit, .context = context};
+    return ledger_read(store, store->engine->texts->transactions, NULL, take_transaction, &visits,
+                       error);
+}
+
+enum status platform_ledger_entered(struct platform_store *store, const struct ledger_scope *scope,
+                                    ledger_transaction_visitor *visit, void *context,
+                                    struct error *error)
+{
+    const struct ledger_texts *texts = store->engine->texts;
+    struct visit visits = {.store = store, .transaction = visit, .context = context};
+    struct sql_parameters parameters = {0};
+    sql_add_integer(&parameters, scope->from_ms);
+    sql_add_integer(&parameters, scope->to_ms);
+    sql_add_text(&parameters, text_of(scope->customer_id != NULL ? scope->customer_id : ""));
+    if (scope->provider_id != NULL)
+        sql_add_text(&parameters, text_of(scope->provider_id));
+    return ledger_read(store,
+                       scope->provider_id != NULL ? texts->entered_of_provider : texts->entered,
+                       &parameters, take_transaction, &visits, error);
+}
+
+/* ---- entries in the order of players --------------------------------------------------------- */
+
+#define PLAYERS_AT_ONCE 256
+
+struct listed {
+    char player_id[PLAYER_ID_SIZE];
+    int64_t number;
+    uint64_t sequence; /* of the account's last entry */
+};
+
+struct listing {
+    size_t count;
+    struct listed players[PLAYERS_AT_ONCE];
+};
+
+/* One player's entries, by a statement that follows their chain. */
+struct walk {
+    struct platform_store *store;
+    ledger_transaction_visitor *visit;
+    void *context;
+    uint64_t next; /* sequence of the next entry */
+    bool cut_off;  /* another came: the chain is broken, and the rest is to be searched for */
+    bool checked;  /* whether entries may be missed: not where they are those of a provider */
+    bool stopped;
+};
+
+static enum status take_listed(void *context, const struct sql_row *row, bool *wanted,
+                               struct error *error)
+{
+    struct listing *listing = context;
+    struct listed *listed = &listing->players[listing->count++];
+    (void)error;
+    *wanted = listing->count < PLAYERS_AT_ONCE;
+    listed->number = ledger_read_integer(row, 1);
+    listed->sequence = (uint64_t)ledger_read_integer(row, 2);
+    if (!ledger_read_string(row, 0, listed->player_id, sizeof listed->player_id))
+        listed->player_id[0] = '\0'; /* it has no entries, and the audit says so */
+    return STATUS_OK;
+}
+
+static enum status take_entry(void *context, const struct sql_row *row, bool *wanted,
+                              struct error *error)
+{
+    struct walk *walk = context;
+    struct ledger_transaction entry;
+    if (!ledger_read_row(walk->store, row, &entry) || !ledger_is_entry(&entry))
+        return platform_damaged(walk->store, "an entry of the ledger is malformed", error);
+    walk->cut_off = walk->checked && entry.sequence != walk->next;
+    if (walk->cut_off) {
+        *wanted = false;
+        return STATUS_OK;
+    }
+    walk->next = entry.sequence + 1;
+    walk->stopped = !walk->visit(walk->context, &entry);
+    *wanted = !walk->stopped;
+    return STATUS_OK;
+}
+
+/* `before` is INT64_MAX where all are wanted. */
+static enum status walk_player(struct platform_store *store, struct walk *walk,
+                               const char *player_id, uint64_t last, uint64_t before,
+                               const char *provider_id, struct error *error)
+{
+    const struct ledger_texts *texts = store->engine->texts;
+    struct sql_parameters parameters = {0};
+    walk->checked = provider_id == NULL && texts->cut_off != NULL;
+    walk->cut_off = false;
+    sql_add_text(&parameters, text_of(player_id));
+    sql_add_integer(&parameters, (int64_t)walk->next);
+    sql_add_integer(&parameters, (int64_t)before);
+    if (provider_id != NULL)
+        sql_add_text(&parameters, text_of(provider_id));
+    enum status status = ledger_read(store,
+                                     provider_id != NULL ? texts->entries_of_player_and_provider
+                                                         : texts->entries_of_player,
+                                     &parameters, take_entry, walk, error);
+    bool whole = walk->stopped || walk->next > last || walk->next >= before;
+    if (status != STATUS_OK || !walk->checked || (whole && !walk->cut_off))
+        return status;
+    parameters.count = 0;
+    walk->checked = walk->cut_off = false;
+    sql_add_text(&parameters, text_of(player_id));
+    sql_add_integer(&parameters, (int64_t)walk->next);
+    sql_add_integer(&parameters, (int64_t)before);
+    return ledger_read(store, texts->cut_off, &parameters, take_entry, walk, error);
+}
+
+static enum status walk_listed(struct platform_store *store, struct walk *walk,
+                               const struct listing *listing, struct ledger_whose whose,
+                               struct error *error)
+{
+    enum status status = STATUS_OK;
+    uint64_t before = whose.before > 0 ? whose.before : INT64_MAX;
+    for (size_t i = 0; i < listing->count && status == STATUS_OK && !walk->stopped; i++) {
+        walk->next = whose.from > 0 ? whose.from : 1;
+        status = walk_player(store, walk, listing->players[i].player_id,
+                             listing->players[i].sequence, before, whose.provider_id, error);
+    }
+    return status;
+}
+
+static enum status walk_players(struct platform_store *store, struct walk *walk,
+                                struct ledger_whose whose, struct error *error)
+{
+    struct listing *listing = memory_alloc_zeroed(1, sizeof *listing);
+    enum status status = STATUS_OK;
+    int64_t after = 0;
+    do {
+        struct sql_parameters parameters = {0};
+        listing->count = 0;
+        if (whose.player_id != NULL) {
+            sql_add_text(&parameters, text_of(whose.player_id));
+        } else {
+            sql_add_integer(&parameters, after);
+            sql_add_text(&parameters, text_of(whose.customer_id != NULL ? whose.customer_id : ""));
+        }
+        status = ledger_read(store,
+                             whose.player_id != NULL ? store->engine->texts->player
+                                                     : store->engine->texts->players,
+                             &parameters, take_listed, listing, error);
+        if (status == STATUS_OK)
+            status = walk_listed(store, walk, listing, whose, error);
+        after = listing->count > 0 ? listing->players[listing->count - 1].number : 0;
+    } while (status == STATUS_OK && !walk->stopped && listing->count == PLAYERS_AT_ONCE);
+    memory_free(listing);
+    return status;
+}
+
+enum status platform_ledger_entries(struct platform_store *store, struct ledger_whose whose,
+                                    ledger_transaction_visitor *visit, void *context,
+                                    struct error *error)
+{
+    const struct ledger_texts *texts = store->engine->texts;
+    struct walk walk = {.store = store, .visit = visit, .context = context};
+    struct sql_parameters parameters = {0};
+    CHECK(whose.player_id != NULL || (whose.from == 0 && whose.before == 0));
+    if (texts->players != NULL)
+        return walk_players(store, &walk, whose, error);
+    if (whose.player_id != NULL) {
+        walk.next = whose.from;
+        return walk_player(store, &walk, whose.player_id, 0,
+                           whose.before > 0 ? whose.before : INT64_MAX, whose.provider_id, error);
+    }
+    sql_add_text(&parameters, text_of(whose.customer_id != NULL ? whose.customer_id : ""));
+    if (whose.provider_id != NULL)
+        sql_add_text(&parameters, text_of(whose.provider_id));
+    return ledger_read(store,
+                       whose.provider_id != NULL ? texts->entries_of_provider : texts->entries,
+                       &parameters, take_entry, &walk, error);
+}
+
+/* ---- declines -------------------------------------------------------------------------------- */
+
+struct declines {
+    struct platform_store *store;
+    ledger_decline_visitor *visit;
+    void *context;
+};
+
+static enum status take_decline(void *context, const struct sql_row *row, bool *wanted,
+                                struct error *error)
+{
+    const int after = LEDGER_TRANSACTION_COLUMN_COUNT;
+    const struct declines *declines = context;
+    struct ledger_transaction decline;
+    uint8_t before[LEDGER_HASH_SIZE];
+    bool sound = ledger_read_row(declines->store, row, &decline) && !ledger_is_entry(&decline);
+    if (sound) {
+        decline.decline = (uint64_t)ledger_read_integer(row, after);
+        sound = decline.decline > 0 && ledger_read_hash(row, after + 1, decline.hash);
+    }
+    if (!sound)
+        return platform_damaged(declines->store, "a decline is malformed", error);
+    bool follows = ledger_read_hash(row, after + 2, before);
+    *wanted = declines->visit(declines->context, &decline, follows ? before : NULL);
+    return STATUS_OK;
+}
+
+enum status platform_ledger_declines(struct platform_store *store, ledger_decline_visitor *visit,
+                                     void *context, struct error *error)
+{
+    struct declines declines = {store, visit, context};
+    return ledger_read(store, store->engine->texts->declines, NULL, take_decline, &declines, error);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static enum status take_clearing(void *context, const struct sql_row *row, bool *wanted,
+                                 struct error *error)
+{
+    const struct visit *visit = context;
+    struct ledger_clearing clearing = {.balance_minor = ledger_read_integer(row, 2)};
+    bool sound = ledger_read_string(row, 0, clearing.customer_id, sizeof clearing.customer_id);
+    sound &= ledger_read_string(row, 1, clearing.currency, sizeof clearing.currency);
+    if (!sound)
+        return platform_damaged(visit->store, "a clearing account is malformed", error);
+    *wanted = visit->clearing(visit->context, &clearing, ledger_read_integer(row, 3));
+    return STATUS_OK;
+}
+
+enum status platform_ledger_clearings(struct platform_store *store, ledger_clearing_visitor *visit,
+                                      void *context, struct error *error)
+{
+    struct visit visits = {.store = store, .clearing = visit, .context = context};
+    return ledger_read(store, store->engine->texts->clearings, NULL, take_clearing, &visits, error);
+}
+
+static enum status take_count(void *context, const struct sql_row *row, bool *wanted,
+                              struct error *error)
+{
+    (void)wanted;
+    (void)error;
+    *(uint64_t *)context = (uint64_t)ledger_read_integer(row, 0);
+    return STATUS_OK;
+}
+
+enum status platform_ledger_count(struct platform_store *store, uint64_t *count,
+                                  struct error *error)
+{
+    return ledger_read(store, store->engine->texts->count, NULL, take_count, count, error);
+}
+
+enum status platform_ledger_balance(struct platform_store *store, const char *player_id,
+                                    struct ledger_account *account, struct error *error)
+{
+    struct ledger_batch_player player = {.found = false};
+    if (strlen(player_id) >= sizeof player.player_id)
+        return error_set(error, STATUS_NOT_FOUND, "there is no such player");
+    memcpy(player.player_id, player_id, strlen(player_id) + 1);
+    enum status status = store->ledger->balances(store, &player, 1, error);
+    if (status == STATUS_OK && !player.found)
+        return error_set(error, STATUS_NOT_FOUND, "there is no such player");
+    if (status == STATUS_OK)
+        *account = player.account;
+    return status;
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+#define PREVIOUS_COLUMN (LEDGER_TRANSACTION_COLUMN_COUNT + LEDGER_ACCOUNT_COLUMN_COUNT)
+
+/* A transaction, its player's account, the hash before it, its number. */
+static enum status take_newest(void *context, const struct sql_row *row, bool *wanted,
+                               struct error *error)
+{
+    struct ledger_transaction entry;
+    struct ledger_account account;
+    uint8_t previous[LEDGER_HASH_SIZE];
+    const char *flaw = "it is malformed";
+    (void)wanted;
+    if (ledger_read_row(context, row, &entry) && ledger_is_entry(&entry) &&
+        ledger_read_account(row, LEDGER_TRANSACTION_COLUMN_COUNT, &account))
+        flaw = ledger_entry_flaw(
+            &entry, &account, ledger_read_hash(row, PREVIOUS_COLUMN, previous) ? previous : NULL);
+    return flaw == NULL ? STATUS_OK
+                        : platform_damaged_row(
+                              context, ledger_read_integer(row, PREVIOUS_COLUMN + 1), flaw, error);
+}
+
+enum status ledger_check_newest(struct platform_store *store, struct error *error)
+{
+    /* No stream, for which a server is given more time than a start has. */
+    return run_query(store, (struct sql_query){.sql = store->engine->texts->newest}, take_newest,
+                     store, error);
+}
+
+enum status ledger_broken_row(struct error *error, struct text row, const char *what)
+{
+    if (!text_is_plain(row))
+        row = TEXT("a row");
+    return error_set(error, STATUS_MALFORMED,
+                     "the ledger is broken: rows are without their counterpart: %.*s: %s",
+                     (int)row.size, row.at, what);
+}
+
+static enum status take_broken(void *context, const struct sql_row *row, bool *wanted,
+                               struct error *error)
+{
+    const struct ledger_check_text *check = context;
+    char name[TRANSACTION_ID_SIZE + 64];
+    (void)wanted;
+    (void)ledger_read_string(row, 0, name, sizeof name);
+    return ledger_broken_row(error, name[0] != '\0' ? text_of(name) : TEXT("a row"), check->what);
+}
+
+enum status ledger_run_checks(struct platform_store *store, struct error *error)
+{
+    const struct ledger_texts *texts = store->engine->texts;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < texts->check_count && status == STATUS_OK; i++) {
+        struct ledger_check_text check = texts->checks[i];
+        status = ledger_read(store, check.sql, NULL, take_broken, &check, error);
+    }
+    return status;
+}

@@ -1,0 +1,121 @@
+/* Readers of the ledger's rows; see rows.h. */
+#include "stores/platform/ledger/rows.h"
+
+#include <string.h>
+
+static struct text read_text(const struct sql_row *row, int column)
+{
+    return row->value(row, column, COLUMN_TEXT).bytes;
+}
+
+bool ledger_read_string(const struct sql_row *row, int column, char *out, size_t room)
+{
+    return text_copy_plain(read_text(row, column), out, room);
+}
+
+static bool read_optional(const struct sql_row *row, int column, char *out, size_t room)
+{
+    struct column_value value = row->value(row, column, COLUMN_TEXT);
+    out[0] = '\0';
+    return value.null || text_copy_plain(value.bytes, out, room);
+}
+
+bool ledger_read_hash(const struct sql_row *row, int column, uint8_t hash[LEDGER_HASH_SIZE])
+{
+    struct column_value value = row->value(row, column, COLUMN_BYTES);
+    bool sound = !value.null && value.bytes.size == LEDGER_HASH_SIZE;
+    memset(hash, 0, LEDGER_HASH_SIZE);
+    if (sound)
+        memcpy(hash, value.bytes.at, LEDGER_HASH_SIZE);
+    return sound;
+}
+
+static bool read_exponent(const struct sql_row *row, int column, uint8_t *exponent)
+{
+    int64_t read = ledger_read_integer(row, column);
+    *exponent = (uint8_t)read;
+    return read >= 0 && read <= CURRENCY_EXPONENT_MAX;
+}
+
+bool ledger_read_player(const struct sql_row *row, int first, struct player_record *player)
+{
+    bool sound = ledger_read_string(row, first, player->id, sizeof player->id);
+    sound &= ledger_read_string(row, first + 1, player->customer_id, sizeof player->customer_id);
+    sound &= ledger_read_string(row, first + 2, player->reference, sizeof player->reference);
+    sound &= ledger_read_string(row, first + 3, player->currency, sizeof player->currency);
+    sound &= read_exponent(row, first + 4, &player->currency_exponent);
+    player->created_ms = ledger_read_integer(row, first + 5);
+    return sound;
+}
+
+bool ledger_read_balance(const struct sql_row *row, int first, struct ledger_account *account)
+{
+    int64_t sequence = ledger_read_integer(row, first + 1);
+    account->balance_minor = ledger_read_integer(row, first);
+    account->sequence = (uint64_t)sequence;
+    bool stored = ledger_read_hash(row, first + 2, account->head);
+    return account->balance_minor >= 0 && account->balance_minor <= LEDGER_BALANCE_MAX &&
+           (stored ? sequence >= 1 : sequence == 0 && ledger_read_null(row, first + 2));
+}
+
+bool ledger_read_account(const struct sql_row *row, int first, struct ledger_account *account)
+{
+    struct ledger_account read = {0};
+    bool sound = ledger_read_player(row, first, &read.player);
+    sound &= ledger_read_balance(row, first + 6, &read);
+    if (sound)
+        *account = read;
+    return sound;
+}
+
+bool ledger_read_declined(const struct sql_row *row, int first, struct ledger_account *account)
+{
+    int64_t declines = ledger_read_integer(row, first);
+    account->declines = (uint64_t)declines;
+    bool stored = ledger_read_hash(row, first + 1, account->declines_head);
+    return stored ? declines >= 1 : declines == 0 && ledger_read_null(row, first + 1);
+}
+
+static bool read_whose(const struct sql_row *row, int first, const struct player_record *player,
+                       struct ledger_transaction *read)
+{
+    if (player == NULL) {
+        bool sound = ledger_read_string(row, first, read->customer_id, sizeof read->customer_id);
+        sound &= ledger_read_string(row, first + 1, read->player_id, sizeof read->player_id);
+        sound &= ledger_read_string(row, first + 2, read->currency, sizeof read->currency);
+        return sound && read_exponent(row, first + 3, &read->currency_exponent);
+    }
+    memcpy(read->customer_id, player->customer_id, sizeof read->customer_id);
+    memcpy(read->player_id, player->id, sizeof read->player_id);
+    memcpy(read->currency, player->currency, sizeof read->currency);
+    read->currency_exponent = player->currency_exponent;
+    return true;
+}
+
+bool ledger_read_transaction(const struct sql_row *row, int first,
+                             const struct player_record *player,
+                             struct ledger_transaction *transaction)
+{
+    struct ledger_transaction read = {0};
+    bool sound = read_whose(row, first, player, &read);
+    sound &= ledger_read_string(row, first + 4, read.transaction_id, sizeof read.transaction_id);
+    sound &= read_optional(row, first + 5, read.reference, sizeof read.reference);
+    sound &= read_optional(row, first + 6, read.game_id, sizeof read.game_id);
+    sound &= read_optional(row, first + 7, read.round_id, sizeof read.round_id);
+    sound &= ledger_operation_parse(read_text(row, first + 8), &read.operation);
+    sound &= ledger_outcome_parse(read_text(row, first + 9), &read.outcome);
+    read.amount_minor = ledger_read_integer(row, first + 10);
+    read.created_ms = ledger_read_integer(row, first + 11);
+    sound &= read_optional(row, first + 16, read.provider_id, sizeof read.provider_id);
+    sound &= read_optional(row, first + 17, read.launch_id, sizeof read.launch_id);
+    if (sound && ledger_is_entry(&read)) {
+        int64_t sequence = ledger_read_integer(row, first + 12);
+        read.sequence = (uint64_t)sequence;
+        read.movement_minor = ledger_read_integer(row, first + 13);
+        read.balance_minor = ledger_read_integer(row, first + 14);
+        sound = sequence >= 1 && ledger_read_hash(row, first + 15, read.hash);
+    }
+    if (sound)
+        *transaction = read;
+    return sound;
+}

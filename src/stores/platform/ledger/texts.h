@@ -1,0 +1,226 @@
+#ifndef CROUPIER_STORES_PLATFORM_LEDGER_TEXTS_H
+#define CROUPIER_STORES_PLATFORM_LEDGER_TEXTS_H
+
+#include "stores/platform/ledger/rows.h"
+
+/*
+ * The SQL that reads the ledger. What both engines understand is written here once, from the parts
+ * in which their schemas differ; an engine fills in the rest (sqlite/ledger_texts.c,
+ * postgres/ledger_texts.c). All of it is read by reads.c, sums.c and audit.c.
+ */
+
+/* A statement that names the first row that does not fit, and finds none in a sound ledger. */
+struct ledger_check_text {
+    const char *what; /* is wrong with the row that `sql` names */
+    const char *sql;
+};
+
+struct ledger_texts {
+    /* NULL: a row of a transaction has its player's columns. Else it begins with the player's
+     * number, whose record this finds in the engine's memory or by another statement; NULL: it is
+     * not there. */
+    const struct player_record *(*player_of)(struct platform_store *store, int64_t number);
+
+    /* Rows of a transaction. */
+    const char *transactions;
+    const char *entered;             /* $1, $2: a time; $3: a customer or "" */
+    const char *entered_of_provider; /* and $4 */
+    /* Entries of a player ($1), with a sequence from $2 until before $3; and of a provider ($4). */
+    const char *entries_of_player, *entries_of_player_and_provider;
+    /* Entries of a customer ($1) or all (""), and of a provider ($2); NULL: they are read player by
+     * player. Then: players whose number is above $1, of a customer ($2) or all; and one by its id
+     * ($1). */
+    const char *entries, *entries_of_provider;
+    const char *players, *player;
+    const char *cut_off; /* of $1 above the sequence $2, where a chain cannot be followed */
+
+    /* A transaction, and what it follows: sequence, balance and hash, NULL where that is not there;
+     * then whether it is its player's first of those asked for and follows one that is not. */
+    const char *chained, *chained_since; /* $1: a time */
+    const char *declines;                /* likewise: position, hash, the hash before */
+    const char *accounts, *accounts_since;
+    const char *newest;
+    const char *clearings, *count, *miscounted;
+    const char *sums, *sums_of_games;
+
+    const struct ledger_check_text *checks;
+    size_t check_count;
+};
+
+#define LEDGER_DAY "86400000" /* ms */
+
+/* `columns`: LEDGER_TRANSACTION_OF; `inner`: the engine's word for a join in the order of the text;
+ * `joins`: what the columns need beside ledger_transaction. */
+#define LEDGER_TEXT_TRANSACTIONS(columns, joins)               \
+    "SELECT " columns " FROM ledger_transaction" joins         \
+    " WHERE ledger_transaction.operation IS NOT NULL ORDER BY" \
+    " ledger_transaction.number"
+
+#define LEDGER_TEXT_DECLINES(columns, inner, joins)                                   \
+    "SELECT " columns ", ledger_decline.position, ledger_decline.hash, before.hash"   \
+    " FROM ledger_decline" inner "ledger_transaction"                                 \
+    " ON ledger_transaction.number = ledger_decline.transaction_number"               \
+    " AND ledger_transaction.operation IS NOT NULL" joins                             \
+    " LEFT JOIN ledger_decline AS before ON before.player_number ="                   \
+    " ledger_decline.player_number AND before.position = ledger_decline.position - 1" \
+    " ORDER BY ledger_decline.player_number, ledger_decline.position"
+
+/* An account, what it says of its declines, and what its last entry and its last decline are.
+ * `last`: how an account names its last entry. */
+#define LEDGER_TEXT_ACCOUNTS(last)                                                            \
+    "SELECT " LEDGER_ACCOUNT_COLUMNS ", " LEDGER_DECLINED_COLUMNS ", last.sequence,"          \
+    " last.balance_minor, last.hash, (SELECT max(position) FROM ledger_decline"               \
+    "  WHERE ledger_decline.player_number = player.number), last_decline.hash"                \
+    " FROM player JOIN currency ON currency.code = player.currency"                           \
+    " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"               \
+    " LEFT JOIN ledger_transaction AS last ON " last                                          \
+    " LEFT JOIN ledger_declined ON ledger_declined.player_number = player.number"             \
+    " LEFT JOIN ledger_decline AS last_decline ON last_decline.player_number = player.number" \
+    " AND last_decline.position = ledger_declined.declines"
+
+/* The clearing accounts; also what players hold without one, which must be nothing. */
+#define LEDGER_TEXT_CLEARINGS                                                                  \
+    "SELECT customer.id, coalesce(ledger_clearing.currency, held.currency),"                   \
+    " coalesce(ledger_clearing.balance_minor, 0), coalesce(held.balance_minor, 0)"             \
+    " FROM ledger_clearing FULL JOIN"                                                          \
+    " (SELECT customer.number, player.currency,"                                               \
+    "  CAST(sum(ledger_account.balance_minor) AS bigint) AS balance_minor FROM ledger_account" \
+    "  JOIN player ON player.number = ledger_account.player_number"                            \
+    "  JOIN customer ON customer.id = player.customer_id"                                      \
+    "  GROUP BY customer.number, player.currency) AS held"                                     \
+    " ON held.number = ledger_clearing.customer_number"                                        \
+    " AND held.currency = ledger_clearing.currency"                                            \
+    " LEFT JOIN customer"                                                                      \
+    " ON customer.number = coalesce(ledger_clearing.customer_number, held.number)"             \
+    " WHERE ledger_clearing.currency IS NOT NULL OR held.balance_minor <> 0"                   \
+    " ORDER BY customer.number, 2"
+
+#define LEDGER_TEXT_COUNT "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL"
+
+/* A player whose account has another last sequence than there are entries. */
+#define LEDGER_TEXT_MISCOUNTED                                                   \
+    "SELECT player.id, max(ledger_transaction.sequence) FROM ledger_transaction" \
+    " JOIN player ON player.number = ledger_transaction.player_number"           \
+    " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"  \
+    " WHERE ledger_transaction.sequence IS NOT NULL GROUP BY player.id"          \
+    " HAVING count(*) <> coalesce(max(ledger_account.sequence), 0) ORDER BY 1 LIMIT 1"
+
+/* Checks that read the same in both engines. */
+#define LEDGER_CHECKS_SHARED                                                                     \
+    {"it was opened and is not there",                                                           \
+     "SELECT 'player ' || opened.id FROM player_opened AS opened WHERE NOT EXISTS"               \
+     " (SELECT 1 FROM player WHERE player.number = opened.player_number) LIMIT 1"},              \
+        {"it is chained as a decline and is none",                                               \
+         "SELECT 'transaction number ' || chained.transaction_number FROM ledger_decline AS"     \
+         " chained WHERE NOT EXISTS (SELECT 1 FROM ledger_transaction AS t"                      \
+         "  WHERE t.number = chained.transaction_number AND t.player_number ="                   \
+         "  chained.player_number AND t.sequence IS NULL AND t.operation IS NOT NULL) LIMIT 1"}, \
+    {                                                                                            \
+        "its declines have no chain",                                                            \
+            "SELECT 'player number ' || declined.player_number FROM ledger_declined AS declined" \
+            " WHERE NOT EXISTS (SELECT 1 FROM ledger_decline AS last"                            \
+            "  WHERE last.player_number = declined.player_number"                                \
+            "  AND last.position = declined.declines) LIMIT 1"                                   \
+    }
+
+/*
+ * Sums of entries: by customer and currency and, where $5, $6 and $7 are 1, by day, by provider and
+ * game, and by round. Of the time from $1 until before $2, of the customer $3 or all (""), and of
+ * the provider $4 or all. `order` is the engine's word for the order of bytes.
+ */
+#define LEDGER_SUM_OF(condition, value) \
+    "CAST(sum(CASE WHEN " condition " THEN " value " ELSE 0 END) AS bigint)"
+#define LEDGER_TEXT_SUMS(from, origin, condition, game, round, provider, order)                                                                                                                                                \
+    "SELECT customer_id, currency, exponent, day, provider, game, round,"                                                                                                                                                      \
+    " " LEDGER_SUM_OF("operation = 'DEBIT'", "1") ", " LEDGER_SUM_OF("operation = 'CREDIT'", "1") ", " LEDGER_SUM_OF("operation = 'ROLLBACK'", "1") ", " LEDGER_SUM_OF("operation = 'DEBIT'", "-movement") ", " LEDGER_SUM_OF( \
+        "operation = 'CREDIT'",                                                                                                                                                                                                \
+        "movement") ", " LEDGER_SUM_OF("operation = 'ROLLBACK' AND movement > 0",                                                                                                                                              \
+                                       "movement") ", " LEDGER_SUM_OF("operation = 'ROLLBACK' "                                                                                                                                \
+                                                                      "AND movement < 0",                                                                                                                                      \
+                                                                      "-movement") " FROM "                                                                                                                                    \
+                                                                                   "(SELECT "                                                                                                                                  \
+                                                                                   "player."                                                                                                                                   \
+                                                                                   "customer_"                                                                                                                                 \
+                                                                                   "id" order                                                                                                                                  \
+                                                                                   " AS "                                                                                                                                      \
+                                                                                   "customer_id, "                                                                                                                             \
+                                                                                   "player."                                                                                                                                   \
+                                                                                   "currenc"                                                                                                                                   \
+                                                                                   "y" order                                                                                                                                   \
+                                                                                   " AS "                                                                                                                                      \
+                                                                                   "currency, "                                                                                                                                \
+                                                                                   "currency."                                                                                                                                 \
+                                                                                   "exponent AS "                                                                                                                              \
+                                                                                   "exponent,"                                                                                                                                 \
+                                                                                   " CASE WHEN "                                                                                                                               \
+                                                                                   "$5 = 1 THEN "                                                                                                                              \
+                                                                                   "ledger_"                                                                                                                                   \
+                                                                                   "transaction."                                                                                                                              \
+                                                                                   "created_ms "                                                                                                                               \
+                                                                                   "/ " LEDGER_DAY                                                                                                                             \
+                                                                                   " ELSE 0 END "                                                                                                                              \
+                                                                                   "AS day,"                                                                                                                                   \
+                                                                                   " CASE WHEN "                                                                                                                               \
+                                                                                   "$6 = 1 "                                                                                                                                   \
+                                                                                   "THEN"                                                                                                                                      \
+                                                                                   " " provider                                                                                                                                \
+                                                                                   " ELSE '' "                                                                                                                                 \
+                                                                                   "END" order                                                                                                                                 \
+                                                                                   " AS provider,"                                                                                                                             \
+                                                                                   " CASE WHEN "                                                                                                                               \
+                                                                                   "$6 = 1 "                                                                                                                                   \
+                                                                                   "THEN " game                                                                                                                                \
+                                                                                   " ELSE '' "                                                                                                                                 \
+                                                                                   "END" order                                                                                                                                 \
+                                                                                   " AS game,"                                                                                                                                 \
+                                                                                   " CASE WHEN "                                                                                                                               \
+                                                                                   "$7 = 1 "                                                                                                                                   \
+                                                                                   "THEN " round                                                                                                                               \
+                                                                                   " ELSE '' "                                                                                                                                 \
+                                                                                   "END" order                                                                                                                                 \
+                                                                                   " AS round,"                                                                                                                                \
+                                                                                   " ledger_"                                                                                                                                  \
+                                                                                   "transaction."                                                                                                                              \
+                                                                                   "operation AS "                                                                                                                             \
+                                                                                   "operation, "                                                                                                                               \
+                                                                                   "ledger_"                                                                                                                                   \
+                                                                                   "transaction."                                                                                                                              \
+                                                                                   "movement_"                                                                                                                                 \
+                                                                                   "minor AS "                                                                                                                                 \
+                                                                                   "movement"                                                                                                                                  \
+                                                                                   " FROM " from                                                                                                                               \
+                                                                                       origin                                                                                                                                  \
+                                                                                   " WHERE"                                                                                                                                    \
+                                                                                   " " condition                                                                                                                               \
+                                                                                   " AND "                                                                                                                                     \
+                                                                                   "ledger_"                                                                                                                                   \
+                                                                                   "transaction."                                                                                                                              \
+                                                                                   "sequence IS "                                                                                                                              \
+                                                                                   "NOT NULL"                                                                                                                                  \
+                                                                                   " AND "                                                                                                                                     \
+                                                                                   "ledger_"                                                                                                                                   \
+                                                                                   "transaction."                                                                                                                              \
+                                                                                   "created_ms "                                                                                                                               \
+                                                                                   ">= $1 AND "                                                                                                                                \
+                                                                                   "ledger_"                                                                                                                                   \
+                                                                                   "transaction."                                                                                                                              \
+                                                                                   "created_ms < "                                                                                                                             \
+                                                                                   "$2"                                                                                                                                        \
+                                                                                   " AND ($3 = "                                                                                                                               \
+                                                                                   "'' OR "                                                                                                                                    \
+                                                                                   "player."                                                                                                                                   \
+                                                                                   "customer_id "                                                                                                                              \
+                                                                                   "= $3) AND "                                                                                                                                \
+                                                                                   "($4 = '' "                                                                                                                                 \
+                                                                                   "OR " provider                                                                                                                              \
+                                                                                   " = $4)) AS "                                                                                                                               \
+                                                                                   "entry"                                                                                                                                     \
+                                                                                   " GROUP BY 1, "                                                                                                                             \
+                                                                                   "2, 3, 4, 5, "                                                                                                                              \
+                                                                                   "6, 7 ORDER "                                                                                                                               \
+                                                                                   "BY 1, 2, 4, "                                                                                                                              \
+                                                                                   "5, 6, 7"
+
+extern const struct ledger_texts sqlite_ledger_texts, postgres_ledger_texts;
+
+#endif
