@@ -10,6 +10,7 @@
 #include "app/app.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,7 @@
 #include "wallet/verifications.h"
 
 #define POLICY_REFRESH_MS 200
+#define TRIM_CONNECTIONS 128
 #define USAGE_PERIOD_MS 60000
 #define STORES_WAIT_MS 3000
 #define STORES_LOOK_MS 10
@@ -62,8 +64,9 @@ struct app {
     struct mailbox *mailbox;
     uv_signal_t signals[3];
     uv_timer_t drain_deadline;
-    uv_timer_t second;   /* looks at the age of what is served */
-    uv_timer_t watchdog; /* looks whether the workers go on */
+    uv_timer_t second;         /* looks at the age of what is served, and at unused memory */
+    uint64_t most_connections; /* since memory was returned */
+    uv_timer_t watchdog;       /* looks whether the workers go on */
     uv_timer_t starting; /* looks whether the stores can be used, until the workers are there */
     uint64_t started_ms;
     int64_t started_wall_ms; /* the process */
@@ -696,9 +699,24 @@ static void announce(struct app *app)
         app->options->ready(app->options->context, &ports);
 }
 
+/* What many connections took, malloc keeps in pieces between what is still in use. When most of
+ * them have gone the kernel gets those pages back; that takes 50 ms for 250 MB. */
+static void return_memory(struct app *app)
+{
+    struct service_totals totals;
+    service_totals(app->metrics, &totals);
+    if (totals.connections > app->most_connections)
+        app->most_connections = totals.connections;
+    if (app->most_connections < TRIM_CONNECTIONS || totals.connections > app->most_connections / 4)
+        return;
+    app->most_connections = totals.connections;
+    (void)malloc_trim(0);
+}
+
 static void on_second(uv_timer_t *timer)
 {
     struct app *app = timer->data;
+    return_memory(app);
     if (app->config->stale_after_s > 0 && app->shared.sports != NULL)
         sports_look_at_ages(app->shared.sports);
 }

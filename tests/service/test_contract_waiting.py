@@ -1,11 +1,14 @@
 """Polls that wait (docs/interface.md, "Waiting"): `Prefer: wait=N` with the current tag is answered when the body differs, when
 the time is over, or when the right to an answer ends; no one else is disturbed."""
 
+import contextlib
+import re
 import selectors
 import signal
 import socket
 import struct
 import time
+from pathlib import Path
 
 import pytest
 
@@ -354,6 +357,22 @@ def test_a_client_that_goes_frees_its_place_at_once(dealing):
     two.close()
     eventually(lambda: dealing.waiting() == 0 and dealing.metric("left_total") >= 1)
     assert dealing.get(1).status == 200
+
+
+@pytest.mark.only("embedded", "sqlite")  # which no sanitized run has: sanitizers keep what is freed
+def test_what_a_storm_took_is_given_back(dealing):
+    def resident():
+        status = Path(f"/proc/{dealing.service.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+
+    tag, before = dealing.tag(1), resident()
+    with contextlib.ExitStack() as stack:
+        for _ in range(400):
+            connection = stack.enter_context(dealing.service.connect())
+            connection.send(dealing.text(1, tag).encode() + b"x" * 60_000)
+        eventually(lambda: dealing.waiting() == 400 and resident() > before + 400 * 50)
+        peak = resident()
+    eventually(lambda: resident() < (before + peak) / 2)
 
 
 @pytest.mark.parametrize("read", [True, False])
