@@ -131,7 +131,7 @@ const struct command_option restore_options[] = {
 struct restored {
     struct backup_manifest manifest;
     bool placed[BACKUP_PART_COUNT];
-    uint32_t schema; /* that it was brought up to */
+    uint32_t schema; /* after migration */
     struct audit_result proof;
 };
 
@@ -162,7 +162,7 @@ static void print_restored(const struct command_line *line, const struct restore
     document_print(&document);
 }
 
-/* An older schema is brought up to this program's: what leads back is the backup. */
+/* Migrates an older schema to this program's. Only the backup leads back. */
 static enum status bring_up(const struct command_line *line, uint32_t *schema, struct error *error)
 {
     struct platform_store *store = NULL;

@@ -118,7 +118,7 @@ static void check_listen(struct report *report, enum listener_kind kind,
 struct configured {
     const char *check;
     const char *uri;
-    const char *setting; /* whose value that is */
+    const char *setting; /* the setting that has this value */
     bool here;           /* it is a file on this machine: no server has it */
 };
 
@@ -344,7 +344,7 @@ int run_check(const struct command_line *line)
         report_problems(&report, buffer_text(&problems));
     if (command_json(line))
         document_print(&report.document);
-    else /* whole: what is wrong is at the ends of its lines */
+    else /* whole, since reasons stand at the ends of lines */
         table_print_within(&report.table, SIZE_MAX, stdout);
     table_destroy(&report.table);
     document_free(&report.document);

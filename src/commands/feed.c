@@ -1,6 +1,6 @@
 /*
- * `croupier feed …`: what a feed does, by hand or from a script, on the odds store directly. No
- * server is needed; one that runs sees the change at once.
+ * `croupier feed …`: publishing by hand or from a script, on the odds store directly. It needs no
+ * server; a running server sees the change at once.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -25,7 +25,7 @@
 #define WITHIN_DEFAULT_SECONDS 60
 #define WITHIN_MOST_SECONDS (366U * 86400U)
 
-/* ---- what the commands share ----------------------------------------------------------------- */
+/* ---- shared by the commands ------------------------------------------------------------------ */
 
 static int open_store_as(const struct command_line *line, struct odds_store_options as,
                          struct odds_store **store)
@@ -48,14 +48,14 @@ static int open_store_as(const struct command_line *line, struct odds_store_opti
 }
 
 /* Opens the odds store of the configuration; EXIT_DONE, or the exit code when that fails. `create`:
- * make the store when it is not there. Who only reads must not: an empty store in the place of one
- * that is not mounted would be served. */
+ * make the store when it is not there. Commands that only read do not: servers would serve an empty
+ * store in the place of one that is not mounted. */
 static int open_store(const struct command_line *line, bool create, struct odds_store **store)
 {
     return open_store_as(line, (struct odds_store_options){.create = create}, store);
 }
 
-/* What a command is about. */
+/* The arguments of a command. */
 struct target {
     enum sport sport;
     struct event_id event;
@@ -159,7 +159,7 @@ static void print_published(const struct command_line *line, const struct target
     }
 }
 
-/* `report`: what was found in the document. */
+/* `report`: the counts of the document. */
 static int publish_document(const struct command_line *line, struct odds_store *store,
                             const struct target *target, const char *name, struct text document,
                             const struct feed_report *report)
@@ -336,7 +336,7 @@ static int run_stream(const struct command_line *line)
     struct odds_store *store = NULL;
     struct error error;
     int code = parse_number(line, "interest", 1, INTEREST_MOST_SECONDS, &interest_s);
-    /* Refused at once when the store cannot be used now; what happens to it later is waited for. */
+    /* A store that cannot be used now is refused; one that goes away later is waited for. */
     if (code == EXIT_DONE)
         code = open_store(line, true, &store);
     odds_store_close(&store);

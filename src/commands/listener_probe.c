@@ -1,4 +1,4 @@
-/* Who has an address; see listener_probe.h. */
+/* Finding the process behind an address; see listener_probe.h. */
 #include "commands/listener_probe.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define ANSWER_MAX ((size_t)64 * 1024)
 
-/* What each listener is asked for, and what is in croupier's answer, whatever its status. */
+/* The path to ask each listener for, and a text that each answer of croupier has. */
 static const struct {
     const char *path, *sign;
 } probes[] = {
@@ -76,7 +76,7 @@ bool listener_ask(enum listener_kind kind, const struct listen_address *address,
     buffer_append_string(&url, probes[kind].path);
     answer->size = 0;
     if (easy != NULL && set_up(easy, buffer_string(&url), answer))
-        (void)curl_easy_perform(easy); /* what has come by then is what counts */
+        (void)curl_easy_perform(easy); /* an answer that was cut off counts */
     bool found = answer->size > 0 && memmem(answer->data, answer->size, probes[kind].sign,
                                             strlen(probes[kind].sign)) != NULL;
     curl_easy_cleanup(easy);

@@ -7,10 +7,9 @@
 #include "config/config.h"
 
 /*
- * Who has an address that croupier is to listen on? Asked for `croupier check` and `croupier
- * health`, from outside: what listens there is asked for something that only croupier answers as
- * croupier does, so it needs no right to look at other users' processes. Blocks, for PROBE_SECONDS
- * at most.
+ * Does a croupier listen on this address? `croupier check` and `croupier health` send a request
+ * that only croupier answers in its way, so they need no right to look at other users' processes.
+ * Blocks, for PROBE_SECONDS at most.
  */
 #define PROBE_SECONDS 5L
 

@@ -1,4 +1,4 @@
-/* What the commands on the platform store share; see platform.h. */
+/* Opening the platform store for commands; see platform.h. */
 #include "commands/platform.h"
 
 #include <inttypes.h>
@@ -18,8 +18,8 @@
 #define NO_LOGIN UINT32_MAX
 #define PASSWD_ROOM 16384
 
-/* Who logged in, which the kernel remembers through sudo and su and lets no one change; NO_LOGIN
- * where there was no login (a timer, a container). */
+/* The user who logged in. The kernel keeps it through sudo and su, and lets no process change it.
+ * NO_LOGIN: there was no login (a timer, a container). */
 static uint32_t login_user(void)
 {
     char digits[16] = "";
@@ -51,7 +51,7 @@ static void find_user(char out[TRAIL_WHO_SIZE])
     memory_free(room);
 }
 
-/* What is changed is done by this user, with this command. */
+/* Signs changes with this user and this command. */
 static void sign(const struct command_line *line, struct platform_store *store)
 {
     char who[TRAIL_WHO_SIZE];

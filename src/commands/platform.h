@@ -5,12 +5,12 @@
 #include "stores/platform.h"
 
 /*
- * What the commands on the platform store share: opening it, and refusing.
+ * Opening the platform store for commands, and reporting its refusals.
  */
 
 /* Opens the store that the configuration names; prints the refusal and returns false. With `create`
- * the database is made when it is not there. What is then changed is signed with the command and
- * the user who runs it (platform_store_act_as): the one who logged in, also behind sudo and su. */
+ * the database is made when it is not there. Changes are signed with the command and the user who
+ * logged in, also behind sudo and su (platform_store_act_as). */
 MUST_CHECK bool command_open_platform(const struct command_line *line, bool create,
                                       struct platform_store **store);
 
@@ -18,8 +18,8 @@ MUST_CHECK bool command_open_platform(const struct command_line *line, bool crea
  * it reads, or, where `file` is NULL, when its output is not taken for 120 timeouts. */
 void command_bound_reading(const struct command_line *line, const char *file, uint32_t timeout_ms);
 
-/* What came of a verb that was not STATUS_OK: prints the error and returns EXIT_USAGE when a word
- * of the line is not what it must be (STATUS_INVALID), EXIT_REFUSED when the stores said no. */
+/* For a verb that failed: prints the error and returns EXIT_USAGE when a word of the line is
+ * malformed (STATUS_INVALID), EXIT_REFUSED when the stores refused. */
 int command_fail(const struct command_line *line, enum status status, const struct error *error);
 
 /* How to call the program in a hint that works as printed: "croupier", or "croupier -c FILE". */

@@ -214,15 +214,14 @@ int resource_run_show(const struct command_line *line)
 
 /* ---- add, set, enable, disable --------------------------------------------------------------- */
 
-/* What a command does with a record, and what it says then. */
+/* The edit of a record that a command makes, and its message. */
 struct doing {
     struct resource_edit edit;
     bool add;
-    const char *state; /* "enabled": what people read then; NULL: as the group does */
+    const char *state; /* "enabled", for people; NULL: as the group prints it */
 };
 
-/* What can be judged without a store is, before one is opened: it is usage, whatever the store
- * says. */
+/* Judges the texts before a store is opened: a malformed one is usage, whatever the store holds. */
 static enum status prepare(const struct command_line *line, const struct doing *doing, void *record,
                            struct error *error)
 {

@@ -7,14 +7,14 @@
 
 /*
  * Commands on a resource of the platform store (operator/resource.h), the same for each: add, list,
- * show, set, enable, disable. A group's subject is a struct resource_commands; what its fields say
- * makes the options, the tables and the documents.
+ * show, set, enable, disable. A group's subject is a struct resource_commands; its fields make
+ * the options, the tables and the documents.
  */
 
 struct resource_commands {
     const struct resource *resource;
     const char *argument; /* the field that the argument of `add` sets */
-    /* What people read after `add` (`added`) or `set`; NULL: all of the record. */
+    /* Prints the result of `add` (`added`) or `set` for people; NULL: all of the record. */
     void (*tell)(const struct command_line *line, const void *record, bool added);
 };
 
@@ -36,12 +36,12 @@ int resource_run_edit(const struct command_line *line, resource_editor *edit, co
 
 /* ---- for other commands on a resource -------------------------------------------------------- */
 
-/* What a line says to set; at most SETTINGS_MAX fields. */
+/* The settings of a line; at most SETTINGS_MAX fields. */
 #define SETTINGS_MAX 16
 struct line_settings {
     struct setting list[SETTINGS_MAX + 1];
     size_t count;
-    struct buffer joined[SETTINGS_MAX]; /* what an option that is repeated comes to, of each */
+    struct buffer joined[SETTINGS_MAX]; /* the values of each repeated option */
 };
 /* Reads the options, and the argument of `add`; prints the refusal and returns false. Free it in
  * either case. */

@@ -1,5 +1,5 @@
 /* croupier wallet statement | transaction | verify; export and report are in books.c. All of them
- * read, beside a running server; what can be long is streamed. */
+ * read, beside a running server, and stream long answers. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -241,7 +241,7 @@ static void print_sound_json(const struct audit_options *options, const struct a
     document_print(&document);
 }
 
-/* What standard error says as well. */
+/* Standard error has the reason as well. */
 static void print_broken_json(const struct audit_break *broken, const struct error *error)
 {
     struct document document;

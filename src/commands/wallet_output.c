@@ -1,4 +1,4 @@
-/* What the commands about the ledger print alike; see wallet_output.h. */
+/* Output of the commands about the ledger; see wallet_output.h. */
 #include "commands/wallet_output.h"
 
 #include <errno.h>

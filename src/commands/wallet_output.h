@@ -6,7 +6,7 @@
 #include "records/ledger_entry.h"
 #include "stores/ledger_audit.h"
 
-/* What the commands about the ledger print alike (wallet.c, books.c, usage.c). */
+/* Output that the commands about the ledger share (wallet.c, books.c, usage.c). */
 
 /* Prints what is written so far, of a document that may be long. */
 void wallet_flush(struct buffer *text);

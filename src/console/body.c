@@ -6,8 +6,8 @@
 
 #include "base/json_text.h"
 
-/* May it be set? What an option sets, what `add` takes as its argument (the first field, or the one
- * that a key belongs to), and whether it is enabled. */
+/* May it be set? Fields with an option may, the argument of `add` (the first field, or the customer
+ * of a key), and `enabled`. */
 static bool is_settable(const struct resource *resource, const struct field *field, bool add)
 {
     if (field->name == NULL || field_setter_of(field) == NULL)

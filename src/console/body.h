@@ -4,8 +4,8 @@
 #include "operator/resource.h"
 
 /*
- * A JSON object as settings of a resource (operator/resource.h), by its table of fields: what a
- * document of the resource shows may be sent back. Strings and numbers are texts; true and false
+ * Reads a JSON object as settings of a resource (operator/resource.h), by its table of fields. A
+ * client may send back the document that it got. Strings and numbers are texts; true and false
  * are yes and no; a list is its items joined by commas; a rate may be an object; null takes a value
  * away where the field can be without, and else leaves it as it is.
  */

@@ -1,4 +1,4 @@
-/* What handlers do with a call; see call.h. */
+/* Functions for handlers of a call; see call.h. */
 #include "console/call.h"
 
 #include <stdio.h>

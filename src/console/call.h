@@ -9,9 +9,8 @@
 #include "records/trail.h"
 
 /*
- * One request of the admin API, while a thread of the console handles it: what was asked, by whom,
- * and what is to be answered. Handlers block as the store does; they know neither sockets nor
- * header fields.
+ * One request of the admin API, while a thread of the console handles it: the question, who asks,
+ * and the answer. Handlers block as the store does; they know neither sockets nor header fields.
  */
 
 /* The refusals that are no row of a status. */
@@ -32,7 +31,7 @@ enum console_long_work {
     CONSOLE_LONG_WORK_COUNT,
 };
 
-/* What handlers share, on any thread. */
+/* Shared by handlers on all threads. */
 struct console_services {
     struct console_sources sources;
     struct history *history; /* has a sample */
@@ -50,8 +49,8 @@ struct console_call {
     const struct console_route *route;
     struct platform_store *store;
     int64_t now_ms;
-    char id[CONSOLE_VALUE_SIZE];   /* what stood for the first {word} of the path, decoded */
-    char part[CONSOLE_VALUE_SIZE]; /* and for the second; "": there is none */
+    char id[CONSOLE_VALUE_SIZE];   /* the first {word} of the path, decoded */
+    char part[CONSOLE_VALUE_SIZE]; /* the second; "": there is none */
     struct text query, body;
     struct text if_match;                     /* as sent; at NULL: it was not */
     char address[ADDRESS_TEXT_SIZE];          /* of who asks */
@@ -65,13 +64,13 @@ struct console_call {
     char new_session[CREDENTIAL_SIZE]; /* begins a session */
     bool ends_session;
     enum console_refusal refusal;
-    char field[64]; /* that the refusal is about; "": none */
+    char field[64]; /* the wrong field of a refusal; "": none */
     /* Of CONSOLE_CHANGED_MEANWHILE, as the audit trail has it: */
     char changed_by[TRAIL_WHO_SIZE]; /* "": it does not say */
     int64_t changed_ms;
 };
 
-/* What a handler says no with: answered by the status (422, 404, 409, 503 …) with the text. */
+/* A status other than STATUS_OK becomes 422, 404, 409, 503 …, with the text of `error`. */
 typedef enum status console_handler(struct console_call *call, struct error *error);
 
 /* False: such work is under way. Else console_end must follow. */

@@ -40,9 +40,9 @@ struct console {
     struct lockout *lockout;
     struct console_services services;
     const struct config *config; /* in force */
-    struct buffer hosts;         /* that it has, separated by commas */
+    struct buffer hosts;         /* its names, separated by commas */
     bool secure;                 /* it has HTTPS */
-    bool refused;                /* it has not, and should */
+    bool refused;                /* it has no HTTPS, and needs it */
     bool has_operator;           /* one was seen */
     uv_timer_t *look;            /* frees itself */
     LIST_HEAD(, job) waits;      /* GETs that wait for another answer, also while a thread looks */
@@ -214,7 +214,7 @@ static void run_job(struct work *work)
 
 /* ---- replying -------------------------------------------------------------------------------- */
 
-/* `call`: what else is known of the refusal; NULL: nothing. `reason`: "": as the error says. */
+/* `call`: has details of the refusal; may be NULL. `reason`: "": the message of the error. */
 static void reply_error(struct http_request *request, const struct http_error *error,
                         const struct console_call *call, const char *reason)
 {
@@ -346,7 +346,7 @@ static bool begin_waiting(struct job *job, struct http_request *request)
     return true;
 }
 
-/* Who has that answer already? True: 304, or it waits for another. */
+/* Does the client have that answer already? True: it got 304, or waits for another one. */
 static bool has_answer(struct job *job, struct http_request *request, bool *waits)
 {
     *waits = false;
@@ -414,8 +414,8 @@ static bool has_host(const struct console *console, struct text host)
     return false;
 }
 
-/* A browser says by Sec-Fetch-Site where a request comes from; an old one by Origin alone, which
- * then must be what it called us. */
+/* A browser names the origin of a request by Sec-Fetch-Site; an old one by Origin alone, which must
+ * then be the Host that it asked. */
 static bool is_same_origin(const struct console *console, const struct http_request *request)
 {
     char origin[512];

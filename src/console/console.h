@@ -15,21 +15,20 @@
  * console's, the session, which is asked of the store each time, and the role; then the handler.
  * The header fields that protect pages are on every answer.
  *
- * A GET of what has an entity tag is 304 to who has it already (If-None-Match). With `Prefer:
- * wait=N` as well (RFC 7240 section 4.3; as on the public interface) it waits until there is
- * another one, up to N seconds: it is judged and answered again every second, of which only a
- * difference is sent. So live pages cost a look a second each, and a session that ends does so here
- * too.
+ * A GET whose answer has an entity tag is 304 to a client that has the answer (If-None-Match). With
+ * `Prefer: wait=N` as well (RFC 7240 section 4.3; as on the public interface) it waits up to N
+ * seconds for another answer: every second it is judged and answered again, and only another answer
+ * is sent. So a live page costs one look a second, and the end of a session ends its waits.
  *
- * Made, called and destroyed on the loop's thread, which never blocks: what asks a store is done by
- * a few threads with handles of their own, behind a bounded queue, beyond which it is 503.
+ * Made, called and destroyed on the loop's thread, which never blocks: a few threads with handles
+ * of their own ask the stores, behind a bounded queue; a full queue is 503.
  */
 struct console;
 
 struct console_options {
     uv_loop_t *loop;
     const struct config *config;            /* held as long as it is in force */
-    uint16_t port;                          /* that the listener has */
+    uint16_t port;                          /* of the listener */
     struct platform_store_options platform; /* `uri` is borrowed */
     struct console_sources sources;
     struct log *log; /* borrowed; may be NULL */
@@ -40,7 +39,7 @@ struct console *console_create(const struct console_options *options);
 /* True: the request is one for the console, and was replied to or will be. */
 bool console_handle(struct console *console, struct http_request *request);
 
-/* What was read again. */
+/* A configuration that was read again. */
 void console_set_config(struct console *console, const struct config *config);
 
 /* When no request is left. Waits for what is under way; the loop must run once more. */

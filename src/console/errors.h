@@ -3,7 +3,7 @@
 
 #include "http/errors.h"
 
-/* What the console says no with, beside errors of HTTP (docs/admin.yaml). */
+/* Refusals of the console, beside errors of HTTP (docs/admin.yaml). */
 #define CONSOLE_ERRORS(ROW)                                                                 \
     ROW(not_signed_in, 401, "Sign in first.")                                               \
     ROW(link_not_good, 401, "The link is over or was used. Ask for another one.")           \

@@ -1,7 +1,7 @@
 /*
- * The feed as customers have it. Catalogs and bodies come from sports/reader.h, so what is shown
- * here is what they get. Who looks at an event asks for it: a feed that goes by interest keeps it
- * fresh meanwhile, as for a customer.
+ * The feed as customers have it: catalogs and bodies come from sports/reader.h, as their answers do.
+ * An operator who looks at an event shows interest in it, as a customer does, so a feed that goes by
+ * interest keeps it fresh.
  */
 #include "console/feed.h"
 
@@ -143,7 +143,7 @@ struct event_list {
     uint64_t limit, offset;
     struct odds_interest *interest; /* by event */
     size_t interest_count;
-    struct listed *events; /* that are searched for */
+    struct listed *events; /* that the search found */
     size_t count;
 };
 
@@ -296,7 +296,7 @@ static enum status begin_events(struct console_call *call, struct event_list *li
     return status;
 }
 
-/* Not published is an empty list; the sport is there all the same. */
+/* A sport that was never published has an empty list. */
 enum status console_feed_sport(struct console_call *call, struct error *error)
 {
     struct event_list list;
@@ -320,10 +320,10 @@ enum status console_feed_sport(struct console_call *call, struct error *error)
     return status;
 }
 
-/* ---- what a customer gets -------------------------------------------------------------------- */
+/* ---- a customer's answer --------------------------------------------------------------------- */
 
-/* What keeps the customer from it, in the order in which a request is judged; NULL: nothing. "":
- * anybody who may have the sport. */
+/* The refusal that the customer would get, in the order in which a request is judged; NULL: none.
+ * "": a customer who may have the sport. */
 static enum status judge_customer(struct console_call *call, const char *customer_id,
                                   enum sport sport, const struct http_error **refusal,
                                   struct error *error)

@@ -56,7 +56,7 @@ void history_add(struct history *history, const struct history_sample *sample)
     uv_mutex_unlock(&history->lock);
 }
 
-/* What the counters say now: microseconds. */
+/* Reads the counters; takes microseconds. */
 static void take_sample(const struct console_sources *sources, struct history_sample *sample)
 {
     struct service_totals service;

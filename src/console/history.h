@@ -6,12 +6,12 @@
 #include "console/sources.h"
 
 /*
- * What the metrics said in the last minutes and hours, for the overview of the console: rates,
- * percentiles and gauges between one sample of the counters and the next.
+ * The metrics of the last minutes and hours, for the overview of the console: rates, percentiles
+ * and gauges between one sample of the counters and the next.
  *
  * Two rings of samples: one every 2 seconds for 6 minutes, one every 2 minutes for 12 hours; 210 KB
- * in all, whatever happens. Samples hold counters as they were, so nothing is lost between two, and
- * no one but the caller of history_add pays for them. Nothing is kept over a restart.
+ * in all, whatever happens. Samples hold the counters themselves, so nothing is lost between two.
+ * Nothing is kept over a restart.
  *
  * Threads: one adds, any number writes.
  */

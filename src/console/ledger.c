@@ -1,4 +1,4 @@
-/* The ledger's figures are this instance's since its start; what was verified is the store's. */
+/* The ledger's figures are this instance's since its start; verifications are the store's. */
 #include "console/ledger.h"
 
 #include <stdio.h>

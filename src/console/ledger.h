@@ -3,8 +3,7 @@
 
 #include "console/call.h"
 
-/* What the ledger does, and whether it is whole: how the last verifications ended, and one that is
- * run from here. */
+/* The ledger's work, the results of the last verifications, and a verification from the console. */
 console_handler console_ledger, console_verify;
 
 #endif

@@ -49,7 +49,7 @@ static uint32_t seconds_left(const struct window *window, uint64_t now_ms)
     return (uint32_t)((window->began_ms + LOCKOUT_WINDOW_MS - now_ms + 999) / 1000);
 }
 
-/* What counts as one: an IPv4 address, or the network that an IPv6 address is in. */
+/* Counted as one: an IPv4 address, or the network that an IPv6 address is in. */
 static struct address client_of(const struct address *address)
 {
     static const uint8_t v4[12] = {[10] = 0xFF, [11] = 0xFF};

@@ -6,11 +6,10 @@
 #include "base/address.h"
 
 /*
- * A bound on guessing how to sign in: so many attempts that failed in a minute from one address; of
- * IPv6, from one network of 64 bits, which is what one client has (RFC 6177). Who is beyond it is
- * refused unheard until the minute is over. What is guessed has 256 bits, so this is no more than
- * quiet for the store. There is no bound of all addresses together: with it, who guesses would keep
- * every operator out.
+ * A bound on failed sign-ins in a minute from one address; of IPv6, from one network of 64 bits,
+ * which is what one client has (RFC 6177). Beyond it, attempts are refused without a look until the
+ * minute is over. A link has 256 random bits, so the bound only spares the store. There is no bound
+ * over all addresses: with one, a single attacker could lock every operator out.
  *
  * Bounded memory: of more addresses than there is room for, the one whose minute began first is
  * forgotten. Times are of the monotonic clock. Threads: one at a time.

@@ -1,8 +1,7 @@
 /*
  * Sends the files of the console; see pages.h.
  *
- * They are kept gzipped alone. Who wants them otherwise is a person with curl, for whom a file is
- * inflated each time.
+ * They are kept gzipped. For a client without gzip, such as curl, a file is inflated each time.
  */
 #include "console/pages.h"
 

@@ -7,7 +7,7 @@
 
 /*
  * The files of the operator's console: a page, its modules, its style. They are the same for
- * everybody and hold no data, so they need no session; what a page shows comes from /admin/v1.
+ * everybody and hold no data, so they need no session; the data of a page comes from /admin/v1.
  *
  * A file is sent gzipped, with a strong entity tag made at build, and asked for again each time
  * (`Cache-Control: no-cache`, 304), so that after an upgrade no browser runs half of the old page.

@@ -15,7 +15,7 @@
 #define MADE_SIZE 43 /* digits of base62: 256 bits */
 
 struct secret {
-    struct secrets *secrets; /* what it is sealed with */
+    struct secrets *secrets; /* the key to seal it with */
     struct buffer plain;
     bool made;
     struct buffer rest; /* the body without it */
@@ -52,7 +52,7 @@ static enum status split_body(struct console_call *call, struct secret *secret, 
     if (json_text_check(body, NULL, NULL) != STATUS_OK || json_text_kind(body) != JSON_TEXT_OBJECT)
         return error_set(error, STATUS_INVALID, "the body must be a JSON object");
     struct json_text_cursor cursor = json_text_open(body);
-    /* What is unescaped is never longer, so neither grows and leaves a copy behind. */
+    /* Unescaped text is never longer, so neither buffer grows and leaves a copy behind. */
     buffer_reserve(&secret->plain, body.size + 1);
     buffer_reserve(&secret->rest, body.size + 2);
     buffer_append_char(&secret->rest, '{');

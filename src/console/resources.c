@@ -1,6 +1,6 @@
 /*
- * What is the same for every resource is done by its table of fields; the rest of this file is what
- * a resource does otherwise. Functions of operator/ do the work, as they do for commands.
+ * The general handlers work by the table of fields of a resource; the rest of this file is for
+ * resources that differ. Functions of operator/ do the work, as they do for commands.
  */
 #include "console/resources.h"
 
@@ -32,7 +32,7 @@ void console_answer(struct console_call *call, const struct resource *resource, 
     console_tag_answer(call);
 }
 
-/* Behind the tag: who sees the record again does not see this. */
+/* The tag does not cover it: a later GET of the record does not show it. */
 void console_answer_once(struct console_call *call, const char *name, struct text value)
 {
     call->answer.size--;
@@ -224,10 +224,10 @@ enum status console_remove(struct console_call *call, struct error *error)
 struct listing {
     const struct resource *resource;
     struct json_writer json;
-    char words[CONSOLE_VALUE_SIZE];    /* that a record has; "": any */
+    char words[CONSOLE_VALUE_SIZE];    /* to find in a record; "": any */
     char provider[CONSOLE_VALUE_SIZE]; /* of games; "": any */
     uint64_t limit, offset;
-    uint64_t met;   /* that are searched for */
+    uint64_t met;   /* found by the search */
     uint64_t shown; /* of those, on this page */
     bool more;
     struct console_call *call;

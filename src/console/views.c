@@ -332,7 +332,7 @@ enum status console_health(struct console_call *call, struct error *error)
 {
     struct json_writer json = {.out = &call->answer};
     struct error reason = {0};
-    (void)error; /* what is wrong is the answer */
+    (void)error; /* the answer says what is wrong */
     json_object(&json, NULL);
     bool sound =
         write_store(&json, "odds_store",

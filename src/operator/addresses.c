@@ -114,7 +114,7 @@ enum status address_remove(const void *context, void *record, struct error *erro
     (void)error; /* it cannot fail */
     address->removed = true;
     address->enabled = false;
-    address->revision = 0; /* whatever it has become meanwhile, it goes */
+    address->revision = 0; /* also when another operator changed it */
     return STATUS_OK;
 }
 

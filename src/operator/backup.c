@@ -19,7 +19,7 @@ struct making {
     const struct backup_watch *watch;
     struct backup_manifest *manifest;
     char *target; /* without a slash at its end */
-    char *draft;  /* what it is called until it is whole */
+    char *draft;  /* its name until it is whole */
     const char *part;
 };
 
@@ -62,8 +62,7 @@ static bool is_mount_point(int directory)
            (own.st_dev != above.st_dev || own.st_ino == above.st_ino);
 }
 
-/* One that is there is replaced by the rename at the end, if it is empty then. What that would
- * refuse is better refused at once. */
+/* The rename at the end replaces an empty directory. Whatever it would refuse is refused at once. */
 static enum status check_target(const char *target, struct error *error)
 {
     DIR *directory = opendir(target);
@@ -117,7 +116,7 @@ static enum status copy_key(struct making *making, const char *path, struct erro
     return file_copy(making->sources->secrets_key_file, path, 0600, NULL, &print, error);
 }
 
-/* What was written is read back, so that the manifest says what is on the disk. */
+/* Reads the file back, so that the manifest describes the bytes on the disk. */
 static enum status add_part(struct making *making, enum backup_part part,
                             enum status (*copy)(struct making *, const char *, struct error *),
                             struct error *error)

@@ -138,7 +138,7 @@ enum status credential_end(struct platform_store *store, const char *id, int64_t
     if (status != STATUS_OK || record.ended_ms != 0)
         return status;
     record.ended_ms = now_ms;
-    record.revision = 0; /* it is over, whatever has become of it meanwhile */
+    record.revision = 0; /* also when another process changed it */
     return platform_update(store, &credential_table, &record, error);
 }
 

@@ -13,7 +13,7 @@
  *
  * A whole secret leaves this module once, when it is made; the store has its SHA-256 alone, and it
  * is compared in constant time. A credential opens nothing when its operator is disabled, removed,
- * or newer than it is. Whatever is wrong with one that somebody shows is STATUS_NOT_FOUND.
+ * or newer than it is. For every reason to refuse one, the status is STATUS_NOT_FOUND.
  */
 #define CREDENTIAL_LENGTH 63
 #define CREDENTIAL_SIZE (CREDENTIAL_LENGTH + 1)
@@ -26,7 +26,7 @@ struct credential {
     struct credential_record record;
 };
 
-/* Who a session is, as the store has it now. */
+/* The operator and the session, as the store has them now. */
 struct signed_in {
     struct operator_record who;
     struct credential_record session;

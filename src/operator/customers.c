@@ -32,7 +32,7 @@ static bool write_cidrs(const struct field *field, const void *record,
     return true;
 }
 
-/* What is only set shows nowhere. */
+/* Fields that are only set are not shown. */
 static bool write_nothing(const struct field *field, const void *record,
                           const struct field_output *out)
 {

@@ -5,13 +5,13 @@
 #include "records/usage.h"
 #include "stores/platform_ledger.h"
 
-/* What commands and the console print alike of the ledger and of usage. */
+/* Documents of the ledger and of usage, for commands and the console. */
 
 /* The members of a transaction, into an object that is open. */
 void wallet_write_transaction(struct json_writer *json,
                               const struct ledger_transaction *transaction);
 
-/* The requests of a customer, a day and a group of routes; what was moved in a day and currency. */
+/* The requests of a customer, a day and a group of routes; the movements of a day and currency. */
 void usage_write_requests(struct json_writer *json, const struct usage_record *record);
 void usage_write_movement(struct json_writer *json, const struct ledger_sum *line);
 

@@ -6,10 +6,9 @@
 #include "stores/platform.h"
 
 /*
- * A field of what an operator handles (operator/resource.h): what it is called in documents and on
- * screens, how its value is written, shown and read, and which option of the command line sets it.
- * One row says all of it, for every face: commands print and read by it, help texts and completions
- * list it.
+ * A field of a resource (operator/resource.h): its names in documents and on screens, how its value
+ * is written, shown and read, and the option of the command line that sets it. Commands, the
+ * console, help texts and completions all use this one row.
  */
 
 struct field;
@@ -52,7 +51,7 @@ struct field {
     const char *title; /* of its column, where records are listed; NULL: it has none */
     const struct field_type *type; /* NULL ends a table */
     size_t at, room;               /* where the value is in the struct, and its size */
-    const char *words;             /* what is shown for the empty text; by type */
+    const char *words;             /* shown for the empty text; by type */
     size_t beside;                 /* where another value is that the type looks at; by type */
     struct field_option option;
     bool owners;       /* in the console, only owners may set it */
@@ -74,7 +73,7 @@ extern const struct field_type field_rate;         /* struct rate_limit: 600/60,
 extern const struct field_type field_enabled;      /* bool; `beside`: whether it is usable */
 /* bool: only said where it is false, with `words`. */
 extern const struct field_type field_usable;
-extern const struct field_type field_words; /* always `words`: what may not be shown */
+extern const struct field_type field_words; /* always `words`: the value is not shown */
 
 /* Of types: the value in the record. */
 static inline const void *field_value(const struct field *field, const void *record)

@@ -106,7 +106,7 @@ enum status games_import(struct platform_store *store, const char *name, struct 
     return status;
 }
 
-/* ---- who may use which ----------------------------------------------------------------------- */
+/* ---- games of customers ---------------------------------------------------------------------- */
 
 static enum status read_casino(struct platform_store *store, const char *customer_id, bool *casino,
                                struct error *error)

@@ -21,8 +21,8 @@ MUST_CHECK enum status games_allow(struct platform_store *store,
                                    const struct game_policy_record *record, bool *casino,
                                    struct error *error);
 
-/* The list of the customer that the record names; who has none may use every game. The games are
- * appended to `games`, in which the record then points. */
+/* The list of the customer that the record names; a customer without one may use every game. The
+ * games are appended to `games`, into which the record then points. */
 MUST_CHECK enum status games_allowed(struct platform_store *store,
                                      struct game_policy_record *record, struct buffer *games,
                                      bool *casino, struct error *error);

@@ -171,7 +171,7 @@ const struct resource key_resource = {
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* What is not understood is not repeated: it may be a key with a typo. */
+/* The refusal does not repeat the word: it may be a key with a typo. */
 enum status keys_check(const char *wanted, struct error *error)
 {
     struct text text = text_of(wanted);

@@ -14,7 +14,7 @@ extern const struct resource key_resource;
 /* Listed by what they are called, as keys_check takes it, in place of by their customer. */
 extern const struct resource found_key_resource;
 
-/* What its fields are in. */
+/* The struct of its fields. */
 struct key_view {
     struct key_record record;
     int64_t now_ms; /* when it is looked at */

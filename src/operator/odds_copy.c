@@ -171,7 +171,7 @@ static enum status compare_value(struct copy *copy, enum sport sport, const stru
     return status;
 }
 
-/* Every event of the source, in both stores; that the copy has no others shows in their number. */
+/* Compares every event of the source. The numbers of events show whether the copy has others. */
 static enum status compare_sport(struct copy *copy, enum sport sport, struct error *error)
 {
     struct event_id *events = NULL;

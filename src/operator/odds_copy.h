@@ -5,12 +5,11 @@
 
 /*
  * Copies every catalog and all odds from one odds store into another, of whatever engines, byte for
- * byte; then reads both again and compares. Interest is not copied: it is a minute's news. Catalogs
- * are published after their odds, so that who already reads the copy finds no event without its
- * odds.
+ * byte; then reads both again and compares. Interest is not copied: it lasts a minute. Catalogs
+ * are published after their odds, so a reader of the copy finds no event without its odds.
  *
- * Feeds should not write meanwhile: what changed between the reading and the comparing is reported
- * as a difference. A few documents in memory at a time. Blocks; one thread.
+ * Feeds should not write during the copy: a change between reading and comparing is reported as a
+ * difference. A few documents in memory at a time. Blocks; one thread.
  */
 
 struct odds_counts {

@@ -96,7 +96,7 @@ enum status operator_remove(const void *context, void *record, struct error *err
     (void)error; /* it cannot fail */
     removed->removed = true;
     removed->enabled = false;
-    removed->revision = 0; /* whatever it has become meanwhile, it goes */
+    removed->revision = 0; /* also when another operator changed it */
     return STATUS_OK;
 }
 

@@ -73,7 +73,7 @@ static void write(struct json_writer *json, const void *record)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* What belongs to a player whose record is known. */
+/* Reads what the view of a player has beside the record. */
 static enum status complete(struct platform_store *store, struct player_view *player,
                             struct error *error)
 {

@@ -27,7 +27,7 @@ struct provider_trial {
     enum provider_outcome outcome;
     long status; /* of HTTP; 0: nothing was answered */
     uint64_t took_ms;
-    char reason[CURL_ERROR_SIZE]; /* what is wrong, for people; "" when it was launched */
+    char reason[CURL_ERROR_SIZE]; /* of the failure, for people; "" when it was launched */
     struct launch_answer answer;  /* when it was launched */
 };
 
@@ -38,7 +38,7 @@ MUST_CHECK enum status provider_trial_run(struct platform_store *store,
                                           const struct provider_trial_options *options,
                                           struct provider_trial *trial, struct error *error);
 
-/* As a JSON object's members: what was called, and what came of it. */
+/* The call and its outcome, as members of a JSON object. */
 void provider_trial_write(struct json_writer *json, const char *provider_id,
                           const struct provider_trial *trial);
 

@@ -6,7 +6,7 @@
 #include "stores/platform.h"
 
 /*
- * Providers: who hosts casino games. Settings: id (required in a new one), name, launch_url or
+ * Providers host casino games. Settings: id (required in a new one), name, launch_url or
  * launch_endpoint (of which the last one given says whether it is called), return_url, audience (of
  * a new one the id), enabled. A new one needs name, one of the two URLs, and a secret.
  */

@@ -4,11 +4,10 @@
 #include "operator/field.h"
 
 /*
- * What an operator handles (customers, keys, addresses, providers, games): one table of fields and
- * the store's verbs, and the verbs of an operator over them, the same whatever face they are called
- * through. Texts in, records out; block as the store does. Refusals are for the person who gave the
- * texts: STATUS_INVALID when a text is not what it must be, whatever the store holds, and anything
- * else when the store stands against it.
+ * A resource is a kind of record that operators work with (customers, keys, addresses, providers,
+ * games): a table of fields, the store's verbs, and the verbs of an operator over them, for commands
+ * and the console alike. Texts in, records out; block as the store does. Refusals are for the person
+ * who gave the texts: STATUS_INVALID when a text is malformed, another status when the store refuses.
  *
  * A record is the struct that the fields are in: the stored record, or one that begins with it and
  * has what is shown beside it.
@@ -26,7 +25,7 @@ struct resource {
     const struct field *fields; /* the first is the id */
     size_t size;                /* of a record */
 
-    /* A new record, which is zeroed: what it is before anything is set. */
+    /* Gives a new record, which is zeroed, its defaults. */
     void (*begin)(void *record, int64_t now_ms);
     /* As a document; NULL: the fields that have a name. */
     void (*write)(struct json_writer *json, const void *record);
@@ -35,16 +34,15 @@ struct resource {
     /* A record that is acceptable as a whole, as the kind's table judges it: settings are tried on
      * it. NULL: a record is acceptable when each setting is. */
     const void *sound;
-    /* A record that is not usable is only changed when all of these (NULL-terminated) are set: what
-     * it should have said is not for the program to guess. `mend` is the command that does. NULL:
-     * the store judges. */
+    /* A record that is not usable is changed only when all of these (NULL-terminated) are set: the
+     * program does not guess its other fields. `mend` is the command that sets them. NULL: the
+     * store judges. */
     const char *const *whole;
     const char *mend;
 
-    /* What the store does otherwise than for any record of the kind (stores/platform.h); NULL: as
-     * for any. Those that write may change the record into what is stored then. `put` is
-     * STATUS_EXISTS when the record was changed since it was read. `list` gets `of`: whose, where
-     * records belong to something; else NULL. */
+    /* Verbs in place of the store's general ones (stores/platform.h); NULL: the general one. Those that write may change the record into what is stored then. `put` is
+     * STATUS_EXISTS when the record was changed since it was read. `list` gets `of`, the owner of the
+     * records, or NULL. */
     enum status (*get)(struct platform_store *store, const char *id, void *record,
                        struct error *error);
     enum status (*add)(struct platform_store *store, void *record, struct error *error);
@@ -55,8 +53,7 @@ struct resource {
 
 /* ---- verbs ----------------------------------------------------------------------------------- */
 
-/* What is done to a record: these settings, and then `edit`, unless NULL, which does what no text
- * says, or refuses to. */
+/* A change of a record: these settings, and then `edit`, unless NULL, for what no text says. */
 typedef enum status resource_editor(const void *context, void *record, struct error *error);
 struct resource_edit {
     const struct setting *settings;
@@ -99,8 +96,8 @@ MUST_CHECK enum status resource_list(const struct resource *resource, struct pla
 MUST_CHECK enum status resource_check(const struct resource *resource, const char *id,
                                       const struct setting *settings, struct error *error);
 
-/* Changes what is given and leaves the rest, also when another writer changes the rest
- * meanwhile. */
+/* Changes the given fields and leaves the others, also when another writer changes those at the same
+ * time. */
 MUST_CHECK enum status resource_change(const struct resource *resource,
                                        struct platform_store *store, const char *id,
                                        const struct resource_edit *edit, void *record,

@@ -14,7 +14,7 @@
 
 #define MANIFEST_MAX 65536
 
-/* What the stores' own modules make their files with; the umask applies. */
+/* Modes of the files, as the stores' own modules make them; the umask applies. */
 #define FOLDER_MODE 0770
 static const mode_t modes[BACKUP_PART_COUNT] = {
     [BACKUP_PLATFORM] = 0640,

@@ -5,10 +5,9 @@
 #include "stores/ledger_audit.h"
 
 /*
- * `wallet_verify` beside other work, as `croupier wallet verify` does it in a process of its own:
- * on a thread of its own with two handles of the store of its own, one at a time. What it costs the
- * ledger is what the command costs. Its end is kept in the store and is a row of the audit trail; a
- * run that came to no end is neither.
+ * `wallet_verify` beside other work: on a thread of its own with two handles of the store, one run at
+ * a time. It costs the ledger as much as the command `croupier wallet verify`. The result is kept in
+ * the store and is a row of the audit trail; a run that was interrupted leaves neither.
  *
  * Threads: any.
  */
