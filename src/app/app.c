@@ -723,7 +723,7 @@ static void on_second(uv_timer_t *timer)
 
 /* While another server serves, there is time for all stores, and without them there is no reason to
  * take its place. */
-static bool may_take_over(struct app *app, bool ready, uint64_t waited_ms)
+static bool may_serve(struct app *app, bool ready, uint64_t waited_ms)
 {
     if (ready && ledger_has_begun(app->shared.ledger))
         return true;
@@ -750,7 +750,7 @@ static void on_starting(uv_timer_t *timer)
     bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK; /* and so do the odds */
     uint64_t waited_ms = clock_monotonic_ms() - app->started_ms;
     if (app->options->takes_over) {
-        if (!may_take_over(app, policies && games && odds, waited_ms))
+        if (!may_serve(app, policies && games && odds, waited_ms))
             return;
     } else if (!(policies && games && odds) && waited_ms < STORES_WAIT_MS) {
         return;

@@ -234,8 +234,8 @@ static enum status connect_to(int descriptor, long process, enum reload_question
     return STATUS_OK;
 }
 
-static enum status hear(int descriptor, enum reload_question question, struct buffer *out,
-                        struct error *error)
+static enum status read_answer(int descriptor, enum reload_question question, struct buffer *out,
+                               struct error *error)
 {
     char answer[ANSWER_MAX];
     size_t size = 0;
@@ -267,7 +267,7 @@ enum status reload_ask(long process, enum reload_question question, struct buffe
         return error_set(error, STATUS_UNAVAILABLE, "no socket: %s", strerror(errno));
     enum status status = connect_to(descriptor, process, question, error);
     if (status == STATUS_OK)
-        status = hear(descriptor, question, text, error);
+        status = read_answer(descriptor, question, text, error);
     (void)close(descriptor);
     return status;
 }

@@ -34,7 +34,7 @@ static void on_log_flush(uv_timer_t *timer)
 }
 
 /* On the main thread. */
-static void tell_drained(struct mail *mail)
+static void report_drained(struct mail *mail)
 {
     const struct worker_options *options = &CONTAINER_OF(mail, struct worker, drained)->options;
     options->drained(options->context);
@@ -47,7 +47,7 @@ static void on_drained(void *context)
     if (--worker->undrained > 0)
         return;
     log_batch_flush(service->access_log);
-    worker->drained.deliver = tell_drained;
+    worker->drained.deliver = report_drained;
     mailbox_post(worker->options.boss, &worker->drained);
 }
 
@@ -179,7 +179,7 @@ static void send_order(struct worker *worker, void (*deliver)(struct mail *mail)
 }
 
 /* On the main thread. */
-static void order_done(struct mail *mail)
+static void send_done(struct mail *mail)
 {
     struct order *order = (struct order *)(void *)mail;
     order->done(order->context);
@@ -189,7 +189,7 @@ static void order_done(struct mail *mail)
 static void answer_here(struct mail *mail)
 {
     struct order *order = (struct order *)(void *)mail;
-    mail->deliver = order_done;
+    mail->deliver = send_done;
     mailbox_post(order->worker->options.boss, mail);
 }
 
@@ -225,7 +225,7 @@ static void reload_here(struct mail *mail)
 }
 
 /* An order that says nothing else. */
-static struct worker *take_order(struct mail *mail)
+static struct worker *receive_order(struct mail *mail)
 {
     struct order *order = (struct order *)(void *)mail;
     struct worker *worker = order->worker;
@@ -235,7 +235,7 @@ static struct worker *take_order(struct mail *mail)
 
 static void drain_here(struct mail *mail)
 {
-    struct worker *worker = take_order(mail);
+    struct worker *worker = receive_order(mail);
     for (size_t i = 0; i < WORKER_LISTENERS; i++)
         if (worker->servers[i] != NULL)
             http_server_drain(worker->servers[i], worker->options.config->drain_idle_ms,
@@ -254,7 +254,7 @@ static void hand_over_here(struct mail *mail)
 
 static void abort_here(struct mail *mail)
 {
-    struct worker *worker = take_order(mail);
+    struct worker *worker = receive_order(mail);
     for (size_t i = 0; i < WORKER_LISTENERS; i++)
         if (worker->servers[i] != NULL)
             http_server_abort(worker->servers[i]);
@@ -262,7 +262,7 @@ static void abort_here(struct mail *mail)
 
 static void stop_here(struct mail *mail)
 {
-    struct worker *worker = take_order(mail);
+    struct worker *worker = receive_order(mail);
     for (size_t i = 0; i < WORKER_LISTENERS; i++)
         if (worker->servers[i] != NULL)
             http_server_destroy(&worker->servers[i]);

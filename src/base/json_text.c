@@ -52,7 +52,7 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-static void keep(struct scan *scan)
+static void copy_kept(struct scan *scan)
 {
     size_t size = (size_t)(scan->at - scan->kept);
     if (scan->out != NULL && size > 0) {
@@ -65,7 +65,7 @@ static void skip_space(struct scan *scan)
 {
     if (scan->at == scan->end || !is_space(*scan->at))
         return;
-    keep(scan);
+    copy_kept(scan);
     scan->kept = scan->at = after_space(scan->at, scan->end);
 }
 
@@ -284,7 +284,7 @@ static bool scan_document(struct scan *scan)
     skip_space(scan);
     if (scan->at < scan->end)
         return fail(scan, scan->at, "something follows the document");
-    keep(scan);
+    copy_kept(scan);
     return true;
 }
 

@@ -62,7 +62,7 @@ static size_t terminal_width(FILE *out)
 
 /* Cuts the widest column, the last of several, by one until all fit. The first is cut last: it is
  * what a row is called, and what a next command takes. */
-static void fit(size_t *widths, size_t columns, size_t room)
+static void fit_widths(size_t *widths, size_t columns, size_t room)
 {
     size_t total = GAP * (columns - 1);
     for (size_t i = 0; i < columns; i++)
@@ -110,7 +110,7 @@ void table_print_within(struct table **table_at, size_t room, FILE *out)
     for (size_t i = 0; i < table->count; i++, cell += strlen(cell) + 1)
         if (shown_width(cell) > widths[i % table->columns])
             widths[i % table->columns] = shown_width(cell);
-    fit(widths, table->columns, room);
+    fit_widths(widths, table->columns, room);
     cell = table->cells.data;
     for (size_t i = 0; i < table->count; i++, cell += strlen(cell) + 1) {
         bool last = (i + 1) % table->columns == 0;

@@ -163,7 +163,8 @@ static void print_restored(const struct command_line *line, const struct restore
 }
 
 /* Migrates an older schema to this program's. Only the backup leads back. */
-static enum status bring_up(const struct command_line *line, uint32_t *schema, struct error *error)
+static enum status migrate_restored(const struct command_line *line, uint32_t *schema,
+                                    struct error *error)
 {
     struct platform_store *store = NULL;
     uint32_t before;
@@ -177,7 +178,7 @@ static enum status bring_up(const struct command_line *line, uint32_t *schema, s
 static bool prove(const struct command_line *line, struct restored *restored)
 {
     struct error error = {0};
-    if (bring_up(line, &restored->schema, &error) == STATUS_OK &&
+    if (migrate_restored(line, &restored->schema, &error) == STATUS_OK &&
         wallet_prove(line, &restored->proof))
         return true;
     if (error.text[0] != '\0')

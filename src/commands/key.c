@@ -48,8 +48,8 @@ static int confirm_printed(const struct command_line *line, const struct key_rec
                           reason != 0 ? strerror(reason) : "output error", program, record->id);
 }
 
-static void note_what_is_missing(const struct command_line *line,
-                                 const struct customer_record *owner)
+static void note_missing_rights(const struct command_line *line,
+                                const struct customer_record *owner)
 {
     char program[PROGRAM_TEXT_SIZE];
     command_program(line, program);
@@ -87,7 +87,7 @@ static int issue(const struct command_line *line, struct key_record *record)
     OPENSSL_cleanse(key, sizeof key);
     if (code == EXIT_DONE) {
         command_note(line, "the key is shown this once; its id is %s", record->id);
-        note_what_is_missing(line, &owner.record);
+        note_missing_rights(line, &owner.record);
     }
     resource_release(&customer_resource, &owner);
     return code;

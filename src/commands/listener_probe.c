@@ -54,7 +54,7 @@ static size_t take(char *bytes, size_t one, size_t size, void *context)
 }
 
 /* The certificate is not looked at: nothing secret is sent, and it is for another name. */
-static bool set_up(CURL *easy, const char *url, struct buffer *answer)
+static bool set_options(CURL *easy, const char *url, struct buffer *answer)
 {
     return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
@@ -75,7 +75,7 @@ bool listener_ask(enum listener_kind kind, const struct listen_address *address,
     config_append_url(&url, tls ? "https" : "http", address->host, address->port);
     buffer_append_string(&url, probes[kind].path);
     answer->size = 0;
-    if (easy != NULL && set_up(easy, buffer_string(&url), answer))
+    if (easy != NULL && set_options(easy, buffer_string(&url), answer))
         (void)curl_easy_perform(easy); /* an answer that was cut off counts */
     bool found = answer->size > 0 && memmem(answer->data, answer->size, probes[kind].sign,
                                             strlen(probes[kind].sign)) != NULL;

@@ -128,7 +128,7 @@ static enum status read_key(struct reading *reading, struct text text, struct er
 }
 
 /* One more line of the value before. */
-static enum status go_on(struct reading *reading, struct text text, struct error *error)
+static enum status continue_value(struct reading *reading, struct text text, struct error *error)
 {
     const struct setting *setting = &settings[reading->setting];
     if ((setting->rules & SETTING_LIST) == 0)
@@ -156,7 +156,7 @@ static enum status read_line(struct reading *reading, struct text line, struct e
     /* Keys may be indented too; a continuation of a list has no '='. */
     bool goes_on = text.at > line.at && memchr(text.at, '=', text.size) == NULL;
     if (goes_on && text.at[0] != '[' && reading->setting < setting_count)
-        return go_on(reading, text, error);
+        return continue_value(reading, text, error);
     if (goes_on && text.at[0] != '[' && (reading->after_refused || reading->in_unknown_section))
         return STATUS_OK;
     hand_over(reading);

@@ -20,7 +20,7 @@ static bool is_settable(const struct resource *resource, const struct field *fie
     return add && (field == resource->fields || strcmp(field->name, "customer") == 0);
 }
 
-static enum status not_so(struct error *error, const char *name, const char *rule)
+static enum status refuse_field(struct error *error, const char *name, const char *rule)
 {
     return error_set(error, STATUS_INVALID, "%s: %s", name, rule);
 }
@@ -42,7 +42,7 @@ static enum status read_list(const struct field *field, struct text value, struc
         size_t before = out->size;
         if (json_text_kind(item) != JSON_TEXT_STRING || !append_string(item, out) ||
             out->size == before || memchr(out->data + before, ',', out->size - before) != NULL)
-            return not_so(error, field->name, "must be a list of texts");
+            return refuse_field(error, field->name, "must be a list of texts");
         if (!first) { /* the separator goes before it */
             struct text item_text = {out->data + before, out->size - before};
             struct buffer copy = {0};
@@ -72,7 +72,7 @@ static enum status read_rate(const struct field *field, struct text value, struc
     buffer_append_format(out, "%.*s/%.*s", (int)(requests.size < 20 ? requests.size : 20),
                          requests.at, (int)(seconds.size < 20 ? seconds.size : 20), seconds.at);
     return field->type == &field_rate ? STATUS_OK
-                                      : not_so(error, field->name, "must not be an object");
+                                      : refuse_field(error, field->name, "must not be an object");
 }
 
 /* `text` becomes NULL where the value is taken away; `given` false: it is left as it is. */
@@ -85,7 +85,8 @@ static enum status read_value(const struct field *field, struct text value, stru
     switch (json_text_kind(value)) {
     case JSON_TEXT_STRING:
         if (!append_string(value, out))
-            status = not_so(error, field->name, "must be Unicode text without control characters");
+            status =
+                refuse_field(error, field->name, "must be Unicode text without control characters");
         break;
     case JSON_TEXT_TRUE:
     case JSON_TEXT_FALSE:
@@ -131,7 +132,7 @@ static enum status read_member(const struct resource *resource, bool add, struct
     (void)snprintf(field_name, 64, "%s", field->name);
     for (size_t i = 0; i < settings->count; i++)
         if (settings->list[i].name == field->name)
-            return not_so(error, field->name, "is there twice");
+            return refuse_field(error, field->name, "is there twice");
     CHECK(settings->count < CONSOLE_SETTINGS_MAX); /* there are fewer fields than that */
     enum status status =
         read_value(field, value, &settings->texts[settings->count], &text, &given, error);

@@ -27,7 +27,7 @@ enum console_refusal {
 /* Work that holds one of the console's few threads for long: one of each kind at a time. */
 enum console_long_work {
     CONSOLE_TRIAL, /* of a provider */
-    CONSOLE_BOOKS, /* adds up what was moved on some days */
+    CONSOLE_SUMS,  /* adds up what was moved on some days */
     CONSOLE_LONG_WORK_COUNT,
 };
 

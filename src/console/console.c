@@ -71,8 +71,8 @@ struct job {
 
 /* ---- on a thread of the console's ------------------------------------------------------------ */
 
-static enum status take_store(struct console *console, struct platform_store **store,
-                              struct error *error)
+static enum status borrow_store(struct console *console, struct platform_store **store,
+                                struct error *error)
 {
     uv_mutex_lock(&console->lock);
     *store = console->idle_count > 0 ? console->idle[--console->idle_count] : NULL;
@@ -81,7 +81,7 @@ static enum status take_store(struct console *console, struct platform_store **s
                           : platform_store_open(store, &console->options.platform, error);
 }
 
-static void give_store(struct console *console, struct platform_store *store)
+static void return_store(struct console *console, struct platform_store *store)
 {
     uv_mutex_lock(&console->lock);
     CHECK(console->idle_count < THREADS);
@@ -126,7 +126,7 @@ static void find_field(struct console_call *call, const char *text)
 }
 
 /* As the audit trail has it: "PATCH customers". */
-static void act(struct console_call *call)
+static void sign_changes(struct console_call *call)
 {
     char command[TRAIL_COMMAND_SIZE];
     struct text path = text_of(call->route->path);
@@ -149,7 +149,7 @@ static enum status admit(struct console_call *call, struct error *error)
         call->refusal = CONSOLE_ROLE_TOO_LOW;
         return STATUS_CONFLICT;
     }
-    act(call);
+    sign_changes(call);
     return STATUS_OK;
 }
 
@@ -195,10 +195,10 @@ static void run_job(struct work *work)
     struct console_call *call = &job->call;
     struct error error = {0};
     call->now_ms = clock_wall_ms();
-    enum status status = take_store(job->console, &call->store, &error);
+    enum status status = borrow_store(job->console, &call->store, &error);
     if (status == STATUS_OK) {
         status = handle_call(job, &error);
-        give_store(job->console, call->store);
+        return_store(job->console, call->store);
     }
     if (status == STATUS_OK && !job->has_operator)
         job->error = &error_not_found;
@@ -360,7 +360,7 @@ static bool has_answer(struct job *job, struct http_request *request, bool *wait
 }
 
 /* Where the pool is full, the next time. */
-static void look_again(struct job *job)
+static void ask_again(struct job *job)
 {
     struct console_call *call = &job->call;
     buffer_clear(&call->answer);
@@ -378,7 +378,7 @@ static void on_look(uv_timer_t *timer)
     history_take(console->services.history, &console->services.sources);
     LIST_FOREACH (job, &console->waits, link)
         if (!job->with_thread)
-            look_again(job);
+            ask_again(job);
 }
 
 static void deliver(struct mail *mail)
@@ -464,7 +464,7 @@ static void read_cookie(const struct http_request *request, char out[CREDENTIAL_
         out[0] = '\0';
 }
 
-static void protect(struct http_request *request)
+static void add_protection(struct http_request *request)
 {
     static const struct {
         struct text name, value;
@@ -484,7 +484,7 @@ static void protect(struct http_request *request)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static struct text keep(struct buffer *texts, struct text text)
+static struct text copy_text(struct buffer *texts, struct text text)
 {
     struct text kept = {texts->data + texts->size, text.size};
     buffer_append_text(texts, text);
@@ -518,9 +518,9 @@ static struct job *make_job(struct console *console, const struct http_request *
     job->call.config = config_hold(console->config);
     job->call.status = 200;
     buffer_reserve(&job->texts, request->query.size + request->body.size + if_match.size + 1);
-    job->call.query = keep(&job->texts, request->query);
-    job->call.body = keep(&job->texts, request->body);
-    job->call.if_match = keep(&job->texts, if_match);
+    job->call.query = copy_text(&job->texts, request->query);
+    job->call.body = copy_text(&job->texts, request->body);
+    job->call.if_match = copy_text(&job->texts, if_match);
     address_format(&request->peer, job->call.address);
     read_cookie(request, job->call.session_secret);
     return job;
@@ -585,7 +585,7 @@ bool console_handle(struct console *console, struct http_request *request)
         return false;
     if (console->refused)
         return false;
-    protect(request);
+    add_protection(request);
     if (!has_host(console, http_request_only_field(request, HTTP_FIELD_HOST)))
         reply_error(request, &error_unknown_host, NULL, "");
     else if (api)

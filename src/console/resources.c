@@ -260,7 +260,7 @@ static bool is_searched_for(const struct listing *listing, const void *record)
 }
 
 /* The one after the page is only noticed. */
-static bool see(void *context, const void *record)
+static bool list_record(void *context, const void *record)
 {
     struct listing *listing = context;
     if (!is_searched_for(listing, record) || listing->met++ < listing->offset)
@@ -314,7 +314,8 @@ enum status console_list(struct console_call *call, struct error *error)
     if (status == STATUS_OK)
         status = begin_list(call, &listing, error);
     if (status == STATUS_OK)
-        status = resource_list(listing.resource, call->store, customer, see, &listing, error);
+        status =
+            resource_list(listing.resource, call->store, customer, list_record, &listing, error);
     if (status == STATUS_OK)
         end_list(&listing);
     return status;

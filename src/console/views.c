@@ -159,7 +159,7 @@ struct trail_listing {
     uint64_t count, last;
 };
 
-static bool see_row(void *context, const void *record)
+static bool list_row(void *context, const void *record)
 {
     struct trail_listing *listing = context;
     listing->count++;
@@ -189,7 +189,7 @@ enum status console_audit(struct console_call *call, struct error *error)
         return status;
     json_object(&listing.json, NULL);
     json_array(&listing.json, "items");
-    status = platform_trail_search(call->store, &search, see_row, &listing, error);
+    status = platform_trail_search(call->store, &search, list_row, &listing, error);
     json_end(&listing.json);
     bool more = listing.count == search.limit && listing.last > 1;
     json_unsigned_or_null(&listing.json, "next", more ? listing.last : 0);
@@ -201,13 +201,13 @@ enum status console_audit(struct console_call *call, struct error *error)
 
 #define DAYS_MAX 366 /* with the first and the last */
 
-static bool see_requests(void *context, const struct usage_record *record)
+static bool write_requests_row(void *context, const struct usage_record *record)
 {
     usage_write_requests(context, record);
     return true;
 }
 
-static bool see_movement(void *context, const struct ledger_sum *line)
+static bool write_movement_row(void *context, const struct ledger_sum *line)
 {
     usage_write_movement(context, line);
     return true;
@@ -245,14 +245,15 @@ static enum status write_movements(struct console_call *call, const struct usage
         .from_ms = wanted->from_day * CLOCK_DAY_MS,
         .to_ms = (wanted->to_day + 1) * CLOCK_DAY_MS,
     };
-    if (!console_begin(call, CONSOLE_BOOKS))
+    if (!console_begin(call, CONSOLE_SUMS))
         return error_set(error, STATUS_CONFLICT,
                          "what was moved is being added up for another request; try again");
     json_array(json, "wallet");
-    enum status status = platform_ledger_sums(
-        call->store, &scope, (struct ledger_grouping){.by_day = true}, see_movement, json, error);
+    enum status status =
+        platform_ledger_sums(call->store, &scope, (struct ledger_grouping){.by_day = true},
+                             write_movement_row, json, error);
     json_end(json);
-    console_end(call, CONSOLE_BOOKS);
+    console_end(call, CONSOLE_SUMS);
     return status;
 }
 
@@ -265,7 +266,7 @@ static enum status write_usage(struct console_call *call, const struct usage_wan
     write_day(&json, "to", wanted->to_day);
     json_array(&json, "requests");
     enum status status = platform_usage_list(call->store, wanted->customer, wanted->from_day,
-                                             wanted->to_day, see_requests, &json, error);
+                                             wanted->to_day, write_requests_row, &json, error);
     json_end(&json);
     if (!wanted->wallet)
         json_null(&json, "wallet");

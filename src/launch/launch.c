@@ -239,7 +239,7 @@ static void note(struct launcher *launcher, enum status status, const struct err
 /* While the store does not answer, each launch that asks it holds up those behind it for all of its
  * deadline. So the store is not asked for requests that have waited too long or are gone. At the
  * end this holds for all queued launches, because no request is left. */
-static bool is_worth_asking(const struct pending_launch *pending)
+static bool is_wanted(const struct pending_launch *pending)
 {
     return !atomic_load_explicit(&pending->call.abandoned, memory_order_relaxed) &&
            clock_monotonic_ns() - pending->submitted_ns < WAIT_NS;
@@ -289,7 +289,8 @@ static bool is_to_be_kept(const struct pending_launch *pending)
 }
 
 /* Writes down those whose player was found, in one transaction. */
-static void keep(struct launcher *launcher, struct pending_launch *const *pending, size_t count)
+static void write_launches(struct launcher *launcher, struct pending_launch *const *pending,
+                           size_t count)
 {
     struct launch_record records[AT_ONCE];
     struct error error = {.text = ""};
@@ -342,7 +343,7 @@ static size_t take_queued(struct launcher *launcher, struct pending_launch *take
 
 /* Whether none is left; counted only now, so that a launch that arrives during the turn does not
  * begin another. */
-static bool uncount(struct launcher *launcher, size_t count)
+static bool count_done(struct launcher *launcher, size_t count)
 {
     uv_mutex_lock(&launcher->mutex);
     launcher->queued -= count;
@@ -360,14 +361,13 @@ static void work_through(struct work *work)
     do {
         count = take_queued(launcher, taken);
         for (size_t i = 0; i < count; i++)
-            taken[i]->status =
-                is_worth_asking(taken[i]) ? find_player(taken[i]) : STATUS_UNAVAILABLE;
-        keep(launcher, taken, count);
+            taken[i]->status = is_wanted(taken[i]) ? find_player(taken[i]) : STATUS_UNAVAILABLE;
+        write_launches(launcher, taken, count);
         for (size_t i = 0; i < count; i++) {
             taken[i]->call.mail.deliver = deliver_kept;
             mailbox_post(taken[i]->call.mailbox, &taken[i]->call.mail);
         }
-    } while (!uncount(launcher, count));
+    } while (!count_done(launcher, count));
 }
 
 /* ---- a request ------------------------------------------------------------------------------- */

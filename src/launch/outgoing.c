@@ -92,7 +92,7 @@ void outgoing_wake(struct outgoing *outgoing)
 
 /* ---- a transfer ------------------------------------------------------------------------------ */
 
-static size_t give_body(char *at, size_t size, size_t count, void *context)
+static size_t read_body(char *at, size_t size, size_t count, void *context)
 {
     struct outgoing_post *post = context;
     size_t room = size * count;
@@ -132,7 +132,7 @@ static void add_field(struct outgoing_post *post, const char *field)
 }
 
 /* Options of every request. */
-static void set_manners(const struct outgoing *outgoing, CURL *easy)
+static void set_options(const struct outgoing *outgoing, CURL *easy)
 {
     SET(easy, NOSIGNAL, 1L);
     SET(easy, QUICK_EXIT, 1L); /* wait for no thread that resolves a name for too long */
@@ -166,7 +166,7 @@ static void set_question(CURL *easy, struct outgoing_post *post)
     SET(easy, POSTFIELDSIZE, (long)post->body.size);
     /* Through a function that cannot be rewound: so libcurl, which asks again when a kept
      * connection ended without an answer, does so only if nothing of the body was sent. */
-    SET(easy, READFUNCTION, give_body);
+    SET(easy, READFUNCTION, read_body);
     SET(easy, READDATA, post);
     SET(easy, WRITEFUNCTION, take_body);
     SET(easy, WRITEDATA, post);
@@ -181,7 +181,7 @@ void outgoing_start(struct outgoing *outgoing, struct outgoing_post *post)
     CHECK(post->timeout_ms > 0);
     post->easy = curl_easy_init();
     CHECK(post->easy != NULL);
-    set_manners(outgoing, post->easy);
+    set_options(outgoing, post->easy);
     set_question(post->easy, post);
     LIST_INSERT_HEAD(&outgoing->posts, post, link);
     CHECK(curl_multi_add_handle(outgoing->multi, post->easy) == CURLM_OK);

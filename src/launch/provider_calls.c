@@ -239,7 +239,7 @@ static void start_call(struct provider_calls *calls, struct provider_call *call,
     outgoing_start(calls->outgoing, &call->post);
 }
 
-static void give_up_late(struct provider_calls *calls, uint64_t now_ns)
+static void fail_expired_calls(struct provider_calls *calls, uint64_t now_ns)
 {
     struct provider_lane *lane;
     SLIST_FOREACH (lane, &calls->lanes, link)
@@ -252,7 +252,7 @@ static void start_waiting(struct provider_calls *calls)
 {
     struct provider_lane *lane;
     uint64_t now_ns = clock_monotonic_ns();
-    give_up_late(calls, now_ns); /* the others have time */
+    fail_expired_calls(calls, now_ns); /* the others have time */
     while (calls->in_flight < PROVIDER_CALLS_AT_ONCE && (lane = next_lane(calls)) != NULL) {
         struct provider_call *call = pop(calls, lane);
         if (atomic_load_explicit(&call->abandoned, memory_order_relaxed))
@@ -274,7 +274,7 @@ static void refuse(struct provider_calls *calls, struct provider_call *call)
     finish(calls, call, PROVIDER_OVERLOADED, "");
 }
 
-static void arrive(struct provider_calls *calls, struct provider_call *call)
+static void queue_call(struct provider_calls *calls, struct provider_call *call)
 {
     struct provider_lane *lane = lane_of(calls, call->provider_id);
     call->lane = lane;
@@ -289,7 +289,7 @@ static void arrive(struct provider_calls *calls, struct provider_call *call)
 }
 
 /* False: the end. */
-static bool take_arrived(struct provider_calls *calls)
+static bool queue_arrived_calls(struct provider_calls *calls)
 {
     struct call_list arrived = STAILQ_HEAD_INITIALIZER(arrived);
     uv_mutex_lock(&calls->lock);
@@ -299,7 +299,7 @@ static bool take_arrived(struct provider_calls *calls)
     while (!STAILQ_EMPTY(&arrived)) {
         struct provider_call *call = STAILQ_FIRST(&arrived);
         STAILQ_REMOVE_HEAD(&arrived, link);
-        arrive(calls, call);
+        queue_call(calls, call);
     }
     return !ending;
 }
@@ -307,7 +307,7 @@ static bool take_arrived(struct provider_calls *calls)
 static void run(void *argument)
 {
     struct provider_calls *calls = argument;
-    while (take_arrived(calls)) {
+    while (queue_arrived_calls(calls)) {
         start_waiting(calls);
         uv_mutex_lock(&calls->lock);
         show_depths(calls);

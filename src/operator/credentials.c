@@ -53,7 +53,7 @@ enum status credential_make_link(struct platform_store *store, const char *name,
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-static enum status not_good(struct error *error)
+static enum status refuse_credential(struct error *error)
 {
     return error_set(error, STATUS_NOT_FOUND, "that is no link or session that is good");
 }
@@ -66,22 +66,22 @@ static enum status find(struct platform_store *store, struct text secret, const 
     char id[CREDENTIAL_ID_SIZE] = "";
     uint8_t digest[CREDENTIAL_DIGEST_SIZE];
     if (secret.size != CREDENTIAL_LENGTH || !text_starts_with(secret, text_of(kind)))
-        return not_good(error);
+        return refuse_credential(error);
     memcpy(id, secret.at, ID_LENGTH);
     if (!record_id_is_sound(id, sizeof id, kind))
-        return not_good(error);
+        return refuse_credential(error);
     enum status status = platform_get(store, &credential_table, id, &read.session, error);
     if (status == STATUS_OK)
         status = platform_get(store, &operator_table, read.session.operator_name, &read.who, error);
     if (status != STATUS_OK)
-        return status == STATUS_NOT_FOUND ? not_good(error) : status;
+        return status == STATUS_NOT_FOUND ? refuse_credential(error) : status;
     digest_sha256(secret.at, secret.size, digest);
     bool good = CRYPTO_memcmp(digest, read.session.digest, sizeof digest) == 0 &&
                 read.session.ended_ms == 0 && read.session.expires_ms > now_ms &&
                 read.who.enabled && !read.who.removed &&
                 read.session.created_ms >= read.who.created_ms;
     if (!good)
-        return not_good(error);
+        return refuse_credential(error);
     *found = read;
     return STATUS_OK;
 }
@@ -116,7 +116,7 @@ enum status credential_sign_in(struct platform_store *store, struct text link, c
     found.session.ended_ms = now_ms;
     status = platform_update(store, &credential_table, &found.session, error);
     if (status != STATUS_OK)
-        return status == STATUS_EXISTS ? not_good(error) : status;
+        return status == STATUS_EXISTS ? refuse_credential(error) : status;
     generate(&made, "ses_", found.who.name, now_ms, CREDENTIAL_SESSION_MS);
     (void)snprintf(made.record.address, sizeof made.record.address, "%s", address);
     status = platform_add(store, &credential_table, &made.record, error);
