@@ -499,22 +499,19 @@ void log_batch_keep(struct log_batch *batch, struct log_kept *kept, const struct
 
 enum status log_level_parse(struct text text, enum log_level *level)
 {
-    for (int i = 0; i < 4; i++) {
-        if (text_equals(text, text_of(level_names[i]))) {
-            *level = (enum log_level)i;
-            return STATUS_OK;
-        }
-    }
-    return STATUS_INVALID;
+    size_t at = text_find(text, level_names, 4);
+    if (at == 4)
+        return STATUS_INVALID;
+    *level = (enum log_level)at;
+    return STATUS_OK;
 }
 
 enum status log_format_parse(struct text text, enum log_format *format)
 {
-    if (text_equals(text, TEXT("text")))
-        *format = LOG_FORMAT_TEXT;
-    else if (text_equals(text, TEXT("json")))
-        *format = LOG_FORMAT_JSON;
-    else
+    static const char *const names[] = {[LOG_FORMAT_TEXT] = "text", [LOG_FORMAT_JSON] = "json"};
+    size_t at = text_find(text, names, 2);
+    if (at == 2)
         return STATUS_INVALID;
+    *format = (enum log_format)at;
     return STATUS_OK;
 }

@@ -38,6 +38,14 @@ bool text_starts_with(struct text text, struct text start)
            (start.size == 0 || memcmp(text.at, start.at, start.size) == 0);
 }
 
+size_t text_find(struct text text, const char *const *names, size_t count)
+{
+    size_t at = 0;
+    while (at < count && !text_equals(text, text_of(names[at])))
+        at++;
+    return at;
+}
+
 struct text text_trim(struct text text)
 {
     while (text.size > 0 && (text.at[0] == ' ' || text.at[0] == '\t')) {

@@ -26,9 +26,7 @@ const struct record_table legacy_table = {
     .listed = "NOT removed",
     .order = "address",
     .counter = "store_revision",
-    .columns = columns,
-    .column_count = sizeof columns / sizeof columns[0],
-    .size = sizeof(struct legacy_record),
+    RECORD_COLUMNS(legacy_record, columns),
     .usable = offsetof(struct legacy_record, usable),
     .check = check,
 };

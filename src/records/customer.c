@@ -96,11 +96,13 @@ static bool set_cidr_array(const struct column *column, void *record,
     return true;
 }
 
-const struct column_type column_cidr_array = {COLUMN_TEXT, get_cidr_array, set_cidr_array};
+const struct column_type column_cidr_array = {
+    .kind = COLUMN_TEXT, .get = get_cidr_array, .set = set_cidr_array};
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static const struct column_type column_cidrs = {COLUMN_TEXT, get_cidrs, set_cidrs};
+static const struct column_type column_cidrs = {
+    .kind = COLUMN_TEXT, .get = get_cidrs, .set = set_cidrs};
 
 static const struct column columns[] = {
     COLUMN(customer_record, id, column_text, 0),
@@ -122,9 +124,7 @@ const struct record_table customer_table = {
     .name = "customer",
     .order = "number",
     .counter = "store_revision",
-    .columns = columns,
-    .column_count = sizeof columns / sizeof columns[0],
-    .size = sizeof(struct customer_record),
+    RECORD_COLUMNS(customer_record, columns),
     .usable = offsetof(struct customer_record, usable),
     .check = check,
     .release = customer_record_free,

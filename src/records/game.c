@@ -2,11 +2,12 @@
  * game.h. */
 #include "records/game.h"
 
+static const char *const volatilities[] = {NULL, "low", "medium", "high"};
+
 const char *game_volatility_name(enum game_volatility volatility)
 {
-    static const char *const names[] = {NULL, "low", "medium", "high"};
-    CHECK((unsigned)volatility < sizeof names / sizeof names[0]);
-    return names[volatility];
+    CHECK((unsigned)volatility < sizeof volatilities / sizeof volatilities[0]);
+    return volatilities[volatility];
 }
 
 static enum status check_lists(const struct game_record *record, struct error *error)
@@ -53,27 +54,7 @@ static enum status check_policy(const void *checked, struct error *error)
 
 /* ---- a game's columns ------------------------------------------------------------------------ */
 
-static void get_volatility(const struct column *column, const void *record,
-                           struct column_value *value)
-{
-    CHECK(column->room == sizeof(enum game_volatility));
-    const enum game_volatility *volatility = column_field(column, record);
-    value->null = *volatility == GAME_VOLATILITY_NONE;
-    value->bytes = text_of(game_volatility_name(*volatility));
-}
-
-static bool set_volatility(const struct column *column, void *record,
-                           const struct column_value *value)
-{
-    CHECK(column->room == sizeof(enum game_volatility));
-    enum game_volatility *volatility = column_field_to_set(column, record);
-    for (int i = GAME_LOW; i <= GAME_HIGH && !value->null; i++)
-        if (text_equals(value->bytes, text_of(game_volatility_name((enum game_volatility)i))))
-            *volatility = (enum game_volatility)i;
-    return value->null || *volatility != GAME_VOLATILITY_NONE;
-}
-
-static const struct column_type column_volatility = {COLUMN_TEXT, get_volatility, set_volatility};
+static const struct column_type column_volatility = COLUMN_NAMES(volatilities);
 
 static const struct column columns[] = {
     COLUMN(game_record, id, column_text, 0),
@@ -82,7 +63,7 @@ static const struct column columns[] = {
     COLUMN(game_record, category, column_text, 0),
     COLUMN(game_record, features, column_lines, 0),
     COLUMN(game_record, rtp_bps, column_known, 0),
-    COLUMN(game_record, volatility, column_volatility, 0),
+    COLUMN(game_record, volatility, column_volatility, COLUMN_NULLABLE),
     COLUMN(game_record, thumbnail_url, column_text, COLUMN_NULLABLE),
     COLUMN(game_record, demo, column_flag, 0),
     COLUMN(game_record, currencies, column_lines, 0),
@@ -100,9 +81,7 @@ const struct record_table game_table = {
     .name = "game",
     .order = "id",
     .counter = "games_revision",
-    .columns = columns,
-    .column_count = sizeof columns / sizeof columns[0],
-    .size = sizeof(struct game_record),
+    RECORD_COLUMNS(game_record, columns),
     .usable = offsetof(struct game_record, usable),
     .checked = true,
     .check = check,
@@ -133,9 +112,7 @@ const struct record_table game_policy_table = {
     .name = "customer_games",
     .order = "customer_id",
     .counter = "games_revision",
-    .columns = policy_columns,
-    .column_count = sizeof policy_columns / sizeof policy_columns[0],
-    .size = sizeof(struct game_policy_record),
+    RECORD_COLUMNS(game_policy_record, policy_columns),
     .check = check_policy,
     .settle = settle_policy,
 };

@@ -39,29 +39,13 @@ const char *key_scope_name(enum key_scope scope)
 
 bool key_scope_parse(struct text text, enum key_scope *scope)
 {
-    for (unsigned i = 0; i < SCOPE_COUNT; i++)
-        if (text_equals(text, text_of(scope_names[i]))) {
-            *scope = (enum key_scope)i;
-            return true;
-        }
-    return false;
+    size_t at = text_find(text, scope_names, SCOPE_COUNT);
+    if (at < SCOPE_COUNT)
+        *scope = (enum key_scope)at;
+    return at < SCOPE_COUNT;
 }
 
-static void get_scope(const struct column *column, const void *record, struct column_value *value)
-{
-    CHECK(column->room == sizeof(enum key_scope));
-    value->bytes = text_of(key_scope_name(*(const enum key_scope *)column_field(column, record)));
-    value->null = value->bytes.size == 0;
-}
-
-static bool set_scope(const struct column *column, void *record, const struct column_value *value)
-{
-    CHECK(column->room == sizeof(enum key_scope));
-    return value->null || (value->bytes.size > 0 &&
-                           key_scope_parse(value->bytes, column_field_to_set(column, record)));
-}
-
-static const struct column_type column_scope = {COLUMN_TEXT, get_scope, set_scope};
+static const struct column_type column_scope = COLUMN_NAMES(scope_names);
 COLUMN_CIDR_ARRAY_FITS(key_record);
 
 static const struct column columns[] = {
@@ -94,9 +78,7 @@ const struct record_table key_table = {
     .name = "api_key",
     .order = "number",
     .counter = "store_revision",
-    .columns = columns,
-    .column_count = sizeof columns / sizeof columns[0],
-    .size = sizeof(struct key_record),
+    RECORD_COLUMNS(key_record, columns),
     .check = check,
     .settle = settle,
 };

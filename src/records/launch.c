@@ -41,9 +41,7 @@ const struct record_table launch_table = {
     .plural = "launches",
     .name = "launch",
     .order = "launch.number",
-    .columns = columns,
-    .column_count = sizeof columns / sizeof columns[0],
-    .size = sizeof(struct launch_record),
+    RECORD_COLUMNS(launch_record, columns),
     .check = check,
     .settle = settle,
 };

@@ -34,13 +34,10 @@ const char *ledger_operation_name(enum ledger_operation operation)
 
 bool ledger_operation_parse(struct text name, enum ledger_operation *operation)
 {
-    for (unsigned i = 0; i < LEDGER_OPERATION_COUNT; i++) {
-        if (text_equals(name, text_of(operations[i]))) {
-            *operation = (enum ledger_operation)i;
-            return true;
-        }
-    }
-    return false;
+    size_t at = text_find(name, operations, LEDGER_OPERATION_COUNT);
+    if (at < LEDGER_OPERATION_COUNT)
+        *operation = (enum ledger_operation)at;
+    return at < LEDGER_OPERATION_COUNT;
 }
 
 const char *ledger_outcome_name(enum ledger_outcome outcome)
@@ -51,13 +48,10 @@ const char *ledger_outcome_name(enum ledger_outcome outcome)
 
 bool ledger_outcome_parse(struct text name, enum ledger_outcome *outcome)
 {
-    for (unsigned i = 0; i < LEDGER_OUTCOME_COUNT; i++) {
-        if (text_equals(name, text_of(outcomes[i]))) {
-            *outcome = (enum ledger_outcome)i;
-            return true;
-        }
-    }
-    return false;
+    size_t at = text_find(name, outcomes, LEDGER_OUTCOME_COUNT);
+    if (at < LEDGER_OUTCOME_COUNT)
+        *outcome = (enum ledger_outcome)at;
+    return at < LEDGER_OUTCOME_COUNT;
 }
 
 bool ledger_is_entry(const struct ledger_transaction *transaction)

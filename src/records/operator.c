@@ -16,12 +16,10 @@ const char *operator_role_name(enum operator_role role)
 
 bool operator_role_parse(struct text text, enum operator_role *role)
 {
-    for (unsigned i = 0; i < ROLE_COUNT; i++)
-        if (text_equals(text, text_of(role_names[i]))) {
-            *role = (enum operator_role)i;
-            return true;
-        }
-    return false;
+    size_t at = text_find(text, role_names, ROLE_COUNT);
+    if (at < ROLE_COUNT)
+        *role = (enum operator_role)at;
+    return at < ROLE_COUNT;
 }
 
 static enum status check_name(const char *name, struct error *error)
@@ -46,20 +44,7 @@ static enum status check_operator(const void *checked, struct error *error)
     return check_name(record->name, error);
 }
 
-static void get_role(const struct column *column, const void *record, struct column_value *value)
-{
-    CHECK(column->room == sizeof(enum operator_role));
-    value->bytes =
-        text_of(operator_role_name(*(const enum operator_role *)column_field(column, record)));
-}
-
-static bool set_role(const struct column *column, void *record, const struct column_value *value)
-{
-    CHECK(column->room == sizeof(enum operator_role));
-    return !value->null && operator_role_parse(value->bytes, column_field_to_set(column, record));
-}
-
-static const struct column_type column_role = {COLUMN_TEXT, get_role, set_role};
+static const struct column_type column_role = COLUMN_NAMES(role_names);
 
 static const struct column operator_columns[] = {
     COLUMN(operator_record, name, column_text, 0),
@@ -86,9 +71,7 @@ const struct record_table operator_table = {
     .listed = "NOT removed",
     .order = "name",
     .counter = "store_revision",
-    .columns = operator_columns,
-    .column_count = sizeof operator_columns / sizeof operator_columns[0],
-    .size = sizeof(struct operator_record),
+    RECORD_COLUMNS(operator_record, operator_columns),
     .usable = offsetof(struct operator_record, usable),
     .check = check_operator,
     .settle = settle_operator,
@@ -138,9 +121,7 @@ const struct record_table credential_table = {
     .search = "expires_ms > $1 AND ended_ms IS NULL AND id LIKE 'ses%'"
               " ORDER BY expires_ms, number",
     .counter = "store_revision",
-    .columns = credential_columns,
-    .column_count = sizeof credential_columns / sizeof credential_columns[0],
-    .size = sizeof(struct credential_record),
+    RECORD_COLUMNS(credential_record, credential_columns),
     .check = check_credential,
     .settle = settle_credential,
 };

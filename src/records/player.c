@@ -57,9 +57,7 @@ const struct record_table player_table = {
     .join = "currency ON currency.code = player.currency"
             " LEFT JOIN player_block ON player_block.player_number = player.number",
     .order = "player.number",
-    .columns = columns,
-    .column_count = sizeof columns / sizeof columns[0],
-    .size = sizeof(struct player_record),
+    RECORD_COLUMNS(player_record, columns),
     .check = check,
     .settle = settle,
 };

@@ -33,7 +33,8 @@ static bool set_sports(const struct column *column, void *record, const struct c
     return sport_set_parse(value->bytes, column_field_to_set(column, record), NULL) == STATUS_OK;
 }
 
-const struct column_type column_sports = {COLUMN_TEXT, get_sports, set_sports};
+const struct column_type column_sports = {
+    .kind = COLUMN_TEXT, .get = get_sports, .set = set_sports};
 
 static void get_rate(const struct column *column, const void *record, struct column_value *value)
 {
@@ -61,5 +62,7 @@ static bool set_rate(const struct column *column, void *record, const struct col
     return !last || rate_limit_is_sound(rate);
 }
 
-const struct column_type column_rate_requests = {COLUMN_INTEGER, get_rate, set_rate};
-const struct column_type column_rate_window = {COLUMN_INTEGER, get_rate, set_rate};
+const struct column_type column_rate_requests = {
+    .kind = COLUMN_INTEGER, .get = get_rate, .set = set_rate};
+const struct column_type column_rate_window = {
+    .kind = COLUMN_INTEGER, .get = get_rate, .set = set_rate};

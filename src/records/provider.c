@@ -68,7 +68,8 @@ static bool set_secret(const struct column *column, void *record, const struct c
     return true;
 }
 
-static const struct column_type column_secret = {COLUMN_BYTES, get_secret, set_secret};
+static const struct column_type column_secret = {
+    .kind = COLUMN_BYTES, .get = get_secret, .set = set_secret};
 COLUMN_CIDR_ARRAY_FITS(provider_record);
 
 static const struct column columns[] = {
@@ -100,9 +101,7 @@ const struct record_table provider_table = {
     .name = "provider",
     .order = "id",
     .counter = "games_revision",
-    .columns = columns,
-    .column_count = sizeof columns / sizeof columns[0],
-    .size = sizeof(struct provider_record),
+    RECORD_COLUMNS(provider_record, columns),
     .usable = offsetof(struct provider_record, usable),
     .checked = true,
     .check = check,

@@ -57,8 +57,8 @@ static bool set_text(const struct column *column, void *record, const struct col
     return (value->null || text_is_plain(value->bytes)) && set_lines(column, record, value);
 }
 
-const struct column_type column_text = {COLUMN_TEXT, get_text, set_text};
-const struct column_type column_lines = {COLUMN_TEXT, get_text, set_lines};
+const struct column_type column_text = {.kind = COLUMN_TEXT, .get = get_text, .set = set_text};
+const struct column_type column_lines = {.kind = COLUMN_TEXT, .get = get_text, .set = set_lines};
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -75,7 +75,7 @@ static bool set_flag(const struct column *column, void *record, const struct col
     return !value->null && (value->integer == 0 || value->integer == 1);
 }
 
-const struct column_type column_flag = {COLUMN_FLAG, get_flag, set_flag};
+const struct column_type column_flag = {.kind = COLUMN_FLAG, .get = get_flag, .set = set_flag};
 
 static void get_integer(const struct column *column, const void *record, struct column_value *value)
 {
@@ -91,7 +91,8 @@ static bool set_integer(const struct column *column, void *record, const struct 
     return !value->null || (column->rules & COLUMN_NULLABLE) != 0;
 }
 
-const struct column_type column_integer = {COLUMN_INTEGER, get_integer, set_integer};
+const struct column_type column_integer = {
+    .kind = COLUMN_INTEGER, .get = get_integer, .set = set_integer};
 
 static void get_revision(const struct column *column, const void *record,
                          struct column_value *value)
@@ -108,7 +109,8 @@ static bool set_revision(const struct column *column, void *record,
     return !value->null && value->integer >= 0;
 }
 
-const struct column_type column_revision = {COLUMN_INTEGER, get_revision, set_revision};
+const struct column_type column_revision = {
+    .kind = COLUMN_INTEGER, .get = get_revision, .set = set_revision};
 
 static void get_small(const struct column *column, const void *record, struct column_value *value)
 {
@@ -125,7 +127,8 @@ static bool set_small(const struct column *column, void *record, const struct co
     return true;
 }
 
-const struct column_type column_small = {COLUMN_INTEGER, get_small, set_small};
+const struct column_type column_small = {
+    .kind = COLUMN_INTEGER, .get = get_small, .set = set_small};
 
 static void get_known(const struct column *column, const void *record, struct column_value *value)
 {
@@ -143,7 +146,8 @@ static bool set_known(const struct column *column, void *record, const struct co
     return sound;
 }
 
-const struct column_type column_known = {COLUMN_INTEGER, get_known, set_known};
+const struct column_type column_known = {
+    .kind = COLUMN_INTEGER, .get = get_known, .set = set_known};
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
@@ -160,7 +164,7 @@ static bool set_bytes(const struct column *column, void *record, const struct co
     return true;
 }
 
-const struct column_type column_bytes = {COLUMN_BYTES, get_bytes, set_bytes};
+const struct column_type column_bytes = {.kind = COLUMN_BYTES, .get = get_bytes, .set = set_bytes};
 
 static void get_borrowed(const struct column *column, const void *record,
                          struct column_value *value)
@@ -178,7 +182,34 @@ static bool set_borrowed(const struct column *column, void *record,
     return !value->null || (column->rules & COLUMN_NULLABLE) != 0;
 }
 
-const struct column_type column_borrowed = {COLUMN_TEXT, get_borrowed, set_borrowed};
+const struct column_type column_borrowed = {
+    .kind = COLUMN_TEXT, .get = get_borrowed, .set = set_borrowed};
+
+/* ---- enums ----------------------------------------------------------------------------------- */
+
+void column_get_name(const struct column *column, const void *record, struct column_value *value)
+{
+    unsigned at;
+    CHECK(column->room == sizeof at);
+    memcpy(&at, column_field(column, record), sizeof at);
+    CHECK(at < column->type->name_count);
+    value->bytes = text_of(column->type->names[at]);
+    value->null = value->bytes.size == 0;
+}
+
+bool column_set_name(const struct column *column, void *record, const struct column_value *value)
+{
+    const struct column_type *type = column->type;
+    unsigned at = 0;
+    CHECK(column->room == sizeof at);
+    if (value->null)
+        return (column->rules & COLUMN_NULLABLE) != 0;
+    at = (unsigned)text_find(value->bytes, type->names, type->name_count);
+    if (value->bytes.size == 0 || at == type->name_count)
+        return false;
+    memcpy(column_field_to_set(column, record), &at, sizeof at);
+    return true;
+}
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 

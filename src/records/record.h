@@ -43,7 +43,18 @@ struct column_type {
     enum column_kind kind;
     void (*get)(const struct column *column, const void *record, struct column_value *value);
     bool (*set)(const struct column *column, void *record, const struct column_value *value);
+    const char *const *names; /* of an enum's values: COLUMN_NAMES */
+    size_t name_count;
 };
+
+/* A type for an enum whose values are stored by these names. NULL as a name is stored as NULL. */
+#define COLUMN_NAMES(names_)                                                                  \
+    {                                                                                         \
+        .kind = COLUMN_TEXT, .get = column_get_name, .set = column_set_name, .names = names_, \
+        .name_count = sizeof(names_) / sizeof(names_)[0]                                      \
+    }
+void column_get_name(const struct column *column, const void *record, struct column_value *value);
+bool column_set_name(const struct column *column, void *record, const struct column_value *value);
 
 enum column_rule {
     COLUMN_NULLABLE = 1,   /* NULL is "", 0 (never) or -1 (not known), by type */
@@ -124,6 +135,11 @@ struct record_table {
     bool (*settle)(void *record, bool sound);
     void (*release)(void *record); /* what it owns; NULL: nothing */
 };
+
+/* The columns of a struct, in the table. */
+#define RECORD_COLUMNS(record_, columns_)                                        \
+    .columns = columns_, .column_count = sizeof(columns_) / sizeof(columns_)[0], \
+    .size = sizeof(struct record_)
 
 /* Indexed by kind. */
 extern const struct record_table *const record_tables[RECORD_KIND_COUNT];

@@ -57,9 +57,7 @@ const struct record_table trail_table = {
     .search = "number >= $1 AND number < $2 AND at_ms >= $3 AND ($4 = '' OR object = $4)"
               " AND ($5 = '' OR who = $5) ORDER BY number DESC",
     .counter = "audit_revision",
-    .columns = columns,
-    .column_count = sizeof columns / sizeof columns[0],
-    .size = sizeof(struct trail_record),
+    RECORD_COLUMNS(trail_record, columns),
     .checked = true,
     .unaudited = true,
     .check = check,

@@ -15,13 +15,10 @@ const char *usage_group_name(enum usage_group group)
 
 bool usage_group_parse(struct text name, enum usage_group *group)
 {
-    for (int i = 0; i < USAGE_GROUP_COUNT; i++) {
-        if (text_equals(name, text_of(names[i]))) {
-            *group = (enum usage_group)i;
-            return true;
-        }
-    }
-    return false;
+    size_t at = text_find(name, names, USAGE_GROUP_COUNT);
+    if (at < USAGE_GROUP_COUNT)
+        *group = (enum usage_group)at;
+    return at < USAGE_GROUP_COUNT;
 }
 
 int usage_compare(const void *record, const void *other)
