@@ -13,7 +13,7 @@ import sys
 
 from library_symbols import symbols
 
-KNOWN = ({f"src_demo_{name}.c" for name in ("cricket", "event", "football", "racing", "tables", "tennis")},)
+KNOWN = ({f"src_demo_{name}.c" for name in ("cricket", "event", "sports")},)
 
 
 def uses(library):
