@@ -577,8 +577,9 @@ const struct metric service_metrics[] = {
 void service_totals(const struct metrics *metrics, struct service_totals *totals)
 {
     /* The later first, as a scrape does. */
-    uint64_t closed = metrics_counted(metrics, service_metrics, COUNTED_CLOSED);
-    totals->connections = metrics_counted(metrics, service_metrics, COUNTED_OPENED) - closed;
+    totals->closed = metrics_counted(metrics, service_metrics, COUNTED_CLOSED);
+    totals->connections =
+        metrics_counted(metrics, service_metrics, COUNTED_OPENED) - totals->closed;
     for (size_t i = 0; i < DENIAL_COUNT; i++)
         totals->denials[i] = metrics_counted(metrics, service_metrics, COUNTED_DENIED + i);
 }

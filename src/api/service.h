@@ -64,6 +64,7 @@ extern const struct metric service_metrics[];
 /* Some of those, for who shows them otherwise; any thread. */
 struct service_totals {
     uint64_t connections;           /* open now */
+    uint64_t closed;                /* connections, since the start */
     uint64_t denials[DENIAL_COUNT]; /* by reason; DENIAL_UNAVAILABLE, an error of a store: none */
 };
 void service_totals(const struct metrics *metrics, struct service_totals *totals);

@@ -42,7 +42,8 @@
 #include "wallet/verifications.h"
 
 #define POLICY_REFRESH_MS 200
-#define TRIM_CONNECTIONS 128
+#define TRIM_SECONDS 5
+#define TRIM_CONNECTIONS 128 /* that were closed since the last time */
 #define USAGE_PERIOD_MS 60000
 #define STORES_WAIT_MS 3000
 #define STORES_LOOK_MS 10
@@ -64,9 +65,10 @@ struct app {
     struct mailbox *mailbox;
     uv_signal_t signals[3];
     uv_timer_t drain_deadline;
-    uv_timer_t second;         /* looks at the age of what is served, and at unused memory */
-    uint64_t most_connections; /* since memory was returned */
-    uv_timer_t watchdog;       /* looks whether the workers go on */
+    uv_timer_t second;   /* looks at the age of what is served, and at unused memory */
+    uint64_t seconds;    /* that it did so */
+    uint64_t trimmed;    /* connections that were closed when memory was returned last */
+    uv_timer_t watchdog; /* looks whether the workers go on */
     uv_timer_t starting; /* looks whether the stores can be used, until the workers are there */
     uint64_t started_ms;
     int64_t started_wall_ms; /* the process */
@@ -699,17 +701,15 @@ static void announce(struct app *app)
         app->options->ready(app->options->context, &ports);
 }
 
-/* What many connections took, malloc keeps in pieces between what is still in use. When most of
- * them have gone the kernel gets those pages back; that takes 50 ms for 250 MB. */
+/* What many connections took, malloc keeps in pieces between what is still in use. Now and then the
+ * kernel gets the free pages back; after a storm that takes 50 ms for 250 MB, else less than one. */
 static void return_memory(struct app *app)
 {
     struct service_totals totals;
     service_totals(app->metrics, &totals);
-    if (totals.connections > app->most_connections)
-        app->most_connections = totals.connections;
-    if (app->most_connections < TRIM_CONNECTIONS || totals.connections > app->most_connections / 4)
+    if (++app->seconds % TRIM_SECONDS != 0 || totals.closed - app->trimmed < TRIM_CONNECTIONS)
         return;
-    app->most_connections = totals.connections;
+    app->trimmed = totals.closed;
     (void)malloc_trim(0);
 }
 
