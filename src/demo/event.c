@@ -263,7 +263,7 @@ static void name_sides(struct event *event)
 struct event *simulated_event_create(const struct event_plan *plan)
 {
     struct event *event = memory_alloc_zeroed(1, sizeof *event);
-    const struct sport_table *table = sport_tables[plan->sport];
+    const struct sport_table *table = plan->table;
     event->sport = plan->sport;
     event->table = table;
     event->serial = plan->serial;

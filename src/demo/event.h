@@ -194,6 +194,7 @@ extern const struct sport_table cricket_table;
 
 struct event_plan {
     enum sport sport;
+    const struct sport_table *table; /* of sport_tables */
     uint32_t serial;
     struct event_id id;
     uint64_t seed;

@@ -69,6 +69,7 @@ static void fill_slot(struct simulator *simulator, enum sport sport, struct slot
 {
     struct timetable *timetable = &simulator->timetables[sport];
     struct event_plan plan = {.sport = sport,
+                              .table = sport_tables[sport],
                               .serial = timetable->serial++,
                               .seed = chance_next(&simulator->chance),
                               .start_ms = standing ? start_ms + STANDING_MS : start_ms,

@@ -464,7 +464,6 @@ static void a_sum_that_no_ledger_can_have_is_refused(void **state)
     struct ledger_sum sum = {.debits_minor = LEDGER_CLEARING_MAX - 2,
                              .credits_back_minor = LEDGER_CLEARING_MAX - 1};
     const struct ledger_sum more = {.debits_minor = 1, .entries = {1, 0, 0}};
-    (void)state;
     assert_true(ledger_sum_add(&sum, &more));
     assert_true(-ledger_sum_movement_minor(&sum) == INT64_MAX - 1); /* what it comes to fits */
     const struct ledger_sum before = sum;

@@ -5,25 +5,17 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../test_directory.h"
 #include "base/clock.h"
 #include "id_rows.h"
 #include "stores/platform/sqlite/id_directory.h"
 #include "stores/platform/sqlite/id_run.h"
+#include "tests.h"
 
 #ifndef KEY_MASK
 #define KEY_MASK 0 /* all bits */
@@ -244,7 +236,7 @@ static void assert_mends(struct fixture *fixture)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-static void test_empty(void **state)
+TEST_WITH(test_empty, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     open_index(fixture);
@@ -254,7 +246,7 @@ static void test_empty(void **state)
     assert_int_not_equal(access(fixture->directory, F_OK), 0); /* nothing is made for nothing */
 }
 
-static void test_all_is_found_through_all_merges(void **state)
+TEST_WITH(test_all_is_found_through_all_merges, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     open_index(fixture);
@@ -273,7 +265,7 @@ static void test_all_is_found_through_all_merges(void **state)
     assert_true(facts.written_bytes < facts.ids_in_runs * 16 * ID_INDEX_LEVELS * 4);
 }
 
-static void test_opened_again(void **state)
+TEST_WITH(test_opened_again, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     open_index(fixture);
@@ -288,7 +280,7 @@ static void test_opened_again(void **state)
     assert_complete(fixture);
 }
 
-static void test_without_upkeep(void **state)
+TEST_WITH(test_without_upkeep, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     open_index(fixture);
@@ -302,7 +294,7 @@ static void test_without_upkeep(void **state)
     assert_complete(fixture);
 }
 
-static void test_made_again_from_nothing(void **state)
+TEST_WITH(test_made_again_from_nothing, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     fixture->rows.last = 5000; /* of which most are in runs when it is open */
@@ -318,7 +310,7 @@ static void test_made_again_from_nothing(void **state)
     assert_complete(fixture);
 }
 
-static void test_modes(void **state)
+TEST_WITH(test_modes, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
@@ -339,7 +331,7 @@ static void test_modes(void **state)
 
 /* ---- another process ------------------------------------------------------------------------- */
 
-static void test_rows_of_another_process(void **state)
+TEST_WITH(test_rows_of_another_process, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     open_index(fixture);
@@ -352,7 +344,7 @@ static void test_rows_of_another_process(void **state)
     }
 }
 
-static void test_two_processes_write(void **state)
+TEST_WITH(test_two_processes_write, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct id_index *indexes[2] = {NULL, NULL};
@@ -381,7 +373,7 @@ static void test_two_processes_write(void **state)
     assert_true(fixture->rows.read < 300 * 9 / 2); /* the rest was in runs */
 }
 
-static void test_one_key_only(void **state)
+TEST_WITH(test_one_key_only, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char before[FILES_MAX][ID_NAME_SIZE];
@@ -408,7 +400,7 @@ static void test_one_key_only(void **state)
     assert_int_equal(list_files(fixture, after), count);
 }
 
-static void test_locked_by_another_process(void **state)
+TEST_WITH(test_locked_by_another_process, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     open_index(fixture);
@@ -451,7 +443,7 @@ static off_t size_of(const struct fixture *fixture, const char *name)
 }
 
 /* Each byte of a run in turn, found by who opens it or by who asks. */
-static void test_every_byte(void **state)
+TEST_WITH(test_every_byte, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char names[FILES_MAX][ID_NAME_SIZE];
@@ -475,7 +467,7 @@ static void test_every_byte(void **state)
     }
 }
 
-static void test_damaged_while_open(void **state)
+TEST_WITH(test_damaged_while_open, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
@@ -494,7 +486,7 @@ static void test_damaged_while_open(void **state)
     assert_true(facts_of(fixture).made_again > 0);
 }
 
-static void test_truncated(void **state)
+TEST_WITH(test_truncated, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
@@ -517,7 +509,7 @@ static void test_truncated(void **state)
     }
 }
 
-static void test_missing(void **state)
+TEST_WITH(test_missing, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
@@ -537,7 +529,7 @@ static void test_missing(void **state)
 }
 
 /* Its keys would not be those that are looked for. */
-static void test_of_a_former_version(void **state)
+TEST_WITH(test_of_a_former_version, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
@@ -563,7 +555,7 @@ static void test_of_a_former_version(void **state)
     assert_mends(fixture);
 }
 
-static void test_of_another_ledger(void **state)
+TEST_WITH(test_of_another_ledger, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     open_index(fixture);
@@ -581,7 +573,7 @@ static void test_of_another_ledger(void **state)
 }
 
 /* A backup was restored: the ledger has fewer rows than the runs, and goes on differently. */
-static void test_of_another_history(void **state)
+TEST_WITH(test_of_another_history, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     open_index(fixture);
@@ -625,7 +617,7 @@ static bool is_there(const struct fixture *fixture, const char *name)
     return access(path, F_OK) == 0;
 }
 
-static void test_other_files(void **state)
+TEST_WITH(test_other_files, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
@@ -651,7 +643,7 @@ static void test_other_files(void **state)
 }
 
 /* A crash between a merge and the deletion of what it merged. */
-static void test_merged_runs_left_behind(void **state)
+TEST_WITH(test_merged_runs_left_behind, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char before[FILES_MAX][ID_NAME_SIZE];
@@ -740,7 +732,7 @@ static uint64_t damage_blocks(struct fixture *fixture, const char *name)
     return (uint64_t)(last - first + 1);
 }
 
-static void test_upkeep_makes_again(void **state)
+TEST_WITH(test_upkeep_makes_again, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
@@ -778,7 +770,7 @@ static void test_upkeep_makes_again(void **state)
 }
 
 /* The same in the index's own thread, which is given what a merge meets and what is asked for. */
-static void test_upkeep_makes_again_meanwhile(void **state)
+TEST_WITH(test_upkeep_makes_again_meanwhile, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
@@ -806,7 +798,7 @@ static void test_upkeep_makes_again_meanwhile(void **state)
 }
 
 /* It is closed in the middle: whoever opens it next finds all. */
-static void test_closed_while_made_again(void **state)
+TEST_WITH(test_closed_while_made_again, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
@@ -827,7 +819,7 @@ static void test_closed_while_made_again(void **state)
 
 /* ---- when runs cannot be written ------------------------------------------------------------- */
 
-static void test_cannot_be_written(void **state)
+TEST_WITH(test_cannot_be_written, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     enum status status = STATUS_OK;
@@ -873,7 +865,7 @@ static enum status fail_to_read(void *context, int64_t first, int64_t last, stru
     return error_set(error, STATUS_TIMEOUT, "not now");
 }
 
-static void test_rows_cannot_be_read(void **state)
+TEST_WITH(test_rows_cannot_be_read, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct id_index_options options = options_of(fixture);
@@ -907,7 +899,7 @@ static enum status fail_to_prove(void *context, int64_t number, uint8_t proof[ID
 }
 
 /* It is not the run that is damaged then. */
-static void test_rows_are_damaged(void **state)
+TEST_WITH(test_rows_are_damaged, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
@@ -928,7 +920,7 @@ static void test_rows_are_damaged(void **state)
     assert_complete(fixture);
 }
 
-static void test_own_thread(void **state)
+TEST_WITH(test_own_thread, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     open_index(fixture);
@@ -972,7 +964,7 @@ static void damage_something(struct fixture *fixture)
     }
 }
 
-static void test_model(void **state)
+TEST_WITH(test_model, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const char *rounds = getenv("ID_INDEX_ROUNDS");
@@ -999,40 +991,4 @@ static void test_model(void **state)
     }
     assert_mends(fixture);
     assert_true(facts_of(fixture).last_number > 100);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_empty),
-        TEST(test_all_is_found_through_all_merges),
-        TEST(test_opened_again),
-        TEST(test_without_upkeep),
-        TEST(test_made_again_from_nothing),
-        TEST(test_modes),
-        TEST(test_rows_of_another_process),
-        TEST(test_two_processes_write),
-        TEST(test_one_key_only),
-        TEST(test_locked_by_another_process),
-        TEST(test_every_byte),
-        TEST(test_damaged_while_open),
-        TEST(test_truncated),
-        TEST(test_missing),
-        TEST(test_of_a_former_version),
-        TEST(test_of_another_ledger),
-        TEST(test_of_another_history),
-        TEST(test_other_files),
-        TEST(test_upkeep_makes_again),
-        TEST(test_upkeep_makes_again_meanwhile),
-        TEST(test_closed_while_made_again),
-        TEST(test_merged_runs_left_behind),
-        TEST(test_cannot_be_written),
-        TEST(test_rows_cannot_be_read),
-        TEST(test_rows_are_damaged),
-        TEST(test_own_thread),
-        TEST(test_model),
-    };
-    return cmocka_run_group_tests_name("index of ids", tests, NULL, NULL);
 }

@@ -211,7 +211,6 @@ static void verify(struct scene *scene)
 
 static void what_was_acknowledged_survives_every_kill(void **state)
 {
-    (void)state;
     struct scene scene = {0};
     struct error error = {0};
     uint32_t before;

@@ -6,15 +6,12 @@
  * store of its own, and clears it away. After the headers that cmocka.h wants before it.
  */
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <libpq-fe.h>
 
 #include "../test_directory.h"
+#include "tests.h"
 
 /* Succeeds, or ends the test with the reason; where `fixture` has an `error`. */
 #define OK(call)                                                                      \

@@ -7,23 +7,16 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <libpq-fe.h>
 
 #include "base/clock.h"
 #include "stores/platform_ledger.h"
+#include "tests.h"
 
 #define TIMEOUT_MS 1500
 #define GRACE_MS 1500 /* what a loaded machine may add */
@@ -182,7 +175,7 @@ static int black_hole(char *uri, size_t room)
 
 /* ---- servers that do not answer -------------------------------------------------------------- */
 
-static void a_frozen_server_is_a_timeout_in_time(void **state)
+TEST_WITH(a_frozen_server_is_a_timeout_in_time, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     pid_t frozen = backend(fixture);
@@ -199,7 +192,7 @@ static void a_frozen_server_is_a_timeout_in_time(void **state)
     assert_int_equal(count(&fixture->facts.timeouts), 1);
 }
 
-static void a_frozen_server_in_a_change_leaves_no_lock_behind(void **state)
+TEST_WITH(a_frozen_server_in_a_change_leaves_no_lock_behind, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     run(fixture, "CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS"
@@ -214,7 +207,7 @@ static void a_frozen_server_in_a_change_leaves_no_lock_behind(void **state)
     assert_int_equal(ask(fixture, "SELECT revision FROM store_revision"), 1);
 }
 
-static void a_listener_that_says_nothing_is_a_timeout_in_time(void **state)
+TEST_WITH(a_listener_that_says_nothing_is_a_timeout_in_time, set_up_schema, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store *store = NULL;
@@ -230,7 +223,7 @@ static void a_listener_that_says_nothing_is_a_timeout_in_time(void **state)
     (void)close(listener);
 }
 
-static void a_server_that_is_not_there_is_unavailable_at_once(void **state)
+TEST_WITH(a_server_that_is_not_there_is_unavailable_at_once, set_up_schema, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store *store = NULL;
@@ -241,7 +234,7 @@ static void a_server_that_is_not_there_is_unavailable_at_once(void **state)
     assert_null(strstr(fixture->error.text, "hunter2"));
 }
 
-static void of_several_hosts_the_one_that_answers_is_used(void **state)
+TEST_WITH(of_several_hosts_the_one_that_answers_is_used, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char place[64];
@@ -269,7 +262,7 @@ static void of_several_hosts_the_one_that_answers_is_used(void **state)
 
 /* ---- connections that end -------------------------------------------------------------------- */
 
-static void a_connection_that_was_ended_is_made_again_by_the_next_call(void **state)
+TEST_WITH(a_connection_that_was_ended_is_made_again_by_the_next_call, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     for (int i = 0; i < 3; i++) {
@@ -302,7 +295,7 @@ static void *end_connections(void *argument)
 }
 
 /* What was acknowledged is there; what was refused for sure is not. */
-static void a_loop_of_endings_loses_nothing_that_was_acknowledged(void **state)
+TEST_WITH(a_loop_of_endings_loses_nothing_that_was_acknowledged, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct ending ending = {fixture, false};
@@ -327,7 +320,7 @@ static void a_loop_of_endings_loses_nothing_that_was_acknowledged(void **state)
     OK(platform_store_ping(fixture->store, &fixture->error));
 }
 
-static void a_commit_that_no_one_heard_the_end_of_is_said_to_be_open(void **state)
+TEST_WITH(a_commit_that_no_one_heard_the_end_of_is_said_to_be_open, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     run(fixture, "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS"
@@ -342,7 +335,7 @@ static void a_commit_that_no_one_heard_the_end_of_is_said_to_be_open(void **stat
     OK(add(fixture, "cus_1"));
 }
 
-static void a_commit_with_a_warning_is_not_taken_for_one(void **state)
+TEST_WITH(a_commit_with_a_warning_is_not_taken_for_one, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     run(fixture, "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS"
@@ -366,7 +359,7 @@ static void await_setting(struct fixture *fixture, const char *question)
     }
 }
 
-static void a_session_waits_for_the_disk_whatever_the_server_is_told_later(void **state)
+TEST_WITH(a_session_waits_for_the_disk_whatever_the_server_is_told_later, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     run(fixture, "CREATE TABLE seen (setting text)");
@@ -386,7 +379,8 @@ static void a_session_waits_for_the_disk_whatever_the_server_is_told_later(void 
     assert_int_equal(ask(fixture, "SELECT count(*) FROM seen WHERE setting = 'on'"), 2);
 }
 
-static void a_commit_that_waits_for_a_standby_leaves_one_session_behind_and_no_more(void **state)
+TEST_WITH(a_commit_that_waits_for_a_standby_leaves_one_session_behind_and_no_more, set_up,
+          tear_down)
 {
     static const char waiting[] =
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
@@ -421,7 +415,7 @@ static void a_commit_that_waits_for_a_standby_leaves_one_session_behind_and_no_m
     OK(add(fixture, "cus_a"));
 }
 
-static void another_database_in_the_same_place_fails_one_call(void **state)
+TEST_WITH(another_database_in_the_same_place_fails_one_call, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     uint64_t revision;
@@ -444,7 +438,7 @@ static bool see(void *context, const void *record)
     return true;
 }
 
-static void a_snapshot_that_lost_its_connection_brings_no_mixture(void **state)
+TEST_WITH(a_snapshot_that_lost_its_connection_brings_no_mixture, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     unsigned seen = 0;
@@ -469,7 +463,7 @@ static void a_snapshot_that_lost_its_connection_brings_no_mixture(void **state)
 
 /* ---- transactions that collide --------------------------------------------------------------- */
 
-static void collisions_are_repeated_and_not_for_ever(void **state)
+TEST_WITH(collisions_are_repeated_and_not_for_ever, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     run(fixture, "CREATE SEQUENCE tries");
@@ -490,7 +484,7 @@ static void collisions_are_repeated_and_not_for_ever(void **state)
     assert_true(count(&fixture->facts.repeats) <= 2 + 8);
 }
 
-static void what_the_server_says_becomes_a_status(void **state)
+TEST_WITH(what_the_server_says_becomes_a_status, set_up, tear_down)
 {
     static const struct {
         const char *condition;
@@ -527,7 +521,7 @@ static void what_the_server_says_becomes_a_status(void **state)
     }
 }
 
-static void a_lock_that_others_keep_is_a_timeout_and_the_connection_stays(void **state)
+TEST_WITH(a_lock_that_others_keep_is_a_timeout_and_the_connection_stays, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store_options patient = {.uri = fixture->uri, .timeout_ms = 3000};
@@ -549,7 +543,7 @@ static void *add_in_thread(void *argument)
 }
 
 /* Whoever has taken a revision and not yet committed holds back all later ones. */
-static void revisions_become_visible_in_their_order(void **state)
+TEST_WITH(revisions_become_visible_in_their_order, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store *reader = NULL;
@@ -596,7 +590,7 @@ static void *migrate(void *argument)
     return NULL;
 }
 
-static void migrations_at_once_make_one_schema(void **state)
+TEST_WITH(migrations_at_once_make_one_schema, set_up_schema, tear_down)
 {
     struct fixture *fixture = *state;
     struct migration_run runs[4] = {
@@ -615,7 +609,7 @@ static void migrations_at_once_make_one_schema(void **state)
     OK(open_with(fixture, fixture->uri, false, &fixture->store));
 }
 
-static void an_empty_database_says_what_to_do(void **state)
+TEST_WITH(an_empty_database_says_what_to_do, set_up_schema, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store *store = NULL;
@@ -623,7 +617,7 @@ static void an_empty_database_says_what_to_do(void **state)
     SAYS(fixture, "is empty; run: croupier migrate");
 }
 
-static void somebody_elses_tables_are_left_alone(void **state)
+TEST_WITH(somebody_elses_tables_are_left_alone, set_up_schema, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store *store = NULL;
@@ -641,7 +635,7 @@ static void somebody_elses_tables_are_left_alone(void **state)
                      1);
 }
 
-static void schemas_of_other_programs_are_refused(void **state)
+TEST_WITH(schemas_of_other_programs_are_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store *store = NULL;
@@ -665,7 +659,7 @@ static void schemas_of_other_programs_are_refused(void **state)
     SAYS(fixture, "a different build");
 }
 
-static void what_only_grows_resists_hands(void **state)
+TEST_WITH(what_only_grows_resists_hands, set_up, tear_down)
 {
     static const char *const tries[] = {
         "UPDATE player SET reference = 'x'",
@@ -739,7 +733,7 @@ static enum status open_at(struct fixture *fixture, const char *answer, size_t s
     return status;
 }
 
-static void an_older_server_is_refused(void **state)
+TEST_WITH(an_older_server_is_refused, set_up_schema, tear_down)
 {
     static const char answer[] = "R\0\0\0\x08\0\0\0\0"
                                  "S\0\0\0\x18server_version\0"
@@ -753,7 +747,7 @@ static void an_older_server_is_refused(void **state)
 }
 
 /* What PgBouncer answers to settings of the session that it could not keep for one client alone. */
-static void a_pooler_that_mixes_sessions_is_refused_by_its_name(void **state)
+TEST_WITH(a_pooler_that_mixes_sessions_is_refused_by_its_name, set_up_schema, tear_down)
 {
     static const char answer[] = "E\0\0\0\x3B"
                                  "SFATAL\0"
@@ -766,7 +760,8 @@ static void a_pooler_that_mixes_sessions_is_refused_by_its_name(void **state)
 
 /* One that drops the settings of a session, and leads it to a server's session that has had another
  * client. */
-static void a_pooler_with_prepared_statements_of_others_is_refused_by_its_name(void **state)
+TEST_WITH(a_pooler_with_prepared_statements_of_others_is_refused_by_its_name, set_up_schema,
+          tear_down)
 {
     static const char answer[] = "R\0\0\0\x08\0\0\0\0"
                                  "S\0\0\0\x18server_version\0"
@@ -782,7 +777,7 @@ static void a_pooler_with_prepared_statements_of_others_is_refused_by_its_name(v
     SAYS(fixture, "a pooler such as PgBouncer answers there");
 }
 
-static void no_text_holds_a_part_of_the_password(void **state)
+TEST_WITH(no_text_holds_a_part_of_the_password, set_up_schema, tear_down)
 {
     static const char *const uris[] = {
         "postgresql://user:hunter2@127.0.0.1:1/db",
@@ -842,7 +837,7 @@ static bool ignore_legacy(void *context, const void *record)
     return true;
 }
 
-static void frequent_calls_are_one_round_trip_each(void **state)
+TEST_WITH(frequent_calls_are_one_round_trip_each, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct record_visitor visit = {.see[RECORD_CUSTOMER] = ignore_customer,
@@ -871,7 +866,7 @@ static bool see_two(void *context, const void *record)
     return ++*(unsigned *)context < 2;
 }
 
-static void a_long_list_that_no_one_reads_to_its_end_does_not_harm(void **state)
+TEST_WITH(a_long_list_that_no_one_reads_to_its_end_does_not_harm, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     unsigned seen = 0;
@@ -893,7 +888,7 @@ static bool see_slowly(void *context, const void *visited)
     return see(context, record);
 }
 
-static void a_slow_reader_is_not_a_slow_server(void **state)
+TEST_WITH(a_slow_reader_is_not_a_slow_server, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     unsigned seen = 0;
@@ -904,42 +899,4 @@ static void a_slow_reader_is_not_a_slow_server(void **state)
     }
     OK(platform_list(fixture->store, &customer_table, NULL, see_slowly, &seen, &fixture->error));
     assert_int_equal(seen, 5);
-}
-
-int main(void)
-{
-#define EMPTY(test) cmocka_unit_test_setup_teardown(test, set_up_schema, tear_down)
-#define MADE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        MADE(a_frozen_server_is_a_timeout_in_time),
-        MADE(a_frozen_server_in_a_change_leaves_no_lock_behind),
-        EMPTY(a_listener_that_says_nothing_is_a_timeout_in_time),
-        EMPTY(a_server_that_is_not_there_is_unavailable_at_once),
-        MADE(of_several_hosts_the_one_that_answers_is_used),
-        MADE(a_connection_that_was_ended_is_made_again_by_the_next_call),
-        MADE(a_loop_of_endings_loses_nothing_that_was_acknowledged),
-        MADE(a_commit_that_no_one_heard_the_end_of_is_said_to_be_open),
-        MADE(a_commit_with_a_warning_is_not_taken_for_one),
-        MADE(a_session_waits_for_the_disk_whatever_the_server_is_told_later),
-        MADE(a_commit_that_waits_for_a_standby_leaves_one_session_behind_and_no_more),
-        MADE(another_database_in_the_same_place_fails_one_call),
-        MADE(a_snapshot_that_lost_its_connection_brings_no_mixture),
-        MADE(collisions_are_repeated_and_not_for_ever),
-        MADE(what_the_server_says_becomes_a_status),
-        MADE(a_lock_that_others_keep_is_a_timeout_and_the_connection_stays),
-        MADE(revisions_become_visible_in_their_order),
-        EMPTY(migrations_at_once_make_one_schema),
-        EMPTY(an_empty_database_says_what_to_do),
-        EMPTY(somebody_elses_tables_are_left_alone),
-        MADE(schemas_of_other_programs_are_refused),
-        MADE(what_only_grows_resists_hands),
-        EMPTY(an_older_server_is_refused),
-        EMPTY(a_pooler_that_mixes_sessions_is_refused_by_its_name),
-        EMPTY(a_pooler_with_prepared_statements_of_others_is_refused_by_its_name),
-        EMPTY(no_text_holds_a_part_of_the_password),
-        MADE(frequent_calls_are_one_round_trip_each),
-        MADE(a_long_list_that_no_one_reads_to_its_end_does_not_harm),
-        MADE(a_slow_reader_is_not_a_slow_server),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

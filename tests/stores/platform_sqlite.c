@@ -3,23 +3,16 @@
  * are not what they should be, and malformed rows. (What every engine must do stands in
  * platform_contract/.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "../test_directory.h"
 #include "base/clock.h"
 #include "stores/platform/schema.h"
+#include "tests.h"
 
 #define NOBODY 65534
 
@@ -161,7 +154,7 @@ static unsigned mode_of(struct fixture *fixture, const char *ending)
     return facts.st_mode & 0777U;
 }
 
-static void the_file_and_its_companions_are_made_closed_to_others(void **state)
+TEST_WITH(the_file_and_its_companions_are_made_closed_to_others, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     mode_t before = umask(0);
@@ -173,7 +166,7 @@ static void the_file_and_its_companions_are_made_closed_to_others(void **state)
     assert_int_equal(mode_of(fixture, "-shm"), 0640);
 }
 
-static void a_tighter_umask_is_kept(void **state)
+TEST_WITH(a_tighter_umask_is_kept, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     mode_t before = umask(077);
@@ -182,7 +175,7 @@ static void a_tighter_umask_is_kept(void **state)
     assert_int_equal(mode_of(fixture, ""), 0600);
 }
 
-static void a_missing_file_is_not_made_unless_asked(void **state)
+TEST_WITH(a_missing_file_is_not_made_unless_asked, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     assert_refused(fixture, open_store(fixture, false), STATUS_UNAVAILABLE,
@@ -190,7 +183,7 @@ static void a_missing_file_is_not_made_unless_asked(void **state)
     assert_int_equal(access(fixture->path, F_OK), -1);
 }
 
-static void a_missing_directory_is_named(void **state)
+TEST_WITH(a_missing_directory_is_named, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char uri[128];
@@ -202,7 +195,7 @@ static void a_missing_directory_is_named(void **state)
     assert_non_null(strstr(fixture->error.text, "/not"));
 }
 
-static void a_directory_in_its_place_is_refused(void **state)
+TEST_WITH(a_directory_in_its_place_is_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     assert_int_equal(mkdir(fixture->path, 0700), 0);
@@ -216,7 +209,7 @@ static void expect_unwritable_file(struct fixture *fixture)
                    "cannot be read and written by user");
 }
 
-static void a_read_only_file_is_refused(void **state)
+TEST_WITH(a_read_only_file_is_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     make_and_close(fixture);
@@ -231,7 +224,7 @@ static void expect_unwritable_directory(struct fixture *fixture)
                    "cannot be written by user");
 }
 
-static void a_read_only_directory_is_refused(void **state)
+TEST_WITH(a_read_only_directory_is_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     make_and_close(fixture);
@@ -243,7 +236,7 @@ static void a_read_only_directory_is_refused(void **state)
 
 /* ---- files that are something else ----------------------------------------------------------- */
 
-static void an_empty_file_asks_for_migration_and_takes_it(void **state)
+TEST_WITH(an_empty_file_asks_for_migration_and_takes_it, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     uint32_t before = 9;
@@ -256,7 +249,7 @@ static void an_empty_file_asks_for_migration_and_takes_it(void **state)
     assert_int_equal(after, sqlite_migration_count);
 }
 
-static void a_file_that_is_no_database_is_refused_and_left_alone(void **state)
+TEST_WITH(a_file_that_is_no_database_is_refused_and_left_alone, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char text[4096];
@@ -269,7 +262,7 @@ static void a_file_that_is_no_database_is_refused_and_left_alone(void **state)
     assert_int_equal(facts.st_size, sizeof text);
 }
 
-static void another_programs_database_is_refused_and_left_alone(void **state)
+TEST_WITH(another_programs_database_is_refused_and_left_alone, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     execute(fixture, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
@@ -280,7 +273,7 @@ static void another_programs_database_is_refused_and_left_alone(void **state)
     execute(fixture, "CREATE TABLE customer (x)"); /* nothing of ours came into it */
 }
 
-static void a_damaged_file_is_called_damaged(void **state)
+TEST_WITH(a_damaged_file_is_called_damaged, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     make_and_close(fixture);
@@ -295,7 +288,7 @@ static void a_damaged_file_is_called_damaged(void **state)
     assert_refused(fixture, open_store(fixture, false), STATUS_MALFORMED, "is damaged");
 }
 
-static void a_file_that_was_cut_off_is_called_damaged(void **state)
+TEST_WITH(a_file_that_was_cut_off_is_called_damaged, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     make_and_close(fixture);
@@ -305,7 +298,7 @@ static void a_file_that_was_cut_off_is_called_damaged(void **state)
 
 /* ---- migrations ------------------------------------------------------------------------------ */
 
-static void a_newer_schema_is_refused_also_by_migrate(void **state)
+TEST_WITH(a_newer_schema_is_refused_also_by_migrate, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     uint32_t before = 7;
@@ -323,7 +316,7 @@ static void a_newer_schema_is_refused_also_by_migrate(void **state)
     assert_true(before == 7 && after == 7);
 }
 
-static void an_older_schema_is_refused_until_migrated(void **state)
+TEST_WITH(an_older_schema_is_refused_until_migrated, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     make_and_close(fixture);
@@ -331,7 +324,7 @@ static void an_older_schema_is_refused_until_migrated(void **state)
     assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "run: croupier migrate");
 }
 
-static void a_schema_of_a_different_build_is_refused(void **state)
+TEST_WITH(a_schema_of_a_different_build_is_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     make_and_close(fixture);
@@ -339,7 +332,7 @@ static void a_schema_of_a_different_build_is_refused(void **state)
     assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "different build");
 }
 
-static void a_migration_that_fails_leaves_nothing_behind(void **state)
+TEST_WITH(a_migration_that_fails_leaves_nothing_behind, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     uint32_t before;
@@ -371,7 +364,7 @@ static void note_watched(void *context, const char *what, uint64_t rows)
     watched->rows = rows;
 }
 
-static void a_long_step_says_how_far_it_is(void **state)
+TEST_WITH(a_long_step_says_how_far_it_is, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     uint32_t before;
@@ -408,7 +401,7 @@ static void a_long_step_says_how_far_it_is(void **state)
     assert_true(watched.rises > 2);
 }
 
-static void migrating_several_times_at_once_does_it_once(void **state)
+TEST_WITH(migrating_several_times_at_once_does_it_once, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     enum { PROCESSES = 4 };
@@ -446,7 +439,7 @@ static void migrating_several_times_at_once_does_it_once(void **state)
 
 /* ---- while it is in use ---------------------------------------------------------------------- */
 
-static void a_lock_held_by_another_process_is_waited_for_and_then_told(void **state)
+TEST_WITH(a_lock_held_by_another_process_is_waited_for_and_then_told, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     make_and_close(fixture);
@@ -470,7 +463,7 @@ static void a_lock_held_by_another_process_is_waited_for_and_then_told(void **st
     OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
 }
 
-static void no_file_is_opened_in_the_place_of_one_that_is_open(void **state)
+TEST_WITH(no_file_is_opened_in_the_place_of_one_that_is_open, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char old[128];
@@ -494,7 +487,7 @@ static void no_file_is_opened_in_the_place_of_one_that_is_open(void **state)
     add_customer(fixture, "cus_2");
 }
 
-static void a_log_that_lost_its_name_is_brought_into_the_file_at_the_end(void **state)
+TEST_WITH(a_log_that_lost_its_name_is_brought_into_the_file_at_the_end, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char path[128];
@@ -511,7 +504,7 @@ static void a_log_that_lost_its_name_is_brought_into_the_file_at_the_end(void **
     assert_int_equal(revision, 1);
 }
 
-static void a_database_damaged_while_in_use_fails_and_recovers_when_restored(void **state)
+TEST_WITH(a_database_damaged_while_in_use_fails_and_recovers_when_restored, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     uint64_t revision = 0;
@@ -548,7 +541,7 @@ static bool note_legacy_usable(void *context, const void *visited)
     return true;
 }
 
-static void rows_that_make_no_sense_are_unusable_and_harm_no_other(void **state)
+TEST_WITH(rows_that_make_no_sense_are_unusable_and_harm_no_other, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     make_store(fixture);
@@ -590,7 +583,7 @@ static bool note_revoked(void *context, const void *visited)
     return true;
 }
 
-static void a_key_row_that_makes_no_sense_opens_nothing(void **state)
+TEST_WITH(a_key_row_that_makes_no_sense_opens_nothing, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     int64_t revoked_ms = 0;
@@ -603,7 +596,7 @@ static void a_key_row_that_makes_no_sense_opens_nothing(void **state)
     assert_true(revoked_ms != 0);
 }
 
-static void the_schema_itself_refuses_what_the_program_would(void **state)
+TEST_WITH(the_schema_itself_refuses_what_the_program_would, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static const char *const wrong[] = {
@@ -630,37 +623,4 @@ static void the_schema_itself_refuses_what_the_program_would(void **state)
         if (sqlite3_exec(database, wrong[i], NULL, NULL, NULL) != SQLITE_CONSTRAINT)
             fail_msg("not refused: %s", wrong[i]);
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
-}
-
-int main(void)
-{
-#define WITH_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        WITH_DIRECTORY(the_file_and_its_companions_are_made_closed_to_others),
-        WITH_DIRECTORY(a_tighter_umask_is_kept),
-        WITH_DIRECTORY(a_missing_file_is_not_made_unless_asked),
-        WITH_DIRECTORY(a_missing_directory_is_named),
-        WITH_DIRECTORY(a_directory_in_its_place_is_refused),
-        WITH_DIRECTORY(a_read_only_file_is_refused),
-        WITH_DIRECTORY(a_read_only_directory_is_refused),
-        WITH_DIRECTORY(an_empty_file_asks_for_migration_and_takes_it),
-        WITH_DIRECTORY(a_file_that_is_no_database_is_refused_and_left_alone),
-        WITH_DIRECTORY(another_programs_database_is_refused_and_left_alone),
-        WITH_DIRECTORY(a_damaged_file_is_called_damaged),
-        WITH_DIRECTORY(a_file_that_was_cut_off_is_called_damaged),
-        WITH_DIRECTORY(a_newer_schema_is_refused_also_by_migrate),
-        WITH_DIRECTORY(an_older_schema_is_refused_until_migrated),
-        WITH_DIRECTORY(a_schema_of_a_different_build_is_refused),
-        WITH_DIRECTORY(a_migration_that_fails_leaves_nothing_behind),
-        WITH_DIRECTORY(a_long_step_says_how_far_it_is),
-        WITH_DIRECTORY(migrating_several_times_at_once_does_it_once),
-        WITH_DIRECTORY(a_lock_held_by_another_process_is_waited_for_and_then_told),
-        WITH_DIRECTORY(no_file_is_opened_in_the_place_of_one_that_is_open),
-        WITH_DIRECTORY(a_log_that_lost_its_name_is_brought_into_the_file_at_the_end),
-        WITH_DIRECTORY(a_database_damaged_while_in_use_fails_and_recovers_when_restored),
-        WITH_DIRECTORY(rows_that_make_no_sense_are_unusable_and_harm_no_other),
-        WITH_DIRECTORY(a_key_row_that_makes_no_sense_opens_nothing),
-        WITH_DIRECTORY(the_schema_itself_refuses_what_the_program_would),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

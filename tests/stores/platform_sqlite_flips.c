@@ -9,20 +9,12 @@
  * N of the sample (tests/servers.py).
  */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "platform_places.h"
 #include "stores/platform.h"
+#include "tests.h"
 #include "wallet/ledger.h"
 
 #define EVERY 1777 /* bits; a prime, so that no part of a page is left out */
@@ -337,7 +329,7 @@ static void try_bit(struct fixture *fixture, int file, size_t bit)
     flip(file, bit);
 }
 
-static void the_requests_are_what_they_should_be(void **state)
+TEST(the_requests_are_what_they_should_be)
 {
     struct fixture *fixture = *state;
     unsigned replayed = 0;
@@ -352,7 +344,7 @@ static void the_requests_are_what_they_should_be(void **state)
                 kept[LEDGER_ALREADY_ROLLED_BACK] > 5);
 }
 
-static void a_flipped_bit_makes_nothing_happen_twice(void **state)
+TEST(a_flipped_bit_makes_nothing_happen_twice)
 {
     struct fixture *fixture = *state;
     const char *asked = getenv("TEST_FLIPS_EVERY");
@@ -380,11 +372,4 @@ static void a_flipped_bit_makes_nothing_happen_twice(void **state)
     assert_true(fixture->decided > 0 && fixture->refused > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_requests_are_what_they_should_be),
-        cmocka_unit_test(a_flipped_bit_makes_nothing_happen_twice),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS_WITH(set_up, tear_down);

@@ -5,17 +5,8 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "platform_places.h"
@@ -23,6 +14,7 @@
 #include "stores/platform/sqlite/id_index.h"
 #include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/sqlite.h"
+#include "tests.h"
 
 struct fixture {
     struct place place;
@@ -158,7 +150,7 @@ static void write_until_merged(struct fixture *fixture, uint64_t merges, unsigne
     }
 }
 
-static void an_id_is_found_wherever_it_has_come_to(void **state)
+TEST_WITH(an_id_is_found_wherever_it_has_come_to, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     write_until_merged(fixture, 4, LEDGER_BATCH_MAX);
@@ -169,14 +161,14 @@ static void an_id_is_found_wherever_it_has_come_to(void **state)
     assert_sound(fixture);
 }
 
-static void one_at_a_time_they_are_found_as_well(void **state)
+TEST_WITH(one_at_a_time_they_are_found_as_well, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     write_until_merged(fixture, 1, 1);
     assert_all_found(fixture);
 }
 
-static void the_store_refuses_an_id_twice_wherever_it_is(void **state)
+TEST_WITH(the_store_refuses_an_id_twice_wherever_it_is, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     write_until_merged(fixture, 1, LEDGER_BATCH_MAX);
@@ -243,7 +235,7 @@ static void alter_file(const char *path)
     assert_int_equal(close(file), 0);
 }
 
-static void what_has_become_of_the_files_hides_no_id(void **state)
+TEST_WITH(what_has_become_of_the_files_hides_no_id, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     void (*const damages[])(const char *) = {remove_file, cut_file, alter_file};
@@ -277,7 +269,7 @@ static enum status ask_in_batch(struct fixture *fixture, unsigned id)
 
 /* Until upkeep has made it again, an id that needs what is damaged is refused, and the handle and
  * its index stay. */
-static void what_is_damaged_meanwhile_is_made_again(void **state)
+TEST_WITH(what_is_damaged_meanwhile_is_made_again, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct ledger_index_facts facts;
@@ -310,7 +302,7 @@ static void copy_database(const struct fixture *fixture, const char *from, const
 }
 
 /* A backup is restored, and the ledger goes on otherwise: the runs are of what is no more. */
-static void runs_of_another_history_are_not_believed(void **state)
+TEST_WITH(runs_of_another_history_are_not_believed, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     write_more(fixture, 100);
@@ -335,7 +327,7 @@ static void runs_of_another_history_are_not_believed(void **state)
 }
 
 /* Each handle has accounts in its cache and an index of its own. */
-static void what_another_handle_wrote_is_noticed_before_anything_is_decided(void **state)
+TEST_WITH(what_another_handle_wrote_is_noticed_before_anything_is_decided, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store *other = NULL;
@@ -398,7 +390,7 @@ static enum status enter(struct fixture *fixture, unsigned count, int64_t create
 
 /* What is in the cache is compared with what is stored when it is written; and what is stored with
  * the last entry when it is loaded. */
-static void an_account_that_somebody_altered_is_not_written_over(void **state)
+TEST_WITH(an_account_that_somebody_altered_is_not_written_over, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static const char *const altered[][2] = {
@@ -456,7 +448,7 @@ static void see_from(struct fixture *fixture, uint64_t entries)
     }
 }
 
-static void entries_are_walked_in_order_however_many_there_are(void **state)
+TEST_WITH(entries_are_walked_in_order_however_many_there_are, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     for (unsigned entries = 0; entries < 1200;) {
@@ -492,7 +484,7 @@ static bool count_entered(void *context, const struct ledger_transaction *entry)
 }
 
 /* Also where the clock was set back. */
-static void the_entries_of_a_day_are_found(void **state)
+TEST_WITH(the_entries_of_a_day_are_found, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const int64_t day = 86400000;
@@ -511,7 +503,7 @@ static void the_entries_of_a_day_are_found(void **state)
 }
 
 #if IDS_KEY_MASK != UINT64_MAX
-static void ids_of_the_same_key_are_told_apart(void **state)
+TEST_WITH(ids_of_the_same_key_are_told_apart, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     write_more(fixture, LEDGER_BATCH_MAX);
@@ -541,7 +533,7 @@ static void assert_broken(struct fixture *fixture, const char *what)
         fail_msg("%s", fixture->error.text);
 }
 
-static void an_audit_finds_an_index_that_is_not_of_the_rows(void **state)
+TEST_WITH(an_audit_finds_an_index_that_is_not_of_the_rows, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct sqlite_store *store = sqlite_store_of(fixture->store);
@@ -567,9 +559,8 @@ static void an_audit_finds_an_index_that_is_not_of_the_rows(void **state)
     assert_broken(fixture, "id-258: two transactions have this id");
 }
 
-static void a_key_is_the_same_for_ever_in_one_ledger(void **state)
+TEST_WITH(a_key_is_the_same_for_ever_in_one_ledger, set_up, tear_down)
 {
-    (void)state;
     if (IDS_KEY_MASK != UINT64_MAX)
         skip();
     static const uint8_t one[] = "which ledger is?";
@@ -587,7 +578,7 @@ static void a_key_is_the_same_for_ever_in_one_ledger(void **state)
     assert_int_not_equal(sqlite_id_key(one, 1, "", TEXT("id-1")), sqlite_id_key(one, 1, "", id));
 }
 
-static void what_others_do_with_the_files_through_sqlite_raises_no_alarm(void **state)
+TEST_WITH(what_others_do_with_the_files_through_sqlite_raises_no_alarm, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static const char *const commands[] = {
@@ -612,28 +603,4 @@ static void what_others_do_with_the_files_through_sqlite_raises_no_alarm(void **
         assert_int_equal(sqlite3_close(other), SQLITE_OK);
     }
     assert_sound(fixture);
-}
-
-int main(void)
-{
-#define MADE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        MADE(what_others_do_with_the_files_through_sqlite_raises_no_alarm),
-        MADE(an_id_is_found_wherever_it_has_come_to),
-        MADE(one_at_a_time_they_are_found_as_well),
-        MADE(the_store_refuses_an_id_twice_wherever_it_is),
-        MADE(what_has_become_of_the_files_hides_no_id),
-        MADE(what_is_damaged_meanwhile_is_made_again),
-        MADE(runs_of_another_history_are_not_believed),
-        MADE(what_another_handle_wrote_is_noticed_before_anything_is_decided),
-#if IDS_KEY_MASK != UINT64_MAX
-        MADE(ids_of_the_same_key_are_told_apart),
-#endif
-        MADE(an_audit_finds_an_index_that_is_not_of_the_rows),
-        MADE(a_key_is_the_same_for_ever_in_one_ledger),
-        MADE(an_account_that_somebody_altered_is_not_written_over),
-        MADE(entries_are_walked_in_order_however_many_there_are),
-        MADE(the_entries_of_a_day_are_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void await_change(struct watcher *watcher, enum sport sport, const char *
     assert_int_equal(pthread_mutex_unlock(&watcher->lock), 0);
 }
 
-static void what_has_changed_is_told(void **state)
+TEST_WITH(what_has_changed_is_told, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     odds_store_close(&fixture->store);
@@ -84,12 +84,4 @@ static void what_has_changed_is_told(void **state)
     await_change(&watcher, SPORT_CRICKET, "9");
     assert_int_equal(watcher.all, all); /* each time it was known what */
     odds_store_watch(store, NULL);
-}
-
-int contract_of_changes(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(what_has_changed_is_told),
-    };
-    return cmocka_run_group_tests_name("changes", tests, NULL, NULL);
 }

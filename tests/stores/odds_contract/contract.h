@@ -6,15 +6,10 @@
  * share, a part a file. See main.c.
  */
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "../../test_directory.h"
 #include "stores/odds.h"
+#include "tests.h"
 
 struct fixture {
     char directory[TEST_DIRECTORY_SIZE];
@@ -33,16 +28,7 @@ struct factory {
 
 extern const struct factory *engine; /* that is tested */
 
-#define CONTRACT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
 /* The parts: each returns how many of its tests failed. */
-int contract_of_values(void);
-int contract_of_publications(void);
-int contract_of_freshness(void);
-int contract_of_store(void);
-int contract_of_changes(void);
-int contract_of_interest(void);
-int contract_of_leases(void);
 
 /* Reads at once or when the engine calls back. */
 struct waiting_read {

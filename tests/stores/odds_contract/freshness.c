@@ -13,7 +13,7 @@
 
 /* ---- freshness ------------------------------------------------------------------------------- */
 
-static void a_version_moves_with_every_publication(void **state)
+TEST_WITH(a_version_moves_with_every_publication, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     uint64_t seen[6] = {0};
@@ -28,7 +28,7 @@ static void a_version_moves_with_every_publication(void **state)
     }
 }
 
-static void a_version_stays_while_others_change(void **state)
+TEST_WITH(a_version_stays_while_others_change, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     publish_one(store, odds_change(SPORT_CRICKET, "1", "[1]"));
@@ -38,7 +38,7 @@ static void a_version_stays_while_others_change(void **state)
     assert_true(version == version_of(store, ODDS_MARKETS, SPORT_CRICKET, "1"));
 }
 
-static void the_stamp_moves_when_something_may_have_changed(void **state)
+TEST_WITH(the_stamp_moves_when_something_may_have_changed, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     uint64_t before = stamp_of(store);
@@ -68,7 +68,7 @@ static struct odds_versions versions_of(struct odds_store *store, const struct e
     return versions;
 }
 
-static void the_versions_of_an_event_are_told(void **state)
+TEST_WITH(the_versions_of_an_event_are_told, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     struct event_id event = event_of("77");
@@ -85,7 +85,7 @@ static void the_versions_of_an_event_are_told(void **state)
     assert_true(versions.catalog == catalog && versions.odds == 0);
 }
 
-static void another_process_is_seen_at_once(void **state)
+TEST_WITH(another_process_is_seen_at_once, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     publish_one(fixture->store, odds_change(SPORT_CRICKET, "1", "[0]"));
@@ -104,7 +104,7 @@ static void another_process_is_seen_at_once(void **state)
     }
 }
 
-static void what_was_published_outlives_the_handle(void **state)
+TEST_WITH(what_was_published_outlives_the_handle, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     publish_one(fixture->store, catalog_change(SPORT_TENNIS, "[5]"));
@@ -138,7 +138,7 @@ static void *poll_numbers(void *argument)
     return NULL;
 }
 
-static void threads_publish_while_others_read(void **state)
+TEST_WITH(threads_publish_while_others_read, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct polling polling = {.store = fixture->store, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -175,7 +175,7 @@ static void assert_part(struct odds_store *store, size_t at, size_t max, const c
     memory_free(waiting.read.value.bytes);
 }
 
-static void a_part_of_the_catalog_comes_with_the_odds(void **state)
+TEST_WITH(a_part_of_the_catalog_comes_with_the_odds, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     assert_part(store, 0, 10, ""); /* neither is stored */
@@ -210,7 +210,7 @@ static void *publish_pairs(void *argument)
 }
 
 /* What is published together is read together, or said not to be. */
-static void a_part_of_the_catalog_is_of_the_moment_of_the_odds(void **state)
+TEST_WITH(a_part_of_the_catalog_is_of_the_moment_of_the_odds, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     struct polling polling = {.store = store, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -238,20 +238,4 @@ static void a_part_of_the_catalog_is_of_the_moment_of_the_odds(void **state)
         assert_int_equal(pthread_mutex_unlock(&polling.lock), 0);
     }
     assert_int_equal(pthread_join(thread, NULL), 0);
-}
-
-int contract_of_freshness(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(a_version_moves_with_every_publication),
-        CONTRACT(a_version_stays_while_others_change),
-        CONTRACT(the_stamp_moves_when_something_may_have_changed),
-        CONTRACT(the_versions_of_an_event_are_told),
-        CONTRACT(another_process_is_seen_at_once),
-        CONTRACT(what_was_published_outlives_the_handle),
-        CONTRACT(threads_publish_while_others_read),
-        CONTRACT(a_part_of_the_catalog_comes_with_the_odds),
-        CONTRACT(a_part_of_the_catalog_is_of_the_moment_of_the_odds),
-    };
-    return cmocka_run_group_tests_name("freshness", tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static void note(struct odds_store *store, enum sport sport, const char *digits)
     (void)nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL); /* another millisecond */
 }
 
-static void interest_is_listed_latest_first(void **state)
+TEST_WITH(interest_is_listed_latest_first, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     note(store, SPORT_CRICKET, "1");
@@ -72,7 +72,7 @@ static void interest_is_listed_latest_first(void **state)
     memory_free(wait_for_interest(store, SPORT_TENNIS, 1));
 }
 
-static void interest_in_one_event_is_written_once_a_second(void **state)
+TEST_WITH(interest_in_one_event_is_written_once_a_second, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     struct event_id event = event_of("42");
@@ -88,7 +88,7 @@ static void interest_in_one_event_is_written_once_a_second(void **state)
     assert_true(facts.interest_dropped == 0);
 }
 
-static void more_interest_than_fits_is_dropped_and_counted(void **state)
+TEST_WITH(more_interest_than_fits_is_dropped_and_counted, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     char digits[24];
@@ -102,7 +102,7 @@ static void more_interest_than_fits_is_dropped_and_counted(void **state)
     assert_true(facts.interest_dropped > 0);
 }
 
-static void interest_does_not_move_the_stamp(void **state)
+TEST_WITH(interest_does_not_move_the_stamp, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     uint64_t before = stamp_of(store);
@@ -111,7 +111,7 @@ static void interest_does_not_move_the_stamp(void **state)
     assert_true(stamp_of(store) == before);
 }
 
-static void interest_noted_before_closing_is_written(void **state)
+TEST_WITH(interest_noted_before_closing_is_written, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     note(fixture->store, SPORT_CRICKET, "1");
@@ -120,16 +120,4 @@ static void interest_noted_before_closing_is_written(void **state)
     struct odds_interest *list = NULL;
     assert_int_equal(list_interest(fixture->store, SPORT_CRICKET, 0, &list), 1);
     memory_free(list);
-}
-
-int contract_of_interest(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(interest_is_listed_latest_first),
-        CONTRACT(interest_in_one_event_is_written_once_a_second),
-        CONTRACT(more_interest_than_fits_is_dropped_and_counted),
-        CONTRACT(interest_does_not_move_the_stamp),
-        CONTRACT(interest_noted_before_closing_is_written),
-    };
-    return cmocka_run_group_tests_name("interest", tests, NULL, NULL);
 }

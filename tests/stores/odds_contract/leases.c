@@ -59,7 +59,7 @@ static bool lease_window_is_fresh(struct odds_store *store)
     return true;
 }
 
-static void a_budget_is_drawn_to_the_last_in_a_few_leases(void **state)
+TEST_WITH(a_budget_is_drawn_to_the_last_in_a_few_leases, set_up, tear_down)
 {
     static const uint32_t limits[] = {1, 2, 3, 5, 16, 17, 100, 1000, 1000000000};
     struct odds_store *store = ((struct fixture *)*state)->store;
@@ -82,7 +82,7 @@ static void a_budget_is_drawn_to_the_last_in_a_few_leases(void **state)
     }
 }
 
-static void a_lease_covers_those_who_wait_if_it_can(void **state)
+TEST_WITH(a_lease_covers_those_who_wait_if_it_can, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     if (!lease_window_is_fresh(store))
@@ -113,7 +113,7 @@ static void *draw_all(void *argument)
     return NULL;
 }
 
-static void handles_that_draw_at_once_never_exceed_the_budget(void **state)
+TEST_WITH(handles_that_draw_at_once_never_exceed_the_budget, set_up, tear_down)
 {
     const struct fixture *fixture = *state;
     if (!lease_window_is_fresh(fixture->store))
@@ -131,7 +131,7 @@ static void handles_that_draw_at_once_never_exceed_the_budget(void **state)
     assert_int_equal(sum, 3000);
 }
 
-static void budgets_of_clients_are_kept_apart(void **state)
+TEST_WITH(budgets_of_clients_are_kept_apart, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     if (!lease_window_is_fresh(store))
@@ -141,7 +141,7 @@ static void budgets_of_clients_are_kept_apart(void **state)
     assert_int_equal(draw(store, lease_of("cus_1", 1)).granted, 0);
 }
 
-static void the_next_window_of_the_store_has_a_budget_of_its_own(void **state)
+TEST_WITH(the_next_window_of_the_store_has_a_budget_of_its_own, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     if (!lease_window_is_fresh(store))
@@ -160,7 +160,7 @@ static void the_next_window_of_the_store_has_a_budget_of_its_own(void **state)
     assert_int_equal(next.start, next.store_ms / 1000);
 }
 
-static void a_changed_limit_counts_what_was_drawn(void **state)
+TEST_WITH(a_changed_limit_counts_what_was_drawn, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     if (!lease_window_is_fresh(store))
@@ -175,7 +175,7 @@ static void a_changed_limit_counts_what_was_drawn(void **state)
     assert_int_equal(draw(store, lease).granted, 10);
 }
 
-static void a_window_made_longer_keeps_what_was_drawn(void **state)
+TEST_WITH(a_window_made_longer_keeps_what_was_drawn, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     if (!lease_window_is_fresh(store))
@@ -187,7 +187,7 @@ static void a_window_made_longer_keeps_what_was_drawn(void **state)
     assert_int_equal(draw(store, lease).granted, 0);
 }
 
-static void what_a_server_knows_is_counted_in_that_window_alone(void **state)
+TEST_WITH(what_a_server_knows_is_counted_in_that_window_alone, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     if (!lease_window_is_fresh(store))
@@ -205,19 +205,4 @@ static void what_a_server_knows_is_counted_in_that_window_alone(void **state)
     lease.since_used = 100;
     lease.since_spent = 100;
     assert_true(draw(store, lease).left > 20);
-}
-
-int contract_of_leases(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(a_budget_is_drawn_to_the_last_in_a_few_leases),
-        CONTRACT(a_lease_covers_those_who_wait_if_it_can),
-        CONTRACT(handles_that_draw_at_once_never_exceed_the_budget),
-        CONTRACT(budgets_of_clients_are_kept_apart),
-        CONTRACT(the_next_window_of_the_store_has_a_budget_of_its_own),
-        CONTRACT(a_changed_limit_counts_what_was_drawn),
-        CONTRACT(a_window_made_longer_keeps_what_was_drawn),
-        CONTRACT(what_a_server_knows_is_counted_in_that_window_alone),
-    };
-    return cmocka_run_group_tests_name("leases", tests, NULL, NULL);
 }

@@ -285,7 +285,5 @@ int main(int count, char **arguments)
         (void)fprintf(stderr, "no engine is called %s\n", name);
         return 2;
     }
-    return contract_of_values() + contract_of_publications() + contract_of_freshness() +
-           contract_of_store() + contract_of_changes() + contract_of_interest() +
-           contract_of_leases();
+    return tests_run();
 }

@@ -48,7 +48,7 @@ static void assert_all_published(struct published *published)
     assert_int_equal(sem_destroy(&published->done), 0);
 }
 
-static void publications_keep_their_order(void **state)
+TEST_WITH(publications_keep_their_order, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     static const char *const values[] = {"[1]", "[2]", "[3]", NULL, "[5]", "[6]"};
@@ -63,7 +63,7 @@ static void publications_keep_their_order(void **state)
     assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1", "[6]", 3);
 }
 
-static void publications_may_have_many_changes(void **state)
+TEST_WITH(publications_may_have_many_changes, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     struct odds_change *changes = memory_alloc_zeroed(3 * (size_t)MANY, sizeof *changes);
@@ -81,13 +81,4 @@ static void publications_may_have_many_changes(void **state)
     memory_free(changes);
     assert_stored(store, ODDS_MARKETS, SPORT_FOOTBALL, "1", "[3]", 3);
     assert_stored(store, ODDS_MARKETS, SPORT_FOOTBALL, "3000", "[3]", 3);
-}
-
-int contract_of_publications(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(publications_keep_their_order),
-        CONTRACT(publications_may_have_many_changes),
-    };
-    return cmocka_run_group_tests_name("publications", tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 /* ---- facts and health ------------------------------------------------------------------------ */
 
-static void facts_tell_the_last_publication_of_each_sport(void **state)
+TEST_WITH(facts_tell_the_last_publication_of_each_sport, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     struct odds_facts facts;
@@ -21,7 +21,7 @@ static void facts_tell_the_last_publication_of_each_sport(void **state)
     assert_true(facts.errors == 0);
 }
 
-static void a_store_that_works_answers_a_ping(void **state)
+TEST_WITH(a_store_that_works_answers_a_ping, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     struct error error = {{0}};
@@ -31,9 +31,8 @@ static void a_store_that_works_answers_a_ping(void **state)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static void an_unknown_uri_is_refused_by_both_ways_of_opening(void **state)
+TEST(an_unknown_uri_is_refused_by_both_ways_of_opening)
 {
-    (void)state;
     const char *wrong[] = {NULL, "", "embedded", "embedded:", "lmdb:/tmp/x", "/tmp/x"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct odds_store_options options = {.uri = wrong[i], .timeout_ms = 100};
@@ -45,14 +44,4 @@ static void an_unknown_uri_is_refused_by_both_ways_of_opening(void **state)
         assert_null(store);
         assert_true(error.text[0] != '\0');
     }
-}
-
-int contract_of_store(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(facts_tell_the_last_publication_of_each_sport),
-        CONTRACT(a_store_that_works_answers_a_ping),
-        cmocka_unit_test(an_unknown_uri_is_refused_by_both_ways_of_opening),
-    };
-    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

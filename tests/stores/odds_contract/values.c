@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-static void what_was_published_is_read_back(void **state)
+TEST_WITH(what_was_published_is_read_back, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     publish_one(store, catalog_change(SPORT_CRICKET, "[{\"gmid\":1}]"));
@@ -16,7 +16,7 @@ static void what_was_published_is_read_back(void **state)
     assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1", "[{\"marketId\":\"1.1\"}]", 20);
 }
 
-static void a_fresh_store_holds_nothing(void **state)
+TEST_WITH(a_fresh_store_holds_nothing, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     for (unsigned i = 0; i < SPORT_COUNT; i++) {
@@ -25,14 +25,14 @@ static void a_fresh_store_holds_nothing(void **state)
     }
 }
 
-static void an_empty_document_is_stored_and_not_missing(void **state)
+TEST_WITH(an_empty_document_is_stored_and_not_missing, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     publish_one(store, catalog_change(SPORT_TENNIS, ""));
     assert_stored(store, ODDS_CATALOG, SPORT_TENNIS, NULL, "", 0);
 }
 
-static void bytes_are_kept_exactly(void **state)
+TEST_WITH(bytes_are_kept_exactly, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     char bytes[512];
@@ -45,7 +45,7 @@ static void bytes_are_kept_exactly(void **state)
     assert_stored(store, ODDS_CATALOG, SPORT_FOOTBALL, NULL, bytes, sizeof bytes);
 }
 
-static void a_document_may_have_32_mib_and_no_byte_more(void **state)
+TEST_WITH(a_document_may_have_32_mib_and_no_byte_more, set_up, tear_down)
 {
     /* A busy machine may take longer for as much than the deadline of the other tests. */
     struct fixture *fixture = *state;
@@ -67,7 +67,7 @@ static void a_document_may_have_32_mib_and_no_byte_more(void **state)
     memory_free(bytes);
 }
 
-static void ids_have_up_to_20_digits(void **state)
+TEST_WITH(ids_have_up_to_20_digits, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     publish_one(store, odds_change(SPORT_CRICKET, "99999999999999999999", "[1]"));
@@ -80,7 +80,7 @@ static void ids_have_up_to_20_digits(void **state)
     assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "18446744073709551616", "[4]", 3);
 }
 
-static void sports_are_kept_apart(void **state)
+TEST_WITH(sports_are_kept_apart, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     for (unsigned i = 0; i < SPORT_COUNT; i++) {
@@ -95,7 +95,7 @@ static void sports_are_kept_apart(void **state)
     }
 }
 
-static void what_was_withdrawn_is_not_stored(void **state)
+TEST_WITH(what_was_withdrawn_is_not_stored, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     publish_one(store, catalog_change(SPORT_CRICKET, "[]"));
@@ -108,7 +108,7 @@ static void what_was_withdrawn_is_not_stored(void **state)
     assert_not_stored(store, ODDS_CATALOG, SPORT_CRICKET, NULL);
 }
 
-static void the_events_that_have_odds_are_listed(void **state)
+TEST_WITH(the_events_that_have_odds_are_listed, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     struct error error = {{0}};
@@ -137,7 +137,7 @@ static void the_events_that_have_odds_are_listed(void **state)
 }
 
 /* An engine may know it of what it has read or heard of alone. */
-static void when_odds_were_published_is_told(void **state)
+TEST_WITH(when_odds_were_published_is_told, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     const struct odds_change change = odds_change(SPORT_TENNIS, "7", "[1]");
@@ -153,7 +153,7 @@ static void when_odds_were_published_is_told(void **state)
     assert_int_equal(odds_store_published_ms(store, SPORT_CRICKET, &change.event), 0);
 }
 
-static void withdrawing_a_sport_takes_its_catalog_and_all_its_odds(void **state)
+TEST_WITH(withdrawing_a_sport_takes_its_catalog_and_all_its_odds, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     char event[16];
@@ -175,7 +175,7 @@ static void withdrawing_a_sport_takes_its_catalog_and_all_its_odds(void **state)
     withdraw_sport(store, SPORT_TENNIS);
 }
 
-static void a_batch_is_published_as_one(void **state)
+TEST_WITH(a_batch_is_published_as_one, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct odds_change changes[] = {
@@ -200,31 +200,11 @@ static void a_batch_is_published_as_one(void **state)
     assert_stored(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "1", "[1]", 3);
 }
 
-static void publishing_nothing_is_fine(void **state)
+TEST_WITH(publishing_nothing_is_fine, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     uint64_t before = stamp_of(store);
     struct error error = {{0}};
     assert_int_equal(odds_store_publish(store, NULL, 0, &error), STATUS_OK);
     assert_true(stamp_of(store) == before);
-}
-
-int contract_of_values(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(what_was_published_is_read_back),
-        CONTRACT(a_fresh_store_holds_nothing),
-        CONTRACT(an_empty_document_is_stored_and_not_missing),
-        CONTRACT(bytes_are_kept_exactly),
-        CONTRACT(a_document_may_have_32_mib_and_no_byte_more),
-        CONTRACT(ids_have_up_to_20_digits),
-        CONTRACT(sports_are_kept_apart),
-        CONTRACT(what_was_withdrawn_is_not_stored),
-        CONTRACT(the_events_that_have_odds_are_listed),
-        CONTRACT(when_odds_were_published_is_told),
-        CONTRACT(withdrawing_a_sport_takes_its_catalog_and_all_its_odds),
-        CONTRACT(a_batch_is_published_as_one),
-        CONTRACT(publishing_nothing_is_fine),
-    };
-    return cmocka_run_group_tests_name("values", tests, NULL, NULL);
 }

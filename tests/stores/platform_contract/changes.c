@@ -3,7 +3,7 @@
  */
 #include "platform_contract/contract.h"
 
-static void changes_are_what_is_above_the_revision_customers_first(void **state)
+TEST_WITH(changes_are_what_is_above_the_revision_customers_first, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct cidr block = cidr("198.51.100.0/24");
@@ -78,7 +78,7 @@ static bool ignore_legacy(void *context, const void *record)
     return true;
 }
 
-static void changes_come_from_one_snapshot_and_block_no_writer(void **state)
+TEST_WITH(changes_come_from_one_snapshot_and_block_no_writer, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct meddler meddler = {.fixture = fixture, .writer = open_store(fixture, false)};
@@ -99,7 +99,7 @@ static void changes_come_from_one_snapshot_and_block_no_writer(void **state)
     platform_store_close(&meddler.writer);
 }
 
-static void another_handle_sees_a_change_at_once(void **state)
+TEST_WITH(another_handle_sees_a_change_at_once, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store *reader = open_store(fixture, false);
@@ -166,7 +166,7 @@ static bool ignore_key(void *context, const void *record)
     return true;
 }
 
-static void a_follower_of_several_writers_sees_every_row_once(void **state)
+TEST_WITH(a_follower_of_several_writers_sees_every_row_once, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct writer writers[WRITERS];
@@ -197,15 +197,4 @@ static void a_follower_of_several_writers_sees_every_row_once(void **state)
     assert_true(follower.in_order);
     assert_int_equal(follower.rows, WRITERS * ROWS_EACH);
     assert_int_equal(revision, WRITERS * ROWS_EACH);
-}
-
-int contract_of_changes(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(changes_are_what_is_above_the_revision_customers_first),
-        CONTRACT(changes_come_from_one_snapshot_and_block_no_writer),
-        CONTRACT(another_handle_sees_a_change_at_once),
-        CONTRACT(a_follower_of_several_writers_sees_every_row_once),
-    };
-    return cmocka_run_group_tests_name("changes", tests, NULL, NULL);
 }

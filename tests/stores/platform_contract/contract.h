@@ -8,20 +8,12 @@
  * store of its own for each test.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "platform_places.h"
 #include "stores/platform.h"
 #include "stores/platform_ledger.h"
+#include "tests.h"
 
 struct fixture {
     struct place place;
@@ -29,19 +21,7 @@ struct fixture {
     struct error error;
 };
 
-#define CONTRACT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
 /* The parts: each returns how many of its tests failed. */
-int contract_of_records(void);
-int contract_of_changes(void);
-int contract_of_players(void);
-int contract_of_launches(void);
-int contract_of_games(void);
-int contract_of_ledger(void);
-int contract_of_trail(void);
-int contract_of_usage(void);
-int contract_of_verifications(void);
-int contract_of_operators(void);
 
 /* What a listing or a look at the changes brought, in order. */
 #define SEEN_MAX 16

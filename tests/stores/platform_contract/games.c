@@ -28,7 +28,7 @@ static void assert_same_game(const struct game_record *a, const struct game_reco
     assert_int_equal(a->enabled, b->enabled);
 }
 
-static void a_provider_comes_back_as_it_was_stored_and_changed(void **state)
+TEST_WITH(a_provider_comes_back_as_it_was_stored_and_changed, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct provider_record record = provider("acme");
@@ -87,7 +87,7 @@ static void a_provider_comes_back_as_it_was_stored_and_changed(void **state)
                      STATUS_NOT_FOUND);
 }
 
-static void providers_and_games_that_are_not_acceptable_are_refused(void **state)
+TEST_WITH(providers_and_games_that_are_not_acceptable_are_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static const char *const ids[] = {"", "-a", "A", "a_b", "a b"};
@@ -131,7 +131,7 @@ static void providers_and_games_that_are_not_acceptable_are_refused(void **state
                          STATUS_INVALID);
 }
 
-static void an_import_adds_changes_and_leaves_alone_or_does_nothing(void **state)
+TEST_WITH(an_import_adds_changes_and_leaves_alone_or_does_nothing, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct provider_record host = provider("acme");
@@ -169,7 +169,7 @@ static void an_import_adds_changes_and_leaves_alone_or_does_nothing(void **state
     assert_int_equal(read.rtp_bps, 9612);
 }
 
-static void an_import_keeps_a_disabled_game_disabled_unless_it_says_otherwise(void **state)
+TEST_WITH(an_import_keeps_a_disabled_game_disabled_unless_it_says_otherwise, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct provider_record host = provider("acme");
@@ -229,7 +229,8 @@ static bool see_policy(void *context, const void *visited)
     return true;
 }
 
-static void everything_about_games_is_read_at_a_revision_that_moves_with_every_change(void **state)
+TEST_WITH(everything_about_games_is_read_at_a_revision_that_moves_with_every_change, set_up,
+          tear_down)
 {
     struct fixture *fixture = *state;
     struct games_seen seen = {{0}};
@@ -276,16 +277,4 @@ static void everything_about_games_is_read_at_a_revision_that_moves_with_every_c
     seen.text[0] = '\0';
     OK(platform_games_read(fixture->store, &visit, &after, &fixture->error));
     assert_non_null(strstr(seen.text, "policy:cus_0000000000000001=all"));
-}
-
-int contract_of_games(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(a_provider_comes_back_as_it_was_stored_and_changed),
-        CONTRACT(providers_and_games_that_are_not_acceptable_are_refused),
-        CONTRACT(an_import_adds_changes_and_leaves_alone_or_does_nothing),
-        CONTRACT(an_import_keeps_a_disabled_game_disabled_unless_it_says_otherwise),
-        CONTRACT(everything_about_games_is_read_at_a_revision_that_moves_with_every_change),
-    };
-    return cmocka_run_group_tests_name("games", tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static struct launch_look_up find(struct fixture *fixture, const char *provider_
     return look_up;
 }
 
-static void a_launch_comes_back_as_it_was_kept(void **state)
+TEST_WITH(a_launch_comes_back_as_it_was_kept, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     add_two_customers(fixture);
@@ -57,7 +57,7 @@ static void a_launch_comes_back_as_it_was_kept(void **state)
 }
 
 /* Also more than go to a server at once. */
-static void launches_are_kept_all_or_none_in_their_order(void **state)
+TEST_WITH(launches_are_kept_all_or_none_in_their_order, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static struct launch_record kept[600];
@@ -97,7 +97,7 @@ static void launches_are_kept_all_or_none_in_their_order(void **state)
 #define ALICE "aaaaaaaaaaaaaaaaaaaaaa"
 #define BOB "bbbbbbbbbbbbbbbbbbbbbb"
 
-static void a_provider_means_players_that_were_launched_with_it(void **state)
+TEST_WITH(a_provider_means_players_that_were_launched_with_it, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     add_two_customers(fixture);
@@ -132,7 +132,7 @@ static void a_provider_means_players_that_were_launched_with_it(void **state)
     assert_false(find(fixture, "acme", "", "").known);
 }
 
-static void the_newest_launches_of_a_player_come_first(void **state)
+TEST_WITH(the_newest_launches_of_a_player_come_first, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct launch_record newest[2];
@@ -156,7 +156,7 @@ static void the_newest_launches_of_a_player_come_first(void **state)
     assert_int_equal(count, 0);
 }
 
-static void many_are_found_at_once(void **state)
+TEST_WITH(many_are_found_at_once, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static struct launch_look_up look_ups[LAUNCH_LOOK_UPS_MAX];
@@ -174,16 +174,4 @@ static void many_are_found_at_once(void **state)
         assert_int_equal(look_ups[i].launched, i % 2 == 0);
     }
     OK(platform_launches_find(fixture->store, NULL, 0, &fixture->error));
-}
-
-int contract_of_launches(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(a_launch_comes_back_as_it_was_kept),
-        CONTRACT(launches_are_kept_all_or_none_in_their_order),
-        CONTRACT(a_provider_means_players_that_were_launched_with_it),
-        CONTRACT(the_newest_launches_of_a_player_come_first),
-        CONTRACT(many_are_found_at_once),
-    };
-    return cmocka_run_group_tests_name("launches", tests, NULL, NULL);
 }

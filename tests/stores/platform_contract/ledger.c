@@ -44,7 +44,7 @@ static void enter_first(struct ledger_batch *batch, const char *id, int64_t amou
     enter_as(batch, "", id, amount_minor);
 }
 
-static void a_batch_of_the_ledger_is_there_when_it_was_committed(void **state)
+TEST_WITH(a_batch_of_the_ledger_is_there_when_it_was_committed, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static struct ledger_batch batch;
@@ -98,7 +98,7 @@ static bool see_decline(void *context, const struct ledger_transaction *decline,
     return see_transaction(context, decline);
 }
 
-static void transactions_are_read_in_order_of_decision_declines_included(void **state)
+TEST_WITH(transactions_are_read_in_order_of_decision_declines_included, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static struct ledger_batch batch;
@@ -151,7 +151,7 @@ static void transactions_are_read_in_order_of_decision_declines_included(void **
     assert_int_equal(seen.count, 2);
 }
 
-static void an_id_of_a_provider_is_another_than_the_customers(void **state)
+TEST_WITH(an_id_of_a_provider_is_another_than_the_customers, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static struct ledger_batch batch;
@@ -188,7 +188,7 @@ static void an_id_of_a_provider_is_another_than_the_customers(void **state)
     assert_memory_equal(seen.transactions, batch.kept, 2 * sizeof batch.kept[0]);
 }
 
-static void a_batch_that_does_not_follow_is_refused_whole(void **state)
+TEST_WITH(a_batch_that_does_not_follow_is_refused_whole, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static struct ledger_batch batch;
@@ -209,15 +209,4 @@ static void a_batch_that_does_not_follow_is_refused_whole(void **state)
     OK(platform_ledger_balance(fixture->store, player.id, &account, &fixture->error));
     assert_int_equal(account.sequence, 0);
     assert_int_equal(account.balance_minor, 0);
-}
-
-int contract_of_ledger(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(a_batch_of_the_ledger_is_there_when_it_was_committed),
-        CONTRACT(transactions_are_read_in_order_of_decision_declines_included),
-        CONTRACT(an_id_of_a_provider_is_another_than_the_customers),
-        CONTRACT(a_batch_that_does_not_follow_is_refused_whole),
-    };
-    return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);
 }

@@ -179,8 +179,5 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "usage: platform_contract ENGINE\n");
         return 2;
     }
-    return contract_of_records() + contract_of_changes() + contract_of_players() +
-           contract_of_launches() + contract_of_games() + contract_of_ledger() +
-           contract_of_trail() + contract_of_usage() + contract_of_verifications() +
-           contract_of_operators();
+    return tests_run();
 }

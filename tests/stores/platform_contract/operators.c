@@ -61,7 +61,7 @@ static struct credential signed_in_session(struct fixture *fixture, const char *
     return session;
 }
 
-static void an_operator_is_added_changed_removed_and_added_again(void **state)
+TEST_WITH(an_operator_is_added_changed_removed_and_added_again, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct operator_record record;
@@ -89,7 +89,7 @@ static void an_operator_is_added_changed_removed_and_added_again(void **state)
     assert_int_equal(record.role, ROLE_OPERATOR);
 }
 
-static void a_name_and_a_role_are_what_they_must_be(void **state)
+TEST_WITH(a_name_and_a_role_are_what_they_must_be, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct operator_record record;
@@ -105,7 +105,7 @@ static void a_name_and_a_role_are_what_they_must_be(void **state)
                      STATUS_INVALID);
 }
 
-static void a_link_signs_in_once(void **state)
+TEST_WITH(a_link_signs_in_once, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct credential session;
@@ -123,7 +123,7 @@ static void a_link_signs_in_once(void **state)
     OK(look_up(fixture, session.secret, NOW_MS + 2));
 }
 
-static void a_secret_is_good_for_its_time_and_for_what_it_is(void **state)
+TEST_WITH(a_secret_is_good_for_its_time_and_for_what_it_is, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct credential session;
@@ -140,7 +140,7 @@ static void a_secret_is_good_for_its_time_and_for_what_it_is(void **state)
     assert_int_equal(sign_in(fixture, session.secret, begun_ms, &session), STATUS_NOT_FOUND);
 }
 
-static void another_secret_opens_nothing(void **state)
+TEST_WITH(another_secret_opens_nothing, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     add_operator(fixture, "anna", "owner");
@@ -158,7 +158,7 @@ static void another_secret_opens_nothing(void **state)
     assert_int_equal(look_up(fixture, session.record.id, NOW_MS + 1), STATUS_NOT_FOUND);
 }
 
-static void what_becomes_of_an_operator_becomes_of_the_sessions(void **state)
+TEST_WITH(what_becomes_of_an_operator_becomes_of_the_sessions, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct credential link;
@@ -181,7 +181,7 @@ static void what_becomes_of_an_operator_becomes_of_the_sessions(void **state)
                      STATUS_NOT_FOUND);
 }
 
-static void a_session_is_ended_once_and_for_all(void **state)
+TEST_WITH(a_session_is_ended_once_and_for_all, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     add_operator(fixture, "anna", "owner");
@@ -212,7 +212,7 @@ static bool see_trail(void *context, const void *visited)
     return true;
 }
 
-static void all_of_it_is_in_the_trail_and_no_secret(void **state)
+TEST_WITH(all_of_it_is_in_the_trail_and_no_secret, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct trail_seen seen = {0};
@@ -238,7 +238,7 @@ static size_t live_sessions(struct fixture *fixture, int64_t now_ms)
     return count;
 }
 
-static void live_sessions_are_listed_as_far_as_they_are_wanted(void **state)
+TEST_WITH(live_sessions_are_listed_as_far_as_they_are_wanted, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct credential session;
@@ -262,7 +262,7 @@ static bool is_stored(struct fixture *fixture, const struct credential *credenti
     return status == STATUS_OK;
 }
 
-static void what_is_over_is_deleted_after_its_time(void **state)
+TEST_WITH(what_is_over_is_deleted_after_its_time, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct credential later;
@@ -282,21 +282,4 @@ static void what_is_over_is_deleted_after_its_time(void **state)
     assert_true(is_stored(fixture, &later));
     OK(platform_list(fixture->store, &trail_table, NULL, see_trail, &seen, &fixture->error));
     assert_int_equal(seen.rows, 8); /* what was done stays in the trail */
-}
-
-int contract_of_operators(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(an_operator_is_added_changed_removed_and_added_again),
-        CONTRACT(a_name_and_a_role_are_what_they_must_be),
-        CONTRACT(a_link_signs_in_once),
-        CONTRACT(a_secret_is_good_for_its_time_and_for_what_it_is),
-        CONTRACT(another_secret_opens_nothing),
-        CONTRACT(what_becomes_of_an_operator_becomes_of_the_sessions),
-        CONTRACT(a_session_is_ended_once_and_for_all),
-        CONTRACT(all_of_it_is_in_the_trail_and_no_secret),
-        CONTRACT(live_sessions_are_listed_as_far_as_they_are_wanted),
-        CONTRACT(what_is_over_is_deleted_after_its_time),
-    };
-    return cmocka_run_group_tests_name("operators", tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  */
 #include "platform_contract/contract.h"
 
-static void one_customer_reference_and_currency_is_one_player_for_ever(void **state)
+TEST_WITH(one_customer_reference_and_currency_is_one_player_for_ever, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     add_two_customers(fixture);
@@ -32,7 +32,7 @@ static void one_customer_reference_and_currency_is_one_player_for_ever(void **st
     assert_int_equal(revision, 2); /* of the two customers: a player takes none */
 }
 
-static void a_currency_keeps_the_exponent_of_its_first_use(void **state)
+TEST_WITH(a_currency_keeps_the_exponent_of_its_first_use, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     add_two_customers(fixture);
@@ -42,7 +42,7 @@ static void a_currency_keeps_the_exponent_of_its_first_use(void **state)
     assert_int_equal(open_player(fixture, "cus_One", "a", "JPY", 0).currency_exponent, 0);
 }
 
-static void players_that_are_not_acceptable_are_refused(void **state)
+TEST_WITH(players_that_are_not_acceptable_are_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     add_two_customers(fixture);
@@ -104,7 +104,7 @@ static void *open_many(void *argument)
     return NULL;
 }
 
-static void players_opened_at_once_are_the_same_for_everybody(void **state)
+TEST_WITH(players_opened_at_once_are_the_same_for_everybody, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     add_two_customers(fixture);
@@ -136,7 +136,7 @@ static bool see_player(void *context, const void *visited)
     return seen->count < seen->most;
 }
 
-static void players_are_listed_as_created_and_can_be_put_into_another_store(void **state)
+TEST_WITH(players_are_listed_as_created_and_can_be_put_into_another_store, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct players_seen seen = {.most = 4};
@@ -195,7 +195,7 @@ static int64_t blocked_in_a_batch(struct platform_store *store, const char *play
 }
 
 /* Also where batches met the player before, as in another server. */
-static void a_blocked_player_is_blocked_in_the_next_batch_everywhere(void **state)
+TEST_WITH(a_blocked_player_is_blocked_in_the_next_batch_everywhere, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     add_two_customers(fixture);
@@ -232,7 +232,7 @@ static void a_blocked_player_is_blocked_in_the_next_batch_everywhere(void **stat
     assert_memory_equal(&read, &alice, sizeof read);
 }
 
-static void players_are_found_by_their_customers_name_for_them(void **state)
+TEST_WITH(players_are_found_by_their_customers_name_for_them, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct player_record found[4];
@@ -251,18 +251,4 @@ static void players_are_found_by_their_customers_name_for_them(void **state)
     assert_int_equal(count, 1);
     OK(platform_players_named(fixture->store, "cus_One", "bob", found, 4, &count, &fixture->error));
     assert_int_equal(count, 0);
-}
-
-int contract_of_players(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(one_customer_reference_and_currency_is_one_player_for_ever),
-        CONTRACT(a_currency_keeps_the_exponent_of_its_first_use),
-        CONTRACT(players_that_are_not_acceptable_are_refused),
-        CONTRACT(players_opened_at_once_are_the_same_for_everybody),
-        CONTRACT(players_are_listed_as_created_and_can_be_put_into_another_store),
-        CONTRACT(a_blocked_player_is_blocked_in_the_next_batch_everywhere),
-        CONTRACT(players_are_found_by_their_customers_name_for_them),
-    };
-    return cmocka_run_group_tests_name("players", tests, NULL, NULL);
 }

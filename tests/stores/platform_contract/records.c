@@ -4,7 +4,7 @@
  */
 #include "platform_contract/contract.h"
 
-static void a_new_store_is_empty_at_revision_zero(void **state)
+TEST_WITH(a_new_store_is_empty_at_revision_zero, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct seen seen;
@@ -16,7 +16,7 @@ static void a_new_store_is_empty_at_revision_zero(void **state)
     assert_int_equal(seen.customers + seen.keys + seen.addresses, 0);
 }
 
-static void migrating_again_changes_nothing(void **state)
+TEST_WITH(migrating_again_changes_nothing, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record = customer("cus_1", "One");
@@ -30,7 +30,7 @@ static void migrating_again_changes_nothing(void **state)
     customer_record_free(&found);
 }
 
-static void a_customer_comes_back_as_it_was_stored(void **state)
+TEST_WITH(a_customer_comes_back_as_it_was_stored, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct cidr blocks[] = {cidr("192.0.2.0/24"), cidr("2001:db8::/32"), cidr("0.0.0.0/0")};
@@ -61,7 +61,7 @@ static void a_customer_comes_back_as_it_was_stored(void **state)
     customer_record_free(&found);
 }
 
-static void a_customer_may_have_no_sport_no_limit_no_block_or_the_most(void **state)
+TEST_WITH(a_customer_may_have_no_sport_no_limit_no_block_or_the_most, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct cidr blocks[CIDRS_MAX];
@@ -94,7 +94,7 @@ static void a_customer_may_have_no_sport_no_limit_no_block_or_the_most(void **st
     customer_record_free(&found);
 }
 
-static void records_that_are_not_acceptable_are_refused(void **state)
+TEST_WITH(records_that_are_not_acceptable_are_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store *store = fixture->store;
@@ -123,7 +123,7 @@ static void records_that_are_not_acceptable_are_refused(void **state)
     assert_int_equal(look(fixture, store, 0, &seen), 0);
 }
 
-static void ids_are_unique(void **state)
+TEST_WITH(ids_are_unique, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record = customer("cus_1", "One");
@@ -142,7 +142,7 @@ static void ids_are_unique(void **state)
     assert_int_equal(revision, 2); /* what failed took none */
 }
 
-static void an_update_replaces_everything_but_id_and_creation(void **state)
+TEST_WITH(an_update_replaces_everything_but_id_and_creation, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct cidr blocks[] = {cidr("192.0.2.0/24"), cidr("198.51.100.7/32")};
@@ -174,7 +174,7 @@ static void an_update_replaces_everything_but_id_and_creation(void **state)
     customer_record_free(&found);
 }
 
-static void an_update_of_a_revision_that_has_passed_is_refused(void **state)
+TEST_WITH(an_update_of_a_revision_that_has_passed_is_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record = customer("cus_1", "One");
@@ -203,7 +203,7 @@ static void an_update_of_a_revision_that_has_passed_is_refused(void **state)
     OK(platform_put(fixture->store, &legacy_table, &put, &fixture->error));
 }
 
-static void what_is_not_there_is_not_found(void **state)
+TEST_WITH(what_is_not_there_is_not_found, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record = customer("cus_none", "None");
@@ -231,7 +231,7 @@ static void what_is_not_there_is_not_found(void **state)
     assert_int_equal(revision, 0);
 }
 
-static void a_key_comes_back_as_it_was_stored(void **state)
+TEST_WITH(a_key_comes_back_as_it_was_stored, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record owner = customer("cus_1", "One");
@@ -261,7 +261,7 @@ static void a_key_comes_back_as_it_was_stored(void **state)
     assert_int_equal(seen.key[0].revision, 2);
 }
 
-static void revoking_keeps_the_first_time_and_is_seen_as_a_change(void **state)
+TEST_WITH(revoking_keeps_the_first_time_and_is_seen_as_a_change, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record owner = customer("cus_1", "One");
@@ -280,7 +280,7 @@ static void revoking_keeps_the_first_time_and_is_seen_as_a_change(void **state)
     assert_true(seen.key[0].revoked_ms == 1000);
 }
 
-static void touching_keys_moves_forward_only_and_takes_no_revision(void **state)
+TEST_WITH(touching_keys_moves_forward_only_and_takes_no_revision, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record owner = customer("cus_1", "One");
@@ -303,7 +303,7 @@ static void touching_keys_moves_forward_only_and_takes_no_revision(void **state)
     assert_int_equal(seen.key[1].last_used_ms, 700);
 }
 
-static void a_legacy_address_is_added_replaced_and_removed_but_never_gone(void **state)
+TEST_WITH(a_legacy_address_is_added_replaced_and_removed_but_never_gone, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct address wanted = address("203.0.113.9");
@@ -339,7 +339,7 @@ static void a_legacy_address_is_added_replaced_and_removed_but_never_gone(void *
     assert_true(found.removed);
 }
 
-static void both_spellings_of_a_v4_address_are_one(void **state)
+TEST_WITH(both_spellings_of_a_v4_address_are_one, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct legacy_record record = legacy("192.0.2.1");
@@ -349,7 +349,7 @@ static void both_spellings_of_a_v4_address_are_one(void **state)
     OK(platform_get(fixture->store, &legacy_table, &mapped, &found, &fixture->error));
 }
 
-static void lists_keep_their_order_and_stop_when_told(void **state)
+TEST_WITH(lists_keep_their_order_and_stop_when_told, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static const char *const ids[] = {"cus_c", "cus_a", "cus_b"};
@@ -393,7 +393,7 @@ static void lists_keep_their_order_and_stop_when_told(void **state)
                     &fixture->error)); /* a stopped list leaves nothing open */
 }
 
-static void an_unknown_kind_of_store_is_refused_without_repeating_it(void **state)
+TEST_WITH(an_unknown_kind_of_store_is_refused_without_repeating_it, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store *store = NULL;
@@ -405,27 +405,4 @@ static void an_unknown_kind_of_store_is_refused_without_repeating_it(void **stat
         assert_null(store);
         assert_null(strstr(fixture->error.text, "secret"));
     }
-}
-
-int contract_of_records(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(a_new_store_is_empty_at_revision_zero),
-        CONTRACT(migrating_again_changes_nothing),
-        CONTRACT(a_customer_comes_back_as_it_was_stored),
-        CONTRACT(a_customer_may_have_no_sport_no_limit_no_block_or_the_most),
-        CONTRACT(records_that_are_not_acceptable_are_refused),
-        CONTRACT(ids_are_unique),
-        CONTRACT(an_update_replaces_everything_but_id_and_creation),
-        CONTRACT(an_update_of_a_revision_that_has_passed_is_refused),
-        CONTRACT(what_is_not_there_is_not_found),
-        CONTRACT(a_key_comes_back_as_it_was_stored),
-        CONTRACT(revoking_keeps_the_first_time_and_is_seen_as_a_change),
-        CONTRACT(touching_keys_moves_forward_only_and_takes_no_revision),
-        CONTRACT(a_legacy_address_is_added_replaced_and_removed_but_never_gone),
-        CONTRACT(both_spellings_of_a_v4_address_are_one),
-        CONTRACT(lists_keep_their_order_and_stop_when_told),
-        CONTRACT(an_unknown_kind_of_store_is_refused_without_repeating_it),
-    };
-    return cmocka_run_group_tests_name("records", tests, NULL, NULL);
 }

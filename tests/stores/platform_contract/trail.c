@@ -50,7 +50,7 @@ static void assert_row(const struct row *row, const char *kind, const char *obje
     assert_true(row->record.at_ms > 0);
 }
 
-static void every_change_says_who_and_what(void **state)
+TEST_WITH(every_change_says_who_and_what, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record = customer("cus_1", "One");
@@ -77,7 +77,7 @@ static void every_change_says_who_and_what(void **state)
     assert_int_equal(rows.row[1].record.number, 2);
 }
 
-static void keys_and_addresses_leave_rows_and_no_secret(void **state)
+TEST_WITH(keys_and_addresses_leave_rows_and_no_secret, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct key_use use = {.used_ms = 1763700000005};
@@ -105,7 +105,7 @@ static void keys_and_addresses_leave_rows_and_no_secret(void **state)
     assert_row(&rows.row[5], "address", "192.0.2.7", "{\"removed\":false}", "{\"removed\":true}");
 }
 
-static void what_fails_or_changes_nothing_leaves_no_row(void **state)
+TEST_WITH(what_fails_or_changes_nothing_leaves_no_row, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record = customer("cus_One", "One");
@@ -139,7 +139,7 @@ static struct game_record named_game(const char *id, const char *name)
     return record;
 }
 
-static void an_import_leaves_a_row_for_each_game_that_changed(void **state)
+TEST_WITH(an_import_leaves_a_row_for_each_game_that_changed, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct provider_record provider = {.id = "p",
@@ -175,7 +175,7 @@ static void an_import_leaves_a_row_for_each_game_that_changed(void **state)
     assert_row(&rows.row[5], "game", "a", "{\"enabled\":false}", "{\"enabled\":true}");
 }
 
-static void lists_of_games_leave_rows(void **state)
+TEST_WITH(lists_of_games_leave_rows, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct game_policy_record record = {.customer_id = "cus_One", .games = TEXT("")};
@@ -197,7 +197,7 @@ static void lists_of_games_leave_rows(void **state)
                "{\"every_game\":true}");
 }
 
-static void rows_are_found_by_object_who_and_time_the_last_one_first(void **state)
+TEST_WITH(rows_are_found_by_object_who_and_time_the_last_one_first, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record = customer("cus_One", "One");
@@ -232,7 +232,7 @@ static void rows_are_found_by_object_who_and_time_the_last_one_first(void **stat
 }
 
 /* A copy brings the trail of its source, number for number, and adds nothing of its own. */
-static void a_copy_takes_the_trail_as_it_is(void **state)
+TEST_WITH(a_copy_takes_the_trail_as_it_is, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record = customer("cus_1", "One");
@@ -254,18 +254,4 @@ static void a_copy_takes_the_trail_as_it_is(void **state)
     assert_row(&rows.row[0], "customer", "cus_1", "", "{\"enabled\":true}");
     assert_int_equal(rows.row[0].record.number, 1);
     assert_int_equal(rows.row[0].record.at_ms, 5);
-}
-
-int contract_of_trail(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(every_change_says_who_and_what),
-        CONTRACT(keys_and_addresses_leave_rows_and_no_secret),
-        CONTRACT(what_fails_or_changes_nothing_leaves_no_row),
-        CONTRACT(an_import_leaves_a_row_for_each_game_that_changed),
-        CONTRACT(lists_of_games_leave_rows),
-        CONTRACT(rows_are_found_by_object_who_and_time_the_last_one_first),
-        CONTRACT(a_copy_takes_the_trail_as_it_is),
-    };
-    return cmocka_run_group_tests_name("trail", tests, NULL, NULL);
 }

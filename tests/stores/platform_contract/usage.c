@@ -33,7 +33,7 @@ static struct listed list(struct fixture *fixture, const char *customer_id, int6
     return listed;
 }
 
-static void usage_adds_up_by_customer_day_and_group(void **state)
+TEST_WITH(usage_adds_up_by_customer_day_and_group, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct usage_record records[] = {
@@ -63,7 +63,7 @@ static void usage_adds_up_by_customer_day_and_group(void **state)
     platform_store_close(&other);
 }
 
-static void as_much_usage_as_goes_into_one_transaction_is_written(void **state)
+TEST_WITH(as_much_usage_as_goes_into_one_transaction_is_written, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static struct usage_record records[PLATFORM_USAGE_MAX];
@@ -74,13 +74,4 @@ static void as_much_usage_as_goes_into_one_transaction_is_written(void **state)
     struct listed last = list(fixture, "cus_One", 20000 + PLATFORM_USAGE_MAX - 1, 100000);
     assert_int_equal(last.count, 1);
     assert_int_equal(last.records[0].requests[0], 2 * (PLATFORM_USAGE_MAX - 1));
-}
-
-int contract_of_usage(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(usage_adds_up_by_customer_day_and_group),
-        CONTRACT(as_much_usage_as_goes_into_one_transaction_is_written),
-    };
-    return cmocka_run_group_tests_name("usage", tests, NULL, NULL);
 }

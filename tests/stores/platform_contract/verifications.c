@@ -51,7 +51,7 @@ static void expect_same(const struct verification_record *one,
     assert_string_equal(one->reason, other->reason);
 }
 
-static void the_last_verification_of_each_scope_is_kept(void **state)
+TEST_WITH(the_last_verification_of_each_scope_is_kept, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     assert_int_equal(revision(fixture), 0);
@@ -74,7 +74,7 @@ static void the_last_verification_of_each_scope_is_kept(void **state)
     expect_same(&last.of[VERIFICATION_RECENT], &recent);
 }
 
-static void a_sound_whole_does_away_with_an_earlier_recent_one(void **state)
+TEST_WITH(a_sound_whole_does_away_with_an_earlier_recent_one, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct verification_record recent = record(VERIFICATION_RECENT, 1000, "an entry");
@@ -92,7 +92,7 @@ static void a_sound_whole_does_away_with_an_earlier_recent_one(void **state)
 }
 
 /* An error may quote what someone wrote into a row. */
-static void a_reason_is_printable_and_fits(void **state)
+TEST_WITH(a_reason_is_printable_and_fits, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char reason[VERIFICATION_REASON_SIZE + 50];
@@ -117,7 +117,7 @@ static bool see_trail(void *context, const void *row)
     return true;
 }
 
-static void each_is_a_row_of_the_audit_trail(void **state)
+TEST_WITH(each_is_a_row_of_the_audit_trail, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct trail_search search = {.object = "recent", .who = "", .limit = 10};
@@ -138,7 +138,7 @@ static void raise_flag(void *context)
 }
 
 /* What takes long ends when nobody waits for it any more, and so does all that follows. */
-static void a_handle_that_is_stopped_answers_no_more(void **state)
+TEST_WITH(a_handle_that_is_stopped_answers_no_more, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct platform_store *store = open_store(fixture, false);
@@ -156,16 +156,4 @@ static void a_handle_that_is_stopped_answers_no_more(void **state)
     atomic_store(&stop, false);
     OK(platform_store_ping(store, &fixture->error));
     platform_store_close(&store);
-}
-
-int contract_of_verifications(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTRACT(the_last_verification_of_each_scope_is_kept),
-        CONTRACT(a_sound_whole_does_away_with_an_earlier_recent_one),
-        CONTRACT(a_reason_is_printable_and_fits),
-        CONTRACT(each_is_a_row_of_the_audit_trail),
-        CONTRACT(a_handle_that_is_stopped_answers_no_more),
-    };
-    return cmocka_run_group_tests_name("verifications", tests, NULL, NULL);
 }

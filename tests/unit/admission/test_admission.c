@@ -1,17 +1,10 @@
 /* admission/admission: the verdict, rule by rule (docs/interface.md, "Keys"). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "admission/admission.h"
 #include "admission/rate_limit.h"
 #include "fake_platform.h"
 #include "question.h"
 #include "stores/refresher.h"
+#include "tests.h"
 
 #define NOW_WALL_MS 1763700000000
 #define PATIENCE_MS 10000U
@@ -119,7 +112,7 @@ static const char *bearer(const struct scene *scene, const char *format)
 
 /* ---- which key ------------------------------------------------------------------------------- */
 
-static void a_bearer_token_admits(void **state)
+TEST_WITH(a_bearer_token_admits, set_up, tear_down)
 {
     struct scene *scene = *state;
     assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer *")), DENIAL_NONE);
@@ -127,7 +120,7 @@ static void a_bearer_token_admits(void **state)
     assert_true(scene->policy->is_customer);
 }
 
-static void the_scheme_has_no_case_and_the_token_may_stand_off(void **state)
+TEST_WITH(the_scheme_has_no_case_and_the_token_may_stand_off, set_up, tear_down)
 {
     struct scene *scene = *state;
     assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "bEARER *")), DENIAL_NONE);
@@ -135,13 +128,13 @@ static void the_scheme_has_no_case_and_the_token_may_stand_off(void **state)
     assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer\t*")), DENIAL_NONE);
 }
 
-static void an_x_api_key_admits(void **state)
+TEST_WITH(an_x_api_key_admits, set_up, tear_down)
 {
     struct scene *scene = *state;
     assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_NONE);
 }
 
-static void a_bearer_token_comes_before_x_api_key(void **state)
+TEST_WITH(a_bearer_token_comes_before_x_api_key, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct admission_question question = with_bearer("192.0.2.1", "Bearer wrong");
@@ -154,7 +147,7 @@ static void a_bearer_token_comes_before_x_api_key(void **state)
     assert_verdict(scene, question, DENIAL_NONE);
 }
 
-static void an_empty_bearer_token_is_a_supplied_key(void **state)
+TEST_WITH(an_empty_bearer_token_is_a_supplied_key, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct admission_question question = with_bearer("203.0.113.7", "Bearer");
@@ -167,14 +160,14 @@ static void an_empty_bearer_token_is_a_supplied_key(void **state)
     assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
 }
 
-static void an_empty_x_api_key_is_a_supplied_key(void **state)
+TEST_WITH(an_empty_x_api_key_is_a_supplied_key, set_up, tear_down)
 {
     struct scene *scene = *state;
     assert_verdict(scene, with_api_key("203.0.113.7", ""), DENIAL_UNUSABLE_KEY);
     assert_verdict(scene, with_api_key("203.0.113.7", "  "), DENIAL_UNUSABLE_KEY);
 }
 
-static void other_schemes_are_ignored(void **state)
+TEST_WITH(other_schemes_are_ignored, set_up, tear_down)
 {
     struct scene *scene = *state;
     const char *others[] = {"Basic dXNlcjpwYXNz", "Bearerxyz", "Bear", "", "Digest Bearer x"};
@@ -190,7 +183,7 @@ static void other_schemes_are_ignored(void **state)
     }
 }
 
-static void two_lines_of_either_field_are_an_unusable_key(void **state)
+TEST_WITH(two_lines_of_either_field_are_an_unusable_key, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct admission_question question = with_bearer("192.0.2.1", bearer(scene, "Bearer *"));
@@ -207,7 +200,7 @@ static void two_lines_of_either_field_are_an_unusable_key(void **state)
     assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
 }
 
-static void a_malformed_or_unknown_key_is_denied(void **state)
+TEST_WITH(a_malformed_or_unknown_key_is_denied, set_up, tear_down)
 {
     struct scene *scene = *state;
     char unknown[KEY_SIZE];
@@ -230,7 +223,7 @@ static void a_malformed_or_unknown_key_is_denied(void **state)
 
 /* ---- whose key ------------------------------------------------------------------------------- */
 
-static void a_key_expires(void **state)
+TEST_WITH(a_key_expires, set_up, tear_down)
 {
     struct scene *scene = *state;
     fake_begin();
@@ -245,7 +238,7 @@ static void a_key_expires(void **state)
     assert_verdict(scene, question, DENIAL_EXPIRED_KEY);
 }
 
-static void a_revoked_key_is_denied_on_a_connection_that_used_it(void **state)
+TEST_WITH(a_revoked_key_is_denied_on_a_connection_that_used_it, set_up, tear_down)
 {
     struct scene *scene = *state;
     char second[KEY_SIZE];
@@ -275,7 +268,7 @@ static void narrow_key(struct scene *scene, enum key_scope scope, const char *bl
     settle(scene->policies);
 }
 
-static void a_key_may_be_for_sports_or_for_the_casino_only(void **state)
+TEST_WITH(a_key_may_be_for_sports_or_for_the_casino_only, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct admission_question question = with_api_key("192.0.2.1", scene->key);
@@ -297,7 +290,7 @@ static void a_key_may_be_for_sports_or_for_the_casino_only(void **state)
 }
 
 /* Customer 0 may call from 192.0.2.0/24. */
-static void the_blocks_of_a_key_narrow_those_of_its_customer(void **state)
+TEST_WITH(the_blocks_of_a_key_narrow_those_of_its_customer, set_up, tear_down)
 {
     struct scene *scene = *state;
     narrow_key(scene, KEY_SCOPE_ALL, "192.0.2.128/25");
@@ -308,7 +301,7 @@ static void the_blocks_of_a_key_narrow_those_of_its_customer(void **state)
     assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
-static void a_disabled_customer_is_denied_until_enabled_again(void **state)
+TEST_WITH(a_disabled_customer_is_denied_until_enabled_again, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct admission_question question = with_api_key("192.0.2.1", scene->key);
@@ -322,7 +315,7 @@ static void a_disabled_customer_is_denied_until_enabled_again(void **state)
     }
 }
 
-static void an_unusable_customer_is_denied(void **state)
+TEST_WITH(an_unusable_customer_is_denied, set_up, tear_down)
 {
     struct scene *scene = *state;
     fake_begin();
@@ -332,7 +325,7 @@ static void an_unusable_customer_is_denied(void **state)
     assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_CUSTOMER_DISABLED);
 }
 
-static void what_the_customer_may_do_comes_with_the_verdict(void **state)
+TEST_WITH(what_the_customer_may_do_comes_with_the_verdict, set_up, tear_down)
 {
     struct scene *scene = *state;
     fake_begin();
@@ -355,7 +348,7 @@ static void assert_why(struct scene *scene, struct admission_question question,
     assert_string_equal(scene->policy == NULL ? "" : scene->policy->customer_id, customer);
 }
 
-static void the_operator_can_be_told_why_it_was_denied(void **state)
+TEST_WITH(the_operator_can_be_told_why_it_was_denied, set_up, tear_down)
 {
     struct scene *scene = *state;
     const char *customer = "cus_0000000000000000";
@@ -385,20 +378,20 @@ static void the_operator_can_be_told_why_it_was_denied(void **state)
 
 /* ---- from where ------------------------------------------------------------------------------ */
 
-static void an_address_outside_the_customers_blocks_is_denied(void **state)
+TEST_WITH(an_address_outside_the_customers_blocks_is_denied, set_up, tear_down)
 {
     struct scene *scene = *state;
     assert_verdict(scene, with_api_key("192.0.3.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
     assert_verdict(scene, with_api_key("::1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
-static void a_legacy_address_does_not_help_a_key(void **state)
+TEST_WITH(a_legacy_address_does_not_help_a_key, set_up, tear_down)
 {
     struct scene *scene = *state;
     assert_verdict(scene, with_api_key("203.0.113.7", scene->key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
-static void an_empty_list_of_blocks_denies(void **state)
+TEST_WITH(an_empty_list_of_blocks_denies, set_up, tear_down)
 {
     struct scene *scene = *state;
     char key[KEY_SIZE];
@@ -407,7 +400,7 @@ static void an_empty_list_of_blocks_denies(void **state)
     assert_verdict(scene, with_api_key("192.0.2.1", key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
-static void v6_blocks_and_several_blocks_work(void **state)
+TEST_WITH(v6_blocks_and_several_blocks_work, set_up, tear_down)
 {
     struct scene *scene = *state;
     char key[KEY_SIZE];
@@ -419,7 +412,7 @@ static void v6_blocks_and_several_blocks_work(void **state)
     assert_verdict(scene, with_api_key("2001:db9::5", key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
-static void a_connection_that_moves_to_another_address_is_judged_anew(void **state)
+TEST_WITH(a_connection_that_moves_to_another_address_is_judged_anew, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct text forwarded = TEXT("192.0.2.9");
@@ -436,7 +429,7 @@ static void a_connection_that_moves_to_another_address_is_judged_anew(void **sta
     assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
 }
 
-static void a_connection_that_changes_its_key_is_judged_anew(void **state)
+TEST_WITH(a_connection_that_changes_its_key_is_judged_anew, set_up, tear_down)
 {
     struct scene *scene = *state;
     char key[KEY_SIZE];
@@ -451,7 +444,7 @@ static void a_connection_that_changes_its_key_is_judged_anew(void **state)
     assert_int_equal(judge_again(scene, &question), DENIAL_NO_POLICY);
 }
 
-static void an_unknown_address_matches_nothing(void **state)
+TEST_WITH(an_unknown_address_matches_nothing, set_up, tear_down)
 {
     struct scene *scene = *state;
     char key[KEY_SIZE];
@@ -465,7 +458,7 @@ static void an_unknown_address_matches_nothing(void **state)
     assert_verdict(scene, question, DENIAL_UNKNOWN_ADDRESS);
 }
 
-static void trusted_proxies_can_change(void **state)
+TEST_WITH(trusted_proxies_can_change, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct text forwarded = TEXT("192.0.2.9");
@@ -479,7 +472,7 @@ static void trusted_proxies_can_change(void **state)
 
 /* ---- without a key --------------------------------------------------------------------------- */
 
-static void a_legacy_address_admits_exactly_itself(void **state)
+TEST_WITH(a_legacy_address_admits_exactly_itself, set_up, tear_down)
 {
     struct scene *scene = *state;
     assert_verdict(scene, from("203.0.113.7"), DENIAL_NONE);
@@ -488,7 +481,7 @@ static void a_legacy_address_admits_exactly_itself(void **state)
     assert_verdict(scene, from("192.0.2.1"), DENIAL_NO_POLICY); /* a customer's block is no help */
 }
 
-static void a_disabled_unusable_or_removed_legacy_address_is_denied(void **state)
+TEST_WITH(a_disabled_unusable_or_removed_legacy_address_is_denied, set_up, tear_down)
 {
     struct scene *scene = *state;
     bool *switches[] = {&fake.address[0].enabled, &fake.address[0].usable,
@@ -506,7 +499,7 @@ static void a_disabled_unusable_or_removed_legacy_address_is_denied(void **state
 
 /* ---- the table's age ------------------------------------------------------------------------- */
 
-static void a_table_that_is_not_confirmed_for_a_second_decides_nothing(void **state)
+TEST_WITH(a_table_that_is_not_confirmed_for_a_second_decides_nothing, set_up, tear_down)
 {
     struct scene *scene = *state;
     fake_set(&fake.query_status, STATUS_TIMEOUT);
@@ -523,9 +516,8 @@ static void a_table_that_is_not_confirmed_for_a_second_decides_nothing(void **st
     assert_verdict(scene, question, DENIAL_UNAVAILABLE);
 }
 
-static void without_any_table_nothing_is_decided(void **state)
+TEST(without_any_table_nothing_is_decided)
 {
-    (void)state;
     fake_reset();
     fake_set(&fake.open_status, STATUS_UNAVAILABLE);
     const struct policies_options options = {.store = {.uri = "fake:"}, .refresh_ms = 2};
@@ -539,7 +531,7 @@ static void without_any_table_nothing_is_decided(void **state)
 
 /* ---- budgets --------------------------------------------------------------------------------- */
 
-static void all_keys_and_addresses_of_a_customer_share_one_budget(void **state)
+TEST_WITH(all_keys_and_addresses_of_a_customer_share_one_budget, set_up, tear_down)
 {
     struct scene *scene = *state;
     char second[KEY_SIZE];
@@ -553,7 +545,7 @@ static void all_keys_and_addresses_of_a_customer_share_one_budget(void **state)
     assert_ptr_not_equal(scene->policy->budget, budget);
 }
 
-static void a_refresh_gives_no_one_his_requests_back(void **state)
+TEST_WITH(a_refresh_gives_no_one_his_requests_back, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct rate_verdict verdict;
@@ -566,44 +558,4 @@ static void a_refresh_gives_no_one_his_requests_back(void **state)
         rate_limit_take(scene->policy, NOW_WALL_MS, &verdict);
         assert_int_equal(verdict.remaining, 10 + i - i);
     }
-}
-
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(a_bearer_token_admits),
-        SCENE_TEST(the_scheme_has_no_case_and_the_token_may_stand_off),
-        SCENE_TEST(an_x_api_key_admits),
-        SCENE_TEST(a_bearer_token_comes_before_x_api_key),
-        SCENE_TEST(an_empty_bearer_token_is_a_supplied_key),
-        SCENE_TEST(an_empty_x_api_key_is_a_supplied_key),
-        SCENE_TEST(other_schemes_are_ignored),
-        SCENE_TEST(two_lines_of_either_field_are_an_unusable_key),
-        SCENE_TEST(a_malformed_or_unknown_key_is_denied),
-        SCENE_TEST(a_key_expires),
-        SCENE_TEST(a_revoked_key_is_denied_on_a_connection_that_used_it),
-        SCENE_TEST(a_key_may_be_for_sports_or_for_the_casino_only),
-        SCENE_TEST(the_blocks_of_a_key_narrow_those_of_its_customer),
-        SCENE_TEST(a_disabled_customer_is_denied_until_enabled_again),
-        SCENE_TEST(the_operator_can_be_told_why_it_was_denied),
-        SCENE_TEST(an_unusable_customer_is_denied),
-        SCENE_TEST(what_the_customer_may_do_comes_with_the_verdict),
-        SCENE_TEST(an_address_outside_the_customers_blocks_is_denied),
-        SCENE_TEST(a_legacy_address_does_not_help_a_key),
-        SCENE_TEST(an_empty_list_of_blocks_denies),
-        SCENE_TEST(v6_blocks_and_several_blocks_work),
-        SCENE_TEST(a_connection_that_moves_to_another_address_is_judged_anew),
-        SCENE_TEST(a_connection_that_changes_its_key_is_judged_anew),
-        SCENE_TEST(an_unknown_address_matches_nothing),
-        SCENE_TEST(trusted_proxies_can_change),
-        SCENE_TEST(a_legacy_address_admits_exactly_itself),
-        SCENE_TEST(a_disabled_unusable_or_removed_legacy_address_is_denied),
-        SCENE_TEST(a_table_that_is_not_confirmed_for_a_second_decides_nothing),
-        cmocka_unit_test(without_any_table_nothing_is_decided),
-        SCENE_TEST(all_keys_and_addresses_of_a_customer_share_one_budget),
-        SCENE_TEST(a_refresh_gives_no_one_his_requests_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* admission/denials: who was denied in the last hour, in bounded room. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "admission/denials.h"
+#include "tests.h"
 
 #define MINUTE_MS INT64_C(60000)
 #define NOW_MS (INT64_C(1795395600000)) /* a whole hour */
@@ -35,7 +27,7 @@ static void note(struct denials *denials, const char *customer, enum admission_d
     denials_note(denials, customer, reason, key, &address, now_ms);
 }
 
-static void a_row_is_of_a_customer_a_reason_and_a_key(void **state)
+TEST_WITH(a_row_is_of_a_customer_a_reason_and_a_key, set_up, tear_down)
 {
     struct denied list[ROOM];
     char address[ADDRESS_TEXT_SIZE];
@@ -57,7 +49,7 @@ static void a_row_is_of_a_customer_a_reason_and_a_key(void **state)
     assert_int_equal(denials_list(*state, "cus_c", NOW_MS + 1, list, ROOM), 0);
 }
 
-static void what_is_an_hour_ago_counts_no_more(void **state)
+TEST_WITH(what_is_an_hour_ago_counts_no_more, set_up, tear_down)
 {
     struct denied list[ROOM];
     for (int64_t minute = 0; minute < 60; minute++)
@@ -74,7 +66,7 @@ static void what_is_an_hour_ago_counts_no_more(void **state)
     assert_int_equal(list[0].count, 1);
 }
 
-static void the_oldest_row_gives_way(void **state)
+TEST_WITH(the_oldest_row_gives_way, set_up, tear_down)
 {
     struct denied list[ROOM];
     for (int i = 0; i < DENIALS_MAX + 1; i++) {
@@ -88,15 +80,4 @@ static void the_oldest_row_gives_way(void **state)
     assert_int_equal(denials_list(*state, "cus_4096", NOW_MS, list, ROOM), 1);
     assert_int_equal(denials_list(*state, "cus_always", NOW_MS, list, ROOM), 1);
     assert_int_equal(list[0].count, DENIALS_MAX + 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_row_is_of_a_customer_a_reason_and_a_key, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(what_is_an_hour_ago_counts_no_more, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_oldest_row_gives_way, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,12 @@
 /* admission/key: the form of a key, and what is kept of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "admission/key.h"
+#include "tests.h"
 
 /* Computed independently (Python: zlib.crc32, hashlib.sha256), as a secret scanner would. */
 static const char known_key[] = "crk_0123456789ABCDEFGHIJabcdefghij3rUW3m";
 
-static void a_new_key_is_well_formed(void **state)
+TEST(a_new_key_is_well_formed)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         char key[KEY_SIZE];
         key_generate(key);
@@ -24,9 +16,8 @@ static void a_new_key_is_well_formed(void **state)
     }
 }
 
-static void two_keys_differ(void **state)
+TEST(two_keys_differ)
 {
-    (void)state;
     char one[KEY_SIZE];
     char other[KEY_SIZE];
     key_generate(one);
@@ -34,15 +25,13 @@ static void two_keys_differ(void **state)
     assert_string_not_equal(one, other);
 }
 
-static void the_checksum_is_what_a_scanner_computes(void **state)
+TEST(the_checksum_is_what_a_scanner_computes)
 {
-    (void)state;
     assert_true(key_is_well_formed(text_of(known_key)));
 }
 
-static void every_single_typo_is_noticed(void **state)
+TEST(every_single_typo_is_noticed)
 {
-    (void)state;
     char key[KEY_SIZE];
     key_generate(key);
     for (size_t i = 0; i < KEY_LENGTH; i++) {
@@ -56,9 +45,8 @@ static void every_single_typo_is_noticed(void **state)
     }
 }
 
-static void a_key_has_exactly_one_length(void **state)
+TEST(a_key_has_exactly_one_length)
 {
-    (void)state;
     char longer[KEY_SIZE + 1];
     key_generate(longer);
     longer[KEY_LENGTH] = '0';
@@ -67,9 +55,8 @@ static void a_key_has_exactly_one_length(void **state)
     assert_false(key_is_well_formed((struct text){NULL, 0}));
 }
 
-static void all_digits_occur_about_equally_often(void **state)
+TEST(all_digits_occur_about_equally_often)
 {
-    (void)state;
     unsigned seen[128] = {0};
     for (int i = 0; i < 10000; i++) {
         char id[CUSTOMER_ID_SIZE];
@@ -84,9 +71,8 @@ static void all_digits_occur_about_equally_often(void **state)
         assert_in_range(seen[(unsigned char)*digit], 2081, 3081);
 }
 
-static void the_digest_is_sha256(void **state)
+TEST(the_digest_is_sha256)
 {
-    (void)state;
     static const uint8_t of_abc[KEY_DIGEST_SIZE] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea,
                                                     0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23,
                                                     0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c,
@@ -96,17 +82,15 @@ static void the_digest_is_sha256(void **state)
     assert_memory_equal(digest, of_abc, sizeof digest);
 }
 
-static void the_prefix_is_the_first_eight_characters(void **state)
+TEST(the_prefix_is_the_first_eight_characters)
 {
-    (void)state;
     char prefix[KEY_PREFIX_SIZE];
     key_prefix(text_of(known_key), prefix);
     assert_string_equal(prefix, "crk_0123");
 }
 
-static void an_identity_is_its_prefix_and_sixteen_characters(void **state)
+TEST(an_identity_is_its_prefix_and_sixteen_characters)
 {
-    (void)state;
     char id[KEY_ID_SIZE];
     memset(id, 'x', sizeof id);
     identity_generate("key_", id, sizeof id);
@@ -114,20 +98,4 @@ static void an_identity_is_its_prefix_and_sixteen_characters(void **state)
     assert_int_equal(strlen(id), 20);
     for (size_t i = 20; i < sizeof id; i++)
         assert_int_equal(id[i], 0); /* so that ids can be compared as whole arrays */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_key_is_well_formed),
-        cmocka_unit_test(two_keys_differ),
-        cmocka_unit_test(the_checksum_is_what_a_scanner_computes),
-        cmocka_unit_test(every_single_typo_is_noticed),
-        cmocka_unit_test(a_key_has_exactly_one_length),
-        cmocka_unit_test(all_digits_occur_about_equally_often),
-        cmocka_unit_test(the_digest_is_sha256),
-        cmocka_unit_test(the_prefix_is_the_first_eight_characters),
-        cmocka_unit_test(an_identity_is_its_prefix_and_sixteen_characters),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,23 +1,15 @@
 /* admission/policies: the threads that keep the table fresh and write uses back, against a store
  * that has troubles. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "admission/admission.h"
 #include "fake_platform.h"
 #include "question.h"
 #include "stores/refresher.h"
+#include "tests.h"
 
 #define PATIENCE_MS 20000U
 
 static int set_up(void **state)
 {
-    (void)state;
     fake_reset();
     return 0;
 }
@@ -25,7 +17,6 @@ static int set_up(void **state)
 /* Whatever happened, every handle that was opened has been closed. */
 static int tear_down(void **state)
 {
-    (void)state;
     return fake.opened == fake.closed ? 0 : -1;
 }
 
@@ -67,9 +58,8 @@ static enum admission_denial ask(struct admission *admission, const char *peer, 
     return question_judge(admission, NULL, &question, &policy, &client);
 }
 
-static void everything_is_read_once_and_then_only_what_changed(void **state)
+TEST_WITH(everything_is_read_once_and_then_only_what_changed, set_up, tear_down)
 {
-    (void)state;
     char key[KEY_SIZE];
     struct policies_facts facts;
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
@@ -87,9 +77,8 @@ static void everything_is_read_once_and_then_only_what_changed(void **state)
     assert_int_equal(fake.asked_all, 1);
 }
 
-static void the_age_tells_when_the_table_was_confirmed(void **state)
+TEST_WITH(the_age_tells_when_the_table_was_confirmed, set_up, tear_down)
 {
-    (void)state;
     struct policies_facts facts;
     fake_set(&fake.open_status, STATUS_UNAVAILABLE);
     struct policies *policies = start();
@@ -103,9 +92,8 @@ static void the_age_tells_when_the_table_was_confirmed(void **state)
     policies_destroy(&policies);
 }
 
-static void a_store_that_cannot_be_opened_is_tried_until_it_can(void **state)
+TEST_WITH(a_store_that_cannot_be_opened_is_tried_until_it_can, set_up, tear_down)
 {
-    (void)state;
     fake_set(&fake.open_status, STATUS_UNAVAILABLE);
     struct policies *policies = start();
     for (int i = 0; i < 3; i++)
@@ -116,9 +104,8 @@ static void a_store_that_cannot_be_opened_is_tried_until_it_can(void **state)
     policies_destroy(&policies);
 }
 
-static void after_trouble_the_store_is_opened_and_read_anew(void **state)
+TEST_WITH(after_trouble_the_store_is_opened_and_read_anew, set_up, tear_down)
 {
-    (void)state;
     struct policies_facts facts;
     (void)fake_add_legacy("192.0.2.1");
     (void)fake_add_legacy("192.0.2.2");
@@ -138,9 +125,8 @@ static void after_trouble_the_store_is_opened_and_read_anew(void **state)
     assert_true(fake.opened >= 2);
 }
 
-static void a_store_that_is_only_slow_is_not_opened_again(void **state)
+TEST_WITH(a_store_that_is_only_slow_is_not_opened_again, set_up, tear_down)
 {
-    (void)state;
     struct policies *policies = start();
     assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     fake_set(&fake.query_status, STATUS_TIMEOUT);
@@ -152,9 +138,8 @@ static void a_store_that_is_only_slow_is_not_opened_again(void **state)
     assert_int_equal(fake.opened, 1);
 }
 
-static void an_older_copy_of_the_store_is_read_from_the_start(void **state)
+TEST_WITH(an_older_copy_of_the_store_is_read_from_the_start, set_up, tear_down)
 {
-    (void)state;
     struct policies_facts facts;
     (void)fake_add_legacy("192.0.2.1");
     (void)fake_add_legacy("192.0.2.2");
@@ -170,9 +155,8 @@ static void an_older_copy_of_the_store_is_read_from_the_start(void **state)
     policies_destroy(&policies);
 }
 
-static void a_reading_that_breaks_off_is_not_published(void **state)
+TEST_WITH(a_reading_that_breaks_off_is_not_published, set_up, tear_down)
 {
-    (void)state;
     char key[KEY_SIZE];
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
     struct policies *policies = start();
@@ -194,9 +178,8 @@ static void a_reading_that_breaks_off_is_not_published(void **state)
     policies_destroy(&policies);
 }
 
-static void uses_are_written_at_the_end_once_a_key(void **state)
+TEST_WITH(uses_are_written_at_the_end_once_a_key, set_up, tear_down)
 {
-    (void)state;
     char used[KEY_SIZE];
     char unused[KEY_SIZE];
     size_t customer = fake_add_customer("192.0.2.0/24");
@@ -217,18 +200,16 @@ static void uses_are_written_at_the_end_once_a_key(void **state)
     assert_true(fake.last_touch.used_ms >= began_ms);
 }
 
-static void without_uses_the_store_is_not_opened_to_write_them(void **state)
+TEST_WITH(without_uses_the_store_is_not_opened_to_write_them, set_up, tear_down)
 {
-    (void)state;
     struct policies *policies = start();
     assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     policies_destroy(&policies);
     assert_int_equal(fake.opened, 1);
 }
 
-static void uses_that_cannot_be_written_do_not_stop_the_end(void **state)
+TEST_WITH(uses_that_cannot_be_written_do_not_stop_the_end, set_up, tear_down)
 {
-    (void)state;
     char key[KEY_SIZE];
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
     struct policies *policies = start();
@@ -260,9 +241,8 @@ static void *call(void *argument)
     return NULL;
 }
 
-static void threads_judge_while_the_table_changes(void **state)
+TEST_WITH(threads_judge_while_the_table_changes, set_up, tear_down)
 {
-    (void)state;
     char key[KEY_SIZE];
     struct caller callers[3];
     size_t customer = fake_add_customer("192.0.2.0/24");
@@ -287,24 +267,4 @@ static void threads_judge_while_the_table_changes(void **state)
         assert_true(callers[i].saw_denied);
     }
     policies_destroy(&policies);
-}
-
-#define POLICIES_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        POLICIES_TEST(everything_is_read_once_and_then_only_what_changed),
-        POLICIES_TEST(the_age_tells_when_the_table_was_confirmed),
-        POLICIES_TEST(a_store_that_cannot_be_opened_is_tried_until_it_can),
-        POLICIES_TEST(after_trouble_the_store_is_opened_and_read_anew),
-        POLICIES_TEST(a_store_that_is_only_slow_is_not_opened_again),
-        POLICIES_TEST(an_older_copy_of_the_store_is_read_from_the_start),
-        POLICIES_TEST(a_reading_that_breaks_off_is_not_published),
-        POLICIES_TEST(uses_are_written_at_the_end_once_a_key),
-        POLICIES_TEST(without_uses_the_store_is_not_opened_to_write_them),
-        POLICIES_TEST(uses_that_cannot_be_written_do_not_stop_the_end),
-        POLICIES_TEST(threads_judge_while_the_table_changes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

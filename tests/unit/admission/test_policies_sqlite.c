@@ -1,16 +1,7 @@
 /* admission/policies against the real embedded store: what another process (here, another handle)
  * writes is seen by the next verdict, and uses arrive in the store. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "admission/admission.h"
 #include "admission/key.h"
@@ -19,6 +10,7 @@
 #include "question.h"
 #include "stores/refresher.h"
 #include "test_directory.h"
+#include "tests.h"
 
 #define PATIENCE_MS 20000U
 
@@ -120,7 +112,7 @@ static bool becomes(struct scene *scene, const char *key, enum admission_denial 
     return true;
 }
 
-static void what_the_operator_does_decides_the_next_verdicts(void **state)
+TEST_WITH(what_the_operator_does_decides_the_next_verdicts, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct error error = {.text = ""};
@@ -148,7 +140,7 @@ static bool keep_last_use(void *context, const void *visited)
     return true;
 }
 
-static void the_last_use_arrives_in_the_store(void **state)
+TEST_WITH(the_last_use_arrives_in_the_store, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct error error = {.text = ""};
@@ -165,14 +157,4 @@ static void the_last_use_arrives_in_the_store(void **state)
         platform_list(scene->store, &key_table, customer.id, keep_last_use, &last_used_ms, &error),
         STATUS_OK);
     assert_true(last_used_ms >= began_ms);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_the_operator_does_decides_the_next_verdicts, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(the_last_use_arrives_in_the_store, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* admission/policy_table: snapshots that share what did not change. */
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "admission/key.h"
 #include "admission/policy_table.h"
 #include "admission/rate_limit.h"
+#include "tests.h"
 
 #define MANY 100000U
 
@@ -99,7 +92,7 @@ static size_t memory_held(void)
     return facts.uordblks + facts.hblkhd;
 }
 
-static void an_empty_table_admits_no_one(void **state)
+TEST_WITH(an_empty_table_admits_no_one, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     struct policy_table *table = policy_editor_publish(editor, 0);
@@ -109,7 +102,7 @@ static void an_empty_table_admits_no_one(void **state)
     policy_table_destroy(&table);
 }
 
-static void a_key_leads_to_its_customers_policy(void **state)
+TEST_WITH(a_key_leads_to_its_customers_policy, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     put_customer(editor, 1);
@@ -129,7 +122,7 @@ static void a_key_leads_to_its_customers_policy(void **state)
     policy_table_destroy(&table);
 }
 
-static void an_address_leads_to_its_policy(void **state)
+TEST_WITH(an_address_leads_to_its_policy, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     struct legacy_record v4 = legacy("192.0.2.1");
@@ -146,7 +139,7 @@ static void an_address_leads_to_its_policy(void **state)
     policy_table_destroy(&table);
 }
 
-static void a_snapshot_does_not_change(void **state)
+TEST_WITH(a_snapshot_does_not_change, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     put_customer(editor, 1);
@@ -166,7 +159,7 @@ static void a_snapshot_does_not_change(void **state)
     policy_table_destroy(&after);
 }
 
-static void a_revoked_key_is_known_as_such_and_no_longer_counted(void **state)
+TEST_WITH(a_revoked_key_is_known_as_such_and_no_longer_counted, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     put_customer(editor, 1);
@@ -183,7 +176,7 @@ static void a_revoked_key_is_known_as_such_and_no_longer_counted(void **state)
     policy_table_destroy(&table);
 }
 
-static void only_the_last_revoked_keys_are_kept(void **state)
+TEST_WITH(only_the_last_revoked_keys_are_kept, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     for (unsigned reading = 0; reading < 2; reading++) {
@@ -205,7 +198,7 @@ static void only_the_last_revoked_keys_are_kept(void **state)
     }
 }
 
-static void what_narrows_a_key_is_kept_with_it_and_follows_a_change(void **state)
+TEST_WITH(what_narrows_a_key_is_kept_with_it_and_follows_a_change, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     struct key_record record = key(10, 1);
@@ -228,7 +221,7 @@ static void what_narrows_a_key_is_kept_with_it_and_follows_a_change(void **state
     policy_table_destroy(&second);
 }
 
-static void a_key_of_an_unknown_customer_is_not_taken(void **state)
+TEST_WITH(a_key_of_an_unknown_customer_is_not_taken, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     put_key(editor, 10, 99);
@@ -237,7 +230,7 @@ static void a_key_of_an_unknown_customer_is_not_taken(void **state)
     policy_table_destroy(&table);
 }
 
-static void a_removed_address_is_gone_and_can_come_back(void **state)
+TEST_WITH(a_removed_address_is_gone_and_can_come_back, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     struct legacy_record record = legacy("192.0.2.1");
@@ -259,7 +252,7 @@ static void a_removed_address_is_gone_and_can_come_back(void **state)
     policy_table_destroy(&with);
 }
 
-static void a_limit_that_cannot_be_applied_admits_no_one(void **state)
+TEST_WITH(a_limit_that_cannot_be_applied_admits_no_one, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     struct customer_record record = customer(1);
@@ -271,7 +264,7 @@ static void a_limit_that_cannot_be_applied_admits_no_one(void **state)
     policy_table_destroy(&table);
 }
 
-static void a_budget_outlives_its_policy(void **state)
+TEST_WITH(a_budget_outlives_its_policy, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     put_customer(editor, 1);
@@ -288,7 +281,7 @@ static void a_budget_outlives_its_policy(void **state)
     policy_table_destroy(&after);
 }
 
-static void reading_everything_anew_keeps_budgets_and_forgets_what_is_gone(void **state)
+TEST_WITH(reading_everything_anew_keeps_budgets_and_forgets_what_is_gone, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     struct legacy_record address = legacy("192.0.2.1");
@@ -322,7 +315,7 @@ static size_t collect(const struct policy_table *table, struct key_use *uses)
     return count;
 }
 
-static void a_use_is_collected_until_it_is_written(void **state)
+TEST_WITH(a_use_is_collected_until_it_is_written, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     struct key_use uses[4];
@@ -343,7 +336,7 @@ static void a_use_is_collected_until_it_is_written(void **state)
     policy_table_destroy(&table);
 }
 
-static void a_use_survives_a_changed_key_and_a_new_reading(void **state)
+TEST_WITH(a_use_survives_a_changed_key_and_a_new_reading, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     struct key_use uses[4];
@@ -368,7 +361,7 @@ static void a_use_survives_a_changed_key_and_a_new_reading(void **state)
     policy_table_destroy(&third);
 }
 
-static void more_uses_than_room_are_collected_in_turns(void **state)
+TEST_WITH(more_uses_than_room_are_collected_in_turns, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     struct key_use uses[16];
@@ -388,7 +381,7 @@ static void more_uses_than_room_are_collected_in_turns(void **state)
     policy_table_destroy(&table);
 }
 
-static void a_hundred_thousand_customers_fit_and_one_change_touches_one(void **state)
+TEST_WITH(a_hundred_thousand_customers_fit_and_one_change_touches_one, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     size_t empty = memory_held();
@@ -422,7 +415,7 @@ static void a_hundred_thousand_customers_fit_and_one_change_touches_one(void **s
 
 /* An old table that an idle thread holds costs what has changed since, not what has been done
  * since. */
-static void ten_thousand_changes_of_one_row_leave_nothing_behind(void **state)
+TEST_WITH(ten_thousand_changes_of_one_row_leave_nothing_behind, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
     for (unsigned i = 0; i < 1000; i++)
@@ -442,30 +435,4 @@ static void ten_thousand_changes_of_one_row_leave_nothing_behind(void **state)
     assert_true(memory_held() < before + 65536);
     policy_table_destroy(&held);
     policy_table_destroy(&current);
-}
-
-#define TABLE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TABLE_TEST(an_empty_table_admits_no_one),
-        TABLE_TEST(a_key_leads_to_its_customers_policy),
-        TABLE_TEST(an_address_leads_to_its_policy),
-        TABLE_TEST(a_snapshot_does_not_change),
-        TABLE_TEST(a_revoked_key_is_known_as_such_and_no_longer_counted),
-        TABLE_TEST(only_the_last_revoked_keys_are_kept),
-        TABLE_TEST(what_narrows_a_key_is_kept_with_it_and_follows_a_change),
-        TABLE_TEST(a_key_of_an_unknown_customer_is_not_taken),
-        TABLE_TEST(a_removed_address_is_gone_and_can_come_back),
-        TABLE_TEST(a_limit_that_cannot_be_applied_admits_no_one),
-        TABLE_TEST(a_budget_outlives_its_policy),
-        TABLE_TEST(reading_everything_anew_keeps_budgets_and_forgets_what_is_gone),
-        TABLE_TEST(a_use_is_collected_until_it_is_written),
-        TABLE_TEST(a_use_survives_a_changed_key_and_a_new_reading),
-        TABLE_TEST(more_uses_than_room_are_collected_in_turns),
-        TABLE_TEST(a_hundred_thousand_customers_fit_and_one_change_touches_one),
-        TABLE_TEST(ten_thousand_changes_of_one_row_leave_nothing_behind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,19 +5,13 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "admission/rate_lease.h"
 #include "admission/rate_limit.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds_engine.h"
+#include "tests.h"
 
 #define SECOND_NS 1000000000U
 #define MINUTE_S 1763700000U /* a whole minute of the store's clock, in November 2025 */
@@ -226,9 +220,8 @@ static void answer_all(struct server *server, uint64_t now_ns)
 
 /* ---- alone ----------------------------------------------------------------------------------- */
 
-static void one_server_admits_exactly_the_budget(void **state)
+TEST(one_server_admits_exactly_the_budget)
 {
-    (void)state;
     static const uint32_t budgets[] = {1, 2, 3, 4, 5, 7, 10, 16, 17, 60, 100, 999, 1000, 5000};
     for (size_t i = 0; i < sizeof budgets / sizeof budgets[0]; i++) {
         struct shop shop = shop_at(MINUTE_S);
@@ -252,9 +245,8 @@ static void one_server_admits_exactly_the_budget(void **state)
     }
 }
 
-static void a_few_calls_do_for_a_thousand_requests(void **state)
+TEST(a_few_calls_do_for_a_thousand_requests)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     server_open(&server, &shop, 1000, 60);
@@ -266,9 +258,8 @@ static void a_few_calls_do_for_a_thousand_requests(void **state)
     server_close(&server);
 }
 
-static void the_next_lease_comes_before_the_first_is_spent(void **state)
+TEST(the_next_lease_comes_before_the_first_is_spent)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     server_open(&server, &shop, 1600, 60);
@@ -292,9 +283,8 @@ static void the_next_lease_comes_before_the_first_is_spent(void **state)
     server_close(&server);
 }
 
-static void what_is_left_of_a_lease_is_added_to_the_next(void **state)
+TEST(what_is_left_of_a_lease_is_added_to_the_next)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     server_open(&server, &shop, 1600, 60);
@@ -313,9 +303,8 @@ static void what_is_left_of_a_lease_is_added_to_the_next(void **state)
     server_close(&server);
 }
 
-static void a_used_up_window_is_remembered_without_a_call(void **state)
+TEST(a_used_up_window_is_remembered_without_a_call)
 {
-    (void)state;
     struct shop shop = shop_at(1763701200);
     struct server server;
     server_open(&server, &shop, 3, 3600);
@@ -332,9 +321,8 @@ static void a_used_up_window_is_remembered_without_a_call(void **state)
 
 /* ---- windows and clocks ---------------------------------------------------------------------- */
 
-static void the_stores_clock_decides_the_window(void **state)
+TEST(the_stores_clock_decides_the_window)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S + 45); /* whatever clock_wall_ms says here */
     struct server server;
     server_open(&server, &shop, 2, 60);
@@ -346,9 +334,8 @@ static void the_stores_clock_decides_the_window(void **state)
     server_close(&server);
 }
 
-static void an_unspent_lease_is_void_in_the_next_window(void **state)
+TEST(an_unspent_lease_is_void_in_the_next_window)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S + 50);
     struct server server;
     server_open(&server, &shop, 1600, 60);
@@ -366,9 +353,8 @@ static void an_unspent_lease_is_void_in_the_next_window(void **state)
     server_close(&server);
 }
 
-static void a_lease_that_arrives_after_its_window_is_void(void **state)
+TEST(a_lease_that_arrives_after_its_window_is_void)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S + 59);
     struct server server;
     server_open(&server, &shop, 1600, 60);
@@ -387,9 +373,8 @@ static void a_lease_that_arrives_after_its_window_is_void(void **state)
     server_close(&server);
 }
 
-static void a_lease_is_spent_only_before_the_end_that_the_asking_allows(void **state)
+TEST(a_lease_is_spent_only_before_the_end_that_the_asking_allows)
 {
-    (void)state;
     assert_true(rate_lease_deadline(7, 1000000) == 7 + 999000000); /* 0.1 % for clock rates */
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
@@ -409,9 +394,8 @@ static void a_lease_is_spent_only_before_the_end_that_the_asking_allows(void **s
     server_close(&server);
 }
 
-static void a_long_window_is_confirmed_now_and_then(void **state)
+TEST(a_long_window_is_confirmed_now_and_then)
 {
-    (void)state;
     struct shop shop = shop_at(1763596800); /* midnight */
     struct server server;
     server_open(&server, &shop, 1600, 86400);
@@ -426,9 +410,8 @@ static void a_long_window_is_confirmed_now_and_then(void **state)
     server_close(&server);
 }
 
-static void seconds_left_are_rounded_up_and_at_least_one(void **state)
+TEST(seconds_left_are_rounded_up_and_at_least_one)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     server_open(&server, &shop, 1600, 60);
@@ -441,9 +424,8 @@ static void seconds_left_are_rounded_up_and_at_least_one(void **state)
 
 /* ---- several servers ------------------------------------------------------------------------- */
 
-static void servers_together_never_exceed_the_budget_and_use_all_of_it(void **state)
+TEST(servers_together_never_exceed_the_budget_and_use_all_of_it)
 {
-    (void)state;
     for (uint32_t budget = 1; budget <= 3000; budget = budget * 3 + 1) {
         struct shop shop = shop_at(MINUTE_S);
         struct server servers[3];
@@ -461,9 +443,8 @@ static void servers_together_never_exceed_the_budget_and_use_all_of_it(void **st
     }
 }
 
-static void little_is_stranded_with_a_server_that_goes_idle(void **state)
+TEST(little_is_stranded_with_a_server_that_goes_idle)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server busy;
     struct server idle;
@@ -482,9 +463,8 @@ static void little_is_stranded_with_a_server_that_goes_idle(void **state)
 
 /* ---- changed policies ------------------------------------------------------------------------ */
 
-static void a_raised_limit_holds_at_once(void **state)
+TEST(a_raised_limit_holds_at_once)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     server_open(&server, &shop, 10, 60);
@@ -499,9 +479,8 @@ static void a_raised_limit_holds_at_once(void **state)
     server_close(&server);
 }
 
-static void a_lowered_limit_voids_what_is_left_of_a_lease(void **state)
+TEST(a_lowered_limit_voids_what_is_left_of_a_lease)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     server_open(&server, &shop, 1600, 60);
@@ -511,9 +490,8 @@ static void a_lowered_limit_voids_what_is_left_of_a_lease(void **state)
     server_close(&server);
 }
 
-static void a_lowered_limit_above_what_was_drawn_keeps_the_lease(void **state)
+TEST(a_lowered_limit_above_what_was_drawn_keeps_the_lease)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     uint32_t admitted = 0;
@@ -528,9 +506,8 @@ static void a_lowered_limit_above_what_was_drawn_keeps_the_lease(void **state)
     server_close(&server);
 }
 
-static void a_window_made_longer_keeps_the_count(void **state)
+TEST(a_window_made_longer_keeps_the_count)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S + 35);
     struct server server;
     server_open(&server, &shop, 4, 10);
@@ -545,9 +522,8 @@ static void a_window_made_longer_keeps_the_count(void **state)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static void all_who_wait_are_served_by_one_call(void **state)
+TEST(all_who_wait_are_served_by_one_call)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     struct post post;
@@ -575,9 +551,8 @@ static void all_who_wait_are_served_by_one_call(void **state)
     server_close(&server);
 }
 
-static void a_budget_may_go_while_the_store_is_asked(void **state)
+TEST(a_budget_may_go_while_the_store_is_asked)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     server_open(&server, &shop, 1600, 60);
@@ -601,9 +576,8 @@ static uint32_t take_all(struct server *server, uint64_t now_ns)
     return admitted;
 }
 
-static void without_the_store_a_server_limits_for_itself(void **state)
+TEST(without_the_store_a_server_limits_for_itself)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     server_open(&server, &shop, 20, 1);
@@ -619,9 +593,8 @@ static void without_the_store_a_server_limits_for_itself(void **state)
     server_close(&server);
 }
 
-static void the_store_is_tried_again_and_no_one_waits_for_it(void **state)
+TEST(the_store_is_tried_again_and_no_one_waits_for_it)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     struct rate_verdict verdict;
@@ -644,9 +617,8 @@ static void the_store_is_tried_again_and_no_one_waits_for_it(void **state)
     server_close(&server);
 }
 
-static void a_lease_is_spent_though_the_store_has_gone(void **state)
+TEST(a_lease_is_spent_though_the_store_has_gone)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     server_open(&server, &shop, 1600, 60);
@@ -661,9 +633,8 @@ static void a_lease_is_spent_though_the_store_has_gone(void **state)
     server_close(&server);
 }
 
-static void without_the_store_no_more_is_admitted_than_was_known_to_be_left(void **state)
+TEST(without_the_store_no_more_is_admitted_than_was_known_to_be_left)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server one;
     struct server other;
@@ -687,9 +658,8 @@ static void without_the_store_no_more_is_admitted_than_was_known_to_be_left(void
     server_close(&other);
 }
 
-static void the_store_is_told_what_was_admitted_without_it(void **state)
+TEST(the_store_is_told_what_was_admitted_without_it)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server one;
     struct server other;
@@ -712,9 +682,8 @@ static void the_store_is_told_what_was_admitted_without_it(void **state)
     server_close(&other);
 }
 
-static void a_store_that_forgot_is_told_what_was_drawn(void **state)
+TEST(a_store_that_forgot_is_told_what_was_drawn)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     uint32_t admitted = 0;
@@ -730,9 +699,8 @@ static void a_store_that_forgot_is_told_what_was_drawn(void **state)
     server_close(&server);
 }
 
-static void a_call_that_timed_out_is_counted_on_the_safe_side(void **state)
+TEST(a_call_that_timed_out_is_counted_on_the_safe_side)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     struct odds_lease lost = {.window_seconds = 60, .limit = 100, .demand = 1};
@@ -752,9 +720,8 @@ static void a_call_that_timed_out_is_counted_on_the_safe_side(void **state)
     server_close(&server);
 }
 
-static void a_budget_that_the_store_cannot_keep_is_kept_here(void **state)
+TEST(a_budget_that_the_store_cannot_keep_is_kept_here)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     server_open(&server, &shop, 5, 3600);
@@ -825,9 +792,8 @@ static void *take_until_refused(void *argument)
     return NULL;
 }
 
-static void threads_and_servers_together_admit_exactly_the_budget(void **state)
+TEST(threads_and_servers_together_admit_exactly_the_budget)
 {
-    (void)state;
     struct shop shop = shop_at(MINUTE_S);
     struct bench benches[2] = {0};
     for (size_t i = 0; i < 2; i++) {
@@ -858,39 +824,4 @@ const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
     return "race:epoll_create1\nrace:uv_pipe\nrace:uv_async_init\nrace:eventfd\n";
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_server_admits_exactly_the_budget),
-        cmocka_unit_test(a_few_calls_do_for_a_thousand_requests),
-        cmocka_unit_test(the_next_lease_comes_before_the_first_is_spent),
-        cmocka_unit_test(what_is_left_of_a_lease_is_added_to_the_next),
-        cmocka_unit_test(a_used_up_window_is_remembered_without_a_call),
-        cmocka_unit_test(the_stores_clock_decides_the_window),
-        cmocka_unit_test(an_unspent_lease_is_void_in_the_next_window),
-        cmocka_unit_test(a_lease_that_arrives_after_its_window_is_void),
-        cmocka_unit_test(a_lease_is_spent_only_before_the_end_that_the_asking_allows),
-        cmocka_unit_test(a_long_window_is_confirmed_now_and_then),
-        cmocka_unit_test(seconds_left_are_rounded_up_and_at_least_one),
-        cmocka_unit_test(servers_together_never_exceed_the_budget_and_use_all_of_it),
-        cmocka_unit_test(little_is_stranded_with_a_server_that_goes_idle),
-        cmocka_unit_test(a_raised_limit_holds_at_once),
-        cmocka_unit_test(a_lowered_limit_voids_what_is_left_of_a_lease),
-        cmocka_unit_test(a_lowered_limit_above_what_was_drawn_keeps_the_lease),
-        cmocka_unit_test(a_window_made_longer_keeps_the_count),
-        cmocka_unit_test(all_who_wait_are_served_by_one_call),
-        cmocka_unit_test(a_budget_may_go_while_the_store_is_asked),
-        cmocka_unit_test(without_the_store_a_server_limits_for_itself),
-        cmocka_unit_test(the_store_is_tried_again_and_no_one_waits_for_it),
-        cmocka_unit_test(a_lease_is_spent_though_the_store_has_gone),
-        cmocka_unit_test(without_the_store_no_more_is_admitted_than_was_known_to_be_left),
-        cmocka_unit_test(the_store_is_told_what_was_admitted_without_it),
-        cmocka_unit_test(a_store_that_forgot_is_told_what_was_drawn),
-        cmocka_unit_test(a_call_that_timed_out_is_counted_on_the_safe_side),
-        cmocka_unit_test(a_budget_that_the_store_cannot_keep_is_kept_here),
-        cmocka_unit_test(threads_and_servers_together_admit_exactly_the_budget),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

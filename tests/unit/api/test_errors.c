@@ -1,20 +1,13 @@
 /* The tables of errors against docs/interface.md. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "admission/errors.h"
 #include "games/errors.h"
 #include "launch/errors.h"
 #include "sports/errors.h"
+#include "tests.h"
 #include "wallet/errors.h"
 
-static void every_code_has_the_status_that_the_interface_gives_it(void **state)
+TEST(every_code_has_the_status_that_the_interface_gives_it)
 {
-    (void)state;
     static const struct {
         const struct http_error *error;
         int status;
@@ -53,9 +46,8 @@ static void every_code_has_the_status_that_the_interface_gives_it(void **state)
     }
 }
 
-static void messages_are_those_that_the_interface_quotes(void **state)
+TEST(messages_are_those_that_the_interface_quotes)
 {
-    (void)state;
     assert_string_equal(error_invalid_sport.message,
                         "Unsupported sport. Supported sports: cricket, football, tennis, "
                         "horse-racing, greyhound-racing");
@@ -64,9 +56,8 @@ static void messages_are_those_that_the_interface_quotes(void **state)
     assert_string_equal(error_event_not_found.message, "Event not found");
 }
 
-static void every_row_is_filled_and_no_code_occurs_twice(void **state)
+TEST(every_row_is_filled_and_no_code_occurs_twice)
 {
-    (void)state;
     static const struct http_error *const *const tables[] = {
         http_errors, admission_errors, sports_errors, games_errors, launch_errors, wallet_errors};
     const struct http_error *seen[100];
@@ -83,9 +74,8 @@ static void every_row_is_filled_and_no_code_occurs_twice(void **state)
     assert_true(count > 40 && count < 100);
 }
 
-static void a_failing_store_is_told_by_what_went_wrong(void **state)
+TEST(a_failing_store_is_told_by_what_went_wrong)
 {
-    (void)state;
     assert_ptr_equal(sports_error_of(STATUS_NOT_FOUND, &error_event_not_found),
                      &error_event_not_found);
     assert_ptr_equal(sports_error_of(STATUS_UNAVAILABLE, &error_event_not_found),
@@ -96,15 +86,4 @@ static void a_failing_store_is_told_by_what_went_wrong(void **state)
     assert_ptr_equal(sports_error_of(STATUS_FULL, &error_event_not_found), &error_overloaded);
     assert_ptr_equal(sports_error_of(STATUS_INTERNAL, &error_event_not_found),
                      &error_internal_error);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_has_the_status_that_the_interface_gives_it),
-        cmocka_unit_test(messages_are_those_that_the_interface_quotes),
-        cmocka_unit_test(every_row_is_filled_and_no_code_occurs_twice),
-        cmocka_unit_test(a_failing_store_is_told_by_what_went_wrong),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,20 +3,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "api/health.h"
 #include "base/clock.h"
+#include "tests.h"
 
 /* ---- stores on command ----------------------------------------------------------------------- */
 
@@ -139,7 +131,6 @@ static void expect_log(const char *text)
 
 static int begin(void **state)
 {
-    (void)state;
     memset(&stores, 0, sizeof stores);
     answers = 0;
     if (sem_init(&stores.entered, 0, 0) != 0 || sem_init(&stores.release, 0, 0) != 0 ||
@@ -159,7 +150,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     health_destroy(&health);
     if (health != NULL || atomic_load(&stores.opens) < atomic_load(&stores.closes))
         return -1;
@@ -185,9 +175,8 @@ static void expect_degraded(const struct answer *answer)
     assert_string_equal(answer->body, "{\"status\":\"degraded\",\"cache\":\"unreachable\"}");
 }
 
-static void when_both_stores_answer_it_is_ok(void **state)
+TEST_WITH(when_both_stores_answer_it_is_ok, begin, end)
 {
-    (void)state;
     struct answer answer;
     ask(&answer);
     assert_int_equal(answer.status, 0); /* never inside ask */
@@ -196,9 +185,8 @@ static void when_both_stores_answer_it_is_ok(void **state)
     expect_log(NULL);
 }
 
-static void every_question_is_asked_anew(void **state)
+TEST_WITH(every_question_is_asked_anew, begin, end)
 {
-    (void)state;
     struct answer answer;
     for (int i = 1; i <= 3; i++) {
         ask(&answer);
@@ -209,9 +197,8 @@ static void every_question_is_asked_anew(void **state)
     assert_int_equal(atomic_load(&stores.opens), 1);
 }
 
-static void one_store_that_fails_is_enough_to_be_degraded(void **state)
+TEST_WITH(one_store_that_fails_is_enough_to_be_degraded, begin, end)
 {
-    (void)state;
     struct answer answer;
     atomic_store(&stores.odds_status, STATUS_UNAVAILABLE);
     ask(&answer);
@@ -248,9 +235,8 @@ static void one_store_that_fails_is_enough_to_be_degraded(void **state)
     expect_log("reason=\"platform store: does not answer\"");
 }
 
-static void askers_that_come_together_share_one_probe(void **state)
+TEST_WITH(askers_that_come_together_share_one_probe, begin, end)
 {
-    (void)state;
     struct answer some[100];
     atomic_store(&stores.hang, true);
     ask(&some[0]);
@@ -266,9 +252,8 @@ static void askers_that_come_together_share_one_probe(void **state)
         assert_int_equal(atomic_load(&stores.odds_pings), 1);
 }
 
-static void a_probe_that_hangs_holds_up_no_answer(void **state)
+TEST_WITH(a_probe_that_hangs_holds_up_no_answer, begin, end)
 {
-    (void)state;
     struct answer answer;
     atomic_store(&stores.hang, true);
     ask(&answer);
@@ -291,9 +276,8 @@ static void a_probe_that_hangs_holds_up_no_answer(void **state)
     expect_log("info health is ok again");
 }
 
-static void a_client_that_goes_away_gets_no_answer(void **state)
+TEST_WITH(a_client_that_goes_away_gets_no_answer, begin, end)
 {
-    (void)state;
     struct answer gone;
     struct answer stays;
     atomic_store(&stores.hang, true);
@@ -308,9 +292,8 @@ static void a_client_that_goes_away_gets_no_answer(void **state)
     assert_int_not_equal(stays.status, 0);
 }
 
-static void a_client_may_go_away_when_the_answer_is_under_way(void **state)
+TEST_WITH(a_client_may_go_away_when_the_answer_is_under_way, begin, end)
 {
-    (void)state;
     struct answer gone;
     ask(&gone);
     /* The next probe only begins when the first one is over and its answer posted. */
@@ -325,7 +308,7 @@ static void a_client_may_go_away_when_the_answer_is_under_way(void **state)
     expect_ok(&next);
 }
 
-static void who_waits_at_the_end_is_answered(void **state)
+TEST_WITH(who_waits_at_the_end_is_answered, begin, end)
 {
     struct answer answer;
     atomic_store(&stores.hang, true);
@@ -335,21 +318,4 @@ static void who_waits_at_the_end_is_answered(void **state)
     health_destroy(&health);
     wait_for_answers(1);
     assert_int_not_equal(answer.status, 0);
-    (void)state;
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(when_both_stores_answer_it_is_ok),
-        TEST(every_question_is_asked_anew),
-        TEST(one_store_that_fails_is_enough_to_be_degraded),
-        TEST(askers_that_come_together_share_one_probe),
-        TEST(a_probe_that_hangs_holds_up_no_answer),
-        TEST(a_client_that_goes_away_gets_no_answer),
-        TEST(a_client_may_go_away_when_the_answer_is_under_way),
-        TEST(who_waits_at_the_end_is_answered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

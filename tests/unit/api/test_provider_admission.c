@@ -2,21 +2,13 @@
  * Who is admitted as a provider: nothing but what a provider's own secret has signed, whole, in its
  * time. Every bit of a signed call is tried.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "api/provider_admission.h"
 #include "launch/document.h"
 #include "sealing/provider_secret.h"
 #include "test_directory.h"
+#include "tests.h"
 
 #define NOW_SECONDS 1763700000
 #define DAY_SECONDS 86400
@@ -141,7 +133,7 @@ static const char *admitted_at(const struct fixture *fixture, const struct call 
 static const char *const bodies[] = {BALANCE, DEBIT, CREDIT, ROLLBACK};
 #define BODY_COUNT (sizeof bodies / sizeof bodies[0])
 
-static void what_a_secret_signed_is_admitted_as_its_provider(void **state)
+TEST(what_a_secret_signed_is_admitted_as_its_provider)
 {
     const struct fixture *fixture = *state;
     for (size_t i = 0; i < BODY_COUNT; i++) {
@@ -159,7 +151,7 @@ static void what_a_secret_signed_is_admitted_as_its_provider(void **state)
     }
 }
 
-static void a_call_with_one_bit_changed_is_not(void **state)
+TEST(a_call_with_one_bit_changed_is_not)
 {
     const struct fixture *fixture = *state;
     for (size_t i = 0; i < BODY_COUNT; i++) {
@@ -176,7 +168,7 @@ static void a_call_with_one_bit_changed_is_not(void **state)
     }
 }
 
-static void a_call_that_is_cut_or_lacks_a_part_is_not(void **state)
+TEST(a_call_that_is_cut_or_lacks_a_part_is_not)
 {
     const struct fixture *fixture = *state;
     for (size_t i = 0; i < BODY_COUNT; i++) {
@@ -191,7 +183,7 @@ static void a_call_that_is_cut_or_lacks_a_part_is_not(void **state)
     }
 }
 
-static void a_call_is_good_for_less_than_a_minute_either_way(void **state)
+TEST(a_call_is_good_for_less_than_a_minute_either_way)
 {
     const struct fixture *fixture = *state;
     static const int64_t late[] = {PROVIDER_CLOCK_SECONDS, PROVIDER_CLOCK_SECONDS + 1, 3600,
@@ -207,7 +199,7 @@ static void a_call_is_good_for_less_than_a_minute_either_way(void **state)
     }
 }
 
-static void a_provider_cannot_sign_for_another(void **state)
+TEST(a_provider_cannot_sign_for_another)
 {
     const struct fixture *fixture = *state;
     for (size_t i = 0; i < BODY_COUNT; i++) {
@@ -225,14 +217,4 @@ static void a_provider_cannot_sign_for_another(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_secret_signed_is_admitted_as_its_provider),
-        cmocka_unit_test(a_call_with_one_bit_changed_is_not),
-        cmocka_unit_test(a_call_that_is_cut_or_lacks_a_part_is_not),
-        cmocka_unit_test(a_call_is_good_for_less_than_a_minute_either_way),
-        cmocka_unit_test(a_provider_cannot_sign_for_another),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS_WITH(set_up, tear_down);

@@ -1,18 +1,11 @@
 /* api/rate_limiter: a request waits for its rate limit no longer than it has to, and is decided
  * once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "admission/rate_limit.h"
 #include "api/rate_limiter.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds_engine.h"
+#include "tests.h"
 
 #define TIMEOUT_MS 30
 #define REQUESTS 6
@@ -142,7 +135,7 @@ static void deliver(struct scene *scene)
     (void)uv_run(&scene->loop, UV_RUN_NOWAIT);
 }
 
-static void a_request_waits_for_its_lease(void **state)
+TEST_WITH(a_request_waits_for_its_lease, set_up, tear_down)
 {
     struct scene *scene = *state;
     assert_false(take(scene, 0));
@@ -157,7 +150,7 @@ static void a_request_waits_for_its_lease(void **state)
     assert_int_equal(scene->verdicts[1].remaining, 98);
 }
 
-static void those_who_find_it_spent_wait_again(void **state)
+TEST_WITH(those_who_find_it_spent_wait_again, set_up, tear_down)
 {
     struct scene *scene = *state;
     for (size_t i = 0; i < REQUESTS; i++)
@@ -173,7 +166,7 @@ static void those_who_find_it_spent_wait_again(void **state)
     assert_int_equal(scene->verdicts[4].allowed + scene->verdicts[5].allowed, 1);
 }
 
-static void one_that_goes_away_is_forgotten(void **state)
+TEST_WITH(one_that_goes_away_is_forgotten, set_up, tear_down)
 {
     struct scene *scene = *state;
     assert_false(take(scene, 0));
@@ -186,7 +179,7 @@ static void one_that_goes_away_is_forgotten(void **state)
     assert_true(scene->verdicts[1].allowed); /* nothing was spent for the other */
 }
 
-static void no_one_waits_longer_than_the_stores_deadline(void **state)
+TEST_WITH(no_one_waits_longer_than_the_stores_deadline, set_up, tear_down)
 {
     struct scene *scene = *state;
     assert_false(take(scene, 0));
@@ -201,7 +194,7 @@ static void no_one_waits_longer_than_the_stores_deadline(void **state)
     assert_int_equal(scene->decided[0], 1);
 }
 
-static void when_the_store_is_away_no_one_waits(void **state)
+TEST_WITH(when_the_store_is_away_no_one_waits, set_up, tear_down)
 {
     struct scene *scene = *state;
     scene->fake.refusal = STATUS_UNAVAILABLE;
@@ -213,25 +206,11 @@ static void when_the_store_is_away_no_one_waits(void **state)
     assert_true(scene->verdicts[1].allowed && scene->verdicts[1].alone);
 }
 
-static void waiters_may_be_left_when_the_desk_goes(void **state)
+TEST_WITH(waiters_may_be_left_when_the_desk_goes, set_up, tear_down)
 {
     struct scene *scene = *state;
     assert_false(take(scene, 0));
     assert_false(take(scene, 1));
     for (size_t i = 0; i < 2; i++)
         scene->requests[i].abandoned(&scene->requests[i]); /* and so to tear_down */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_request_waits_for_its_lease, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(those_who_find_it_spent_wait_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_that_goes_away_is_forgotten, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(no_one_waits_longer_than_the_stores_deadline, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(when_the_store_is_away_no_one_waits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(waiters_may_be_left_when_the_desk_goes, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* api/routes: which path is which route. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "api/routes.h"
+#include "tests.h"
 
 #define CATALOG "/api/v1/{sport}/events"
 #define EVENT "/api/v1/{sport}/events/{eventId}"
@@ -31,9 +24,8 @@ static void assert_no_route(const char *path)
     assert_null(match.values[0].at);
 }
 
-static void every_path_of_the_interface_has_its_route(void **state)
+TEST(every_path_of_the_interface_has_its_route)
 {
-    (void)state;
     assert_route("/api/v1/health", HEALTH);
     assert_route("/api/v1/sports", "/api/v1/sports");
     assert_route("/api/v1/cricket/events", CATALOG);
@@ -41,26 +33,23 @@ static void every_path_of_the_interface_has_its_route(void **state)
     assert_route("/api/v1/casino/wallet", WALLET);
 }
 
-static void values_are_what_stands_in_the_path(void **state)
+TEST(values_are_what_stands_in_the_path)
 {
-    (void)state;
     struct route_match match = route_find(TEXT("/api/v1/Chess/events/abc"));
     assert_string_equal(match.route->path, EVENT);
     assert_true(text_equals(match.values[0], TEXT("Chess")));
     assert_true(text_equals(match.values[1], TEXT("abc")));
 }
 
-static void any_words_make_a_sports_path(void **state)
+TEST(any_words_make_a_sports_path)
 {
-    (void)state;
     assert_route("/api/v1/health/events", CATALOG);
     assert_route("/api/v1/sports/events/1", EVENT);
     assert_route("/api/v1/x/events/events", EVENT);
 }
 
-static void casino_is_never_a_sport(void **state)
+TEST(casino_is_never_a_sport)
 {
-    (void)state;
     assert_no_route("/api/v1/casino/events");
     assert_no_route("/api/v1/casino/events/1");
     assert_route("/api/v1/Casino/events", CATALOG);
@@ -69,9 +58,8 @@ static void casino_is_never_a_sport(void **state)
     assert_false(route_is_casino(TEXT("/api/v1/Casino/events")));
 }
 
-static void paths_are_exact(void **state)
+TEST(paths_are_exact)
 {
-    (void)state;
     const char *unknown[] = {
         "",
         "/",
@@ -97,9 +85,8 @@ static void paths_are_exact(void **state)
         assert_no_route(unknown[i]);
 }
 
-static void routes_are_read_only_but_for_launch_and_wallet(void **state)
+TEST(routes_are_read_only_but_for_launch_and_wallet)
 {
-    (void)state;
     const struct route *routes = NULL;
     size_t count = route_table(&routes);
     assert_true(count >= 4);
@@ -115,9 +102,8 @@ static void routes_are_read_only_but_for_launch_and_wallet(void **state)
     }
 }
 
-static void launch_and_wallet_take_posts_alone(void **state)
+TEST(launch_and_wallet_take_posts_alone)
 {
-    (void)state;
     const struct route *wallet = route_find(TEXT("/api/v1/casino/wallet")).route;
     for (int method = METHOD_GET; method <= METHOD_CONNECT; method++)
         assert_int_equal(route_allows(wallet, (enum http_method)method), method == METHOD_POST);
@@ -128,9 +114,8 @@ static void launch_and_wallet_take_posts_alone(void **state)
         assert_int_equal(route_allows(launch, (enum http_method)method), method == METHOD_POST);
 }
 
-static void each_listener_has_its_own_paths(void **state)
+TEST(each_listener_has_its_own_paths)
 {
-    (void)state;
     assert_no_route(PROVIDER);
     assert_null(route_find_of_provider(TEXT(WALLET)).route);
     assert_null(route_find_of_provider(TEXT("/provider/v1/wallet/")).route);
@@ -140,9 +125,8 @@ static void each_listener_has_its_own_paths(void **state)
         assert_int_equal(route_allows(route, (enum http_method)method), method == METHOD_POST);
 }
 
-static void only_health_is_free_of_admission_and_casino_of_limits(void **state)
+TEST(only_health_is_free_of_admission_and_casino_of_limits)
 {
-    (void)state;
     const struct route *routes = NULL;
     size_t count = route_table(&routes);
     for (size_t i = 0; i < count; i++) {
@@ -154,9 +138,8 @@ static void only_health_is_free_of_admission_and_casino_of_limits(void **state)
     }
 }
 
-static void every_number_has_a_label_of_its_own(void **state)
+TEST(every_number_has_a_label_of_its_own)
 {
-    (void)state;
     const struct route *routes = NULL;
     size_t count = route_table(&routes);
     assert_string_equal(route_label(ROUTE_OTHER), "other");
@@ -165,21 +148,4 @@ static void every_number_has_a_label_of_its_own(void **state)
     for (size_t i = 0; i < count; i++)
         assert_ptr_equal(route_label(route_number(&routes[i])), routes[i].path);
     assert_null(route_label(ROUTE_FIRST + count));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_of_the_interface_has_its_route),
-        cmocka_unit_test(values_are_what_stands_in_the_path),
-        cmocka_unit_test(any_words_make_a_sports_path),
-        cmocka_unit_test(casino_is_never_a_sport),
-        cmocka_unit_test(paths_are_exact),
-        cmocka_unit_test(routes_are_read_only_but_for_launch_and_wallet),
-        cmocka_unit_test(launch_and_wallet_take_posts_alone),
-        cmocka_unit_test(each_listener_has_its_own_paths),
-        cmocka_unit_test(only_health_is_free_of_admission_and_casino_of_limits),
-        cmocka_unit_test(every_number_has_a_label_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* app/operator_listener: GET /metrics over a real socket, and nothing else. */
 #include <netinet/in.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "app/operator_listener.h"
+#include "tests.h"
 
 static uv_loop_t loop;
 static struct operator_listener *listener;
@@ -33,7 +25,6 @@ static void write_metrics(void *context, struct buffer *out)
 
 static int begin(void **state)
 {
-    (void)state;
     struct error error = {0};
     if (uv_loop_init(&loop) != 0)
         return -1;
@@ -48,7 +39,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     operator_listener_destroy(&listener);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     return uv_loop_close(&loop);
@@ -92,26 +82,23 @@ static const char *ask(const char *request)
 
 #define REST " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
-static void metrics_are_served_with_what_was_collected(void **state)
+TEST_WITH(metrics_are_served_with_what_was_collected, begin, end)
 {
-    (void)state;
     const char *answer = ask("GET /metrics" REST);
     assert_non_null(strstr(answer, "HTTP/1.1 200 "));
     assert_non_null(strstr(answer, "text/plain; version=0.0.4"));
     assert_non_null(strstr(answer, "\ncroupier_policy_keys 42\n"));
 }
 
-static void head_is_get_without_the_body(void **state)
+TEST_WITH(head_is_get_without_the_body, begin, end)
 {
-    (void)state;
     const char *answer = ask("HEAD /metrics" REST);
     assert_non_null(strstr(answer, "HTTP/1.1 200 "));
     assert_string_equal(strstr(answer, "\r\n\r\n"), "\r\n\r\n");
 }
 
-static void nothing_else_is_here(void **state)
+TEST_WITH(nothing_else_is_here, begin, end)
 {
-    (void)state;
     assert_non_null(strstr(ask("GET /" REST), "HTTP/1.1 404 "));
     assert_non_null(strstr(ask("GET /metrics/" REST), "HTTP/1.1 404 "));
     assert_non_null(strstr(ask("GET /api/v1/health" REST), "HTTP/1.1 404 "));
@@ -120,9 +107,8 @@ static void nothing_else_is_here(void **state)
     assert_non_null(strstr(answer, "GET, HEAD\r\n"));
 }
 
-static void an_address_that_is_taken_is_an_error(void **state)
+TEST_WITH(an_address_that_is_taken_is_an_error, begin, end)
 {
-    (void)state;
     struct error error = {0};
     struct operator_listener *second = NULL;
     const struct operator_listener_options options = {
@@ -133,16 +119,4 @@ static void an_address_that_is_taken_is_an_error(void **state)
     assert_int_not_equal(operator_listener_create(&second, &options, &error), STATUS_OK);
     assert_null(second);
     assert_int_not_equal(error.text[0], '\0');
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(metrics_are_served_with_what_was_collected),
-        TEST(head_is_get_without_the_body),
-        TEST(nothing_else_is_here),
-        TEST(an_address_that_is_taken_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

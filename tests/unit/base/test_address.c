@@ -1,18 +1,10 @@
 /* base/address: addresses and CIDR blocks, v4 as v4-mapped v6. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <netinet/in.h>
 
 #include "base/address.h"
+#include "tests.h"
 
 static struct address parsed(const char *text)
 {
@@ -39,9 +31,8 @@ static void expect_text(const char *text, const char *canonical)
     assert_string_equal(out, canonical);
 }
 
-static void addresses_have_one_canonical_text(void **state)
+TEST(addresses_have_one_canonical_text)
 {
-    (void)state;
     expect_text("192.0.2.1", "192.0.2.1");
     expect_text("::ffff:192.0.2.1", "192.0.2.1");
     expect_text("::FFFF:c000:0201", "192.0.2.1");
@@ -53,9 +44,8 @@ static void addresses_have_one_canonical_text(void **state)
                 "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff");
 }
 
-static void both_spellings_of_one_client_are_equal(void **state)
+TEST(both_spellings_of_one_client_are_equal)
 {
-    (void)state;
     struct address plain = parsed("192.0.2.1");
     struct address mapped = parsed("::ffff:192.0.2.1");
     struct address compatible = parsed("::192.0.2.1");
@@ -63,9 +53,8 @@ static void both_spellings_of_one_client_are_equal(void **state)
     assert_false(address_equals(&plain, &compatible));
 }
 
-static void what_is_no_address_is_refused(void **state)
+TEST(what_is_no_address_is_refused)
 {
-    (void)state;
     const char *wrong[] = {
         "",         "1.2.3",           "1.2.3.4.5",        "1.2.3.256", "01.2.3.4",  "0x1.2.3.4",
         "1.2.3.4 ", " 1.2.3.4",        "1.2.3.4:80",       "[::1]",     "::1%eth0",  "fe80::1%1",
@@ -79,9 +68,8 @@ static void what_is_no_address_is_refused(void **state)
     assert_int_equal(address_parse((struct text){NULL, 0}, &address), STATUS_INVALID);
 }
 
-static void forwarded_forms_may_have_ports_and_brackets(void **state)
+TEST(forwarded_forms_may_have_ports_and_brackets)
 {
-    (void)state;
     static const char *const right[][2] = {
         {"192.0.2.1", "192.0.2.1"},          {"192.0.2.1:5678", "192.0.2.1"},
         {"2001:db8::1", "2001:db8::1"},      {"[2001:db8::1]", "2001:db8::1"},
@@ -124,9 +112,8 @@ static bool contains(const char *block, const char *address)
     return cidr_contains(&cidr, &inside);
 }
 
-static void blocks_contain_what_shares_their_prefix(void **state)
+TEST(blocks_contain_what_shares_their_prefix)
 {
-    (void)state;
     assert_true(contains("192.0.2.0/24", "192.0.2.255"));
     assert_false(contains("192.0.2.0/24", "192.0.3.0"));
     assert_true(contains("192.0.2.128/25", "192.0.2.128"));
@@ -143,9 +130,8 @@ static void blocks_contain_what_shares_their_prefix(void **state)
     assert_true(contains("2001:db8::1", "2001:db8::1"));
 }
 
-static void every_prefix_length_cuts_where_it_says(void **state)
+TEST(every_prefix_length_cuts_where_it_says)
 {
-    (void)state;
     for (unsigned prefix = 1; prefix <= 128; prefix++) {
         struct cidr block = {.prefix = (uint8_t)prefix};
         struct address last_bit = {{0}};
@@ -167,9 +153,8 @@ static void expect_block_refused(const char *text, const char *expected)
         fail_msg("'%s' does not say '%s'", error.text, expected);
 }
 
-static void blocks_are_refused_with_what_was_meant(void **state)
+TEST(blocks_are_refused_with_what_was_meant)
 {
-    (void)state;
     expect_block_refused("10.0.0.1/8", "did you mean 10.0.0.0/8?");
     expect_block_refused("2001:db8::1/32", "did you mean 2001:db8::/32?");
     expect_block_refused("10.0.0.0/33", "must be 0 to 32");
@@ -183,9 +168,8 @@ static void blocks_are_refused_with_what_was_meant(void **state)
     expect_block_refused("10.0.0/8", "is not an address");
 }
 
-static void blocks_are_written_as_they_are_read(void **state)
+TEST(blocks_are_written_as_they_are_read)
 {
-    (void)state;
     static const char *const texts[][2] = {
         {"10.0.0.0/8", "10.0.0.0/8"},         {"192.0.2.1", "192.0.2.1/32"},
         {"0.0.0.0/0", "0.0.0.0/0"},           {"::/0", "::/0"},
@@ -199,9 +183,8 @@ static void blocks_are_written_as_they_are_read(void **state)
     }
 }
 
-static void socket_addresses_are_read(void **state)
+TEST(socket_addresses_are_read)
 {
-    (void)state;
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xC0000201)};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
     struct sockaddr local = {.sa_family = AF_UNIX};
@@ -215,9 +198,8 @@ static void socket_addresses_are_read(void **state)
     assert_int_equal(address_from_sockaddr(&local, &address), STATUS_INVALID);
 }
 
-static void some_blocks_are_everyone(void **state)
+TEST(some_blocks_are_everyone)
 {
-    (void)state;
     const char *everyone[] = {"0.0.0.0/0", "::/0", "::/64", "::ffff:0:0/96"};
     const char *others[] = {"0.0.0.0/1", "128.0.0.0/1", "0.0.0.0", "::1",
                             "2000::/3",  "10.0.0.0/8",  "8000::/1"};
@@ -232,9 +214,8 @@ static void some_blocks_are_everyone(void **state)
     }
 }
 
-static void no_one_has_the_unspecified_address(void **state)
+TEST(no_one_has_the_unspecified_address)
 {
-    (void)state;
     struct address address;
     const char *unspecified[] = {"0.0.0.0", "::", "::ffff:0.0.0.0"};
     const char *others[] = {"0.0.0.1", "::1", "255.255.255.255", "::fffe:0:0"};
@@ -246,22 +227,4 @@ static void no_one_has_the_unspecified_address(void **state)
         assert_int_equal(address_parse(text_of(others[i]), &address), STATUS_OK);
         assert_false(address_is_unspecified(&address));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses_have_one_canonical_text),
-        cmocka_unit_test(both_spellings_of_one_client_are_equal),
-        cmocka_unit_test(what_is_no_address_is_refused),
-        cmocka_unit_test(forwarded_forms_may_have_ports_and_brackets),
-        cmocka_unit_test(blocks_contain_what_shares_their_prefix),
-        cmocka_unit_test(every_prefix_length_cuts_where_it_says),
-        cmocka_unit_test(blocks_are_refused_with_what_was_meant),
-        cmocka_unit_test(blocks_are_written_as_they_are_read),
-        cmocka_unit_test(socket_addresses_are_read),
-        cmocka_unit_test(some_blocks_are_everyone),
-        cmocka_unit_test(no_one_has_the_unspecified_address),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

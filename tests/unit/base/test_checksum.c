@@ -1,24 +1,15 @@
 /* The checksum of what is kept in files: the same for ever, and another for other bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/checksum.h"
+#include "tests.h"
 
-static void what_it_gives_never_changes(void **state)
+TEST(what_it_gives_never_changes)
 {
-    (void)state;
     assert_true(checksum_add(0, "", 0) == 0x38CE81CE2564C6ADU);
     assert_true(checksum_add(1, "odds:cricket:34000001", 21) == 0xBB5B0A69969BBEACU);
 }
 
-static void every_bit_the_size_and_what_came_before_count(void **state)
+TEST(every_bit_the_size_and_what_came_before_count)
 {
-    (void)state;
     unsigned char bytes[67];
     memset(bytes, 0, sizeof bytes);
     for (size_t size = 0; size < sizeof bytes; size++) {
@@ -31,13 +22,4 @@ static void every_bit_the_size_and_what_came_before_count(void **state)
             bytes[bit / 8] ^= (unsigned char)(1U << bit % 8);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_it_gives_never_changes),
-        cmocka_unit_test(every_bit_the_size_and_what_came_before_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* base/clock: times as texts, and back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "tests.h"
 
 static void expect_parsed(const char *text, int64_t expected)
 {
@@ -21,9 +13,8 @@ static void expect_parsed(const char *text, int64_t expected)
         fail_msg("'%s' is %lld", text, (long long)wall_ms);
 }
 
-static void rfc_3339_is_read(void **state)
+TEST(rfc_3339_is_read)
 {
-    (void)state;
     expect_parsed("1970-01-01T00:00:00Z", 0);
     expect_parsed("1970-01-01", 0);
     expect_parsed("2026-11-21T04:53:17Z", 1795236797000);
@@ -39,17 +30,15 @@ static void rfc_3339_is_read(void **state)
     expect_parsed("9999-12-31T23:59:59.999Z", 253402300799999);
 }
 
-static void a_leap_second_is_the_last_of_a_day_in_utc(void **state)
+TEST(a_leap_second_is_the_last_of_a_day_in_utc)
 {
-    (void)state;
     expect_parsed("2016-12-31T23:59:60Z", 1483228800000);
     expect_parsed("2016-12-31T15:59:60-08:00", 1483228800000);
     expect_parsed("2017-01-01T05:29:60+05:30", 1483228800000);
 }
 
-static void what_is_no_time_is_refused(void **state)
+TEST(what_is_no_time_is_refused)
 {
-    (void)state;
     const char *wrong[] = {
         "",
         "now",
@@ -93,9 +82,8 @@ static void what_is_no_time_is_refused(void **state)
     assert_int_equal(wall_ms, 7);
 }
 
-static void the_end_of_the_text_is_the_end(void **state)
+TEST(the_end_of_the_text_is_the_end)
 {
-    (void)state;
     int64_t wall_ms;
     assert_int_equal(clock_parse_rfc3339((struct text){"2026-11-21T04:53:17Z", 10}, &wall_ms),
                      STATUS_OK);
@@ -104,9 +92,8 @@ static void the_end_of_the_text_is_the_end(void **state)
                      STATUS_INVALID);
 }
 
-static void times_are_written_in_both_forms(void **state)
+TEST(times_are_written_in_both_forms)
 {
-    (void)state;
     char out[CLOCK_TEXT_SIZE];
     clock_format_rfc3339(1795236797042, out);
     assert_string_equal(out, "2026-11-21T04:53:17.042Z");
@@ -120,9 +107,8 @@ static void times_are_written_in_both_forms(void **state)
     assert_string_equal(out, "1969-12-31T23:59:59.999Z");
 }
 
-static void what_is_written_is_read_again(void **state)
+TEST(what_is_written_is_read_again)
 {
-    (void)state;
     for (int64_t wall_ms = 0; wall_ms < 253402300800000; wall_ms += 86400000LL * 17 + 12345678) {
         char out[CLOCK_TEXT_SIZE];
         clock_format_rfc3339(wall_ms, out);
@@ -130,25 +116,10 @@ static void what_is_written_is_read_again(void **state)
     }
 }
 
-static void clocks_do_not_run_backwards(void **state)
+TEST(clocks_do_not_run_backwards)
 {
-    (void)state;
     uint64_t before = clock_monotonic_ns();
     assert_true(clock_monotonic_ns() >= before);
     assert_true(clock_monotonic_ms() >= before / 1000000);
     assert_true(clock_wall_ms() > 1700000000000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rfc_3339_is_read),
-        cmocka_unit_test(a_leap_second_is_the_last_of_a_day_in_utc),
-        cmocka_unit_test(what_is_no_time_is_refused),
-        cmocka_unit_test(the_end_of_the_text_is_the_end),
-        cmocka_unit_test(times_are_written_in_both_forms),
-        cmocka_unit_test(what_is_written_is_read_again),
-        cmocka_unit_test(clocks_do_not_run_backwards),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

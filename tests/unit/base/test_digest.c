@@ -1,20 +1,13 @@
 /* base/digest: SHA-256 of what is at hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <openssl/sha.h>
 
 #include "base/digest.h"
 #include "base/threads.h"
+#include "tests.h"
 
-static void is_that_of_the_standard(void **state)
+TEST(is_that_of_the_standard)
 {
-    (void)state;
     /* FIPS 180-4's example of one block */
     static const uint8_t abc[DIGEST_SIZE] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea,
                                              0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23,
@@ -46,17 +39,15 @@ static void compare_all_sizes(void *failed)
     }
 }
 
-static void nothing_is_left_of_the_call_before(void **state)
+TEST(nothing_is_left_of_the_call_before)
 {
-    (void)state;
     bool failed = false;
     compare_all_sizes(&failed);
     assert_false(failed);
 }
 
-static void threads_have_contexts_of_their_own(void **state)
+TEST(threads_have_contexts_of_their_own)
 {
-    (void)state;
     bool failed[4] = {false};
     uv_thread_t threads[4];
     for (size_t i = 0; i < 4; i++)
@@ -65,14 +56,4 @@ static void threads_have_contexts_of_their_own(void **state)
         assert_int_equal(uv_thread_join(&threads[i]), 0);
         assert_false(failed[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_that_of_the_standard),
-        cmocka_unit_test(nothing_is_left_of_the_call_before),
-        cmocka_unit_test(threads_have_contexts_of_their_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
 /* base/file: files that are on disk. (That a full disk and one that fails leave nothing behind:
  * tests/service/test_backup.py.) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "test_directory.h"
+#include "tests.h"
 
 static char directory[TEST_DIRECTORY_SIZE];
 static char from[TEST_DIRECTORY_SIZE + 8];
@@ -21,7 +14,6 @@ static struct error error;
 
 static int begin(void **state)
 {
-    (void)state;
     test_directory_make(directory);
     (void)snprintf(from, sizeof from, "%s/from", directory);
     (void)snprintf(to, sizeof to, "%s/to", directory);
@@ -30,7 +22,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     (void)unlink(from);
     (void)unlink(to);
     return rmdir(directory);
@@ -42,7 +33,7 @@ static void count(void *context, uint64_t done, uint64_t total)
     *(uint64_t *)context = done;
 }
 
-static void a_copy_holds_what_its_print_says(void **state)
+TEST_WITH(a_copy_holds_what_its_print_says, begin, end)
 {
     static char content[3 * 1024 * 1024 + 7];
     uint64_t seen = 0;
@@ -51,7 +42,6 @@ static void a_copy_holds_what_its_print_says(void **state)
     struct file_print again;
     struct stat facts;
     uint8_t digest[DIGEST_SIZE];
-    (void)state;
     for (size_t i = 0; i < sizeof content; i++)
         content[i] = (char)(i * 31 >> 3);
     const struct text text = {content, sizeof content};
@@ -73,11 +63,10 @@ static void a_copy_holds_what_its_print_says(void **state)
     assert_int_equal(file_sync_directory(to), 0);
 }
 
-static void nothing_is_replaced(void **state)
+TEST_WITH(nothing_is_replaced, begin, end)
 {
     struct file_print print;
     struct file_print before;
-    (void)state;
     assert_int_equal(file_make(from, 0600, TEXT("one"), &error), STATUS_OK);
     assert_int_equal(file_make(to, 0600, TEXT("other"), &error), STATUS_OK);
     assert_int_equal(file_read_print(to, NULL, &before, &error), STATUS_OK);
@@ -87,31 +76,18 @@ static void nothing_is_replaced(void **state)
     assert_memory_equal(&print, &before, sizeof print);
 }
 
-static void what_is_no_file_is_not_read(void **state)
+TEST_WITH(what_is_no_file_is_not_read, begin, end)
 {
     struct file_print print;
-    (void)state;
     assert_int_equal(file_read_print(from, NULL, &print, &error), STATUS_NOT_FOUND);
     assert_int_equal(file_copy(from, to, 0600, NULL, &print, &error), STATUS_NOT_FOUND);
     assert_int_equal(file_read_print(directory, NULL, &print, &error), STATUS_UNAVAILABLE);
     assert_int_not_equal(access(to, F_OK), 0);
 }
 
-static void a_directory_is_made_once(void **state)
+TEST_WITH(a_directory_is_made_once, begin, end)
 {
-    (void)state;
     assert_int_equal(file_make_directory(from, 0700, &error), STATUS_OK);
     assert_int_equal(file_make_directory(from, 0700, &error), STATUS_OK);
     assert_int_equal(rmdir(from), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_copy_holds_what_its_print_says, begin, end),
-        cmocka_unit_test_setup_teardown(nothing_is_replaced, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_no_file_is_not_read, begin, end),
-        cmocka_unit_test_setup_teardown(a_directory_is_made_once, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

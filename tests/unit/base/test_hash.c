@@ -1,18 +1,9 @@
 /* base/hash: the hash of tables in memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/hash.h"
+#include "tests.h"
 
-static void equal_bytes_have_equal_hashes_wherever_they_lie(void **state)
+TEST(equal_bytes_have_equal_hashes_wherever_they_lie)
 {
-    (void)state;
     char bytes[64];
     for (size_t at = 0; at < 8; at++) {
         memset(bytes, (int)at, sizeof bytes);
@@ -22,9 +13,8 @@ static void equal_bytes_have_equal_hashes_wherever_they_lie(void **state)
     assert_true(hash_text(1, (struct text){0}) == hash_string(1, ""));
 }
 
-static void size_bytes_and_seed_all_count(void **state)
+TEST(size_bytes_and_seed_all_count)
 {
-    (void)state;
     static const char zeros[17];
     uint64_t seen[2 * 17 + 2 * 16];
     size_t count = 0;
@@ -43,9 +33,8 @@ static void size_bytes_and_seed_all_count(void **state)
 }
 
 /* A table indexed by low bits must not clump when keys count up, as event ids do. */
-static void hashes_of_neighbours_spread(void **state)
+TEST(hashes_of_neighbours_spread)
 {
-    (void)state;
     unsigned low[256] = {0};
     unsigned high[256] = {0};
     for (unsigned i = 0; i < 65536; i++) {
@@ -61,16 +50,14 @@ static void hashes_of_neighbours_spread(void **state)
     }
 }
 
-static void a_random_seed_is_another_each_time(void **state)
+TEST(a_random_seed_is_another_each_time)
 {
-    (void)state;
     assert_true(hash_random_seed() != hash_random_seed());
 }
 
 /* The paper's own example (appendix A), on a machine with the lowest byte first. */
-static void a_keyed_hash_is_that_of_the_paper(void **state)
+TEST(a_keyed_hash_is_that_of_the_paper)
 {
-    (void)state;
     uint8_t key[HASH_KEY_SIZE];
     uint8_t bytes[15];
     for (uint8_t i = 0; i < sizeof key; i++)
@@ -81,16 +68,4 @@ static void a_keyed_hash_is_that_of_the_paper(void **state)
     assert_true(hash_keyed(key, bytes, 0) == 0x726fdb47dd0e0e31U);
     key[15] ^= 1;
     assert_true(hash_keyed(key, bytes, sizeof bytes) != 0xa129ca6149be45e5U);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_bytes_have_equal_hashes_wherever_they_lie),
-        cmocka_unit_test(size_bytes_and_seed_all_count),
-        cmocka_unit_test(hashes_of_neighbours_spread),
-        cmocka_unit_test(a_random_seed_is_another_each_time),
-        cmocka_unit_test(a_keyed_hash_is_that_of_the_paper),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

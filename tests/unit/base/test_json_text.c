@@ -2,18 +2,12 @@
  * base/json_text: strict RFC 8259, exact slices. The tables have the classes of case that JSON
  * parsers are usually told apart by; yyjson is the second opinion on random damage.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <yyjson.h>
 
 #include "base/json_text.h"
 #include "base/memory.h"
+#include "tests.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -245,29 +239,26 @@ static const struct text refused[] = {
     TEXT_INIT("[\xC2\x85]"),
 };
 
-static void what_rfc_8259_allows_is_accepted(void **state)
+TEST(what_rfc_8259_allows_is_accepted)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(accepted); i++)
         if (check(accepted[i]) != STATUS_OK)
             fail_msg("refused: %s", accepted[i].at);
 }
 
-static void what_rfc_8259_forbids_is_refused(void **state)
+TEST(what_rfc_8259_forbids_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(refused); i++)
         if (check(refused[i]) != STATUS_MALFORMED)
             fail_msg("case %zu accepted: %s", i, refused[i].at);
 }
 
 /* Strings are stepped over several bytes at a time. */
-static void what_ends_the_plain_bytes_of_a_string_is_found_wherever_it_stands(void **state)
+TEST(what_ends_the_plain_bytes_of_a_string_is_found_wherever_it_stands)
 {
     static const char special[] = {'\0', '\x1F', '\x80', '\xFF', '"', '\\'};
     char string[64];
     struct json_text_error error;
-    (void)state;
     for (size_t size = 4; size <= sizeof string; size++) {
         for (size_t at = 1; at + 2 < size; at++) {
             memset(string, 'x', size);
@@ -285,9 +276,8 @@ static void what_ends_the_plain_bytes_of_a_string_is_found_wherever_it_stands(vo
     }
 }
 
-static void nesting_is_accepted_to_256_and_refused_at_257(void **state)
+TEST(nesting_is_accepted_to_256_and_refused_at_257)
 {
-    (void)state;
     char deep[4 * 257];
     for (size_t depth = 255; depth <= 257; depth++) {
         memset(deep, '[', depth);
@@ -305,9 +295,8 @@ static void nesting_is_accepted_to_256_and_refused_at_257(void **state)
     }
 }
 
-static void a_document_is_at_most_32_mib(void **state)
+TEST(a_document_is_at_most_32_mib)
 {
-    (void)state;
     size_t size = JSON_TEXT_SIZE_MAX + 1;
     char *big = memory_alloc(size);
     memset(big, ' ', size);
@@ -319,9 +308,8 @@ static void a_document_is_at_most_32_mib(void **state)
     memory_free(big);
 }
 
-static void an_error_tells_line_and_column_of_the_first_wrong_character(void **state)
+TEST(an_error_tells_line_and_column_of_the_first_wrong_character)
 {
-    (void)state;
     static const struct {
         struct text text;
         size_t offset, line, column;
@@ -351,9 +339,8 @@ static void an_error_tells_line_and_column_of_the_first_wrong_character(void **s
 
 /* ---- minifying ------------------------------------------------------------------------------- */
 
-static void minifying_drops_insignificant_whitespace_and_nothing_else(void **state)
+TEST(minifying_drops_insignificant_whitespace_and_nothing_else)
 {
-    (void)state;
     struct buffer out = {0};
     buffer_append_string(&out, "before ");
     assert_int_equal(
@@ -366,9 +353,8 @@ static void minifying_drops_insignificant_whitespace_and_nothing_else(void **sta
     buffer_free(&out);
 }
 
-static void a_refused_document_leaves_the_buffer_as_it_was(void **state)
+TEST(a_refused_document_leaves_the_buffer_as_it_was)
 {
-    (void)state;
     struct buffer out = {0};
     buffer_append_string(&out, "before");
     assert_int_equal(json_text_check(TEXT("[1, 2, 3, x]"), &out, NULL), STATUS_MALFORMED);
@@ -378,9 +364,8 @@ static void a_refused_document_leaves_the_buffer_as_it_was(void **state)
 
 /* ---- slicing --------------------------------------------------------------------------------- */
 
-static void elements_are_exact_slices(void **state)
+TEST(elements_are_exact_slices)
 {
-    (void)state;
     struct text text = TEXT(" [ 1.80 , \"a\\\\\" ,[ ],{ \"x\" : \"]}\" }, null,-1 ] ");
     static const char *const expected[] = {"1.80", "\"a\\\\\"", "[ ]", "{ \"x\" : \"]}\" }",
                                            "null", "-1"};
@@ -399,9 +384,8 @@ static void elements_are_exact_slices(void **state)
     assert_false(json_text_next_element(&cursor, &element));
 }
 
-static void members_are_exact_slices_of_name_and_value(void **state)
+TEST(members_are_exact_slices_of_name_and_value)
 {
-    (void)state;
     struct text text = TEXT("{ \"a\\\"b\" : [1, 2] , \"\":true,\"a\\\"b\":{\"c\":{}}}");
     static const char *const expected[][2] = {
         {"\"a\\\"b\"", "[1, 2]"}, {"\"\"", "true"}, {"\"a\\\"b\"", "{\"c\":{}}"}};
@@ -417,9 +401,8 @@ static void members_are_exact_slices_of_name_and_value(void **state)
     assert_false(json_text_next_member(&cursor, &name, &value));
 }
 
-static void empty_containers_have_nothing_in_them(void **state)
+TEST(empty_containers_have_nothing_in_them)
 {
-    (void)state;
     struct text name;
     struct text value;
     struct json_text_cursor cursor = json_text_open(TEXT("[ \n]"));
@@ -428,9 +411,8 @@ static void empty_containers_have_nothing_in_them(void **state)
     assert_false(json_text_next_member(&cursor, &name, &value));
 }
 
-static void strings_compare_by_what_they_stand_for(void **state)
+TEST(strings_compare_by_what_they_stand_for)
 {
-    (void)state;
     assert_true(json_text_string_equals(TEXT("\"tv\""), TEXT("tv")));
     assert_true(json_text_string_equals(TEXT("\"t\\u0076\""), TEXT("tv")));
     assert_true(json_text_string_equals(TEXT("\"\\u0074\\u0076\""), TEXT("tv")));
@@ -450,9 +432,8 @@ static void strings_compare_by_what_they_stand_for(void **state)
     assert_false(json_text_string_equals(TEXT("\"\\ud83d\""), TEXT("")));
 }
 
-static void strings_unescape_to_utf8(void **state)
+TEST(strings_unescape_to_utf8)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"\"\"", ""},
         {"\"plain\"", "plain"},
@@ -515,9 +496,8 @@ static void assert_consistent(struct text text)
     buffer_free(&rebuilt);
 }
 
-static void slices_put_together_are_the_minified_document(void **state)
+TEST(slices_put_together_are_the_minified_document)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(accepted); i++)
         assert_consistent(accepted[i]);
 }
@@ -585,9 +565,8 @@ static void mutate(struct buffer *text, uint32_t *random)
     *text = out;
 }
 
-static void yyjson_agrees_on_the_tables_and_on_random_damage(void **state)
+TEST(yyjson_agrees_on_the_tables_and_on_random_damage)
 {
-    (void)state;
     uint32_t random = 0x5EED1234;
     struct text market =
         TEXT("[{\"marketId\":\"1.23\",\"marketName\":\"Match Odds\",\"gtype\":\"match\", \"tv\" : "
@@ -607,26 +586,4 @@ static void yyjson_agrees_on_the_tables_and_on_random_damage(void **state)
         assert_yyjson_agrees(buffer_text(&text));
         buffer_free(&text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_rfc_8259_allows_is_accepted),
-        cmocka_unit_test(what_rfc_8259_forbids_is_refused),
-        cmocka_unit_test(what_ends_the_plain_bytes_of_a_string_is_found_wherever_it_stands),
-        cmocka_unit_test(nesting_is_accepted_to_256_and_refused_at_257),
-        cmocka_unit_test(a_document_is_at_most_32_mib),
-        cmocka_unit_test(an_error_tells_line_and_column_of_the_first_wrong_character),
-        cmocka_unit_test(minifying_drops_insignificant_whitespace_and_nothing_else),
-        cmocka_unit_test(a_refused_document_leaves_the_buffer_as_it_was),
-        cmocka_unit_test(elements_are_exact_slices),
-        cmocka_unit_test(members_are_exact_slices_of_name_and_value),
-        cmocka_unit_test(empty_containers_have_nothing_in_them),
-        cmocka_unit_test(strings_compare_by_what_they_stand_for),
-        cmocka_unit_test(strings_unescape_to_utf8),
-        cmocka_unit_test(slices_put_together_are_the_minified_document),
-        cmocka_unit_test(yyjson_agrees_on_the_tables_and_on_random_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

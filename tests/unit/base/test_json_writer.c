@@ -1,12 +1,6 @@
 /* base/json_writer: documents, front to back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/json_writer.h"
+#include "tests.h"
 
 /* Writes some of everything. */
 static void write_sample(struct json_writer *json)
@@ -31,7 +25,7 @@ static void write_sample(struct json_writer *json)
     json_end(json);
 }
 
-static void the_layouts_differ_in_white_space_alone(void **state)
+TEST(the_layouts_differ_in_white_space_alone)
 {
     static const char *const expected[] = {
         [JSON_COMPACT] = "{\"text\":\"a\\\"b\\n\",\"missing\":null,\"least\":-9223372036854775808,"
@@ -64,7 +58,6 @@ static void the_layouts_differ_in_white_space_alone(void **state)
                           "    \"raw\": 1.80\n"
                           "}",
     };
-    (void)state;
     for (int layout = JSON_COMPACT; layout <= JSON_INDENTED; layout++) {
         struct buffer out = {0};
         struct json_writer json = {.out = &out, .layout = (enum json_layout)layout};
@@ -75,11 +68,10 @@ static void the_layouts_differ_in_white_space_alone(void **state)
     }
 }
 
-static void a_time_of_zero_is_null(void **state)
+TEST(a_time_of_zero_is_null)
 {
     struct buffer out = {0};
     struct json_writer json = {.out = &out};
-    (void)state;
     json_array(&json, NULL);
     json_time(&json, NULL, 0);
     json_time(&json, NULL, 1763700797042);
@@ -88,11 +80,10 @@ static void a_time_of_zero_is_null(void **state)
     buffer_free(&out);
 }
 
-static void what_is_written_can_be_taken_away_meanwhile(void **state)
+TEST(what_is_written_can_be_taken_away_meanwhile)
 {
     struct buffer out = {0};
     struct json_writer json = {.out = &out};
-    (void)state;
     json_array(&json, NULL);
     json_space(&json, "\n");
     json_integer(&json, NULL, 1);
@@ -108,11 +99,10 @@ static void what_is_written_can_be_taken_away_meanwhile(void **state)
     buffer_free(&out);
 }
 
-static void depth_is_remembered_to_the_bound(void **state)
+TEST(depth_is_remembered_to_the_bound)
 {
     struct buffer out = {0};
     struct json_writer json = {.out = &out};
-    (void)state;
     for (unsigned i = 0; i < JSON_WRITER_DEPTH_MAX; i++)
         if (i % 2 == 0)
             json_array(&json, i == 0 ? NULL : "a");
@@ -123,15 +113,4 @@ static void depth_is_remembered_to_the_bound(void **state)
     assert_true(text_starts_with(buffer_text(&out), TEXT("[{\"a\":[{\"a\":[")));
     assert_string_equal(buffer_string(&out) + out.size - 4, "}]}]");
     buffer_free(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_layouts_differ_in_white_space_alone),
-        cmocka_unit_test(a_time_of_zero_is_null),
-        cmocka_unit_test(what_is_written_can_be_taken_away_meanwhile),
-        cmocka_unit_test(depth_is_remembered_to_the_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,5 @@
 /* base/log: one line a record, as text or JSON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,12 +8,12 @@
 #include <yyjson.h>
 
 #include "base/log.h"
+#include "tests.h"
 
 static int file;
 
 static int open_file(void **state)
 {
-    (void)state;
     char name[] = "/tmp/croupier-test-log-XXXXXX";
     file = mkstemp(name);
     return file >= 0 ? unlink(name) : -1;
@@ -30,7 +21,6 @@ static int open_file(void **state)
 
 static int close_file(void **state)
 {
-    (void)state;
     return close(file);
 }
 
@@ -45,9 +35,8 @@ static const char *written(void)
 
 #define STAMP_SIZE 24 /* "2026-11-21T04:53:17.042Z" */
 
-static void of_the_journal_a_line_begins_with_its_priority(void **state)
+TEST_WITH(of_the_journal_a_line_begins_with_its_priority, open_file, close_file)
 {
-    (void)state;
     struct stat found;
     char stream[64];
     assert_int_equal(fstat(file, &found), 0);
@@ -80,9 +69,8 @@ static void of_the_journal_a_line_begins_with_its_priority(void **state)
     assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
 }
 
-static void a_text_line_is_stamp_level_message_fields(void **state)
+TEST_WITH(a_text_line_is_stamp_level_message_fields, open_file, close_file)
 {
-    (void)state;
     struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_TEXT);
     log_event(log, LOG_WARNING, "odds store opened again", LOG_STRING("path", "/var/lib"),
               LOG_INTEGER("attempts", 3), LOG_INTEGER("least", INT64_MIN));
@@ -100,9 +88,8 @@ static void a_text_line_is_stamp_level_message_fields(void **state)
     assert_non_null(strstr(line, "Z error no fields\n"));
 }
 
-static void values_that_could_be_misread_are_quoted(void **state)
+TEST_WITH(values_that_could_be_misread_are_quoted, open_file, close_file)
 {
-    (void)state;
     struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_TEXT);
     log_event(log, LOG_INFO, "m", LOG_STRING("a", ""), LOG_STRING("b", NULL),
               LOG_STRING("c", "two words"), LOG_STRING("d", "x=y"),
@@ -114,9 +101,8 @@ static void values_that_could_be_misread_are_quoted(void **state)
                         "e=\"1\\nforged line \\u001b[2J\\u009b\" f=cut g=\"\\\"q\\\"\"\n");
 }
 
-static void a_json_line_is_one_object(void **state)
+TEST_WITH(a_json_line_is_one_object, open_file, close_file)
 {
-    (void)state;
     struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_JSON);
     log_event(log, LOG_INFO, "a \"message\"", LOG_STRING("path", "/v\n\xFF"), LOG_INTEGER("n", -5));
     log_destroy(&log);
@@ -133,9 +119,8 @@ static void a_json_line_is_one_object(void **state)
     yyjson_doc_free(document);
 }
 
-static void what_is_below_the_level_is_not_written(void **state)
+TEST_WITH(what_is_below_the_level_is_not_written, open_file, close_file)
 {
-    (void)state;
     struct log *log = log_create(file, LOG_WARNING, LOG_FORMAT_TEXT);
     log_event(log, LOG_INFO, "quiet");
     assert_false(log_enabled(log, LOG_INFO));
@@ -149,9 +134,8 @@ static void what_is_below_the_level_is_not_written(void **state)
     assert_non_null(strstr(written(), " debug loud\n{"));
 }
 
-static void no_log_discards(void **state)
+TEST_WITH(no_log_discards, open_file, close_file)
 {
-    (void)state;
     assert_false(log_enabled(NULL, LOG_ERROR));
     log_event(NULL, LOG_ERROR, "nowhere");
     struct log_batch *batch = log_batch_create(NULL);
@@ -161,9 +145,8 @@ static void no_log_discards(void **state)
     assert_string_equal(written(), "");
 }
 
-static void a_batch_is_written_when_it_is_full_or_flushed(void **state)
+TEST_WITH(a_batch_is_written_when_it_is_full_or_flushed, open_file, close_file)
 {
-    (void)state;
     struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_TEXT);
     struct log_batch *batch = log_batch_create(log);
     const struct log_field none = {0};
@@ -191,9 +174,8 @@ static void *log_many(void *log)
     return NULL;
 }
 
-static void lines_of_several_threads_do_not_mix(void **state)
+TEST_WITH(lines_of_several_threads_do_not_mix, open_file, close_file)
 {
-    (void)state;
     struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_TEXT);
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)
@@ -250,9 +232,8 @@ static long number_in(struct text line, const char *name)
     return at == NULL ? -1 : strtol(at + strlen(name), NULL, 10);
 }
 
-static void lines_that_no_one_reads_are_dropped_and_counted(void **state)
+TEST_WITH(lines_that_no_one_reads_are_dropped_and_counted, open_file, close_file)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     struct log *log = log_create(ends[1], LOG_INFO, LOG_FORMAT_TEXT);
@@ -291,9 +272,8 @@ static void lines_that_no_one_reads_are_dropped_and_counted(void **state)
     buffer_free(&reading.bytes);
 }
 
-static void single_lines_have_room_that_batches_leave_them(void **state)
+TEST_WITH(single_lines_have_room_that_batches_leave_them, open_file, close_file)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     struct log *log = log_create(ends[1], LOG_INFO, LOG_FORMAT_TEXT);
@@ -311,9 +291,8 @@ static void single_lines_have_room_that_batches_leave_them(void **state)
                      0); /* ends its writer, which may need the other end until then */
 }
 
-static void lines_to_a_reader_that_has_gone_are_counted(void **state)
+TEST_WITH(lines_to_a_reader_that_has_gone_are_counted, open_file, close_file)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(close(ends[0]), 0);
@@ -327,9 +306,8 @@ static void lines_to_a_reader_that_has_gone_are_counted(void **state)
     assert_int_equal(close(ends[1]), 0);
 }
 
-static void a_pipe_that_does_not_block_loses_nothing(void **state)
+TEST_WITH(a_pipe_that_does_not_block_loses_nothing, open_file, close_file)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
     assert_int_equal(fcntl(ends[0], F_SETFL, 0), 0);
@@ -351,9 +329,8 @@ static void a_pipe_that_does_not_block_loses_nothing(void **state)
     assert_int_equal(close(ends[0]), 0);
 }
 
-static void names_of_levels_and_formats_are_read(void **state)
+TEST_WITH(names_of_levels_and_formats_are_read, open_file, close_file)
 {
-    (void)state;
     enum log_level level;
     enum log_format format;
     assert_int_equal(log_level_parse(TEXT("error"), &level), STATUS_OK);
@@ -367,9 +344,8 @@ static void names_of_levels_and_formats_are_read(void **state)
     assert_int_equal(log_format_parse(TEXT("JSON"), &format), STATUS_INVALID);
 }
 
-static void fields_that_are_kept_are_those_that_were_formatted(void **state)
+TEST_WITH(fields_that_are_kept_are_those_that_were_formatted, open_file, close_file)
 {
-    (void)state;
     struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_TEXT);
     struct log_batch *batch = log_batch_create(log);
     struct log_kept kept = {0};
@@ -409,26 +385,4 @@ static void fields_that_are_kept_are_those_that_were_formatted(void **state)
         line = start + strlen(wanted);
     }
     assert_string_equal(line, "");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_file, close_file)
-    const struct CMUnitTest tests[] = {
-        TEST(of_the_journal_a_line_begins_with_its_priority),
-        TEST(a_text_line_is_stamp_level_message_fields),
-        TEST(values_that_could_be_misread_are_quoted),
-        TEST(a_json_line_is_one_object),
-        TEST(what_is_below_the_level_is_not_written),
-        TEST(no_log_discards),
-        TEST(a_batch_is_written_when_it_is_full_or_flushed),
-        TEST(fields_that_are_kept_are_those_that_were_formatted),
-        TEST(lines_of_several_threads_do_not_mix),
-        TEST(lines_that_no_one_reads_are_dropped_and_counted),
-        TEST(single_lines_have_room_that_batches_leave_them),
-        TEST(lines_to_a_reader_that_has_gone_are_counted),
-        TEST(a_pipe_that_does_not_block_loses_nothing),
-        TEST(names_of_levels_and_formats_are_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

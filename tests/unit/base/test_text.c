@@ -1,17 +1,9 @@
 /* base/text: borrowed texts and growing buffers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/text.h"
+#include "tests.h"
 
-static void cut_walks_a_list(void **state)
+TEST(cut_walks_a_list)
 {
-    (void)state;
     struct text rest = TEXT("a,,bc");
     assert_true(text_equals(text_cut(&rest, ','), TEXT("a")));
     assert_true(text_equals(text_cut(&rest, ','), TEXT("")));
@@ -19,9 +11,8 @@ static void cut_walks_a_list(void **state)
     assert_null(rest.at);
 }
 
-static void u64_refuses_what_is_not_plain_digits(void **state)
+TEST(u64_refuses_what_is_not_plain_digits)
 {
-    (void)state;
     uint64_t value = 7;
     const char *wrong[] = {"", "+1", "-1", " 1", "1 ", "0x1", "1.0", "18446744073709551616"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
@@ -32,9 +23,8 @@ static void u64_refuses_what_is_not_plain_digits(void **state)
     assert_int_equal(text_to_u64(TEXT("101"), 100, &value), STATUS_INVALID);
 }
 
-static void json_string_escapes_and_mends_utf8(void **state)
+TEST(json_string_escapes_and_mends_utf8)
 {
-    (void)state;
     struct buffer out = {0};
     buffer_append_json_string(&out, TEXT("a\"\\\n\x01\xC3\xA9\xFF\xED\xA0\x80"));
     assert_string_equal(buffer_string(&out),
@@ -43,9 +33,8 @@ static void json_string_escapes_and_mends_utf8(void **state)
     buffer_free(&out);
 }
 
-static void plain_text_is_utf8_without_control_characters(void **state)
+TEST(plain_text_is_utf8_without_control_characters)
 {
-    (void)state;
     assert_true(text_is_plain(TEXT("")));
     assert_true(text_is_plain(TEXT("Caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x8E\xB2")));
     const char *wrong[] = {
@@ -56,10 +45,9 @@ static void plain_text_is_utf8_without_control_characters(void **state)
     assert_false(text_is_plain(TEXT("a\0b")));
 }
 
-static void a_copy_is_plain_and_fits_or_is_empty(void **state)
+TEST(a_copy_is_plain_and_fits_or_is_empty)
 {
     char out[4] = "xxx";
-    (void)state;
     assert_true(text_copy_plain(TEXT("abc"), out, sizeof out));
     assert_string_equal(out, "abc");
     assert_true(text_copy_plain(TEXT(""), out, sizeof out));
@@ -72,25 +60,11 @@ static void a_copy_is_plain_and_fits_or_is_empty(void **state)
     }
 }
 
-static void decimals_are_written_whole(void **state)
+TEST(decimals_are_written_whole)
 {
-    (void)state;
     char at[20];
     assert_int_equal(decimal_write(at, 0), 1);
     assert_memory_equal(at, "0", 1);
     assert_int_equal(decimal_write(at, UINT64_MAX), 20);
     assert_memory_equal(at, "18446744073709551615", 20);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cut_walks_a_list),
-        cmocka_unit_test(u64_refuses_what_is_not_plain_digits),
-        cmocka_unit_test(json_string_escapes_and_mends_utf8),
-        cmocka_unit_test(plain_text_is_utf8_without_control_characters),
-        cmocka_unit_test(a_copy_is_plain_and_fits_or_is_empty),
-        cmocka_unit_test(decimals_are_written_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,26 +1,17 @@
 /* base/mailbox and base/work_pool: handing something to another thread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <sys/wait.h>
 
 #include "base/mailbox.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "base/work_pool.h"
+#include "tests.h"
 
 /* ---- mailbox --------------------------------------------------------------------------------- */
 
@@ -66,9 +57,8 @@ static void on_tick(uv_timer_t *timer)
     (void)timer;
 }
 
-static void mails_of_each_sender_come_in_order_on_the_loops_thread(void **state)
+TEST(mails_of_each_sender_come_in_order_on_the_loops_thread)
 {
-    (void)state;
     struct sending sendings[SENDERS];
     pthread_t threads[SENDERS];
     uv_timer_t tick;
@@ -113,9 +103,8 @@ static void count(struct mail *mail)
     delivered++;
 }
 
-static void delivery_is_never_inside_post_and_the_end_leaves_nothing(void **state)
+TEST(delivery_is_never_inside_post_and_the_end_leaves_nothing)
 {
-    (void)state;
     struct letter letter = {.mail.deliver = reply_once};
     reply_letter = (struct letter){.mail.deliver = count};
     delivered = 0;
@@ -129,9 +118,8 @@ static void delivery_is_never_inside_post_and_the_end_leaves_nothing(void **stat
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-static void a_mailbox_does_not_keep_its_loop_alive(void **state)
+TEST(a_mailbox_does_not_keep_its_loop_alive)
 {
-    (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
     mailbox = mailbox_create(&loop);
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
@@ -174,9 +162,8 @@ static void *post_the_last(void *argument)
     return NULL;
 }
 
-static void the_last_mail_may_be_the_reason_to_end(void **state)
+TEST(the_last_mail_may_be_the_reason_to_end)
 {
-    (void)state;
     struct letter last = {.mail.deliver = end_it};
     pthread_t thread;
     uv_timer_t tick; /* keeps the loop alive */
@@ -214,12 +201,11 @@ int uv_thread_create(uv_thread_t *thread, uv_thread_cb entry, void *argument)
     return no_threads ? UV_EAGAIN : real(thread, entry, argument);
 }
 
-static void without_threads_the_process_says_so_and_ends(void **state)
+TEST(without_threads_the_process_says_so_and_ends)
 {
     char said[512] = "";
     int ends[2];
     int status = 0;
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
@@ -258,9 +244,8 @@ static void run_job(struct work *work)
     job->order = atomic_fetch_add(job->counter, 1);
 }
 
-static void a_full_queue_is_told_at_once(void **state)
+TEST(a_full_queue_is_told_at_once)
 {
-    (void)state;
     sem_t entered;
     sem_t release;
     atomic_int counter = 0;
@@ -289,9 +274,8 @@ static void a_full_queue_is_told_at_once(void **state)
     assert_int_equal(atomic_load(&counter), 3);
 }
 
-static void every_job_runs_once(void **state)
+TEST(every_job_runs_once)
 {
-    (void)state;
     enum { JOBS = 3000 };
     atomic_int counter = 0;
     struct job *jobs = memory_alloc_zeroed(JOBS, sizeof *jobs);
@@ -307,9 +291,8 @@ static void every_job_runs_once(void **state)
     memory_free(jobs);
 }
 
-static void several_threads_work_at_the_same_time(void **state)
+TEST(several_threads_work_at_the_same_time)
 {
-    (void)state;
     sem_t entered;
     sem_t release;
     atomic_int counter = 0;
@@ -327,19 +310,4 @@ static void several_threads_work_at_the_same_time(void **state)
     assert_int_equal(sem_post(&release), 0);
     work_pool_destroy(&pool);
     assert_int_equal(atomic_load(&counter), 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mails_of_each_sender_come_in_order_on_the_loops_thread),
-        cmocka_unit_test(delivery_is_never_inside_post_and_the_end_leaves_nothing),
-        cmocka_unit_test(a_mailbox_does_not_keep_its_loop_alive),
-        cmocka_unit_test(the_last_mail_may_be_the_reason_to_end),
-        cmocka_unit_test(without_threads_the_process_says_so_and_ends),
-        cmocka_unit_test(a_full_queue_is_told_at_once),
-        cmocka_unit_test(every_job_runs_once),
-        cmocka_unit_test(several_threads_work_at_the_same_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

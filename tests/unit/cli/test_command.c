@@ -1,19 +1,11 @@
 /* cli/command: the command line as a table. The commands here print what they were given. */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "tests.h"
 
 /* ---- a table to try -------------------------------------------------------------------------- */
 
@@ -167,9 +159,8 @@ static void expect_usage(const char *line, const char *message)
 
 /* ---- specifications -------------------------------------------------------------------------- */
 
-static void options_stand_before_or_after_arguments(void **state)
+TEST(options_stand_before_or_after_arguments)
 {
-    (void)state;
     expect_run("customer add A", "ran [A]");
     expect_run("customer add --label x A", "ran [A] label=x");
     expect_run("customer add A --label x", "ran [A] label=x");
@@ -182,38 +173,33 @@ static void options_stand_before_or_after_arguments(void **state)
     expect_run("customer list 1 2 3 4 5", "ran [1] [2] [3] [4] [5]");
 }
 
-static void repeatable_options_keep_their_order(void **state)
+TEST(repeatable_options_keep_their_order)
 {
-    (void)state;
     expect_run("customer add --cidr a A --cidr=b --cidr c", "ran [A] cidr=a cidr=b cidr=c");
 }
 
-static void two_dashes_end_the_options(void **state)
+TEST(two_dashes_end_the_options)
 {
-    (void)state;
     expect_run("customer add -- --label", "ran [--label]");
     expect_run("customer add --casino -- -- ", "ran [--] casino");
 }
 
-static void one_dash_is_an_argument(void **state)
+TEST(one_dash_is_an_argument)
 {
-    (void)state;
     expect_run("customer add -", "ran [-]");
     expect_run("customer add A --label -", "ran [A] label=-");
 }
 
-static void common_options_stand_anywhere(void **state)
+TEST(common_options_stand_anywhere)
 {
-    (void)state;
     expect_run("-c f --json customer add A", "ran [A] json config=f");
     expect_run("customer -c f add A --json", "ran [A] json config=f");
     expect_run("customer add A -cf", "ran [A] config=f");
     expect_run("customer add A --config=f --json --json", "ran [A] json config=f");
 }
 
-static void what_is_unknown_is_refused_with_the_nearest_name(void **state)
+TEST(what_is_unknown_is_refused_with_the_nearest_name)
 {
-    (void)state;
     expect_usage("custmer add A", "croupier: there is no command 'custmer'; did you mean "
                                   "'customer'? (see: croupier --help)\n");
     expect_usage("sevre", "croupier: there is no command 'sevre'; did you mean 'serve'? (see: "
@@ -237,9 +223,8 @@ static void what_is_unknown_is_refused_with_the_nearest_name(void **state)
                                              "command (see: croupier --help)\n");
 }
 
-static void wrong_use_is_refused(void **state)
+TEST(wrong_use_is_refused)
 {
-    (void)state;
     expect_usage("customer add",
                  "croupier customer add: too few arguments: customer add NAME [NICK] "
                  "(see: croupier customer add --help)\n");
@@ -263,15 +248,13 @@ static void wrong_use_is_refused(void **state)
                                     "misuse --help)\n");
 }
 
-static void control_characters_of_the_line_are_not_shown(void **state)
+TEST(control_characters_of_the_line_are_not_shown)
 {
-    (void)state;
     expect_usage("\033[2Jx", "croupier: there is no command '?[2Jx' (see: croupier --help)\n");
 }
 
-static void a_refusal_is_one_line_and_a_note_is_for_people(void **state)
+TEST(a_refusal_is_one_line_and_a_note_is_for_people)
 {
-    (void)state;
     assert_int_equal(run("customer refuse"), EXIT_REFUSED);
     assert_string_equal(err, "note: about to refuse 1\n"
                              "croupier customer refuse: no such thing: x\n");
@@ -279,9 +262,8 @@ static void a_refusal_is_one_line_and_a_note_is_for_people(void **state)
     assert_string_equal(err, "croupier customer refuse: no such thing: x\n");
 }
 
-static void help_is_on_every_level_and_on_stdout(void **state)
+TEST(help_is_on_every_level_and_on_stdout)
 {
-    (void)state;
     static const char *const lines[][2] = {
         {"--help", "Groups of commands:"},
         {"help", "Groups of commands:"},
@@ -310,18 +292,16 @@ static void help_is_on_every_level_and_on_stdout(void **state)
     assert_non_null(strstr(out, "list customers")); /* of the second row of that name */
 }
 
-static void help_on_what_is_unknown_is_refused(void **state)
+TEST(help_on_what_is_unknown_is_refused)
 {
-    (void)state;
     expect_usage("help custmer", "croupier: there is no command 'custmer'; did you mean "
                                  "'customer'? (see: croupier --help)\n");
     expect_usage("help customer add more", "croupier customer add: there is no help on 'more' "
                                            "(see: croupier customer add --help)\n");
 }
 
-static void help_settings_is_a_document_for_scripts_too(void **state)
+TEST(help_settings_is_a_document_for_scripts_too)
 {
-    (void)state;
     assert_int_equal(run("help settings"), EXIT_DONE);
     assert_non_null(strstr(out, "[odds]\nstore = embedded:/var/lib/croupier/odds\n"));
     assert_int_equal(run("help settings --json"), EXIT_DONE);
@@ -330,17 +310,15 @@ static void help_settings_is_a_document_for_scripts_too(void **state)
                            "_SERVER_LISTEN\",\"default\":\"127.0.0.1:8080\""));
 }
 
-static void without_a_command_the_overview_goes_to_stderr(void **state)
+TEST(without_a_command_the_overview_goes_to_stderr)
 {
-    (void)state;
     assert_int_equal(run(""), EXIT_USAGE);
     assert_string_equal(out, "");
     assert_non_null(strstr(err, "Usage: croupier [GROUP] COMMAND"));
 }
 
-static void the_version_is_told(void **state)
+TEST(the_version_is_told)
 {
-    (void)state;
     char expected[100];
     assert_true(strlen(croupier_commit) >= 7);
     (void)snprintf(expected, sizeof expected, "croupier " CROUPIER_VERSION " (commit %s)\n",
@@ -348,17 +326,15 @@ static void the_version_is_told(void **state)
     expect_run("--version", expected);
 }
 
-static void a_configuration_that_cannot_be_used_is_refused_by_the_command(void **state)
+TEST(a_configuration_that_cannot_be_used_is_refused_by_the_command)
 {
-    (void)state;
     assert_int_equal(run("check -c /nonexistent"), EXIT_USAGE);
     assert_string_equal(err, "croupier check: /nonexistent: cannot be opened: No such file or "
                              "directory\n");
 }
 
-static void an_answer_that_does_not_get_out_is_no_success(void **state)
+TEST(an_answer_that_does_not_get_out_is_no_success)
 {
-    (void)state;
     static char program[] = "croupier";
     static char help[] = "--help";
     char *argv[] = {program, help};
@@ -379,27 +355,4 @@ static void an_answer_that_does_not_get_out_is_no_success(void **state)
     read_back(new_err, err, sizeof err);
     assert_int_equal(code, EXIT_REFUSED);
     assert_string_equal(err, "croupier: cannot write the output: No space left on device\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_stand_before_or_after_arguments),
-        cmocka_unit_test(repeatable_options_keep_their_order),
-        cmocka_unit_test(two_dashes_end_the_options),
-        cmocka_unit_test(one_dash_is_an_argument),
-        cmocka_unit_test(common_options_stand_anywhere),
-        cmocka_unit_test(what_is_unknown_is_refused_with_the_nearest_name),
-        cmocka_unit_test(wrong_use_is_refused),
-        cmocka_unit_test(control_characters_of_the_line_are_not_shown),
-        cmocka_unit_test(a_refusal_is_one_line_and_a_note_is_for_people),
-        cmocka_unit_test(help_is_on_every_level_and_on_stdout),
-        cmocka_unit_test(help_on_what_is_unknown_is_refused),
-        cmocka_unit_test(help_settings_is_a_document_for_scripts_too),
-        cmocka_unit_test(without_a_command_the_overview_goes_to_stderr),
-        cmocka_unit_test(the_version_is_told),
-        cmocka_unit_test(a_configuration_that_cannot_be_used_is_refused_by_the_command),
-        cmocka_unit_test(an_answer_that_does_not_get_out_is_no_success),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

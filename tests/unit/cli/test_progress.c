@@ -1,19 +1,11 @@
 /* The line of progress: for who waits at a terminal, and for no one else. */
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "cli/progress.h"
 #include "test_clock.h"
+#include "tests.h"
 
 /* Puts `descriptor` in the place of stderr; returns what was there. */
 static int replace_stderr(int descriptor)
@@ -49,10 +41,9 @@ static void work(int writer, int reader, uint64_t total, char *said, size_t room
     assert_int_equal(close(terminal), 0);
 }
 
-static void on_a_terminal_one_line_is_written_anew_each_second(void **state)
+TEST(on_a_terminal_one_line_is_written_anew_each_second)
 {
     char said[256];
-    (void)state;
     int leader = posix_openpt(O_RDWR | O_NOCTTY);
     assert_true(leader >= 0 && grantpt(leader) == 0 && unlockpt(leader) == 0);
     int follower = open(ptsname(leader), O_RDWR | O_NOCTTY);
@@ -66,23 +57,13 @@ static void on_a_terminal_one_line_is_written_anew_each_second(void **state)
     assert_int_equal(close(leader), 0);
 }
 
-static void elsewhere_nothing_is_said(void **state)
+TEST(elsewhere_nothing_is_said)
 {
     char said[256];
     int ends[2];
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     work(ends[1], ends[0], 9, said, sizeof said);
     assert_string_equal(said, "");
     assert_int_equal(close(ends[0]), 0);
     assert_int_equal(close(ends[1]), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_a_terminal_one_line_is_written_anew_each_second),
-        cmocka_unit_test(elsewhere_nothing_is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

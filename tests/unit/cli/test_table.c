@@ -1,14 +1,6 @@
 /* cli/table: plain tables for people. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "cli/command.h"
+#include "tests.h"
 
 static const char *const headers[] = {"ID", "NAME", "KEYS", NULL};
 
@@ -25,9 +17,8 @@ static void expect_printed(struct table *table, const char *expected)
     free(text);
 }
 
-static void columns_are_as_wide_as_their_widest_cell(void **state)
+TEST(columns_are_as_wide_as_their_widest_cell)
 {
-    (void)state;
     struct table *table = table_create(headers);
     table_cell(table, "cus_1");
     table_cell(table, "A");
@@ -40,15 +31,13 @@ static void columns_are_as_wide_as_their_widest_cell(void **state)
                           "c      Longer name  3\n");
 }
 
-static void without_rows_only_the_header_is_printed(void **state)
+TEST(without_rows_only_the_header_is_printed)
 {
-    (void)state;
     expect_printed(table_create(headers), "ID  NAME  KEYS\n");
 }
 
-static void characters_count_and_not_bytes(void **state)
+TEST(characters_count_and_not_bytes)
 {
-    (void)state;
     struct table *table = table_create(headers);
     table_cell(table, "x");
     table_cell(table, "Ça été");
@@ -57,9 +46,8 @@ static void characters_count_and_not_bytes(void **state)
                           "x   Ça été  1\n");
 }
 
-static void what_could_move_a_cursor_is_a_question_mark(void **state)
+TEST(what_could_move_a_cursor_is_a_question_mark)
 {
-    (void)state;
     struct table *table = table_create(headers);
     table_cell(table, "a\033[2Jb");
     table_cell(table, "line\nline\x7F");
@@ -85,9 +73,8 @@ static void expect_within(size_t room, const char *expected)
     free(text);
 }
 
-static void the_widest_column_is_cut_where_the_line_does_not_fit(void **state)
+TEST(the_widest_column_is_cut_where_the_line_does_not_fit)
 {
-    (void)state;
     expect_within(30, "ID     NAME               KEYS\n"
                       "cus_1  Ça été à la plage  12\n"
                       "c      Short              3\n");
@@ -102,9 +89,8 @@ static void the_widest_column_is_cut_where_the_line_does_not_fit(void **state)
                      "c      Short     3\n");
 }
 
-static void the_first_column_is_cut_last(void **state)
+TEST(the_first_column_is_cut_last)
 {
-    (void)state;
     for (size_t room = 30; room >= 20; room -= 10) {
         struct table *table = table_create(headers);
         table_cell(table, "cus_0123456789");
@@ -122,17 +108,4 @@ static void the_first_column_is_cut_last(void **state)
                                                "cus_012…  A long …  1\n");
         free(text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
-        cmocka_unit_test(without_rows_only_the_header_is_printed),
-        cmocka_unit_test(characters_count_and_not_bytes),
-        cmocka_unit_test(the_widest_column_is_cut_where_the_line_does_not_fit),
-        cmocka_unit_test(the_first_column_is_cut_last),
-        cmocka_unit_test(what_could_move_a_cursor_is_a_question_mark),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,17 @@
 /* commands/check: every check is reported, and failing ones make the command fail. */
 #include <netinet/in.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <yyjson.h>
 
 #include "commands/commands.h"
 #include "sealing/secrets.h"
 #include "stores/odds.h"
 #include "stores/platform.h"
+#include "tests.h"
 
 static char directory[] = "/tmp/croupier-test-check-XXXXXX";
 static char config_path[128];
@@ -27,7 +20,6 @@ static const struct command_group groups[] = {{"", "", service_commands, NULL}, 
 
 static int make_directory(void **state)
 {
-    (void)state;
     if (mkdtemp(directory) == NULL)
         return -1;
     (void)snprintf(config_path, sizeof config_path, "%s/c.conf", directory);
@@ -36,7 +28,6 @@ static int make_directory(void **state)
 
 static int remove_directory(void **state)
 {
-    (void)state;
     char command[256];
     (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
     return system(command);
@@ -139,9 +130,8 @@ static void expect_remedy(yyjson_doc *document, const char *check, const char *r
     fail_msg("no check '%s'", check);
 }
 
-static void when_all_is_well_it_succeeds(void **state)
+TEST(when_all_is_well_it_succeeds)
 {
-    (void)state;
     make_stores();
     write_config("listen = 127.0.0.1:0", "odds", "platform.db");
     yyjson_doc *document = check(EXIT_DONE);
@@ -156,9 +146,8 @@ static void when_all_is_well_it_succeeds(void **state)
     yyjson_doc_free(document);
 }
 
-static void all_that_is_wrong_is_told_at_once(void **state)
+TEST(all_that_is_wrong_is_told_at_once)
 {
-    (void)state;
     write_config("listen = 192.0.2.1:0\ntls_certificate = /nonexistent/c.pem\n"
                  "tls_key = /nonexistent/k.pem",
                  "nowhere/odds", "nowhere/platform.db");
@@ -173,9 +162,8 @@ static void all_that_is_wrong_is_told_at_once(void **state)
     yyjson_doc_free(document);
 }
 
-static void an_odds_store_that_can_be_made_is_fine(void **state)
+TEST(an_odds_store_that_can_be_made_is_fine)
 {
-    (void)state;
     make_stores();
     write_config("listen = 127.0.0.1:0", "not-yet", "platform.db");
     yyjson_doc *document = check(EXIT_DONE);
@@ -183,9 +171,8 @@ static void an_odds_store_that_can_be_made_is_fine(void **state)
     yyjson_doc_free(document);
 }
 
-static void a_configuration_that_is_refused_is_the_only_check(void **state)
+TEST(a_configuration_that_is_refused_is_the_only_check)
 {
-    (void)state;
     write_config("listen = here\nthreads = few", "odds", "platform.db");
     yyjson_doc *document = check(EXIT_USAGE);
     assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 2);
@@ -194,9 +181,8 @@ static void a_configuration_that_is_refused_is_the_only_check(void **state)
 }
 
 /* The file of an installed croupier is for root and the service: others need to know who may run it. */
-static void a_configuration_that_may_not_be_read_names_the_user_to_be(void **state)
+TEST(a_configuration_that_may_not_be_read_names_the_user_to_be)
 {
-    (void)state;
     write_config("listen = 127.0.0.1:0", "odds", "platform.db");
     assert_int_equal(chmod(config_path, 0), 0);
     uid_t user = geteuid();
@@ -221,9 +207,8 @@ static void *answer_strangely(void *context)
     return NULL;
 }
 
-static void an_address_that_something_else_has_is_a_failure(void **state)
+TEST(an_address_that_something_else_has_is_a_failure)
 {
-    (void)state;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     int other = socket(AF_INET, SOCK_STREAM, 0);
@@ -243,15 +228,4 @@ static void an_address_that_something_else_has_is_a_failure(void **state)
     (void)close(other);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(when_all_is_well_it_succeeds),
-        cmocka_unit_test(all_that_is_wrong_is_told_at_once),
-        cmocka_unit_test(an_odds_store_that_can_be_made_is_fine),
-        cmocka_unit_test(a_configuration_that_is_refused_is_the_only_check),
-        cmocka_unit_test(a_configuration_that_may_not_be_read_names_the_user_to_be),
-        cmocka_unit_test(an_address_that_something_else_has_is_a_failure),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+TESTS_WITH(make_directory, remove_directory);

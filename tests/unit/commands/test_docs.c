@@ -1,15 +1,6 @@
 /* The tables and the documents say the same: every setting and error is in docs/, with what can be
  * looked up about it. (Metrics: the service's own test.) */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "admission/errors.h"
 #include "base/memory.h"
@@ -18,6 +9,7 @@
 #include "http/http.h"
 #include "launch/errors.h"
 #include "sports/errors.h"
+#include "tests.h"
 #include "wallet/errors.h"
 
 static struct buffer docs; /* all of docs/, one file after the other */
@@ -37,7 +29,6 @@ static void append_file(const char *path)
 
 static int read_docs(void **state)
 {
-    (void)state;
     DIR *folder = opendir(SOURCE_ROOT "/docs");
     if (folder == NULL)
         return -1;
@@ -54,7 +45,6 @@ static int read_docs(void **state)
 
 static int free_docs(void **state)
 {
-    (void)state;
     buffer_free(&docs);
     return 0;
 }
@@ -78,9 +68,8 @@ static void expect_row(const char *first, const char *second, const char *third)
              third == NULL ? "" : third);
 }
 
-static void every_setting_is_there_with_variable_and_default(void **state)
+TEST(every_setting_is_there_with_variable_and_default)
 {
-    (void)state;
     const struct setting_description *setting;
     for (size_t i = 0; (setting = config_setting(i)) != NULL; i++) {
         struct buffer key = {0};
@@ -99,9 +88,8 @@ static void every_setting_is_there_with_variable_and_default(void **state)
     }
 }
 
-static void every_error_is_there_with_status_and_message(void **state)
+TEST(every_error_is_there_with_status_and_message)
 {
-    (void)state;
     static const struct http_error *const *const tables[] = {
         http_errors, admission_errors, sports_errors, games_errors, launch_errors, wallet_errors};
     size_t count = 0;
@@ -117,11 +105,4 @@ static void every_error_is_there_with_status_and_message(void **state)
     assert_true(count > 40);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_setting_is_there_with_variable_and_default),
-        cmocka_unit_test(every_error_is_there_with_status_and_message),
-    };
-    return cmocka_run_group_tests(tests, read_docs, free_docs);
-}
+TESTS_WITH(read_docs, free_docs);

@@ -1,24 +1,15 @@
 /* config: defaults, file, environment, overrides; and every refusal with its place and reason. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "config/config.h"
+#include "tests.h"
 
 static char directory[] = "/tmp/croupier-test-config-XXXXXX";
 static char path[128];
 
 static int make_directory(void **state)
 {
-    (void)state;
     for (char **variable = environ; *variable != NULL;) {
         char name[256];
         (void)snprintf(name, sizeof name, "%s", *variable);
@@ -36,7 +27,6 @@ static int make_directory(void **state)
 
 static int remove_directory(void **state)
 {
-    (void)state;
     (void)unlink(path);
     return rmdir(directory);
 }
@@ -72,9 +62,8 @@ static void expect_refusal(const char *text, const char *expected)
         fail_msg("'%s' does not say '%s'", error.text, expected);
 }
 
-static void without_a_file_everything_has_its_default(void **state)
+TEST(without_a_file_everything_has_its_default)
 {
-    (void)state;
     const struct config *config = load_text("");
     assert_string_equal(config->listen.text, "127.0.0.1:8080");
     assert_string_equal(config->listen.host, "127.0.0.1");
@@ -100,9 +89,8 @@ static void without_a_file_everything_has_its_default(void **state)
     assert_null(config);
 }
 
-static void the_file_sets_what_it_names(void **state)
+TEST(the_file_sets_what_it_names)
 {
-    (void)state;
     const struct config *config = load_text(
         "\xEF\xBB\xBF# a comment\n; another\r\n"
         "[server]\n"
@@ -126,9 +114,8 @@ static void the_file_sets_what_it_names(void **state)
     config_release(&config);
 }
 
-static void a_comment_after_a_value_takes_a_space_before_it(void **state)
+TEST(a_comment_after_a_value_takes_a_space_before_it)
 {
-    (void)state;
     const struct config *config = load_text("[odds]\n"
                                             "store = embedded:/a;b ; c\t;d\n"
                                             "prefix = ;p\n"
@@ -142,9 +129,8 @@ static void a_comment_after_a_value_takes_a_space_before_it(void **state)
     expect_refusal("[log ; ]\n", ":1: there is no section [log ; ]");
 }
 
-static void lists_hold_addresses_and_blocks(void **state)
+TEST(lists_hold_addresses_and_blocks)
 {
-    (void)state;
     const struct config *config = load_text("[server]\n"
                                             "trusted_proxies = 10.0.0.0/8,192.0.2.7\n"
                                             "    # the office\n"
@@ -162,9 +148,8 @@ static void lists_hold_addresses_and_blocks(void **state)
     config_release(&config);
 }
 
-static void the_environment_wins_over_the_file_and_overrides_over_both(void **state)
+TEST(the_environment_wins_over_the_file_and_overrides_over_both)
 {
-    (void)state;
     struct error error = {0};
     const struct config *config = NULL;
     const char *text =
@@ -196,9 +181,8 @@ static void expect_variable_refused(const char *name, const char *value, const c
     (void)unsetenv(name);
 }
 
-static void a_variable_that_means_no_setting_is_refused_by_name(void **state)
+TEST(a_variable_that_means_no_setting_is_refused_by_name)
 {
-    (void)state;
     expect_variable_refused("CROUPIER_ODDS_TIMEOUT", "1",
                             "no such setting; did you mean CROUPIER_ODDS_TIMEOUT_MS?");
     expect_variable_refused("CROUPIER_SERVERS_LISTEN", "x", "did you mean CROUPIER_SERVER_LISTEN?");
@@ -211,9 +195,8 @@ static void a_variable_that_means_no_setting_is_refused_by_name(void **state)
     expect_variable_refused("CROUPIER_SERVER_LISTEN", "", "ADDRESS:PORT");
 }
 
-static void variables_that_other_programs_have_are_passed_over(void **state)
+TEST(variables_that_other_programs_have_are_passed_over)
 {
-    (void)state;
     const char *names[] = {"CROUPIER_BIN",  "CROUPIER_PATIENCE",     "CROUPIER_TEST_CLOCK",
                            "CROUPIER_PORT", "CROUPIER_SERVICE_HOST", "CROUPIER_PORT_8080_TCP"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -246,9 +229,8 @@ static void expect_problems(const char *text, const char *expected)
     buffer_free(&problems);
 }
 
-static void all_that_is_wrong_is_seen_at_once(void **state)
+TEST(all_that_is_wrong_is_seen_at_once)
 {
-    (void)state;
     assert_int_equal(setenv("CROUPIER_LOG_LEVLE", "info", 1), 0);
     expect_problems("[server]\n"
                     "threads = many\n"
@@ -274,9 +256,8 @@ static void all_that_is_wrong_is_seen_at_once(void **state)
     (void)unsetenv("CROUPIER_LOG_LEVLE");
 }
 
-static void settings_that_do_not_go_together_are_all_named(void **state)
+TEST(settings_that_do_not_go_together_are_all_named)
 {
-    (void)state;
     expect_problems("[server]\nlisten = 127.0.0.1:9090\ntls_key = k.pem\n"
                     "[operator]\ntls_certificate = c.pem\n",
                     ":3: [server] tls_key: needs tls_certificate as well\n"
@@ -285,9 +266,8 @@ static void settings_that_do_not_go_together_are_all_named(void **state)
                     "127.0.0.1:9090\n");
 }
 
-static void after_twenty_the_rest_is_counted(void **state)
+TEST(after_twenty_the_rest_is_counted)
 {
-    (void)state;
     struct buffer text = {0};
     struct error error = {0};
     const struct config *config = NULL;
@@ -307,9 +287,8 @@ static void after_twenty_the_rest_is_counted(void **state)
     buffer_free(&text);
 }
 
-static void what_is_no_configuration_is_refused_with_its_line(void **state)
+TEST(what_is_no_configuration_is_refused_with_its_line)
 {
-    (void)state;
     expect_refusal("[server]\n\nlisten 8080\n", ":3: this is neither");
     expect_refusal("[server\nthreads = 1\n", ":1: this is neither");
     expect_refusal("threads = 1\n", ":1: 'threads' stands before the first [section]");
@@ -327,9 +306,8 @@ static void what_is_no_configuration_is_refused_with_its_line(void **state)
                    ":2: there is a control character");
 }
 
-static void nul_bytes_are_refused_and_not_read_over(void **state)
+TEST(nul_bytes_are_refused_and_not_read_over)
 {
-    (void)state;
     struct error error = {0};
     const struct config *config = NULL;
     write_bytes("[log]\nlevel = debug\0junk\n", 25);
@@ -337,9 +315,8 @@ static void nul_bytes_are_refused_and_not_read_over(void **state)
     assert_non_null(strstr(error.text, ":2: there is a control character"));
 }
 
-static void a_line_that_is_too_long_is_refused_and_not_split(void **state)
+TEST(a_line_that_is_too_long_is_refused_and_not_split)
 {
-    (void)state;
     struct buffer text = {0};
     buffer_append_string(&text, "[log]\nlevel = info\n[odds]\nstore = embedded:/");
     for (int i = 0; i < 5000; i++)
@@ -355,9 +332,8 @@ static void a_line_that_is_too_long_is_refused_and_not_split(void **state)
     buffer_free(&text);
 }
 
-static void a_file_that_cannot_be_read_is_refused(void **state)
+TEST(a_file_that_cannot_be_read_is_refused)
 {
-    (void)state;
     struct error error = {0};
     const struct config *config = NULL;
     assert_int_equal(config_load(&config, "/nonexistent/c.conf", NULL, &error), STATUS_NOT_FOUND);
@@ -370,9 +346,8 @@ static void a_file_that_cannot_be_read_is_refused(void **state)
     assert_null(config);
 }
 
-static void listen_addresses_are_refused_with_an_example(void **state)
+TEST(listen_addresses_are_refused_with_an_example)
 {
-    (void)state;
     const char *wrong[] = {
         "8080",
         "127.0.0.1",
@@ -408,9 +383,8 @@ static void listen_addresses_are_refused_with_an_example(void **state)
         ":2: [server] listen: the public API and the metrics cannot both have 127.0.0.1:9090");
 }
 
-static void numbers_are_refused_with_unit_and_range(void **state)
+TEST(numbers_are_refused_with_unit_and_range)
 {
-    (void)state;
     expect_refusal("[odds]\ntimeout_ms = 0\n",
                    ":2: [odds] timeout_ms: must be a whole number from 1 to 60000, and is '0'");
     expect_refusal("[odds]\ntimeout_ms = 250ms\n", "milliseconds");
@@ -429,9 +403,8 @@ static void numbers_are_refused_with_unit_and_range(void **state)
     }
 }
 
-static void lists_are_refused_with_the_item(void **state)
+TEST(lists_are_refused_with_the_item)
 {
-    (void)state;
     expect_refusal("[server]\ntrusted_proxies = 10.0.0.0/8, proxy.example\n",
                    ":2: [server] trusted_proxies: item 2: 'proxy.example' is not an address");
     expect_refusal("[server]\ntrusted_proxies = 10.0.0.1/8\n", "did you mean 10.0.0.0/8?");
@@ -443,9 +416,8 @@ static void lists_are_refused_with_the_item(void **state)
                    "the prefix length must be 0 to 32");
 }
 
-static void odds_may_be_in_redis(void **state)
+TEST(odds_may_be_in_redis)
 {
-    (void)state;
     const char *redis[] = {"redis://localhost:6379/0", "unix:/run/redis.sock",
                            "redis+sentinel://a,b/s/0", "rediss://host"};
     for (size_t i = 0; i < 4; i++) {
@@ -463,13 +435,12 @@ static void odds_may_be_in_redis(void **state)
     expect_refusal("[odds]\nstore = redis:host\n", "must be embedded:DIR");
 }
 
-static void stores_on_this_machine_have_a_path(void **state)
+TEST(stores_on_this_machine_have_a_path)
 {
     const struct config *config = NULL;
     const char *const here[] = {"odds.store", "embedded:/srv/odds", "platform.store", "sqlite:p.db",
                                 NULL};
     const char *const server[] = {"platform.store", "postgresql://localhost/croupier", NULL};
-    (void)state;
     write_bytes("", 0);
     assert_int_equal(config_load(&config, path, here, NULL), STATUS_OK);
     assert_string_equal(config_odds_directory(config), "/srv/odds");
@@ -482,9 +453,8 @@ static void stores_on_this_machine_have_a_path(void **state)
     config_release(&config);
 }
 
-static void stores_of_unknown_kinds_are_refused(void **state)
+TEST(stores_of_unknown_kinds_are_refused)
 {
-    (void)state;
     expect_refusal("[odds]\nstore = lmdb:/x\n", "must be embedded:DIR");
     expect_refusal("[odds]\nstore = embedded:\n", "must be embedded:DIR");
     expect_refusal("[odds]\nstore = \"embedded:/x\"\n", "must be embedded:DIR");
@@ -492,9 +462,8 @@ static void stores_of_unknown_kinds_are_refused(void **state)
     expect_refusal("[platform]\nstore = sqlite::memory:\n", "must be a file");
 }
 
-static void no_refusal_shows_a_password(void **state)
+TEST(no_refusal_shows_a_password)
 {
-    (void)state;
     const char *texts[] = {"[platform]\nstore = postgresql:u:hunter2@h/d\n",
                            "[odds]\nstore = redis+tls://:hunter2@h/0\n",
                            "[odds]\nstore = valkey://:hunter2@h/0\n"};
@@ -507,9 +476,8 @@ static void no_refusal_shows_a_password(void **state)
     }
 }
 
-static void the_rest_is_refused_too(void **state)
+TEST(the_rest_is_refused_too)
 {
-    (void)state;
     expect_refusal("[log]\nlevel = loud\n", "must be error, warning, info or debug, and is 'loud'");
     expect_refusal("[log]\nformat = xml\n", "must be text or json, and is 'xml'");
     expect_refusal("[odds]\nprefix = a b\n", "without spaces");
@@ -519,17 +487,15 @@ static void the_rest_is_refused_too(void **state)
     expect_refusal("[server]\ntls_key = \"/k.pem\"\n", "without quotes");
 }
 
-static void a_broken_line_is_refused_though_the_environment_wins(void **state)
+TEST(a_broken_line_is_refused_though_the_environment_wins)
 {
-    (void)state;
     assert_int_equal(setenv("CROUPIER_ODDS_TIMEOUT_MS", "5", 1), 0);
     expect_refusal("[odds]\ntimeout_ms = soon\n", ":2: [odds] timeout_ms:");
     (void)unsetenv("CROUPIER_ODDS_TIMEOUT_MS");
 }
 
-static void an_override_is_refused_by_its_name(void **state)
+TEST(an_override_is_refused_by_its_name)
 {
-    (void)state;
     struct error error = {0};
     const struct config *config = NULL;
     const char *overrides[] = {"server.listen", "nowhere", NULL};
@@ -538,9 +504,8 @@ static void an_override_is_refused_by_its_name(void **state)
     assert_true(strncmp(error.text, "server.listen: ", 15) == 0);
 }
 
-static void what_needs_a_restart_is_listed(void **state)
+TEST(what_needs_a_restart_is_listed)
 {
-    (void)state;
     const struct config *before = load_text("[log]\nlevel = info\n");
     const struct config *same = load_text("[log]\nlevel = debug\n[server]\nidle_seconds = 9\n");
     const struct config *after =
@@ -561,9 +526,8 @@ static void what_needs_a_restart_is_listed(void **state)
     config_release(&after);
 }
 
-static void setting_a_certificate_or_none_needs_a_restart_and_another_one_does_not(void **state)
+TEST(setting_a_certificate_or_none_needs_a_restart_and_another_one_does_not)
 {
-    (void)state;
     const struct config *plain = load_text("");
     const struct config *secure = load_text("[server]\ntls_certificate = a.crt\ntls_key = a.key\n");
     const struct config *other = load_text("[server]\ntls_certificate = b.crt\ntls_key = b.key\n");
@@ -581,9 +545,8 @@ static void setting_a_certificate_or_none_needs_a_restart_and_another_one_does_n
     config_release(&other);
 }
 
-static void passwords_in_uris_are_hidden(void **state)
+TEST(passwords_in_uris_are_hidden)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"sqlite:/a@b/c.db", "sqlite:/a@b/c.db"},
         {"redis://host:6379/0", "redis://host:6379/0"},
@@ -601,9 +564,8 @@ static void passwords_in_uris_are_hidden(void **state)
     }
 }
 
-static void every_setting_has_a_variable_of_its_own(void **state)
+TEST(every_setting_has_a_variable_of_its_own)
 {
-    (void)state;
     struct buffer out = {0};
     config_append_variable(config_setting(0), &out);
     assert_string_equal(buffer_string(&out), "CROUPIER_SERVER_LISTEN");
@@ -615,37 +577,4 @@ static void every_setting_has_a_variable_of_its_own(void **state)
     assert_true(count > 15);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_file_everything_has_its_default),
-        cmocka_unit_test(the_file_sets_what_it_names),
-        cmocka_unit_test(a_comment_after_a_value_takes_a_space_before_it),
-        cmocka_unit_test(lists_hold_addresses_and_blocks),
-        cmocka_unit_test(the_environment_wins_over_the_file_and_overrides_over_both),
-        cmocka_unit_test(a_variable_that_means_no_setting_is_refused_by_name),
-        cmocka_unit_test(variables_that_other_programs_have_are_passed_over),
-        cmocka_unit_test(all_that_is_wrong_is_seen_at_once),
-        cmocka_unit_test(settings_that_do_not_go_together_are_all_named),
-        cmocka_unit_test(after_twenty_the_rest_is_counted),
-        cmocka_unit_test(what_is_no_configuration_is_refused_with_its_line),
-        cmocka_unit_test(nul_bytes_are_refused_and_not_read_over),
-        cmocka_unit_test(a_line_that_is_too_long_is_refused_and_not_split),
-        cmocka_unit_test(a_file_that_cannot_be_read_is_refused),
-        cmocka_unit_test(listen_addresses_are_refused_with_an_example),
-        cmocka_unit_test(numbers_are_refused_with_unit_and_range),
-        cmocka_unit_test(lists_are_refused_with_the_item),
-        cmocka_unit_test(odds_may_be_in_redis),
-        cmocka_unit_test(stores_on_this_machine_have_a_path),
-        cmocka_unit_test(stores_of_unknown_kinds_are_refused),
-        cmocka_unit_test(no_refusal_shows_a_password),
-        cmocka_unit_test(the_rest_is_refused_too),
-        cmocka_unit_test(a_broken_line_is_refused_though_the_environment_wins),
-        cmocka_unit_test(an_override_is_refused_by_its_name),
-        cmocka_unit_test(what_needs_a_restart_is_listed),
-        cmocka_unit_test(setting_a_certificate_or_none_needs_a_restart_and_another_one_does_not),
-        cmocka_unit_test(passwords_in_uris_are_hidden),
-        cmocka_unit_test(every_setting_has_a_variable_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+TESTS_WITH(make_directory, remove_directory);

@@ -1,15 +1,8 @@
 /* console/body: JSON as settings of a resource. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "console/body.h"
 #include "operator/customers.h"
 #include "operator/providers.h"
+#include "tests.h"
 
 static enum status read(const struct resource *resource, bool add, const char *body,
                         struct console_settings *settings, char field[64])
@@ -32,9 +25,8 @@ static void assert_setting(const struct resource *resource, const char *body, co
     console_settings_free(&settings);
 }
 
-static void a_value_is_the_text_that_a_person_would_write(void **state)
+TEST(a_value_is_the_text_that_a_person_would_write)
 {
-    (void)state;
     const struct resource *customer = &customer_resource;
     assert_setting(customer, "{\"name\":\"A \\u0041\"}", "A A");
     assert_setting(customer, "{\"casino\":true}", "yes");
@@ -47,9 +39,8 @@ static void a_value_is_the_text_that_a_person_would_write(void **state)
     assert_setting(&provider_resource, "{\"return_url\":null}", NULL);
 }
 
-static void null_leaves_what_cannot_be_without(void **state)
+TEST(null_leaves_what_cannot_be_without)
 {
-    (void)state;
     struct console_settings settings;
     char field[64];
     const char *shown = "{\"launch_url\":null,\"launch_endpoint\":\"https://a/\"}";
@@ -59,9 +50,8 @@ static void null_leaves_what_cannot_be_without(void **state)
     console_settings_free(&settings);
 }
 
-static void what_is_no_setting_is_refused(void **state)
+TEST(what_is_no_setting_is_refused)
 {
-    (void)state;
     static const struct {
         const char *body, *field;
     } wrong[] = {
@@ -89,14 +79,4 @@ static void what_is_no_setting_is_refused(void **state)
     assert_int_equal(read(&customer_resource, true, "{\"enabled\":true}", &settings, field),
                      STATUS_INVALID);
     console_settings_free(&settings);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value_is_the_text_that_a_person_would_write),
-        cmocka_unit_test(null_leaves_what_cannot_be_without),
-        cmocka_unit_test(what_is_no_setting_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* console/history: figures between samples, in rings of bounded size. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "console/history.h"
+#include "tests.h"
 
 #define BEGAN_MS INT64_C(1795395600000) /* 2026-11-23T01:00:00Z */
 
@@ -60,7 +53,7 @@ static void assert_written(struct house *house, enum history_span span, const ch
         fail_msg("%s is not in %s", part, written);
 }
 
-static void one_sample_says_nothing_but_what_is_now(void **state)
+TEST_WITH(one_sample_says_nothing_but_what_is_now, set_up, tear_down)
 {
     struct house *house = *state;
     const char *nothing =
@@ -73,7 +66,7 @@ static void one_sample_says_nothing_but_what_is_now(void **state)
     assert_written(house, HISTORY_MINUTES, nothing);
 }
 
-static void figures_are_between_two_samples(void **state)
+TEST_WITH(figures_are_between_two_samples, set_up, tear_down)
 {
     struct house *house = *state;
     house->sample.answers.requests[0] = 30;
@@ -97,7 +90,7 @@ static void figures_are_between_two_samples(void **state)
     assert_written(house, HISTORY_MINUTES, "\"p99_ms\":[0.0995,null],");
 }
 
-static void a_sample_that_comes_too_early_is_left_out(void **state)
+TEST_WITH(a_sample_that_comes_too_early_is_left_out, set_up, tear_down)
 {
     struct house *house = *state;
     house->sample.connections = 1;
@@ -118,7 +111,7 @@ static size_t count_of(const char *text, char c)
     return count;
 }
 
-static void rings_go_round(void **state)
+TEST_WITH(rings_go_round, set_up, tear_down)
 {
     struct house *house = *state;
     char times[8192] = "";
@@ -136,7 +129,7 @@ static void rings_go_round(void **state)
     assert_written(house, HISTORY_MINUTES, "\"requests_2xx_per_second\":[2,2,2,");
 }
 
-static void denials_of_the_last_hour_are_apart_from_all(void **state)
+TEST_WITH(denials_of_the_last_hour_are_apart_from_all, set_up, tear_down)
 {
     struct house *house = *state;
     house->sample.denials[DENIAL_UNKNOWN_KEY] = 5;
@@ -149,18 +142,4 @@ static void denials_of_the_last_hour_are_apart_from_all(void **state)
     pass(house, 2000);
     assert_written(house, HISTORY_MINUTES,
                    "\"denials\":[{\"reason\":\"unknown_key\",\"total\":7,\"last_hour\":2}]");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_sample_says_nothing_but_what_is_now, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(figures_are_between_two_samples, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_sample_that_comes_too_early_is_left_out, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(rings_go_round, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(denials_of_the_last_hour_are_apart_from_all, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

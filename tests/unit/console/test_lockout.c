@@ -1,14 +1,6 @@
 /* console/lockout: how many sign-ins may fail from an address. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "console/lockout.h"
+#include "tests.h"
 
 static struct address numbered(unsigned number)
 {
@@ -19,9 +11,8 @@ static struct address numbered(unsigned number)
     return address;
 }
 
-static void an_address_that_fails_too_often_waits_for_the_minute_to_end(void **state)
+TEST(an_address_that_fails_too_often_waits_for_the_minute_to_end)
 {
-    (void)state;
     struct lockout *lockout = lockout_create();
     struct address one = numbered(1);
     struct address other = numbered(2);
@@ -39,9 +30,8 @@ static void an_address_that_fails_too_often_waits_for_the_minute_to_end(void **s
     assert_null(lockout);
 }
 
-static void who_guesses_from_many_addresses_keeps_nobody_else_out(void **state)
+TEST(who_guesses_from_many_addresses_keeps_nobody_else_out)
 {
-    (void)state;
     struct lockout *lockout = lockout_create();
     struct address fresh = numbered(60000);
     for (unsigned i = 0; i < 1000; i++) {
@@ -59,9 +49,8 @@ static struct address parsed(const char *text)
     return address;
 }
 
-static void a_network_of_ipv6_is_one_client(void **state)
+TEST(a_network_of_ipv6_is_one_client)
 {
-    (void)state;
     struct lockout *lockout = lockout_create();
     struct address neighbour = parsed("2001:db8:0:1:ffff::ffff");
     struct address other = parsed("2001:db8:0:2::1");
@@ -76,9 +65,8 @@ static void a_network_of_ipv6_is_one_client(void **state)
     lockout_destroy(&lockout);
 }
 
-static void of_more_addresses_than_there_is_room_for_the_oldest_is_forgotten(void **state)
+TEST(of_more_addresses_than_there_is_room_for_the_oldest_is_forgotten)
 {
-    (void)state;
     struct lockout *lockout = lockout_create();
     for (unsigned i = 0; i < 1000; i++) {
         struct address address = numbered(i);
@@ -88,15 +76,4 @@ static void of_more_addresses_than_there_is_room_for_the_oldest_is_forgotten(voi
     struct address last = numbered(999);
     assert_int_equal(lockout_seconds(lockout, &last, 999ULL * LOCKOUT_WINDOW_MS), 60);
     lockout_destroy(&lockout);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_address_that_fails_too_often_waits_for_the_minute_to_end),
-        cmocka_unit_test(who_guesses_from_many_addresses_keeps_nobody_else_out),
-        cmocka_unit_test(a_network_of_ipv6_is_one_client),
-        cmocka_unit_test(of_more_addresses_than_there_is_room_for_the_oldest_is_forgotten),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,14 +12,12 @@ static struct loopback loopback;
 
 static int open_loopback(void **state)
 {
-    (void)state;
     loopback_open(&loopback, NULL, 8);
     return 0;
 }
 
 static int close_loopback(void **state)
 {
-    (void)state;
     loopback_close(&loopback);
     return 0;
 }
@@ -62,9 +60,8 @@ static struct text body_of(struct client *client, size_t size)
     return (struct text){client->received.data + head, size};
 }
 
-static void every_file_is_sent_gzipped_and_plain_as_the_same_bytes(void **state)
+TEST(every_file_is_sent_gzipped_and_plain_as_the_same_bytes)
 {
-    (void)state;
     for (size_t i = 0; i < console_file_count; i++) {
         const struct console_file *file = &console_files[i];
         struct client zipped = client_open(&loopback), plain = client_open(&loopback);
@@ -92,9 +89,8 @@ static void every_file_is_sent_gzipped_and_plain_as_the_same_bytes(void **state)
     }
 }
 
-static void the_public_interface_is_a_file_of_its_own_type(void **state)
+TEST(the_public_interface_is_a_file_of_its_own_type)
 {
-    (void)state;
     const struct console_file *file = file_at("/console/openapi.yaml");
     struct client plain = client_open(&loopback);
     assert_true(ask(&plain, "GET", file->path.at, ""));
@@ -104,9 +100,8 @@ static void the_public_interface_is_a_file_of_its_own_type(void **state)
     client_close(&plain);
 }
 
-static void a_tag_that_is_named_is_304_and_another_forms_is_not(void **state)
+TEST(a_tag_that_is_named_is_304_and_another_forms_is_not)
 {
-    (void)state;
     char plain[80], zipped[80];
     const struct console_file *file = file_at("/console/main.js");
     (void)snprintf(plain, sizeof plain, "If-None-Match: \"%s\"\r\n", file->tag);
@@ -124,9 +119,8 @@ static void a_tag_that_is_named_is_304_and_another_forms_is_not(void **state)
     client_close(&client);
 }
 
-static void the_page_is_at_the_root(void **state)
+TEST(the_page_is_at_the_root)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     assert_true(ask(&client, "GET", "/", ""));
     struct text page = body_of(&client, file_at("/")->size);
@@ -134,9 +128,8 @@ static void the_page_is_at_the_root(void **state)
     client_close(&client);
 }
 
-static void head_has_the_fields_and_no_body(void **state)
+TEST(head_has_the_fields_and_no_body)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     assert_true(ask(&client, "HEAD", "/console/main.js", ""));
     client_expect(&client, "Content-Length: ");
@@ -144,9 +137,8 @@ static void head_has_the_fields_and_no_body(void **state)
     client_close(&client);
 }
 
-static void nothing_else_is_a_page(void **state)
+TEST(nothing_else_is_a_page)
 {
-    (void)state;
     static const char *const paths[] = {"/console/none.js", "/../etc/passwd.", "/console/",
                                         "/console/main.jsx", ""};
     struct client client = client_open(&loopback);
@@ -157,15 +149,4 @@ static void nothing_else_is_a_page(void **state)
     client_close(&client);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_file_is_sent_gzipped_and_plain_as_the_same_bytes),
-        cmocka_unit_test(the_public_interface_is_a_file_of_its_own_type),
-        cmocka_unit_test(a_tag_that_is_named_is_304_and_another_forms_is_not),
-        cmocka_unit_test(the_page_is_at_the_root),
-        cmocka_unit_test(head_has_the_fields_and_no_body),
-        cmocka_unit_test(nothing_else_is_a_page),
-    };
-    return cmocka_run_group_tests(tests, open_loopback, close_loopback);
-}
+TESTS_WITH(open_loopback, close_loopback);

@@ -1,19 +1,11 @@
 /* console/query: what stands percent-encoded in a target. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "console/query.h"
+#include "tests.h"
 
 static const char *const words[] = {"one", "two", "three", NULL};
 
-static void what_is_encoded_is_decoded_or_refused(void **state)
+TEST(what_is_encoded_is_decoded_or_refused)
 {
-    (void)state;
     char out[CONSOLE_VALUE_SIZE];
     char long_text[CONSOLE_VALUE_SIZE + 1];
     static const char *const wrong[] = {"%", "%4", "a%", "%zz", "%00", "%0A", "%FF", "%C3"};
@@ -30,9 +22,8 @@ static void what_is_encoded_is_decoded_or_refused(void **state)
     assert_false(console_decode((struct text){long_text, CONSOLE_VALUE_SIZE}, true, out));
 }
 
-static void a_parameter_is_there_once_or_not(void **state)
+TEST(a_parameter_is_there_once_or_not)
 {
-    (void)state;
     char out[CONSOLE_VALUE_SIZE];
     struct error error;
     struct console_query query = {.error = &error};
@@ -49,9 +40,8 @@ static void a_parameter_is_there_once_or_not(void **state)
     assert_int_equal(query.status, STATUS_OK);
 }
 
-static void the_first_wrong_parameter_is_refused(void **state)
+TEST(the_first_wrong_parameter_is_refused)
 {
-    (void)state;
     static const struct {
         const char *text, *reason;
     } cases[] = {
@@ -71,14 +61,4 @@ static void the_first_wrong_parameter_is_refused(void **state)
         assert_int_equal(query.status, STATUS_INVALID);
         assert_string_equal(error.text, cases[i].reason);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_encoded_is_decoded_or_refused),
-        cmocka_unit_test(a_parameter_is_there_once_or_not),
-        cmocka_unit_test(the_first_wrong_parameter_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* demo/chance: integer probabilities. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "demo/chance.h"
+#include "tests.h"
 
-static void the_same_seed_gives_the_same_numbers(void **state)
+TEST(the_same_seed_gives_the_same_numbers)
 {
-    (void)state;
     /* The reference generator's first outputs for seed 1234567. */
     struct chance chance = {1234567};
     assert_true(chance_next(&chance) == 6457827717110365317U);
@@ -18,9 +11,8 @@ static void the_same_seed_gives_the_same_numbers(void **state)
     assert_true(chance_next(&chance) == 9817491932198370423U);
 }
 
-static void numbers_stay_within_their_bounds_and_reach_them(void **state)
+TEST(numbers_stay_within_their_bounds_and_reach_them)
 {
-    (void)state;
     struct chance chance = {1};
     unsigned seen[7] = {0};
     for (int i = 0; i < 7000; i++) {
@@ -32,9 +24,8 @@ static void numbers_stay_within_their_bounds_and_reach_them(void **state)
         assert_in_range(seen[i], 800, 1200);
 }
 
-static void weights_double_every_thousand(void **state)
+TEST(weights_double_every_thousand)
 {
-    (void)state;
     for (int32_t at = -3000; at < 15000; at += 500) {
         uint64_t ratio = chance_weight(at + 1000) * 1000 / chance_weight(at);
         assert_in_range(ratio, 1950, 2000);
@@ -42,9 +33,8 @@ static void weights_double_every_thousand(void **state)
     assert_true(chance_weight(-100000) > 0);
 }
 
-static void shares_sum_to_one(void **state)
+TEST(shares_sum_to_one)
 {
-    (void)state;
     const uint64_t weights[] = {1, 7, 0, 123456789, 3};
     uint32_t ppm[5], sum = 0;
     chance_share(weights, 5, ppm);
@@ -54,9 +44,8 @@ static void shares_sum_to_one(void **state)
     assert_int_equal(ppm[2], 0);
 }
 
-static void poisson_is_near_the_real_one(void **state)
+TEST(poisson_is_near_the_real_one)
 {
-    (void)state;
     /* e^-2.5 · 2.5^k / k!, in ppm. */
     static const uint32_t exact[] = {82085, 205212, 256516, 213763, 133602};
     uint32_t ppm[9], sum = 0;
@@ -68,16 +57,4 @@ static void poisson_is_near_the_real_one(void **state)
         assert_in_range(ppm[k], exact[k] - exact[k] / 100, exact[k] + exact[k] / 100);
     chance_poisson(0, ppm, 9);
     assert_in_range(ppm[0], CHANCE_ONE - 1, CHANCE_ONE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_seed_gives_the_same_numbers),
-        cmocka_unit_test(numbers_stay_within_their_bounds_and_reach_them),
-        cmocka_unit_test(weights_double_every_thousand),
-        cmocka_unit_test(shares_sum_to_one),
-        cmocka_unit_test(poisson_is_near_the_real_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

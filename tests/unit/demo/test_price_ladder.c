@@ -1,16 +1,9 @@
 /* demo/price_ladder: the exchange's ladder of prices, in integers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "demo/price_ladder.h"
+#include "tests.h"
 
-static void the_ladder_has_the_exchange_s_steps(void **state)
+TEST(the_ladder_has_the_exchange_s_steps)
 {
-    (void)state;
     static const struct {
         uint32_t from, to, step;
     } rungs[] = {{101, 200, 1},      {200, 300, 2},        {300, 400, 5},     {400, 600, 10},
@@ -24,9 +17,8 @@ static void the_ladder_has_the_exchange_s_steps(void **state)
     assert_int_equal(tick, PRICE_LADDER_TICKS);
 }
 
-static void floor_finds_the_tick_at_or_below(void **state)
+TEST(floor_finds_the_tick_at_or_below)
 {
-    (void)state;
     for (uint32_t tick = 0; tick + 1 < PRICE_LADDER_TICKS; tick++) {
         assert_int_equal(price_ladder_floor(price_ladder_at(tick)), tick);
         assert_int_equal(price_ladder_floor(price_ladder_at(tick + 1) - 1), tick);
@@ -35,9 +27,8 @@ static void floor_finds_the_tick_at_or_below(void **state)
     assert_int_equal(price_ladder_floor(UINT32_MAX), PRICE_LADDER_TICKS - 1);
 }
 
-static void prices_are_written_exactly(void **state)
+TEST(prices_are_written_exactly)
 {
-    (void)state;
     static const struct {
         uint32_t hundredths;
         const char *text;
@@ -47,14 +38,4 @@ static void prices_are_written_exactly(void **state)
         price_write(rows[i].hundredths, text, sizeof text);
         assert_string_equal(text, rows[i].text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_ladder_has_the_exchange_s_steps),
-        cmocka_unit_test(floor_finds_the_tick_at_or_below),
-        cmocka_unit_test(prices_are_written_exactly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

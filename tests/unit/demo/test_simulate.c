@@ -1,18 +1,12 @@
 /* demo/simulate: the simulated feed keeps the promises that a real one does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <yyjson.h>
 
 #include "base/memory.h"
 #include "demo/price_ladder.h"
 #include "demo/simulate.h"
 #include "feed/check.h"
+#include "tests.h"
 
 #define START_MS 1795237000000
 
@@ -252,9 +246,8 @@ static void check_change(const struct odds_change *change, uint32_t events, stru
         assert_int_equal((texts).count, sizeof expected / sizeof expected[0]); \
     } while (0)
 
-static void an_hour_of_five_sports_is_sane_and_shows_everything(void **state)
+TEST(an_hour_of_five_sports_is_sane_and_shows_everything)
 {
-    (void)state;
     struct seen *seen = memory_alloc_zeroed(1, sizeof *seen);
     struct simulator *simulator = create(7, SPORT_SET_ALL, 12);
     for (int64_t second = 0; second < 3600; second++) {
@@ -299,9 +292,8 @@ static struct event_id first_event(const struct odds_change *changes, size_t cou
     return (struct event_id){0};
 }
 
-static void a_polled_event_moves_every_second_and_the_others_once_a_minute(void **state)
+TEST(a_polled_event_moves_every_second_and_the_others_once_a_minute)
 {
-    (void)state;
     struct simulator *simulator = create(3, SPORT_BIT(SPORT_FOOTBALL), 20);
     const struct odds_change *changes;
     size_t count, polled = 0, others = 0, catalogs = 0;
@@ -335,9 +327,8 @@ static void a_polled_event_moves_every_second_and_the_others_once_a_minute(void 
     simulator_destroy(&simulator);
 }
 
-static void interest_wears_off(void **state)
+TEST(interest_wears_off)
 {
-    (void)state;
     struct simulator *simulator = create(3, SPORT_BIT(SPORT_TENNIS), 1);
     const struct odds_change *changes;
     size_t count;
@@ -353,9 +344,8 @@ static void interest_wears_off(void **state)
     simulator_destroy(&simulator);
 }
 
-static void what_was_not_published_is_offered_again(void **state)
+TEST(what_was_not_published_is_offered_again)
 {
-    (void)state;
     struct simulator *simulator = create(5, SPORT_SET_ALL, 3);
     const struct odds_change *changes;
     size_t count;
@@ -372,9 +362,8 @@ static void what_was_not_published_is_offered_again(void **state)
 
 /* ---- events come and go ---------------------------------------------------------------------- */
 
-static void a_new_event_comes_with_its_odds_and_an_old_one_takes_its_own_along(void **state)
+TEST(a_new_event_comes_with_its_odds_and_an_old_one_takes_its_own_along)
 {
-    (void)state;
     struct simulator *simulator = create(11, SPORT_BIT(SPORT_GREYHOUND_RACING), 6);
     struct texts *held = memory_alloc_zeroed(1, sizeof *held);
     struct texts *ever = memory_alloc_zeroed(1, sizeof *ever);
@@ -421,9 +410,8 @@ static void fingerprint(struct buffer *out, const struct odds_change *changes, s
         buffer_append(out, changes[i].bytes, changes[i].size);
 }
 
-static void the_same_seed_and_times_give_the_same_bytes(void **state)
+TEST(the_same_seed_and_times_give_the_same_bytes)
 {
-    (void)state;
     struct buffer runs[3] = {{0}, {0}, {0}};
     for (size_t run = 0; run < 3; run++) {
         struct simulator *simulator = create(run == 2 ? 8 : 9, SPORT_SET_ALL, 4);
@@ -443,9 +431,8 @@ static void the_same_seed_and_times_give_the_same_bytes(void **state)
         buffer_free(&runs[run]);
 }
 
-static void polling_does_not_change_what_happens(void **state)
+TEST(polling_does_not_change_what_happens)
 {
-    (void)state;
     struct buffer last[2] = {{0}, {0}};
     for (size_t run = 0; run < 2; run++) {
         struct simulator *simulator = create(9, SPORT_BIT(SPORT_CRICKET), 4);
@@ -471,9 +458,8 @@ static void polling_does_not_change_what_happens(void **state)
     buffer_free(&last[1]);
 }
 
-static void a_clock_that_leaps_leaves_events_where_they_are(void **state)
+TEST(a_clock_that_leaps_leaves_events_where_they_are)
 {
-    (void)state;
     struct simulator *simulator = create(9, SPORT_SET_ALL, 6);
     const struct odds_change *changes;
     size_t count;
@@ -496,9 +482,8 @@ static void a_clock_that_leaps_leaves_events_where_they_are(void **state)
     simulator_destroy(&simulator);
 }
 
-static void one_event_and_many_are_both_fine(void **state)
+TEST(one_event_and_many_are_both_fine)
 {
-    (void)state;
     static const uint32_t counts[] = {1, 2, 300};
     for (size_t i = 0; i < 3; i++) {
         struct simulator *simulator = create(1, SPORT_SET_ALL, counts[i]);
@@ -512,20 +497,4 @@ static void one_event_and_many_are_both_fine(void **state)
         assert_int_equal(facts.events, counts[i] * SPORT_COUNT);
         simulator_destroy(&simulator);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_hour_of_five_sports_is_sane_and_shows_everything),
-        cmocka_unit_test(a_polled_event_moves_every_second_and_the_others_once_a_minute),
-        cmocka_unit_test(interest_wears_off),
-        cmocka_unit_test(what_was_not_published_is_offered_again),
-        cmocka_unit_test(a_new_event_comes_with_its_odds_and_an_old_one_takes_its_own_along),
-        cmocka_unit_test(the_same_seed_and_times_give_the_same_bytes),
-        cmocka_unit_test(polling_does_not_change_what_happens),
-        cmocka_unit_test(a_clock_that_leaps_leaves_events_where_they_are),
-        cmocka_unit_test(one_event_and_many_are_both_fine),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* feed/check: what is refused, where, and what is published all the same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "feed/check.h"
+#include "tests.h"
 
 static void check_refused(enum odds_kind kind, struct text document, const char *expected)
 {
@@ -22,9 +13,8 @@ static void check_refused(enum odds_kind kind, struct text document, const char 
     assert_int_equal(report.bytes, 7);
 }
 
-static void a_refusal_names_file_line_and_column(void **state)
+TEST(a_refusal_names_file_line_and_column)
 {
-    (void)state;
     static const struct {
         const char *document, *error;
     } rows[] = {
@@ -48,9 +38,8 @@ static void a_refusal_names_file_line_and_column(void **state)
     }
 }
 
-static void depth_is_bounded(void **state)
+TEST(depth_is_bounded)
 {
-    (void)state;
     for (size_t depth = 256; depth <= 257; depth++) {
         struct buffer document = {0};
         struct feed_report report;
@@ -66,9 +55,8 @@ static void depth_is_bounded(void **state)
     }
 }
 
-static void size_is_bounded(void **state)
+TEST(size_is_bounded)
 {
-    (void)state;
     struct buffer document = {0};
     struct feed_report report;
     buffer_reserve(&document, ODDS_VALUE_MAX + 1);
@@ -83,9 +71,8 @@ static void size_is_bounded(void **state)
     buffer_free(&document);
 }
 
-static void rows_that_no_one_can_ask_for_are_counted(void **state)
+TEST(rows_that_no_one_can_ask_for_are_counted)
 {
-    (void)state;
     struct feed_report report;
     const char *document = "[{\"gmid\": 1},\n"
                            " {\"gmid\": \"02\"},\n"
@@ -171,7 +158,7 @@ static void publish(struct fixture *fixture, enum sport sport, const char *event
     assert_int_equal(odds_store_publish(fixture->store, &change, 1, NULL), STATUS_OK);
 }
 
-static void exactly_the_given_bytes_are_published(void **state)
+TEST_WITH(exactly_the_given_bytes_are_published, open_fixture, close_fixture)
 {
     struct fixture *fixture = *state;
     const char *catalog = "\n[ {\"gmid\" : 34.0e6 } ]\t";
@@ -182,7 +169,7 @@ static void exactly_the_given_bytes_are_published(void **state)
     check_stored(fixture->store, ODDS_MARKETS, "17", markets);
 }
 
-static void the_catalog_is_asked_for_an_event(void **state)
+TEST_WITH(the_catalog_is_asked_for_an_event, open_fixture, close_fixture)
 {
     struct fixture *fixture = *state;
     struct event_id event;
@@ -195,19 +182,4 @@ static void the_catalog_is_asked_for_an_event(void **state)
     assert_int_equal(feed_catalog_lists(fixture->store, SPORT_CRICKET, &event, &listed, NULL),
                      STATUS_OK);
     assert_true(listed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_refusal_names_file_line_and_column),
-        cmocka_unit_test(depth_is_bounded),
-        cmocka_unit_test(size_is_bounded),
-        cmocka_unit_test(rows_that_no_one_can_ask_for_are_counted),
-        cmocka_unit_test_setup_teardown(exactly_the_given_bytes_are_published, open_fixture,
-                                        close_fixture),
-        cmocka_unit_test_setup_teardown(the_catalog_is_asked_for_an_event, open_fixture,
-                                        close_fixture),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

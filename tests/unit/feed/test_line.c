@@ -1,16 +1,7 @@
 /* feed/line: what a line of a stream publishes, and what is said of one that is wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "feed/line.h"
+#include "tests.h"
 
 static void assert_change(const struct feed_step *step, enum odds_kind kind, enum sport sport,
                           const char *event, const char *document)
@@ -28,9 +19,8 @@ static void assert_change(const struct feed_step *step, enum odds_kind kind, enu
     }
 }
 
-static void each_verb_is_read(void **state)
+TEST(each_verb_is_read)
 {
-    (void)state;
     static const struct {
         const char *line;
         enum odds_kind kind;
@@ -63,9 +53,8 @@ static void each_verb_is_read(void **state)
     }
 }
 
-static void what_goes_together_keeps_its_order(void **state)
+TEST(what_goes_together_keeps_its_order)
 {
-    (void)state;
     struct feed_line line;
     feed_line_read(&line, TEXT("{\"id\":\"x\\ny\",\"together\":[{\"withdraw\":\"tennis\"},"
                                "{\"odds\":\"tennis\",\"event\":1,\"document\":[]},"
@@ -85,9 +74,8 @@ static void what_goes_together_keeps_its_order(void **state)
     feed_line_free(&line);
 }
 
-static void a_wrong_line_names_its_column(void **state)
+TEST(a_wrong_line_names_its_column)
 {
-    (void)state;
     static const struct {
         const char *line;
         size_t column;
@@ -133,9 +121,8 @@ static void a_wrong_line_names_its_column(void **state)
     }
 }
 
-static void bounds_hold(void **state)
+TEST(bounds_hold)
 {
-    (void)state;
     for (size_t more = 0; more <= 1; more++) {
         struct buffer text = {0};
         struct feed_line line;
@@ -157,15 +144,4 @@ static void bounds_hold(void **state)
         feed_line_free(&line);
         buffer_free(&text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_verb_is_read),
-        cmocka_unit_test(what_goes_together_keeps_its_order),
-        cmocka_unit_test(a_wrong_line_names_its_column),
-        cmocka_unit_test(bounds_hold),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

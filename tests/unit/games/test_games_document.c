@@ -1,15 +1,6 @@
 /* Games out of JSON: what is read, and where each mistake is said to be. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "games/document.h"
+#include "tests.h"
 
 static bool only_acme(void *context, struct text id)
 {
@@ -22,11 +13,10 @@ static enum status read_text(const char *text, struct games_document *document, 
     return games_document_read(document, "g.json", text_of(text), only_acme, NULL, error);
 }
 
-static void a_game_may_say_everything_or_only_what_it_must(void **state)
+TEST(a_game_may_say_everything_or_only_what_it_must)
 {
     struct games_document document = {0};
     struct error error = {0};
-    (void)state;
     assert_int_equal(
         read_text(
             "[{\"id\":\"a-1\",\"name\":\"A \\u00e9\",\"provider\":\"acme\",\"category\":\"slots\","
@@ -59,7 +49,7 @@ static void a_game_may_say_everything_or_only_what_it_must(void **state)
     games_document_free(&document);
 }
 
-static void mistakes_are_told_with_line_column_and_member(void **state)
+TEST(mistakes_are_told_with_line_column_and_member)
 {
     static const struct {
         const char *text, *said;
@@ -93,7 +83,6 @@ static void mistakes_are_told_with_line_column_and_member(void **state)
          "{\"id\":\"a\",\"name\":\"A\",\"provider\":\"acme\",\"category\":\"x\"}]",
          "g.json:2:1: id: 'a' stands in the document twice"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct games_document document = {0};
         struct error error = {0};
@@ -102,13 +91,4 @@ static void mistakes_are_told_with_line_column_and_member(void **state)
             fail_msg("%s: said '%s', not '%s'", cases[i].text, error.text, cases[i].said);
         assert_null(document.records);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_game_may_say_everything_or_only_what_it_must),
-        cmocka_unit_test(mistakes_are_told_with_line_column_and_member),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

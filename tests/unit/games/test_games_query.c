@@ -1,31 +1,22 @@
 /* The query of the games list, and that a cursor is good for one customer and one set of
  * filters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "games/query.h"
+#include "tests.h"
 
 static const uint8_t key[32] = {1, 2, 3};
 
-static void nothing_asked_is_the_first_fifty(void **state)
+TEST(nothing_asked_is_the_first_fifty)
 {
     struct games_query query;
-    (void)state;
     assert_null(games_query_parse(TEXT(""), &query));
     assert_int_equal(query.limit, 50);
     assert_int_equal(query.demo, GAMES_DEMO_ANY);
     assert_string_equal(query.q, "");
 }
 
-static void values_are_decoded_once(void **state)
+TEST(values_are_decoded_once)
 {
     struct games_query query;
-    (void)state;
     assert_null(games_query_parse(TEXT("limit=200&demo=false&q=b%C3%b6ok+of%20%2B&%63ategory=a%2541"
                                        "&currency=EUR&provider=acme"),
                                   &query));
@@ -37,7 +28,7 @@ static void values_are_decoded_once(void **state)
     assert_string_equal(query.provider, "acme");
 }
 
-static void whatever_is_not_in_the_table_or_its_bounds_is_refused(void **state)
+TEST(whatever_is_not_in_the_table_or_its_bounds_is_refused)
 {
     static const char *const wrong[] = {
         "x=1",
@@ -72,7 +63,6 @@ static void whatever_is_not_in_the_table_or_its_bounds_is_refused(void **state)
         "=",
         "q=0123456789012345678901234567890123456789012345678901234567890123x",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct games_query query = {.limit = 77};
         if (games_query_parse(text_of(wrong[i]), &query) == NULL)
@@ -89,12 +79,11 @@ static struct games_query with_cursor(const char *filters, const char *cursor)
     return query;
 }
 
-static void a_cursor_leads_on_for_its_customer_and_filters_alone(void **state)
+TEST(a_cursor_leads_on_for_its_customer_and_filters_alone)
 {
     char cursor[GAMES_CURSOR_SIZE];
     char id[GAME_ID_SIZE];
     struct games_query query;
-    (void)state;
     assert_null(games_query_parse(TEXT("category=slots&limit=3"), &query));
     games_cursor_write(key, "cus_a", &query, TEXT("book-of-sand"), cursor);
     query = with_cursor("category=slots&limit=99", cursor);
@@ -111,12 +100,11 @@ static void a_cursor_leads_on_for_its_customer_and_filters_alone(void **state)
     }
 }
 
-static void a_changed_cursor_is_refused(void **state)
+TEST(a_changed_cursor_is_refused)
 {
     char cursor[GAMES_CURSOR_SIZE];
     char id[GAME_ID_SIZE];
     struct games_query query = with_cursor("", "");
-    (void)state;
     assert_true(games_cursor_read(key, "cus_a", &query, id));
     assert_string_equal(id, "");
     games_cursor_write(key, "cus_a", &query, TEXT("a"), cursor);
@@ -135,30 +123,16 @@ static void a_changed_cursor_is_refused(void **state)
     assert_false(games_cursor_read(key, "cus_a", &query, id));
 }
 
-static void the_longest_id_has_a_cursor(void **state)
+TEST(the_longest_id_has_a_cursor)
 {
     char cursor[GAMES_CURSOR_SIZE];
     char id[GAME_ID_SIZE];
     char longest[GAME_ID_SIZE];
     struct games_query query = with_cursor("", "");
-    (void)state;
     memset(longest, 'z', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     games_cursor_write(key, "cus_a", &query, text_of(longest), cursor);
     query = with_cursor("", cursor);
     assert_true(games_cursor_read(key, "cus_a", &query, id));
     assert_string_equal(id, longest);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_asked_is_the_first_fifty),
-        cmocka_unit_test(values_are_decoded_once),
-        cmocka_unit_test(whatever_is_not_in_the_table_or_its_bounds_is_refused),
-        cmocka_unit_test(a_cursor_leads_on_for_its_customer_and_filters_alone),
-        cmocka_unit_test(a_changed_cursor_is_refused),
-        cmocka_unit_test(the_longest_id_has_a_cursor),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
 /* Who sees which games, and that paging shows each once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <yyjson.h>
 
 #include "games/table.h"
 #include "sealing/provider_secret.h"
+#include "tests.h"
 
 static struct secrets *secrets;
 
@@ -22,7 +15,6 @@ static int set_up(void **state)
     char path[64];
     struct error error;
     bool made;
-    (void)state;
     assert_non_null(mkdtemp(directory));
     (void)snprintf(path, sizeof path, "%s/key", directory);
     assert_int_equal(secrets_make_key(path, &made, &error), STATUS_OK);
@@ -34,7 +26,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     secrets_destroy(&secrets);
     return 0;
 }
@@ -133,10 +124,9 @@ static struct games_table *sample(void)
     return table;
 }
 
-static void a_game_is_seen_when_it_its_provider_and_the_customers_list_let_it(void **state)
+TEST(a_game_is_seen_when_it_its_provider_and_the_customers_list_let_it)
 {
     struct games_table *table = sample();
-    (void)state;
     assert_int_equal(games_table_count(table), 3);
     assert_page(table, "cus_any", "", "aa dd ee");
     assert_page(table, "cus_listed", "", "dd");
@@ -151,10 +141,9 @@ static void a_game_is_seen_when_it_its_provider_and_the_customers_list_let_it(vo
     games_table_destroy(&table);
 }
 
-static void filters_narrow_the_list(void **state)
+TEST(filters_narrow_the_list)
 {
     struct games_table *table = sample();
-    (void)state;
     assert_page(table, "cus_any", "provider=acme", "aa ee");
     assert_page(table, "cus_any", "demo=true", "aa");
     assert_page(table, "cus_any", "demo=false", "dd ee");
@@ -167,12 +156,11 @@ static void filters_narrow_the_list(void **state)
     games_table_destroy(&table);
 }
 
-static void pages_show_each_game_once_while_others_come_and_go(void **state)
+TEST(pages_show_each_game_once_while_others_come_and_go)
 {
     char cursor[GAMES_CURSOR_SIZE] = "";
     char ids[256];
     struct games_table *table = sample();
-    (void)state;
     page(table, "cus_any", "limit=1", cursor, ids, sizeof ids);
     assert_string_equal(ids, "aa");
     games_table_destroy(&table);
@@ -190,11 +178,10 @@ static void pages_show_each_game_once_while_others_come_and_go(void **state)
     games_table_destroy(&table);
 }
 
-static void a_provider_sees_an_id_of_its_own_for_a_player(void **state)
+TEST(a_provider_sees_an_id_of_its_own_for_a_player)
 {
     char one[GAMES_SUBJECT_SIZE], two[GAMES_SUBJECT_SIZE], again[GAMES_SUBJECT_SIZE];
     struct games_table *table = games_table_create(secrets, NULL);
-    (void)state;
     games_table_subject(table, "acme", "ply_1", one);
     games_table_subject(table, "sand", "ply_1", two);
     games_table_subject(table, "acme", "ply_1", again);
@@ -204,13 +191,4 @@ static void a_provider_sees_an_id_of_its_own_for_a_player(void **state)
     games_table_destroy(&table);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_game_is_seen_when_it_its_provider_and_the_customers_list_let_it),
-        cmocka_unit_test(filters_narrow_the_list),
-        cmocka_unit_test(pages_show_each_game_once_while_others_come_and_go),
-        cmocka_unit_test(a_provider_sees_an_id_of_its_own_for_a_player),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS_WITH(set_up, tear_down);

@@ -13,20 +13,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "http/http.h"
 #include "http/tls.h"
 #include "test_clock.h"
+#include "tests.h"
 
 #define LARGE_SIZE (8U * 1024 * 1024)
 #define PATIENCE_MS 10000 /* far beyond anything that is waited for: then a test has failed */

@@ -1,15 +1,10 @@
 /* http/answer: forms, tags and their negotiation. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <zlib.h>
 
 #include "base/memory.h"
 #include "http/answer.h"
+#include "tests.h"
 
 static struct answer_counts counts;
 
@@ -79,9 +74,8 @@ static struct text large_body(void)
     return text_of(body);
 }
 
-static void the_plain_form_has_the_body_and_all_its_fields(void **state)
+TEST(the_plain_form_has_the_body_and_all_its_fields)
 {
-    (void)state;
     struct answer *answer = answer_create(TEXT("[1.80]"), &counts);
     struct http_message *message = pick(answer, NULL, NULL);
     assert_ptr_equal(message, answer_plain(answer));
@@ -98,9 +92,8 @@ static void the_plain_form_has_the_body_and_all_its_fields(void **state)
     answer_release(&answer);
 }
 
-static void the_tag_comes_from_the_content_alone(void **state)
+TEST(the_tag_comes_from_the_content_alone)
 {
-    (void)state;
     struct answer *a = answer_create(TEXT("[1]"), &counts);
     struct answer *b = answer_create(TEXT("[1]"), &counts);
     struct answer *c = answer_create(TEXT("[2]"), &counts);
@@ -120,9 +113,8 @@ static void the_tag_comes_from_the_content_alone(void **state)
     answer_release(&c);
 }
 
-static void a_matching_tag_is_answered_304_with_the_fields_of_200(void **state)
+TEST(a_matching_tag_is_answered_304_with_the_fields_of_200)
 {
-    (void)state;
     struct answer *answer = answer_create(TEXT("[1]"), &counts);
     char *tag = field(pick(answer, NULL, NULL), "ETag");
     struct http_message *message = pick(answer, NULL, tag);
@@ -138,9 +130,8 @@ static void a_matching_tag_is_answered_304_with_the_fields_of_200(void **state)
     answer_release(&answer);
 }
 
-static void the_gzip_form_is_made_when_asked_for_and_inflates_to_the_body(void **state)
+TEST(the_gzip_form_is_made_when_asked_for_and_inflates_to_the_body)
 {
-    (void)state;
     struct text body = large_body();
     struct answer *answer = answer_create(body, &counts);
     assert_false(answer_gzip_wanted(answer));
@@ -167,9 +158,8 @@ static void the_gzip_form_is_made_when_asked_for_and_inflates_to_the_body(void *
     answer_release(&answer);
 }
 
-static void each_form_has_a_tag_of_its_own(void **state)
+TEST(each_form_has_a_tag_of_its_own)
 {
-    (void)state;
     struct answer *answer = answer_create(large_body(), &counts);
     answer_compress(answer);
     char *plain = field(pick(answer, NULL, NULL), "ETag");
@@ -184,9 +174,8 @@ static void each_form_has_a_tag_of_its_own(void **state)
     answer_release(&answer);
 }
 
-static void a_known_gzip_tag_needs_no_compressing(void **state)
+TEST(a_known_gzip_tag_needs_no_compressing)
 {
-    (void)state;
     struct answer *first = answer_create(large_body(), &counts);
     answer_compress(first);
     char *tag = field(pick(first, "gzip", NULL), "ETag");
@@ -198,9 +187,8 @@ static void a_known_gzip_tag_needs_no_compressing(void **state)
     answer_release(&second);
 }
 
-static void what_gzip_does_not_make_smaller_is_sent_plain(void **state)
+TEST(what_gzip_does_not_make_smaller_is_sent_plain)
 {
-    (void)state;
     struct answer *answer = answer_create(TEXT("[]"), &counts);
     answer_compress(answer);
     assert_true(answer_compressed(answer));
@@ -211,9 +199,8 @@ static void what_gzip_does_not_make_smaller_is_sent_plain(void **state)
     answer_release(&answer);
 }
 
-static void the_tally_counts_what_is_held(void **state)
+TEST(the_tally_counts_what_is_held)
 {
-    (void)state;
     assert_int_equal(atomic_load(&counts.answers), 0);
     assert_int_equal(atomic_load(&counts.bytes), 0);
     struct answer *answer = answer_create(large_body(), &counts);
@@ -228,19 +215,4 @@ static void the_tally_counts_what_is_held(void **state)
     answer_release(&held);
     assert_int_equal(atomic_load(&counts.answers), 0);
     assert_int_equal(atomic_load(&counts.bytes), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_plain_form_has_the_body_and_all_its_fields),
-        cmocka_unit_test(the_tag_comes_from_the_content_alone),
-        cmocka_unit_test(a_matching_tag_is_answered_304_with_the_fields_of_200),
-        cmocka_unit_test(the_gzip_form_is_made_when_asked_for_and_inflates_to_the_body),
-        cmocka_unit_test(each_form_has_a_tag_of_its_own),
-        cmocka_unit_test(a_known_gzip_tag_needs_no_compressing),
-        cmocka_unit_test(what_gzip_does_not_make_smaller_is_sent_plain),
-        cmocka_unit_test(the_tally_counts_what_is_held),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,21 +7,18 @@ static struct loopback loopback;
 
 static int open_loopback(void **state)
 {
-    (void)state;
     loopback_open(&loopback, NULL, 8);
     return 0;
 }
 
 static int close_loopback(void **state)
 {
-    (void)state;
     loopback_close(&loopback);
     return 0;
 }
 
-static void a_connection_serves_request_after_request(void **state)
+TEST_WITH(a_connection_serves_request_after_request, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/a?b"));
     client_expect(&client, "<GET /a ? b # >");
@@ -43,9 +40,8 @@ static void a_connection_serves_request_after_request(void **state)
     client_close(&client);
 }
 
-static void pipelined_requests_are_answered_in_order(void **state)
+TEST_WITH(pipelined_requests_are_answered_in_order, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/1") "POST /2 HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc" GET("/later")
                       GET("/3") GET("/4"));
@@ -60,9 +56,8 @@ static void pipelined_requests_are_answered_in_order(void **state)
     client_close(&client);
 }
 
-static void thousands_of_pipelined_requests_need_no_stack(void **state)
+TEST_WITH(thousands_of_pipelined_requests_need_no_stack, open_loopback, close_loopback)
 {
-    (void)state;
     enum { COUNT = 20000, PIECE = 2000 };
     struct buffer requests = {0};
     for (int i = 0; i < PIECE; i++)
@@ -83,9 +78,8 @@ static void thousands_of_pipelined_requests_need_no_stack(void **state)
     client_close(&client);
 }
 
-static void reading_ahead_is_bounded(void **state)
+TEST_WITH(reading_ahead_is_bounded, open_loopback, close_loopback)
 {
-    (void)state;
     enum { AHEAD = 64 * 1024 * 1024 };
     struct client client = client_open(&loopback);
     SEND(&client, GET("/later"));
@@ -105,9 +99,8 @@ static void reading_ahead_is_bounded(void **state)
     client_close(&client);
 }
 
-static void bytes_may_come_one_by_one(void **state)
+TEST_WITH(bytes_may_come_one_by_one, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     struct text bytes = TEXT("\r\n"
                              "POST /slow HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
@@ -121,9 +114,8 @@ static void bytes_may_come_one_by_one(void **state)
     client_close(&client);
 }
 
-static void empty_lines_before_a_request_are_whole_or_refused(void **state)
+TEST_WITH(empty_lines_before_a_request_are_whole_or_refused, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, "\r");
     SEND(&client, "\n" GET("/a") "\r\n" GET("/b"));
@@ -135,9 +127,8 @@ static void empty_lines_before_a_request_are_whole_or_refused(void **state)
     client_close(&client);
 }
 
-static void head_has_the_length_but_no_body(void **state)
+TEST_WITH(head_has_the_length_but_no_body, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, "HEAD /a HTTP/1.1\r\n" HOST "\r\n" GET("/b"));
     client_expect(&client, "<GET /b ?  # >");
@@ -146,9 +137,8 @@ static void head_has_the_length_but_no_body(void **state)
     client_close(&client);
 }
 
-static void a_client_that_asks_is_told_to_continue(void **state)
+TEST_WITH(a_client_that_asks_is_told_to_continue, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, "POST / HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     client_expect(&client, "HTTP/1.1 100 Continue\r\n\r\n");
@@ -165,9 +155,8 @@ static void a_client_that_asks_is_told_to_continue(void **state)
     client_close(&client);
 }
 
-static void a_refusal_is_a_document_and_the_end(void **state)
+TEST_WITH(a_refusal_is_a_document_and_the_end, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, "GET /secret HTTP/1.1\r\n\r\n" GET("/never"));
     client_expect_end(&client);
@@ -182,9 +171,9 @@ static void a_refusal_is_a_document_and_the_end(void **state)
     client_close(&client);
 }
 
-static void a_refused_client_that_goes_on_sending_still_sees_the_answer(void **state)
+TEST_WITH(a_refused_client_that_goes_on_sending_still_sees_the_answer, open_loopback,
+          close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, "POST / HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n");
     char body[100000] = {0};
@@ -194,9 +183,8 @@ static void a_refused_client_that_goes_on_sending_still_sees_the_answer(void **s
     client_close(&client);
 }
 
-static void connections_close_when_asked_to(void **state)
+TEST_WITH(connections_close_when_asked_to, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, "GET / HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
     client_expect_end(&client);
@@ -215,9 +203,8 @@ static void connections_close_when_asked_to(void **state)
     client_close(&client);
 }
 
-static void a_client_that_has_shut_its_side_gets_its_answers(void **state)
+TEST_WITH(a_client_that_has_shut_its_side_gets_its_answers, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/later") GET("/last"));
     assert_int_equal(shutdown(client.descriptor, SHUT_WR), 0);
@@ -237,9 +224,8 @@ static void a_client_that_has_shut_its_side_gets_its_answers(void **state)
     client_close(&client);
 }
 
-static void a_request_whose_client_resets_is_abandoned_at_once(void **state)
+TEST_WITH(a_request_whose_client_resets_is_abandoned_at_once, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/later") GET("/never"));
     WAIT_UNTIL(&loopback, loopback.waiting != NULL);
@@ -252,9 +238,8 @@ static void a_request_whose_client_resets_is_abandoned_at_once(void **state)
     assert_int_equal(loopback.handled, 1);
 }
 
-static void a_request_that_does_not_arrive_in_time_is_told_so(void **state)
+TEST_WITH(a_request_that_does_not_arrive_in_time_is_told_so, open_loopback, close_loopback)
 {
-    (void)state;
     struct client head = client_open(&loopback);
     struct client body = client_open(&loopback);
     SEND(&head, "GET / HTTP/1.1\r\n");
@@ -272,9 +257,8 @@ static void a_request_that_does_not_arrive_in_time_is_told_so(void **state)
     client_close(&body);
 }
 
-static void a_slow_head_has_one_deadline_however_often_bytes_come(void **state)
+TEST_WITH(a_slow_head_has_one_deadline_however_often_bytes_come, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, "GET / HTTP/1.1\r\nX: ");
     for (uint64_t passed_ms = 0; passed_ms < DEADLINE_MS; passed_ms += 20) {
@@ -287,9 +271,8 @@ static void a_slow_head_has_one_deadline_however_often_bytes_come(void **state)
     client_close(&client);
 }
 
-static void an_idle_connection_is_closed_without_a_word(void **state)
+TEST_WITH(an_idle_connection_is_closed_without_a_word, open_loopback, close_loopback)
 {
-    (void)state;
     struct client fresh = client_open(&loopback);
     struct client used = client_open(&loopback);
     SEND(&used, GET("/"));
@@ -308,9 +291,8 @@ static void an_idle_connection_is_closed_without_a_word(void **state)
     client_close(&used);
 }
 
-static void a_request_set_aside_has_no_deadline_here(void **state)
+TEST_WITH(a_request_set_aside_has_no_deadline_here, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/later"));
     WAIT_UNTIL(&loopback, loopback.waiting != NULL);
@@ -321,9 +303,8 @@ static void a_request_set_aside_has_no_deadline_here(void **state)
     client_close(&client);
 }
 
-static void a_large_answer_arrives_whole(void **state)
+TEST_WITH(a_large_answer_arrives_whole, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/large") GET("/after"));
     while (client.received.size < LARGE_SIZE)
@@ -336,9 +317,8 @@ static void a_large_answer_arrives_whole(void **state)
     client_close(&client);
 }
 
-static void a_reader_that_stops_is_dropped(void **state)
+TEST_WITH(a_reader_that_stops_is_dropped, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/large"));
     WAIT_UNTIL(&loopback, loopback.handled == 1);
@@ -350,9 +330,8 @@ static void a_reader_that_stops_is_dropped(void **state)
     client_close(&client);
 }
 
-static void a_slow_reader_that_goes_on_reading_is_not(void **state)
+TEST_WITH(a_slow_reader_that_goes_on_reading_is_not, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/large"));
     /* Several times the deadline in all, for it takes 64 KiB at most each time. */
@@ -366,9 +345,8 @@ static void a_slow_reader_that_goes_on_reading_is_not(void **state)
     client_close(&client);
 }
 
-static void connections_over_the_limit_are_told_so(void **state)
+TEST_WITH(connections_over_the_limit_are_told_so, open_loopback, close_loopback)
 {
-    (void)state;
     struct client clients[9];
     for (int i = 0; i < 9; i++)
         clients[i] = client_open(&loopback);
@@ -382,9 +360,9 @@ static void connections_over_the_limit_are_told_so(void **state)
         client_close(&clients[i]);
 }
 
-static void without_descriptors_connections_are_turned_away_until_there_are_some(void **state)
+TEST_WITH(without_descriptors_connections_are_turned_away_until_there_are_some, open_loopback,
+          close_loopback)
 {
-    (void)state;
     struct rlimit before;
     struct client first = client_open(&loopback);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -416,9 +394,8 @@ static void without_descriptors_connections_are_turned_away_until_there_are_some
     client_close(&third);
 }
 
-static void draining_finishes_what_has_begun_and_nothing_else(void **state)
+TEST_WITH(draining_finishes_what_has_begun_and_nothing_else, open_loopback, close_loopback)
 {
-    (void)state;
     struct client idle = client_open(&loopback);
     struct client busy = client_open(&loopback);
     struct client partial = client_open(&loopback);
@@ -442,9 +419,8 @@ static void draining_finishes_what_has_begun_and_nothing_else(void **state)
     WAIT_UNTIL(&loopback, loopback.drained);
 }
 
-static void a_connection_still_in_the_queue_is_answered_when_draining(void **state)
+TEST_WITH(a_connection_still_in_the_queue_is_answered_when_draining, open_loopback, close_loopback)
 {
-    (void)state;
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(loopback.port),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -461,9 +437,8 @@ static void a_connection_still_in_the_queue_is_answered_when_draining(void **sta
 
 #define LONG_MS 60000 /* far longer than any test */
 
-static void an_idle_connection_gets_one_more_answer_when_draining(void **state)
+TEST_WITH(an_idle_connection_gets_one_more_answer_when_draining, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/before"));
     client_expect(&client, "<GET /before");
@@ -476,9 +451,8 @@ static void an_idle_connection_gets_one_more_answer_when_draining(void **state)
     WAIT_UNTIL(&loopback, loopback.drained);
 }
 
-static void an_idle_connection_closes_when_its_grace_is_over(void **state)
+TEST_WITH(an_idle_connection_closes_when_its_grace_is_over, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/before"));
     client_expect(&client, "<GET /before");
@@ -492,9 +466,8 @@ static void an_idle_connection_closes_when_its_grace_is_over(void **state)
     client_close(&client);
 }
 
-static void what_was_sent_ahead_is_answered_when_draining(void **state)
+TEST_WITH(what_was_sent_ahead_is_answered_when_draining, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/later"));
     WAIT_UNTIL(&loopback, loopback.waiting != NULL);
@@ -511,9 +484,8 @@ static void what_was_sent_ahead_is_answered_when_draining(void **state)
     WAIT_UNTIL(&loopback, loopback.drained);
 }
 
-static void a_new_connection_is_answered_while_another_is_open(void **state)
+TEST_WITH(a_new_connection_is_answered_while_another_is_open, open_loopback, close_loopback)
 {
-    (void)state;
     struct client busy = client_open(&loopback);
     SEND(&busy, GET("/later"));
     WAIT_UNTIL(&loopback, loopback.waiting != NULL);
@@ -529,9 +501,8 @@ static void a_new_connection_is_answered_while_another_is_open(void **state)
     WAIT_UNTIL(&loopback, loopback.drained); /* long before its time: no one is left */
 }
 
-static void aborting_abandons_what_is_left(void **state)
+TEST_WITH(aborting_abandons_what_is_left, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, GET("/later"));
     WAIT_UNTIL(&loopback, loopback.waiting != NULL);
@@ -544,9 +515,8 @@ static void aborting_abandons_what_is_left(void **state)
     client_close(&client);
 }
 
-static void a_second_listener_is_told_that_the_address_is_taken(void **state)
+TEST_WITH(a_second_listener_is_told_that_the_address_is_taken, open_loopback, close_loopback)
 {
-    (void)state;
     struct error error;
     int descriptor;
     uint16_t bound = 0;
@@ -563,43 +533,4 @@ static void a_second_listener_is_told_that_the_address_is_taken(void **state)
     assert_int_equal(http_listen("::1", bound, true, &descriptor, &other, &error),
                      STATUS_UNAVAILABLE);
     (void)close(first);
-}
-
-#define LOOPBACK_TEST(name) cmocka_unit_test_setup_teardown(name, open_loopback, close_loopback)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        LOOPBACK_TEST(a_connection_serves_request_after_request),
-        LOOPBACK_TEST(pipelined_requests_are_answered_in_order),
-        LOOPBACK_TEST(thousands_of_pipelined_requests_need_no_stack),
-        LOOPBACK_TEST(reading_ahead_is_bounded),
-        LOOPBACK_TEST(bytes_may_come_one_by_one),
-        LOOPBACK_TEST(empty_lines_before_a_request_are_whole_or_refused),
-        LOOPBACK_TEST(head_has_the_length_but_no_body),
-        LOOPBACK_TEST(a_client_that_asks_is_told_to_continue),
-        LOOPBACK_TEST(a_refusal_is_a_document_and_the_end),
-        LOOPBACK_TEST(a_refused_client_that_goes_on_sending_still_sees_the_answer),
-        LOOPBACK_TEST(connections_close_when_asked_to),
-        LOOPBACK_TEST(a_client_that_has_shut_its_side_gets_its_answers),
-        LOOPBACK_TEST(a_request_whose_client_resets_is_abandoned_at_once),
-        LOOPBACK_TEST(a_request_that_does_not_arrive_in_time_is_told_so),
-        LOOPBACK_TEST(a_slow_head_has_one_deadline_however_often_bytes_come),
-        LOOPBACK_TEST(an_idle_connection_is_closed_without_a_word),
-        LOOPBACK_TEST(a_request_set_aside_has_no_deadline_here),
-        LOOPBACK_TEST(a_large_answer_arrives_whole),
-        LOOPBACK_TEST(a_reader_that_stops_is_dropped),
-        LOOPBACK_TEST(a_slow_reader_that_goes_on_reading_is_not),
-        LOOPBACK_TEST(connections_over_the_limit_are_told_so),
-        LOOPBACK_TEST(without_descriptors_connections_are_turned_away_until_there_are_some),
-        LOOPBACK_TEST(draining_finishes_what_has_begun_and_nothing_else),
-        LOOPBACK_TEST(a_connection_still_in_the_queue_is_answered_when_draining),
-        LOOPBACK_TEST(an_idle_connection_gets_one_more_answer_when_draining),
-        LOOPBACK_TEST(an_idle_connection_closes_when_its_grace_is_over),
-        LOOPBACK_TEST(what_was_sent_ahead_is_answered_when_draining),
-        LOOPBACK_TEST(a_new_connection_is_answered_while_another_is_open),
-        LOOPBACK_TEST(aborting_abandons_what_is_left),
-        LOOPBACK_TEST(a_second_listener_is_told_that_the_address_is_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* http/deferral: a request that waits is there once, and no one waits longer than the limit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "http/deferral.h"
 #include "test_clock.h"
+#include "tests.h"
 
 #define LIMIT_MS 20
 #define ASIDES 5
@@ -102,9 +96,8 @@ static void put(size_t place)
     http_deferral_append(&scene->queue, &scene->deferrals[place]);
 }
 
-static void a_request_is_taken_back_once(void **state)
+TEST_WITH(a_request_is_taken_back_once, set_up, tear_down)
 {
-    (void)state;
     struct http_deferral deferral = {.gone = on_gone};
     struct http_request *request = &scene->requests[0];
     http_defer(&deferral, request);
@@ -116,9 +109,8 @@ static void a_request_is_taken_back_once(void **state)
     assert_int_equal(scene->gone, 0);
 }
 
-static void a_client_that_goes_away_takes_its_request_along(void **state)
+TEST_WITH(a_client_that_goes_away_takes_its_request_along, set_up, tear_down)
 {
-    (void)state;
     struct http_deferral told = {.gone = on_gone};
     struct http_deferral untold = {0};
     http_defer(&told, &scene->requests[0]);
@@ -130,9 +122,8 @@ static void a_client_that_goes_away_takes_its_request_along(void **state)
     assert_null(http_deferral_take(&untold));
 }
 
-static void who_waits_too_long_is_late_once_and_in_order(void **state)
+TEST_WITH(who_waits_too_long_is_late_once_and_in_order, set_up, tear_down)
 {
-    (void)state;
     uint64_t began_ms = uv_now(&scene->loop);
     for (size_t i = 0; i < ASIDES; i++)
         put(i);
@@ -148,9 +139,8 @@ static void who_waits_too_long_is_late_once_and_in_order(void **state)
     assert_int_equal(scene->queue.count, ASIDES); /* they stay until they are removed */
 }
 
-static void who_was_removed_or_came_later_is_not_late(void **state)
+TEST_WITH(who_was_removed_or_came_later_is_not_late, set_up, tear_down)
 {
-    (void)state;
     put(0);
     put(1);
     put(2);
@@ -167,9 +157,8 @@ static void who_was_removed_or_came_later_is_not_late(void **state)
     assert_true(scene->last_late_ms >= later_ms + LIMIT_MS);
 }
 
-static void one_that_is_late_may_remove_the_next(void **state)
+TEST_WITH(one_that_is_late_may_remove_the_next, set_up, tear_down)
 {
-    (void)state;
     for (size_t i = 0; i < 3; i++)
         put(i);
     scene->taken_with_the_first = &scene->deferrals[1];
@@ -183,9 +172,8 @@ static void one_that_is_late_may_remove_the_next(void **state)
     assert_int_equal(scene->late[1], 1);
 }
 
-static void a_closed_queue_is_over_when_the_last_one_is_off(void **state)
+TEST_WITH(a_closed_queue_is_over_when_the_last_one_is_off, set_up, tear_down)
 {
-    (void)state;
     put(0);
     put(1);
     (void)http_deferral_take(&scene->deferrals[0]);
@@ -198,19 +186,4 @@ static void a_closed_queue_is_over_when_the_last_one_is_off(void **state)
     assert_int_equal(scene->over, 0);
     http_deferral_remove(&scene->deferrals[0]);
     assert_int_equal(scene->over, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_request_is_taken_back_once),
-        TEST(a_client_that_goes_away_takes_its_request_along),
-        TEST(who_waits_too_long_is_late_once_and_in_order),
-        TEST(who_was_removed_or_came_later_is_not_late),
-        TEST(one_that_is_late_may_remove_the_next),
-        TEST(a_closed_queue_is_over_when_the_last_one_is_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

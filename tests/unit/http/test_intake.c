@@ -2,18 +2,10 @@
  * What is a request and what is none. Every case is fed whole, byte by byte and cut at every single
  * place, and must end the same way.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "http/intake.h"
 #include "http/memo.h"
+#include "tests.h"
 
 #define TAKEN "taken"
 #define UNFINISHED "unfinished"
@@ -84,9 +76,8 @@ static void expect(struct text bytes, const char *wanted)
 #define HOST "Host: example.com\r\n"
 #define BAD "bad_request"
 
-static void proper_requests_are_taken(void **state)
+TEST(proper_requests_are_taken)
 {
-    (void)state;
     EXPECT("GET / HTTP/1.1\r\n" HOST "\r\n", TAKEN);
     EXPECT("GET / HTTP/1.0\r\n\r\n", TAKEN);
     EXPECT("GET / HTTP/1.0\r\n" HOST "\r\n", TAKEN);
@@ -108,9 +99,8 @@ static void proper_requests_are_taken(void **state)
            TAKEN);
 }
 
-static void unfinished_requests_wait_for_more(void **state)
+TEST(unfinished_requests_wait_for_more)
 {
-    (void)state;
     EXPECT("GET", UNFINISHED);
     EXPECT("GET / HTTP/1.1\r\n" HOST, UNFINISHED);
     EXPECT("POST / HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nab", UNFINISHED);
@@ -118,9 +108,8 @@ static void unfinished_requests_wait_for_more(void **state)
            UNFINISHED);
 }
 
-static void a_request_needs_one_valid_host(void **state)
+TEST(a_request_needs_one_valid_host)
 {
-    (void)state;
     EXPECT("GET / HTTP/1.1\r\n\r\n", BAD);
     EXPECT("GET / HTTP/1.1\r\n" HOST HOST "\r\n", BAD);
     EXPECT("GET / HTTP/1.0\r\n" HOST HOST "\r\n", BAD);
@@ -131,9 +120,8 @@ static void a_request_needs_one_valid_host(void **state)
     EXPECT("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", BAD);
 }
 
-static void doubt_about_where_a_body_ends_is_refused(void **state)
+TEST(doubt_about_where_a_body_ends_is_refused)
 {
-    (void)state;
 #define POST "POST / HTTP/1.1\r\n" HOST
     EXPECT(POST "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", BAD);
     EXPECT(POST "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", BAD);
@@ -171,9 +159,8 @@ static void doubt_about_where_a_body_ends_is_refused(void **state)
 #undef POST
 }
 
-static void tabs_are_white_space_around_a_value_and_nowhere_else(void **state)
+TEST(tabs_are_white_space_around_a_value_and_nowhere_else)
 {
-    (void)state;
 #define POST "POST / HTTP/1.1\r\n" HOST
     EXPECT(POST "Content-Length: 5\t\r\n\r\nhe\tlo", TAKEN);
     EXPECT(POST "Content-Length:\t 5 \t \r\n\r\nhello", TAKEN);
@@ -193,9 +180,8 @@ static void tabs_are_white_space_around_a_value_and_nowhere_else(void **state)
 #undef POST
 }
 
-static void chunk_extensions_follow_the_grammar(void **state)
+TEST(chunk_extensions_follow_the_grammar)
 {
-    (void)state;
     static const char *good[] = {";a",
                                  ";a=b",
                                  ";a=b;c",
@@ -228,9 +214,8 @@ static void chunk_extensions_follow_the_grammar(void **state)
     }
 }
 
-static void transfer_codings_that_do_not_exist_here_are_named(void **state)
+TEST(transfer_codings_that_do_not_exist_here_are_named)
 {
-    (void)state;
 #define POST "POST / HTTP/1.1\r\n" HOST
     EXPECT(POST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "not_implemented");
     EXPECT(POST "Transfer-Encoding: gzip\t,\tchunked\r\n\r\n0\r\n\r\n", "not_implemented");
@@ -242,9 +227,8 @@ static void transfer_codings_that_do_not_exist_here_are_named(void **state)
 #undef POST
 }
 
-static void a_refused_request_has_its_method(void **state)
+TEST(a_refused_request_has_its_method)
 {
-    (void)state;
     static const struct text heads[] = {
         TEXT_INIT("HEAD  /"), TEXT_INIT("HEAD\t/"), TEXT_INIT("HEAD / HTTP/2.0\r\n"),
         TEXT_INIT("HEAD / HTTP/1.1\r\nBad : x\r\n"), TEXT_INIT("HEAD / HTTP/1.1\r\n\r\n")};
@@ -257,9 +241,8 @@ static void a_refused_request_has_its_method(void **state)
     }
 }
 
-static void malformed_lines_are_refused(void **state)
+TEST(malformed_lines_are_refused)
 {
-    (void)state;
     EXPECT("GET / HTTP/1.1\r\nHost : example.com\r\n\r\n", BAD);
     EXPECT("GET / HTTP/1.1\r\n Host: example.com\r\n\r\n", BAD);
     EXPECT("GET / HTTP/1.1\r\n" HOST "A: b\r\n c\r\n\r\n", BAD);
@@ -295,9 +278,8 @@ static void malformed_lines_are_refused(void **state)
     EXPECT("GET\r\n", BAD);
 }
 
-static void methods_and_versions_that_do_not_exist_here_are_named(void **state)
+TEST(methods_and_versions_that_do_not_exist_here_are_named)
 {
-    (void)state;
     EXPECT("PROPFIND / HTTP/1.1\r\n", "not_implemented");
     EXPECT("M-SEARCH * HTTP/1.1\r\n", "not_implemented");
     EXPECT("get / HTTP/1.1\r\n", "not_implemented");
@@ -310,9 +292,8 @@ static void methods_and_versions_that_do_not_exist_here_are_named(void **state)
     EXPECT("GET /\r\n" HOST "\r\n", "version_not_supported");
 }
 
-static void expectations(void **state)
+TEST(expectations)
 {
-    (void)state;
     EXPECT("POST / HTTP/1.1\r\n" HOST "Expect: 100-Continue\r\nContent-Length: 1\r\n\r\na", TAKEN);
     EXPECT("POST / HTTP/1.1\r\n" HOST "Expect: a\r\nContent-Length: 1\r\n\r\n",
            "expectation_failed");
@@ -337,9 +318,8 @@ static void append_repeated(struct buffer *buffer, char character, size_t count)
     buffer->size += count;
 }
 
-static void targets_are_bounded(void **state)
+TEST(targets_are_bounded)
 {
-    (void)state;
     for (size_t over = 0; over < 2; over++) {
         struct buffer buffer = {0};
         buffer_append_string(&buffer, "GET /");
@@ -349,9 +329,8 @@ static void targets_are_bounded(void **state)
     }
 }
 
-static void field_lines_are_bounded(void **state)
+TEST(field_lines_are_bounded)
 {
-    (void)state;
     for (size_t over = 0; over < 2; over++) {
         struct buffer buffer = {0};
         buffer_append_string(&buffer, "GET / HTTP/1.1\r\n" HOST "A: ");
@@ -370,9 +349,8 @@ static void field_lines_are_bounded(void **state)
     expect_buffer(&name, "headers_too_large");
 }
 
-static void fields_are_counted(void **state)
+TEST(fields_are_counted)
 {
-    (void)state;
     for (size_t over = 0; over < 2; over++) {
         struct buffer buffer = {0};
         buffer_append_string(&buffer, "GET / HTTP/1.1\r\n" HOST);
@@ -383,9 +361,8 @@ static void fields_are_counted(void **state)
     }
 }
 
-static void bodies_are_bounded(void **state)
+TEST(bodies_are_bounded)
 {
-    (void)state;
     for (size_t over = 0; over < 2; over++) {
         struct buffer buffer = {0};
         buffer_append_format(&buffer, "POST / HTTP/1.1\r\n" HOST "Content-Length: %zu\r\n\r\n",
@@ -401,9 +378,8 @@ static void bodies_are_bounded(void **state)
     }
 }
 
-static void chunk_extensions_and_trailers_are_bounded(void **state)
+TEST(chunk_extensions_and_trailers_are_bounded)
 {
-    (void)state;
     struct buffer extension = {0};
     buffer_append_string(&extension,
                          "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1;");
@@ -420,9 +396,8 @@ static void chunk_extensions_and_trailers_are_bounded(void **state)
 
 /* ---- what a taken request looks like --------------------------------------------------------- */
 
-static void the_parts_are_found_however_they_arrive(void **state)
+TEST(the_parts_are_found_however_they_arrive)
 {
-    (void)state;
     struct text bytes = TEXT("POST /%61/b?c=d HTTP/1.1\r\n"
                              "host: example.com\r\n"
                              "X-API-Key: \t k \t\r\n"
@@ -461,9 +436,8 @@ static bool keeps_alive(const char *bytes)
     return fixture.intake.keep_alive;
 }
 
-static void connections_stay_open_as_version_and_connection_say(void **state)
+TEST(connections_stay_open_as_version_and_connection_say)
 {
-    (void)state;
     assert_true(keeps_alive("GET / HTTP/1.1\r\n" HOST "\r\n"));
     assert_false(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n"));
     assert_false(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: Close, TE\r\n\r\n"));
@@ -537,9 +511,8 @@ static void assert_recalled(const struct fixture *again, struct text bytes)
     http_intake_reset(&parsed.intake);
 }
 
-static void the_same_bytes_are_the_same_request(void **state)
+TEST(the_same_bytes_are_the_same_request)
 {
-    (void)state;
     struct http_memo *memo = remember(TEXT(POLL));
     struct fixture again;
     assert_non_null(memo);
@@ -551,9 +524,8 @@ static void the_same_bytes_are_the_same_request(void **state)
 }
 
 /* Every byte in the place of every other. */
-static void other_bytes_are_another_request_but_for_the_tag(void **state)
+TEST(other_bytes_are_another_request_but_for_the_tag)
 {
-    (void)state;
     struct http_memo *memo = remember(TEXT(POLL));
     struct fixture fixture;
     size_t tag_at = (size_t)(strstr(POLL, "\"tag\"") - POLL), tags = 0;
@@ -576,9 +548,8 @@ static void other_bytes_are_another_request_but_for_the_tag(void **state)
     http_memo_forget(&memo);
 }
 
-static void a_tag_of_another_size_or_one_of_two_is_not_exchanged(void **state)
+TEST(a_tag_of_another_size_or_one_of_two_is_not_exchanged)
 {
-    (void)state;
     static const char *const tags[] = {"\"tag\" ", "\"tags\"", "\"a\r\nb\""};
     struct http_memo *memo = remember(TEXT(POLL));
     struct fixture fixture;
@@ -596,9 +567,8 @@ static void a_tag_of_another_size_or_one_of_two_is_not_exchanged(void **state)
     http_memo_forget(&memo);
 }
 
-static void only_plain_polls_are_remembered(void **state)
+TEST(only_plain_polls_are_remembered)
 {
-    (void)state;
     static const struct text not_remembered[] = {
         TEXT_INIT("POST / HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc"),
         TEXT_INIT("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
@@ -612,9 +582,8 @@ static void only_plain_polls_are_remembered(void **state)
         assert_null(remember(not_remembered[i]));
 }
 
-static void a_longer_request_takes_the_place_of_a_shorter(void **state)
+TEST(a_longer_request_takes_the_place_of_a_shorter)
 {
-    (void)state;
     struct fixture fixture;
     struct http_memo *memo = NULL;
     static const struct text requests[] = {TEXT_INIT("GET / HTTP/1.1\r\n" HOST "\r\n"),
@@ -629,34 +598,4 @@ static void a_longer_request_takes_the_place_of_a_shorter(void **state)
             assert_int_equal(recall(memo, &fixture, requests[j]), i == j);
     }
     http_memo_forget(&memo);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(proper_requests_are_taken),
-        cmocka_unit_test(unfinished_requests_wait_for_more),
-        cmocka_unit_test(a_request_needs_one_valid_host),
-        cmocka_unit_test(doubt_about_where_a_body_ends_is_refused),
-        cmocka_unit_test(tabs_are_white_space_around_a_value_and_nowhere_else),
-        cmocka_unit_test(chunk_extensions_follow_the_grammar),
-        cmocka_unit_test(transfer_codings_that_do_not_exist_here_are_named),
-        cmocka_unit_test(a_refused_request_has_its_method),
-        cmocka_unit_test(malformed_lines_are_refused),
-        cmocka_unit_test(methods_and_versions_that_do_not_exist_here_are_named),
-        cmocka_unit_test(expectations),
-        cmocka_unit_test(targets_are_bounded),
-        cmocka_unit_test(field_lines_are_bounded),
-        cmocka_unit_test(fields_are_counted),
-        cmocka_unit_test(the_same_bytes_are_the_same_request),
-        cmocka_unit_test(other_bytes_are_another_request_but_for_the_tag),
-        cmocka_unit_test(a_tag_of_another_size_or_one_of_two_is_not_exchanged),
-        cmocka_unit_test(only_plain_polls_are_remembered),
-        cmocka_unit_test(a_longer_request_takes_the_place_of_a_shorter),
-        cmocka_unit_test(bodies_are_bounded),
-        cmocka_unit_test(chunk_extensions_and_trailers_are_bounded),
-        cmocka_unit_test(the_parts_are_found_however_they_arrive),
-        cmocka_unit_test(connections_stay_open_as_version_and_connection_say),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

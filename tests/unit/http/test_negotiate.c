@@ -1,12 +1,7 @@
 /* Accept-Encoding and If-None-Match: what a request asks for (RFC 9110 sections 12.5.3 and
  * 13.1.2). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "http/http.h"
+#include "tests.h"
 
 static struct http_request request_with(struct http_field_line *lines, enum http_field field,
                                         const char *first, const char *second)
@@ -42,9 +37,8 @@ static bool is_encoded(const char *first, const char *second)
     return http_body_is_encoded(&request);
 }
 
-static void a_body_is_encoded_by_anything_but_identity(void **state)
+TEST(a_body_is_encoded_by_anything_but_identity)
 {
-    (void)state;
     assert_true(is_encoded("gzip", NULL));
     assert_true(is_encoded("identity, gzip", NULL));
     assert_true(is_encoded("identity", "br"));
@@ -55,9 +49,8 @@ static void a_body_is_encoded_by_anything_but_identity(void **state)
     assert_false(is_encoded("", NULL));
 }
 
-static void gzip_is_sent_to_those_who_ask_for_it(void **state)
+TEST(gzip_is_sent_to_those_who_ask_for_it)
 {
-    (void)state;
     assert_true(accepts("gzip", NULL));
     assert_true(accepts("GZip", NULL));
     assert_true(accepts("x-gzip", NULL));
@@ -72,9 +65,8 @@ static void gzip_is_sent_to_those_who_ask_for_it(void **state)
     assert_true(accepts("gzip, *;q=0", NULL));
 }
 
-static void gzip_is_not_sent_to_those_who_do_not(void **state)
+TEST(gzip_is_not_sent_to_those_who_do_not)
 {
-    (void)state;
     assert_false(accepts(NULL, NULL));
     assert_false(accepts("", NULL));
     assert_false(accepts("br, deflate", NULL));
@@ -92,9 +84,8 @@ static void gzip_is_not_sent_to_those_who_do_not(void **state)
     assert_false(accepts("gzip;level=9", NULL));
 }
 
-static void a_tag_is_found_wherever_it_stands_in_the_list(void **state)
+TEST(a_tag_is_found_wherever_it_stands_in_the_list)
 {
-    (void)state;
     assert_true(matches("\"abc\"", NULL));
     assert_true(matches("W/\"abc\"", NULL));
     assert_true(matches("*", NULL));
@@ -105,9 +96,8 @@ static void a_tag_is_found_wherever_it_stands_in_the_list(void **state)
     assert_true(matches("\"a,b\", \"abc\"", NULL));
 }
 
-static void anything_else_does_not_match(void **state)
+TEST(anything_else_does_not_match)
 {
-    (void)state;
     assert_false(matches(NULL, NULL));
     assert_false(matches("", NULL));
     assert_false(matches("abc", NULL));
@@ -128,9 +118,8 @@ static uint32_t wait_of(const char *first, const char *second)
     return http_preferred_wait(&request, 55);
 }
 
-static void a_preference_to_wait_is_found_however_it_is_written(void **state)
+TEST(a_preference_to_wait_is_found_however_it_is_written)
 {
-    (void)state;
     assert_int_equal(wait_of("wait=10", NULL), 10);
     assert_int_equal(wait_of("WAIT = 10", NULL), 10);
     assert_int_equal(wait_of("wait=\"10\"", NULL), 10);
@@ -143,9 +132,8 @@ static void a_preference_to_wait_is_found_however_it_is_written(void **state)
     assert_int_equal(wait_of("wait=99999999999999999999999999", NULL), 55);
 }
 
-static void anything_else_is_no_preference_to_wait(void **state)
+TEST(anything_else_is_no_preference_to_wait)
 {
-    (void)state;
     static const char *const texts[] = {
         "",          "wait",    "wait=", "wait=0", "wait=-1",    "wait=1s",  "wait=+1", "wait=1.5",
         "waiting=5", "await=5", ",,;=",  "\"",     "a=\"wait=5", "wait=\"5", "wait=a\""};
@@ -154,28 +142,12 @@ static void anything_else_is_no_preference_to_wait(void **state)
     assert_int_equal(wait_of(NULL, NULL), 0);
 }
 
-static void any_tag_is_matched_by_a_star_and_named_by_none(void **state)
+TEST(any_tag_is_matched_by_a_star_and_named_by_none)
 {
-    (void)state;
     struct http_field_line lines[2];
     struct http_request star = request_with(lines, HTTP_FIELD_IF_NONE_MATCH, "*", NULL);
     assert_true(http_matches_etag(&star, TEXT("\"abc\"")));
     assert_false(http_names_etag(&star, TEXT("\"abc\"")));
     struct http_request both = request_with(lines, HTTP_FIELD_IF_NONE_MATCH, "*", "W/\"abc\"");
     assert_true(http_names_etag(&both, TEXT("\"abc\"")));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_body_is_encoded_by_anything_but_identity),
-        cmocka_unit_test(gzip_is_sent_to_those_who_ask_for_it),
-        cmocka_unit_test(gzip_is_not_sent_to_those_who_do_not),
-        cmocka_unit_test(a_tag_is_found_wherever_it_stands_in_the_list),
-        cmocka_unit_test(anything_else_does_not_match),
-        cmocka_unit_test(a_preference_to_wait_is_found_however_it_is_written),
-        cmocka_unit_test(anything_else_is_no_preference_to_wait),
-        cmocka_unit_test(any_tag_is_matched_by_a_star_and_named_by_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,14 +5,12 @@ static struct loopback loopback;
 
 static int open_loopback(void **state)
 {
-    (void)state;
     loopback_open(&loopback, NULL, 8);
     return 0;
 }
 
 static int close_loopback(void **state)
 {
-    (void)state;
     loopback_close(&loopback);
     return 0;
 }
@@ -37,9 +35,8 @@ static struct http_request *unpark(void)
     return request;
 }
 
-static void it_is_answered_as_it_came_however_much_later(void **state)
+TEST_WITH(it_is_answered_as_it_came_however_much_later, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = parked_client();
     loopback_advance(&loopback, 60000); /* no deadline of a connection counts meanwhile */
     assert_true(is_parked());
@@ -58,9 +55,8 @@ static void it_is_answered_as_it_came_however_much_later(void **state)
     client_close(&client);
 }
 
-static void it_may_be_parked_again_and_has_waited_since_the_first_time(void **state)
+TEST_WITH(it_may_be_parked_again_and_has_waited_since_the_first_time, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = parked_client();
     uint64_t since_ns = loopback.parked.since_ns;
     for (int i = 0; i < 3; i++) {
@@ -78,9 +74,8 @@ static void it_may_be_parked_again_and_has_waited_since_the_first_time(void **st
     client_close(&client);
 }
 
-static void what_comes_behind_it_waits_for_its_answer(void **state)
+TEST_WITH(what_comes_behind_it_waits_for_its_answer, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = parked_client();
     SEND(&client, GET("/behind") GET("/count"));
     for (int i = 0; i < 5; i++)
@@ -95,9 +90,8 @@ static void what_comes_behind_it_waits_for_its_answer(void **state)
     client_close(&client);
 }
 
-static void a_client_that_is_gone_takes_it_along(void **state)
+TEST_WITH(a_client_that_is_gone_takes_it_along, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = parked_client();
     struct linger reset = {.l_onoff = 1};
     assert_int_equal(setsockopt(client.descriptor, SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
@@ -109,9 +103,8 @@ static void a_client_that_is_gone_takes_it_along(void **state)
     assert_int_equal(loopback.abandoned, 0);
 }
 
-static void a_client_that_has_shut_its_side_gets_its_answer(void **state)
+TEST_WITH(a_client_that_has_shut_its_side_gets_its_answer, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = parked_client();
     assert_int_equal(shutdown(client.descriptor, SHUT_WR), 0);
     WAIT_UNTIL(&loopback, loopback.ended == 1);
@@ -124,9 +117,8 @@ static void a_client_that_has_shut_its_side_gets_its_answer(void **state)
     client_close(&client);
 }
 
-static void a_request_with_a_body_is_not_parked(void **state)
+TEST_WITH(a_request_with_a_body_is_not_parked, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = client_open(&loopback);
     SEND(&client, "GET /wait HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc");
     client_expect(&client, "<GET /wait ?  # abc>");
@@ -137,9 +129,8 @@ static void a_request_with_a_body_is_not_parked(void **state)
     client_close(&client);
 }
 
-static void a_drain_parks_nothing_and_closes_after_the_answer(void **state)
+TEST_WITH(a_drain_parks_nothing_and_closes_after_the_answer, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = parked_client();
     http_server_drain(loopback.server, 0, on_drained);
     loopback_advance(&loopback, 3000);
@@ -154,9 +145,8 @@ static void a_drain_parks_nothing_and_closes_after_the_answer(void **state)
     WAIT_UNTIL(&loopback, loopback.drained);
 }
 
-static void an_abort_ends_it(void **state)
+TEST_WITH(an_abort_ends_it, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = parked_client();
     http_server_drain(loopback.server, 0, on_drained);
     http_server_abort(loopback.server);
@@ -166,9 +156,8 @@ static void an_abort_ends_it(void **state)
     client_close(&client);
 }
 
-static void a_client_that_goes_on_sending_is_not_read_without_end(void **state)
+TEST_WITH(a_client_that_goes_on_sending_is_not_read_without_end, open_loopback, close_loopback)
 {
-    (void)state;
     struct client client = parked_client();
     size_t sent = 0;
     char bytes[65536];
@@ -187,21 +176,4 @@ static void a_client_that_goes_on_sending_is_not_read_without_end(void **state)
     reply_in_full(request);
     WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
     assert_int_equal(loopback.gone, 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_loopback, close_loopback)
-    const struct CMUnitTest tests[] = {
-        TEST(it_is_answered_as_it_came_however_much_later),
-        TEST(it_may_be_parked_again_and_has_waited_since_the_first_time),
-        TEST(what_comes_behind_it_waits_for_its_answer),
-        TEST(a_client_that_is_gone_takes_it_along),
-        TEST(a_client_that_has_shut_its_side_gets_its_answer),
-        TEST(a_request_with_a_body_is_not_parked),
-        TEST(a_drain_parks_nothing_and_closes_after_the_answer),
-        TEST(an_abort_ends_it),
-        TEST(a_client_that_goes_on_sending_is_not_read_without_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

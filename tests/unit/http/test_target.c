@@ -1,12 +1,6 @@
 /* Request targets and Host: what is a path, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "http/target.h"
+#include "tests.h"
 
 static char bytes[256];
 static struct text path;
@@ -28,9 +22,8 @@ static void assert_split(const char *target, const char *wanted_path, const char
                  query.size > 0 ? query.at : "");
 }
 
-static void a_target_is_a_path_and_perhaps_a_query(void **state)
+TEST(a_target_is_a_path_and_perhaps_a_query)
 {
-    (void)state;
     assert_split("/", "/", "");
     assert_split("/api/v1/sports", "/api/v1/sports", "");
     assert_split("/a?b=c", "/a", "b=c");
@@ -40,9 +33,8 @@ static void a_target_is_a_path_and_perhaps_a_query(void **state)
     assert_split("/a/../b", "/a/../b", "");
 }
 
-static void only_unreserved_characters_are_decoded(void **state)
+TEST(only_unreserved_characters_are_decoded)
 {
-    (void)state;
     assert_split("/%61pi/v1", "/api/v1", "");
     assert_split("/%7E%2d%2E%5f%41%7a%30", "/~-._Az0", "");
     assert_split("/a%2Fb", "/a%2Fb", "");
@@ -52,18 +44,16 @@ static void only_unreserved_characters_are_decoded(void **state)
     assert_split("/%c3%A4?%c3", "/%c3%A4", "%c3");
 }
 
-static void an_absolute_target_is_reduced_to_its_path(void **state)
+TEST(an_absolute_target_is_reduced_to_its_path)
 {
-    (void)state;
     assert_split("http://example.com/a?b", "/a", "b");
     assert_split("HTTPS://example.com:8443/a", "/a", "");
     assert_split("http://example.com", "/", "");
     assert_split("http://[::1]:80?x", "/", "x");
 }
 
-static void what_is_no_target_is_refused(void **state)
+TEST(what_is_no_target_is_refused)
 {
-    (void)state;
     const char *bad[] = {"",        "a",           "*",          "/a#b",        "/a b",
                          "/\x7f",   "/\xc3\xa4",   "http://",    "http:///a",   "ftp://a/b",
                          "http:/a", "http://a b/", "?a",         "http://u@h/", "/%",
@@ -74,9 +64,8 @@ static void what_is_no_target_is_refused(void **state)
             fail_msg("'%s' was taken", bad[i]);
 }
 
-static void only_what_rfc_3986_has_is_part_of_a_target(void **state)
+TEST(only_what_rfc_3986_has_is_part_of_a_target)
 {
-    (void)state;
     for (int byte = 1; byte < 256; byte++) {
         const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
                             ":/?@!$&'()*+,;=[]";
@@ -90,9 +79,8 @@ static void only_what_rfc_3986_has_is_part_of_a_target(void **state)
     }
 }
 
-static void asterisk_and_authority_belong_to_their_methods(void **state)
+TEST(asterisk_and_authority_belong_to_their_methods)
 {
-    (void)state;
     assert_int_equal(split(METHOD_OPTIONS, "*"), STATUS_OK);
     assert_true(text_equals(path, TEXT("*")));
     assert_int_equal(split(METHOD_CONNECT, "example.com:443"), STATUS_OK);
@@ -100,9 +88,8 @@ static void asterisk_and_authority_belong_to_their_methods(void **state)
     assert_int_equal(split(METHOD_CONNECT, "/api"), STATUS_INVALID);
 }
 
-static void a_host_is_a_name_or_an_address_and_perhaps_a_port(void **state)
+TEST(a_host_is_a_name_or_an_address_and_perhaps_a_port)
 {
-    (void)state;
     const char *good[] = {
         "example.com",     "example.com:8080", "a",     "127.0.0.1:1",   "[::1]",
         "[::1]:65535",     "a_b-c.d",          "x%41y", "example.com:0", "example.com:",
@@ -116,18 +103,4 @@ static void a_host_is_a_name_or_an_address_and_perhaps_a_port(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (http_host_is_valid(text_of(bad[i])))
             fail_msg("'%s' was taken", bad[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_target_is_a_path_and_perhaps_a_query),
-        cmocka_unit_test(only_unreserved_characters_are_decoded),
-        cmocka_unit_test(an_absolute_target_is_reduced_to_its_path),
-        cmocka_unit_test(what_is_no_target_is_refused),
-        cmocka_unit_test(only_what_rfc_3986_has_is_part_of_a_target),
-        cmocka_unit_test(asterisk_and_authority_belong_to_their_methods),
-        cmocka_unit_test(a_host_is_a_name_or_an_address_and_perhaps_a_port),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

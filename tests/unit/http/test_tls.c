@@ -28,7 +28,6 @@ static EVP_PKEY *write_key(const char *path)
 
 static int make_certificate(void **state)
 {
-    (void)state;
     struct error error;
     assert_non_null(mkdtemp(directory));
     (void)snprintf(certificate_path, sizeof certificate_path, "%s/cert.pem", directory);
@@ -54,7 +53,6 @@ static int make_certificate(void **state)
 
 static int remove_certificate(void **state)
 {
-    (void)state;
     http_tls_release(&tls);
     (void)unlink(certificate_path);
     (void)unlink(key_path);
@@ -64,14 +62,12 @@ static int remove_certificate(void **state)
 
 static int open_loopback(void **state)
 {
-    (void)state;
     loopback_open(&loopback, tls, 8);
     return 0;
 }
 
 static int close_loopback(void **state)
 {
-    (void)state;
     loopback_close(&loopback);
     return 0;
 }
@@ -163,25 +159,22 @@ static void serve(int version)
     tls_client_close(&client);
 }
 
-static void requests_are_served_through_tls_1_2_and_1_3(void **state)
+TEST_WITH(requests_are_served_through_tls_1_2_and_1_3, open_loopback, close_loopback)
 {
-    (void)state;
     serve(TLS1_2_VERSION);
     serve(TLS1_3_VERSION);
 }
 
-static void tls_1_1_is_refused(void **state)
+TEST_WITH(tls_1_1_is_refused, open_loopback, close_loopback)
 {
-    (void)state;
     struct tls_client client = tls_client_open(TLS1_1_VERSION, NULL);
     assert_false(shake_hands(&client));
     WAIT_UNTIL(&loopback, loopback.events[HTTP_EVENT_TLS_FAILED] == 1);
     tls_client_close(&client);
 }
 
-static void a_client_that_speaks_other_protocols_only_is_refused(void **state)
+TEST_WITH(a_client_that_speaks_other_protocols_only_is_refused, open_loopback, close_loopback)
 {
-    (void)state;
     struct tls_client client = tls_client_open(TLS1_3_VERSION, "\x02h2");
     assert_false(shake_hands(&client));
     assert_int_equal(ERR_GET_REASON(ERR_peek_last_error()),
@@ -191,9 +184,8 @@ static void a_client_that_speaks_other_protocols_only_is_refused(void **state)
     tls_client_close(&client);
 }
 
-static void a_large_answer_arrives_whole(void **state)
+TEST_WITH(a_large_answer_arrives_whole, open_loopback, close_loopback)
 {
-    (void)state;
     struct tls_client client = tls_client_open(TLS1_3_VERSION, NULL);
     assert_true(shake_hands(&client));
     tls_send(&client, TEXT(GET("/large") GET("/after")));
@@ -211,9 +203,8 @@ static void a_large_answer_arrives_whole(void **state)
     tls_client_close(&client);
 }
 
-static void a_request_set_aside_is_answered_later(void **state)
+TEST_WITH(a_request_set_aside_is_answered_later, open_loopback, close_loopback)
 {
-    (void)state;
     struct tls_client client = tls_client_open(TLS1_3_VERSION, NULL);
     assert_true(shake_hands(&client));
     tls_send(&client, TEXT(GET("/later")));
@@ -224,9 +215,8 @@ static void a_request_set_aside_is_answered_later(void **state)
     tls_client_close(&client);
 }
 
-static void a_reader_that_stops_is_dropped(void **state)
+TEST_WITH(a_reader_that_stops_is_dropped, open_loopback, close_loopback)
 {
-    (void)state;
     struct tls_client client = tls_client_open(TLS1_3_VERSION, NULL);
     assert_true(shake_hands(&client));
     tls_send(&client, TEXT(GET("/large")));
@@ -237,9 +227,8 @@ static void a_reader_that_stops_is_dropped(void **state)
     tls_client_close(&client);
 }
 
-static void a_handshake_has_a_deadline(void **state)
+TEST_WITH(a_handshake_has_a_deadline, open_loopback, close_loopback)
 {
-    (void)state;
     struct client silent = client_open(&loopback);
     loopback_advance(&loopback, 900);
     client_read(&silent);
@@ -250,9 +239,8 @@ static void a_handshake_has_a_deadline(void **state)
     client_close(&silent);
 }
 
-static void plain_http_is_told_that_tls_is_wanted(void **state)
+TEST_WITH(plain_http_is_told_that_tls_is_wanted, open_loopback, close_loopback)
 {
-    (void)state;
     static const struct text requests[] = {
         TEXT_INIT(GET("/")),
         TEXT_INIT("\r\n" GET("/")),
@@ -278,9 +266,8 @@ static void plain_http_is_told_that_tls_is_wanted(void **state)
     assert_int_equal(loopback.refused, 4);
 }
 
-static void what_is_neither_tls_nor_http_gets_no_answer_in_plain(void **state)
+TEST_WITH(what_is_neither_tls_nor_http_gets_no_answer_in_plain, open_loopback, close_loopback)
 {
-    (void)state;
     static const struct text noise[] = {TEXT_INIT("\x16\x03\x01\x00\x05hello"),
                                         TEXT_INIT("\0\0\0\0\0"), TEXT_INIT("\x80\x2e\x01\x03\x01")};
     for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++) {
@@ -294,9 +281,8 @@ static void what_is_neither_tls_nor_http_gets_no_answer_in_plain(void **state)
     }
 }
 
-static void tls_1_2_has_forward_secrecy_and_authenticated_encryption(void **state)
+TEST_WITH(tls_1_2_has_forward_secrecy_and_authenticated_encryption, open_loopback, close_loopback)
 {
-    (void)state;
     static const char *const good[] = {"ECDHE-ECDSA-AES128-GCM-SHA256",
                                        "ECDHE-ECDSA-AES256-GCM-SHA384",
                                        "ECDHE-ECDSA-CHACHA20-POLY1305"};
@@ -317,9 +303,8 @@ static void tls_1_2_has_forward_secrecy_and_authenticated_encryption(void **stat
     }
 }
 
-static void the_certificate_may_change_while_connections_are_open(void **state)
+TEST_WITH(the_certificate_may_change_while_connections_are_open, open_loopback, close_loopback)
 {
-    (void)state;
     struct error error;
     struct http_tls *next = NULL;
     struct tls_client before = tls_client_open(TLS1_3_VERSION, NULL);
@@ -338,9 +323,8 @@ static void the_certificate_may_change_while_connections_are_open(void **state)
     tls_client_close(&after);
 }
 
-static void what_is_wrong_with_the_files_is_said(void **state)
+TEST(what_is_wrong_with_the_files_is_said)
 {
-    (void)state;
     struct error error;
     struct http_tls *none = NULL;
     assert_int_equal(http_tls_create(&none, "/no/such/file", key_path, &error), STATUS_INVALID);
@@ -373,9 +357,8 @@ static void append_certificate(EVP_PKEY *key, const char *path, long seconds)
 }
 
 /* What a client that checks the chain will refuse first. */
-static void a_chain_expires_with_its_first_certificate(void **state)
+TEST(a_chain_expires_with_its_first_certificate)
 {
-    (void)state;
     static const long seconds[] = {7200, 3600, 5000};
     static const int64_t expected_ms[] = {1000007200000, 1000003600000, 1000003600000};
     char chain_path[80], chain_key_path[80];
@@ -394,24 +377,4 @@ static void a_chain_expires_with_its_first_certificate(void **state)
     assert_int_equal(unlink(chain_path) + unlink(chain_key_path), 0);
 }
 
-#define LOOPBACK_TEST(name) cmocka_unit_test_setup_teardown(name, open_loopback, close_loopback)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        LOOPBACK_TEST(requests_are_served_through_tls_1_2_and_1_3),
-        LOOPBACK_TEST(tls_1_1_is_refused),
-        LOOPBACK_TEST(a_client_that_speaks_other_protocols_only_is_refused),
-        LOOPBACK_TEST(a_large_answer_arrives_whole),
-        LOOPBACK_TEST(a_request_set_aside_is_answered_later),
-        LOOPBACK_TEST(a_reader_that_stops_is_dropped),
-        LOOPBACK_TEST(a_handshake_has_a_deadline),
-        LOOPBACK_TEST(plain_http_is_told_that_tls_is_wanted),
-        LOOPBACK_TEST(what_is_neither_tls_nor_http_gets_no_answer_in_plain),
-        LOOPBACK_TEST(tls_1_2_has_forward_secrecy_and_authenticated_encryption),
-        LOOPBACK_TEST(the_certificate_may_change_while_connections_are_open),
-        cmocka_unit_test(what_is_wrong_with_the_files_is_said),
-        cmocka_unit_test(a_chain_expires_with_its_first_certificate),
-    };
-    return cmocka_run_group_tests(tests, make_certificate, remove_certificate);
-}
+TESTS_WITH(make_certificate, remove_certificate);

@@ -1,13 +1,6 @@
 /* What a provider is told of a launch, how that is signed, and what it may answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "launch/document.h"
+#include "tests.h"
 
 #define NOW_MS 1763700000000LL /* 2025-11-21T04:40:00Z */
 
@@ -48,9 +41,8 @@ static void assert_made(void append(struct buffer *out, const struct launch_fact
     buffer_free(&made);
 }
 
-static void claims_leave_out_what_there_is_not(void **state)
+TEST(claims_leave_out_what_there_is_not)
 {
-    (void)state;
     assert_made(launch_claims_append, &real,
                 "{\"iss\":\"croupier\",\"iat\":1763700000,\"exp\":1763700300,\"aud\":\"oas\\\"is\","
                 "\"sub\":\"somebody\",\"jti\":\"lau_1\",\"game\":\"mirage\",\"mode\":\"real\","
@@ -61,9 +53,8 @@ static void claims_leave_out_what_there_is_not(void **state)
                 "\"sub\":\"nobody\",\"jti\":\"lau_2\",\"game\":\"mirage\",\"mode\":\"demo\"}");
 }
 
-static void the_document_always_has_all_its_members(void **state)
+TEST(the_document_always_has_all_its_members)
 {
-    (void)state;
     assert_made(launch_document_append, &real,
                 "{\"launch_id\":\"lau_1\",\"audience\":\"oas\\\"is\",\"game_id\":\"mirage\","
                 "\"mode\":\"real\",\"player_id\":\"somebody\",\"currency\":\"JPY\","
@@ -79,20 +70,18 @@ static void the_document_always_has_all_its_members(void **state)
                 "\"expires_at\":\"2025-11-21T04:45:00.000Z\"}");
 }
 
-static void a_signature_is_one_that_others_can_verify(void **state)
+TEST(a_signature_is_one_that_others_can_verify)
 {
     char signature[LAUNCH_SIGNATURE_SIZE];
-    (void)state;
     /* printf '1763700000.{"a":1}' | openssl dgst -sha256 -hmac secret */
     launch_document_sign(TEXT("1763700000"), TEXT("{\"a\":1}"), TEXT("secret"), signature);
     assert_string_equal(signature,
                         "v1=aeda4b96ad7484ccb3e34e59454640c50849967c5b827c23d2b00237a059c5dd");
 }
 
-static void an_answer_is_a_url_and_maybe_until_when(void **state)
+TEST(an_answer_is_a_url_and_maybe_until_when)
 {
     struct launch_answer answer;
-    (void)state;
     assert_null(launch_answer_decode(
         TEXT(" {\"launch_url\":\"https:\\/\\/a.example/?s=1#x\",\"more\":[{}]} "), NOW_MS,
         &answer));
@@ -105,7 +94,7 @@ static void an_answer_is_a_url_and_maybe_until_when(void **state)
     assert_int_equal(answer.expires_ms, NOW_MS + 1500);
 }
 
-static void whatever_else_is_no_answer_and_leaves_it_alone(void **state)
+TEST(whatever_else_is_no_answer_and_leaves_it_alone)
 {
     static const char *const cases[] = {
         "",
@@ -136,7 +125,6 @@ static void whatever_else_is_no_answer_and_leaves_it_alone(void **state)
         "{\"launch_url\":\"https://a/\",\"expires_at\":\"2026-11-21T00:00:00\"}",
         "{\"launch_url\":\"https://a/\",\"expires_at\":\"2025-11-21T04:40:00Z\"}",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct launch_answer answer = {.launch_url = "before", .expires_ms = 7};
         if (launch_answer_decode(text_of(cases[i]), NOW_MS, &answer) == NULL)
@@ -146,11 +134,10 @@ static void whatever_else_is_no_answer_and_leaves_it_alone(void **state)
     }
 }
 
-static void an_answer_is_bounded(void **state)
+TEST(an_answer_is_bounded)
 {
     struct launch_answer answer;
     struct buffer body = {0};
-    (void)state;
     buffer_append_string(&body, "{\"launch_url\":\"https://a/");
     while (body.size < strlen("{\"launch_url\":\"") + LAUNCH_URL_SIZE - 1)
         buffer_append_char(&body, 'x');
@@ -168,17 +155,4 @@ static void an_answer_is_bounded(void **state)
     buffer_append_char(&body, ' ');
     assert_non_null(launch_answer_decode(buffer_text(&body), NOW_MS, &answer));
     buffer_free(&body);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(claims_leave_out_what_there_is_not),
-        cmocka_unit_test(the_document_always_has_all_its_members),
-        cmocka_unit_test(a_signature_is_one_that_others_can_verify),
-        cmocka_unit_test(an_answer_is_a_url_and_maybe_until_when),
-        cmocka_unit_test(whatever_else_is_no_answer_and_leaves_it_alone),
-        cmocka_unit_test(an_answer_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

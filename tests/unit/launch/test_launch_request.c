@@ -1,22 +1,14 @@
 /* What a launch may say, and the token that is made of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "launch/document.h"
+#include "tests.h"
 
 #define JSON TEXT("application/json")
 
 static struct strict_json_fault fault; /* of the last request that was refused */
 
-static void a_launch_says_who_plays_for_what(void **state)
+TEST(a_launch_says_who_plays_for_what)
 {
     struct launch_request launch;
-    (void)state;
     assert_int_equal(
         launch_request_decode(
             JSON,
@@ -35,7 +27,7 @@ static void a_launch_says_who_plays_for_what(void **state)
     assert_string_equal(launch.device, "");
 }
 
-static void what_is_wrong_is_refused(void **state)
+TEST(what_is_wrong_is_refused)
 {
     static const struct {
         const char *body;
@@ -66,7 +58,6 @@ static void what_is_wrong_is_refused(void **state)
         {"{\"customer_id\":\"x\"}", STRICT_JSON_UNKNOWN_FIELD},
         {"{\"x\":1,\"\\u0078\":1,\"mode\":\"demo\"}", STRICT_JSON_INVALID},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct launch_request launch;
         enum strict_json decoded =
@@ -76,7 +67,7 @@ static void what_is_wrong_is_refused(void **state)
     }
 }
 
-static void a_refusal_names_the_field(void **state)
+TEST(a_refusal_names_the_field)
 {
     static const struct {
         const char *body, *message;
@@ -93,7 +84,6 @@ static void a_refusal_names_the_field(void **state)
         {"{\"return_url\":\"x\"}", "The request has an unknown field. It may have mode, "
                                    "player_reference, currency, language, device."},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct launch_request launch;
         assert_int_not_equal(launch_request_decode(JSON, text_of(cases[i].body), &launch, &fault),
@@ -102,11 +92,10 @@ static void a_refusal_names_the_field(void **state)
     }
 }
 
-static void another_content_type_is_refused(void **state)
+TEST(another_content_type_is_refused)
 {
     static const char *const types[] = {"", "text/plain"};
     struct launch_request launch;
-    (void)state;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         assert_int_equal(
             launch_request_decode(text_of(types[i]), TEXT("{\"mode\":\"demo\"}"), &launch, &fault),
@@ -114,26 +103,13 @@ static void another_content_type_is_refused(void **state)
     assert_string_equal(fault.message, "The Content-Type must be application/json.");
 }
 
-static void a_token_is_a_jwt_that_others_can_verify(void **state)
+TEST(a_token_is_a_jwt_that_others_can_verify)
 {
     struct buffer token = {0};
-    (void)state;
     /* Made with Python's hmac and base64. */
     launch_token_append(&token, TEXT("{\"sub\":\"1234567890\"}"), "", TEXT("secret"));
     assert_string_equal(buffer_string(&token),
                         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0."
                         "Rq8IxqeX7eA6GgYxlcHdPFVRNFFZc5rEI3MQTZZbK3I");
     buffer_free(&token);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_launch_says_who_plays_for_what),
-        cmocka_unit_test(what_is_wrong_is_refused),
-        cmocka_unit_test(a_refusal_names_the_field),
-        cmocka_unit_test(another_content_type_is_refused),
-        cmocka_unit_test(a_token_is_a_jwt_that_others_can_verify),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

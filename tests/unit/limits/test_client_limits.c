@@ -1,12 +1,6 @@
 /* Counts of what one client holds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "limits/client_limits.h"
+#include "tests.h"
 
 static struct address address(const char *text)
 {
@@ -15,9 +9,8 @@ static struct address address(const char *text)
     return result;
 }
 
-static void an_address_has_so_many_connections_more_than_it_may(void **state)
+TEST(an_address_has_so_many_connections_more_than_it_may)
 {
-    (void)state;
     static const struct {
         const char *address;
         uint32_t over;
@@ -50,12 +43,4 @@ static void an_address_has_so_many_connections_more_than_it_may(void **state)
         }
     }
     client_limits_destroy(&limits);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_address_has_so_many_connections_more_than_it_may),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* metrics: counting in shards, Prometheus' text format. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "metrics/metrics.h"
+#include "tests.h"
 
 enum { ROUTE_HEALTH, ROUTE_SPORTS, ROUTE_CATALOG, ROUTE_EVENT, ROUTE_OTHER, ROUTE_COUNT };
 
@@ -138,9 +130,8 @@ static void expect_no_text(const struct buffer *out, const char *text)
     assert_null(strstr(out->data, text));
 }
 
-static void requests_of_all_shards_add_up_by_route_and_status(void **state)
+TEST(requests_of_all_shards_add_up_by_route_and_status)
 {
-    (void)state;
     struct metrics *metrics = create(2);
     metrics_request(metrics_shard(metrics, 0), ROUTE_EVENT, 200, 1000);
     metrics_request(metrics_shard(metrics, 1), ROUTE_EVENT, 200, 1000);
@@ -156,9 +147,8 @@ static void requests_of_all_shards_add_up_by_route_and_status(void **state)
     assert_null(metrics);
 }
 
-static void statuses_that_no_one_planned_count_as_other(void **state)
+TEST(statuses_that_no_one_planned_count_as_other)
 {
-    (void)state;
     struct metrics *metrics = create(1);
     const int odd[] = {299, 418, 0, -1, 100000, 1023, 1024};
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
@@ -169,9 +159,8 @@ static void statuses_that_no_one_planned_count_as_other(void **state)
     metrics_destroy(&metrics);
 }
 
-static void the_histogram_is_cumulative_and_bounds_are_inclusive(void **state)
+TEST(the_histogram_is_cumulative_and_bounds_are_inclusive)
 {
-    (void)state;
     struct metrics *metrics = create(1);
     struct metrics_shard *shard = metrics_shard(metrics, 0);
     metrics_request(shard, ROUTE_SPORTS, 200, 100000);        /* exactly 0.0001 s */
@@ -190,9 +179,8 @@ static void the_histogram_is_cumulative_and_bounds_are_inclusive(void **state)
     metrics_destroy(&metrics);
 }
 
-static void counters_of_all_threads_add_up(void **state)
+TEST(counters_of_all_threads_add_up)
 {
-    (void)state;
     struct metrics *metrics = create(2);
     metrics_add(cells(metrics, 0), COUNTED_OPENED, 5);
     metrics_add(cells(metrics, 1), COUNTED_OPENED, 2);
@@ -205,9 +193,8 @@ static void counters_of_all_threads_add_up(void **state)
     metrics_destroy(&metrics);
 }
 
-static void a_row_may_have_several_cells(void **state)
+TEST(a_row_may_have_several_cells)
 {
-    (void)state;
     struct metrics *metrics = create(2);
     metrics_add(cells(metrics, 0), COUNTED_KNOCKS, 1);
     metrics_add(cells(metrics, 0), COUNTED_KNOCKS + DOORS - 1, 2);
@@ -220,9 +207,8 @@ static void a_row_may_have_several_cells(void **state)
     metrics_destroy(&metrics);
 }
 
-static void facts_are_written_as_their_rows_say(void **state)
+TEST(facts_are_written_as_their_rows_say)
 {
-    (void)state;
     struct metrics *metrics = create(1);
     struct clock_facts facts = {.ticks = UINT64_MAX,
                                 .round_trip_ns = 1500000000,
@@ -253,9 +239,8 @@ static void facts_are_written_as_their_rows_say(void **state)
     metrics_destroy(&metrics);
 }
 
-static void rows_of_one_name_stand_together(void **state)
+TEST(rows_of_one_name_stand_together)
 {
-    (void)state;
     struct metrics *metrics = create(1);
     metrics_add(cells(metrics, 0), COUNTED_FAILURES, 2);
     struct buffer out = written(metrics, &(struct clock_facts){.failures = 3});
@@ -270,9 +255,8 @@ static void rows_of_one_name_stand_together(void **state)
 
 /* What promtool would check: HELP and TYPE once before the samples of each name; a sample is that
  * name, perhaps labels, a space and a number. */
-static void all_is_in_the_text_format(void **state)
+TEST(all_is_in_the_text_format)
 {
-    (void)state;
     struct metrics *metrics = create(1);
     struct buffer out = written(metrics, NULL);
     struct text rest = buffer_text(&out);
@@ -310,9 +294,8 @@ static void *add_many(void *argument)
     return NULL;
 }
 
-static void a_shared_shard_loses_nothing(void **state)
+TEST(a_shared_shard_loses_nothing)
 {
-    (void)state;
     struct metrics *metrics = create(1);
     pthread_t threads[3];
     for (int i = 0; i < 3; i++)
@@ -325,20 +308,4 @@ static void a_shared_shard_loses_nothing(void **state)
     expect_line(&out, "croupier_opened_total 60000");
     buffer_free(&out);
     metrics_destroy(&metrics);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_of_all_shards_add_up_by_route_and_status),
-        cmocka_unit_test(statuses_that_no_one_planned_count_as_other),
-        cmocka_unit_test(the_histogram_is_cumulative_and_bounds_are_inclusive),
-        cmocka_unit_test(counters_of_all_threads_add_up),
-        cmocka_unit_test(a_row_may_have_several_cells),
-        cmocka_unit_test(facts_are_written_as_their_rows_say),
-        cmocka_unit_test(rows_of_one_name_stand_together),
-        cmocka_unit_test(all_is_in_the_text_format),
-        cmocka_unit_test(a_shared_shard_loses_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

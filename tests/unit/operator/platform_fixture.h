@@ -2,19 +2,11 @@
 #define CROUPIER_TESTS_OPERATOR_PLATFORM_FIXTURE_H
 
 /* A platform store of each test's own, for the tests of what operators do to it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "operator/resource.h"
 #include "test_directory.h"
+#include "tests.h"
 
 #define NOW_MS 1763700000000 /* 2025-11-21T04:40:00Z */
 
@@ -65,8 +57,6 @@ static int tear_down(void **state)
         if (strstr(fixture->error.text, (words)) == NULL)                     \
             fail_msg("'%s' does not say '%s'", fixture->error.text, (words)); \
     } while (0)
-
-#define WITH_STORE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 /* A record as a document, without spaces. Freed by the caller. */
 static inline struct buffer document_of(const struct resource *resource, const void *record)

@@ -16,7 +16,7 @@ static enum status change(struct fixture *fixture, const char *address,
                            &fixture->error);
 }
 
-static void an_address_is_added_once_in_whatever_spelling(void **state)
+TEST_WITH(an_address_is_added_once_in_whatever_spelling, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct legacy_record record = {0};
@@ -27,7 +27,7 @@ static void an_address_is_added_once_in_whatever_spelling(void **state)
             "croupier ip set 192.0.2.1");
 }
 
-static void only_one_exact_address_is_taken(void **state)
+TEST_WITH(only_one_exact_address_is_taken, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct legacy_record record = {0};
@@ -43,7 +43,7 @@ static void only_one_exact_address_is_taken(void **state)
                 "no address that a client can have");
 }
 
-static void a_change_leaves_what_is_not_mentioned(void **state)
+TEST_WITH(a_change_leaves_what_is_not_mentioned, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct legacy_record record = {0};
@@ -59,7 +59,7 @@ static void a_change_leaves_what_is_not_mentioned(void **state)
     assert_true(record.created_ms == NOW_MS);
 }
 
-static void a_removed_address_is_gone_until_it_is_added_afresh(void **state)
+TEST_WITH(a_removed_address_is_gone_until_it_is_added_afresh, set_up, tear_down)
 {
     const struct resource_edit removal = {.settings = (const struct setting[]){{0}},
                                           .edit = address_remove};
@@ -79,7 +79,7 @@ static void a_removed_address_is_gone_until_it_is_added_afresh(void **state)
     assert_true(record.enabled && record.created_ms == NOW_MS + 1);
 }
 
-static void a_document_has_every_field(void **state)
+TEST_WITH(a_document_has_every_field, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct legacy_record record = {0};
@@ -90,16 +90,4 @@ static void a_document_has_every_field(void **state)
                                    "\"rate\":{\"requests\":5,\"window_seconds\":60},"
                                    "\"created_at\":\"2025-11-21T04:40:00.000Z\"}");
     buffer_free(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_STORE(an_address_is_added_once_in_whatever_spelling),
-        WITH_STORE(only_one_exact_address_is_taken),
-        WITH_STORE(a_change_leaves_what_is_not_mentioned),
-        WITH_STORE(a_removed_address_is_gone_until_it_is_added_afresh),
-        WITH_STORE(a_document_has_every_field),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static struct customer_view get(struct fixture *fixture, const char *id)
     return view;
 }
 
-static void a_new_customer_has_all_sports_no_limit_and_no_casino(void **state)
+TEST_WITH(a_new_customer_has_all_sports_no_limit_and_no_casino, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record = add(fixture, EDIT({"name", "Acme"}));
@@ -34,7 +34,7 @@ static void a_new_customer_has_all_sports_no_limit_and_no_casino(void **state)
     customer_record_free(&record);
 }
 
-static void blocks_may_be_listed_and_are_kept_once(void **state)
+TEST_WITH(blocks_may_be_listed_and_are_kept_once, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record =
@@ -43,7 +43,7 @@ static void blocks_may_be_listed_and_are_kept_once(void **state)
     customer_record_free(&record);
 }
 
-static void what_is_not_acceptable_is_refused_and_nothing_is_added(void **state)
+TEST_WITH(what_is_not_acceptable_is_refused_and_nothing_is_added, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_view view = {0};
@@ -83,7 +83,7 @@ static void what_is_not_acceptable_is_refused_and_nothing_is_added(void **state)
     assert_int_equal(revision, 0);
 }
 
-static void more_blocks_than_a_customer_may_have_are_refused(void **state)
+TEST_WITH(more_blocks_than_a_customer_may_have_are_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct buffer list = {0};
@@ -100,7 +100,7 @@ static void more_blocks_than_a_customer_may_have_are_refused(void **state)
     buffer_free(&list);
 }
 
-static void a_change_leaves_what_is_not_mentioned(void **state)
+TEST_WITH(a_change_leaves_what_is_not_mentioned, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record =
@@ -133,7 +133,7 @@ static void a_change_leaves_what_is_not_mentioned(void **state)
     customer_record_free(&record);
 }
 
-static void a_change_that_is_refused_changes_nothing(void **state)
+TEST_WITH(a_change_that_is_refused_changes_nothing, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_record record = add(fixture, EDIT({"name", "Acme"}));
@@ -150,7 +150,7 @@ static void a_change_that_is_refused_changes_nothing(void **state)
     customer_record_free(&record);
 }
 
-static void a_document_has_every_field(void **state)
+TEST_WITH(a_document_has_every_field, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct customer_view view = {
@@ -178,11 +178,10 @@ static void a_document_has_every_field(void **state)
     buffer_free(&text);
 }
 
-static void rates_are_shown_as_they_are_set(void **state)
+TEST(rates_are_shown_as_they_are_set)
 {
     static const char *const texts[] = {"off", "1/1", "1000000000/86400"};
     const struct field *field = field_find(customer_resource.fields, "rate");
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct customer_view view = {.record.rate = {true, 9, 9}};
         struct buffer text = {0};
@@ -191,19 +190,4 @@ static void rates_are_shown_as_they_are_set(void **state)
         assert_string_equal(buffer_string(&text), texts[i]);
         buffer_free(&text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_STORE(a_new_customer_has_all_sports_no_limit_and_no_casino),
-        WITH_STORE(blocks_may_be_listed_and_are_kept_once),
-        WITH_STORE(what_is_not_acceptable_is_refused_and_nothing_is_added),
-        WITH_STORE(more_blocks_than_a_customer_may_have_are_refused),
-        WITH_STORE(a_change_leaves_what_is_not_mentioned),
-        WITH_STORE(a_change_that_is_refused_changes_nothing),
-        WITH_STORE(a_document_has_every_field),
-        cmocka_unit_test(rates_are_shown_as_they_are_set),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static bool keep_key(void *context, const void *visited)
     return true;
 }
 
-static void what_is_stored_of_a_key_is_its_digest_and_prefix(void **state)
+TEST_WITH(what_is_stored_of_a_key_is_its_digest_and_prefix, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char customer_id[CUSTOMER_ID_SIZE];
@@ -56,7 +56,7 @@ static void what_is_stored_of_a_key_is_its_digest_and_prefix(void **state)
     assert_true(stored.expires_ms == NOW_MS + DAY_MS);
 }
 
-static void issuing_is_refused_without_a_customer_or_with_bad_texts(void **state)
+TEST_WITH(issuing_is_refused_without_a_customer_or_with_bad_texts, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char customer_id[CUSTOMER_ID_SIZE];
@@ -84,7 +84,7 @@ static void issuing_is_refused_without_a_customer_or_with_bad_texts(void **state
     assert_string_equal(key, "");
 }
 
-static void a_key_is_found_by_id_by_all_of_it_and_by_its_prefix(void **state)
+TEST_WITH(a_key_is_found_by_id_by_all_of_it_and_by_its_prefix, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char customer_id[CUSTOMER_ID_SIZE];
@@ -107,7 +107,7 @@ static void a_key_is_found_by_id_by_all_of_it_and_by_its_prefix(void **state)
             STATUS_NOT_FOUND, "no key 'crk_----'");
 }
 
-static void a_whole_key_is_never_repeated_in_a_refusal(void **state)
+TEST_WITH(a_whole_key_is_never_repeated_in_a_refusal, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char key[KEY_SIZE];
@@ -132,7 +132,7 @@ static void add_key(struct fixture *fixture, const char *customer_id, const char
     OK(platform_add(fixture->store, &key_table, &record, &fixture->error));
 }
 
-static void a_prefix_of_several_live_keys_is_refused_with_their_ids(void **state)
+TEST_WITH(a_prefix_of_several_live_keys_is_refused_with_their_ids, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char customer_id[CUSTOMER_ID_SIZE];
@@ -152,7 +152,7 @@ static void a_prefix_of_several_live_keys_is_refused_with_their_ids(void **state
             STATUS_EXISTS, "none of them is live");
 }
 
-static void revoking_twice_is_fine_and_says_so(void **state)
+TEST_WITH(revoking_twice_is_fine_and_says_so, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char customer_id[CUSTOMER_ID_SIZE];
@@ -184,7 +184,7 @@ static bool see(void *context, const void *record)
     return true;
 }
 
-static void live_keys_are_counted_for_each_customer(void **state)
+TEST_WITH(live_keys_are_counted_for_each_customer, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char first[CUSTOMER_ID_SIZE];
@@ -212,9 +212,8 @@ static void live_keys_are_counted_for_each_customer(void **state)
     resource_release(&customer_resource, &view);
 }
 
-static void a_document_has_every_field_and_no_digest(void **state)
+TEST(a_document_has_every_field_and_no_digest)
 {
-    (void)state;
     const struct key_view view = {{.id = "key_1",
                                    .customer_id = "cus_1",
                                    .prefix = "crk_abcd",
@@ -229,19 +228,4 @@ static void a_document_has_every_field_and_no_digest(void **state)
         "\"expires_at\":null,\"last_used_at\":null,"
         "\"revoked_at\":\"2025-11-21T04:40:00.001Z\"}");
     buffer_free(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_STORE(what_is_stored_of_a_key_is_its_digest_and_prefix),
-        WITH_STORE(issuing_is_refused_without_a_customer_or_with_bad_texts),
-        WITH_STORE(a_key_is_found_by_id_by_all_of_it_and_by_its_prefix),
-        WITH_STORE(a_whole_key_is_never_repeated_in_a_refusal),
-        WITH_STORE(a_prefix_of_several_live_keys_is_refused_with_their_ids),
-        WITH_STORE(revoking_twice_is_fine_and_says_so),
-        WITH_STORE(live_keys_are_counted_for_each_customer),
-        cmocka_unit_test(a_document_has_every_field_and_no_digest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

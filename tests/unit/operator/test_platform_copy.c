@@ -1,18 +1,9 @@
 /* operator/platform_copy: somebody writes into the source while it is copied. (That what is copied
  * is all, and goes on in its new player: tests/service/test_commands_copy.py.) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "operator/platform_copy.h"
 #include "stores/platform.h"
 #include "test_directory.h"
+#include "tests.h"
 
 #define NOW_MS 1763700000000
 
@@ -178,7 +169,7 @@ static bool sum_usage(void *context, const struct usage_record *record)
     return true;
 }
 
-static void nothing_late_is_a_copy(void **state)
+TEST_WITH(nothing_late_is_a_copy, set_up_house, tear_down_house)
 {
     struct house *house = *state;
     struct platform_counts counts = {0};
@@ -192,7 +183,7 @@ static void nothing_late_is_a_copy(void **state)
     assert_int_equal(sum, USED_DAYS * 4);
 }
 
-static void whatever_is_written_into_the_source_meanwhile_is_noticed(void **state)
+TEST(whatever_is_written_into_the_source_meanwhile_is_noticed)
 {
     static enum status (*const writes[])(struct house * house) = {
         late_customer, late_provider, late_player, late_transaction, late_usage};
@@ -210,14 +201,4 @@ static void whatever_is_written_into_the_source_meanwhile_is_noticed(void **stat
                      house->error.text);
         assert_int_equal(tear_down_house((void **)&house), 0);
     }
-    (void)state;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_late_is_a_copy, set_up_house, tear_down_house),
-        cmocka_unit_test(whatever_is_written_into_the_source_meanwhile_is_noticed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

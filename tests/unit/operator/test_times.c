@@ -1,19 +1,12 @@
 /* operator/times: times as operators write them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "operator/times.h"
+#include "tests.h"
 
 #define NOW_MS 1763700000000LL /* 2025-11-21T04:40:00Z */
 #define DAY_MS 86400000LL
 
-static void an_expiry_is_a_date_a_time_or_a_duration(void **state)
+TEST(an_expiry_is_a_date_a_time_or_a_duration)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t expected_ms;
@@ -35,9 +28,8 @@ static void an_expiry_is_a_date_a_time_or_a_duration(void **state)
     }
 }
 
-static void an_expiry_that_is_past_or_no_time_is_refused(void **state)
+TEST(an_expiry_that_is_past_or_no_time_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {"",
                                         "d",
                                         "90",
@@ -60,9 +52,8 @@ static void an_expiry_that_is_past_or_no_time_is_refused(void **state)
     }
 }
 
-static void a_time_that_is_past_is_a_date_a_time_or_so_long_ago(void **state)
+TEST(a_time_that_is_past_is_a_date_a_time_or_so_long_ago)
 {
-    (void)state;
     int64_t time_ms = 0;
     assert_int_equal(time_parse_past(TEXT("12h"), NOW_MS, &time_ms, NULL), STATUS_OK);
     assert_true(time_ms == NOW_MS - DAY_MS / 2);
@@ -71,14 +62,4 @@ static void a_time_that_is_past_is_a_date_a_time_or_so_long_ago(void **state)
     assert_int_equal(time_parse_past(TEXT("yesterday"), NOW_MS, &time_ms, NULL), STATUS_INVALID);
     assert_int_equal(time_parse_past(TEXT(""), NOW_MS, &time_ms, NULL), STATUS_INVALID);
     assert_true(time_ms == 1735689600000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_expiry_is_a_date_a_time_or_a_duration),
-        cmocka_unit_test(an_expiry_that_is_past_or_no_time_is_refused),
-        cmocka_unit_test(a_time_that_is_past_is_a_date_a_time_or_so_long_ago),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static struct verification_state ended(struct verification *verification)
     return state;
 }
 
-static void it_runs_one_at_a_time_and_is_kept(void **state)
+TEST_WITH(it_runs_one_at_a_time_and_is_kept, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char uri[128];
@@ -47,7 +47,7 @@ static void it_runs_one_at_a_time_and_is_kept(void **state)
     verification_destroy(&verification);
 }
 
-static void it_is_stopped_while_it_runs(void **state)
+TEST_WITH(it_is_stopped_while_it_runs, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char uri[128];
@@ -60,7 +60,7 @@ static void it_is_stopped_while_it_runs(void **state)
     }
 }
 
-static void a_store_that_is_away_is_said(void **state)
+TEST_WITH(a_store_that_is_away_is_said, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct platform_store_options options = {.uri = "sqlite:/nowhere/at/all.db",
@@ -73,14 +73,4 @@ static void a_store_that_is_away_is_said(void **state)
     assert_int_equal(found.stage, VERIFICATION_FAILED);
     assert_non_null(strstr(found.message, "/nowhere/at/all.db"));
     verification_destroy(&verification);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_runs_one_at_a_time_and_is_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(it_is_stopped_while_it_runs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_store_that_is_away_is_said, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* ISO 4217 as data. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "records/currency.h"
+#include "tests.h"
 
 static void assert_exponent(const char *code, int expected)
 {
@@ -15,9 +9,8 @@ static void assert_exponent(const char *code, int expected)
     assert_int_equal(exponent, expected);
 }
 
-static void exponents_are_those_of_iso_4217(void **state)
+TEST(exponents_are_those_of_iso_4217)
 {
-    (void)state;
     assert_exponent("EUR", 2);
     assert_exponent("USD", 2);
     assert_exponent("INR", 2);
@@ -32,9 +25,8 @@ static void exponents_are_those_of_iso_4217(void **state)
     assert_exponent("UYW", 4);
 }
 
-static void what_is_not_a_currency_is_refused_and_leaves_the_exponent(void **state)
+TEST(what_is_not_a_currency_is_refused_and_leaves_the_exponent)
 {
-    (void)state;
     static const char *const wrong[] = {"",    "EU",  "EURO", "eur", "Eur", "UR ", "R U",
                                         "   ", "XXX", "XTS",  "XAU", "AAA", "123", "F\xc3\xa9"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -47,7 +39,7 @@ static void what_is_not_a_currency_is_refused_and_leaves_the_exponent(void **sta
     assert_false(currency_exponent((struct text){NULL, 0}, &exponent));
 }
 
-static void an_amount_is_shown_with_the_digits_of_its_currency(void **state)
+TEST(an_amount_is_shown_with_the_digits_of_its_currency)
 {
     static const struct {
         int64_t minor;
@@ -60,20 +52,9 @@ static void an_amount_is_shown_with_the_digits_of_its_currency(void **state)
         {0, 0, "0"},          {7, 3, "0.007"},
         {12345, 4, "1.2345"}, {INT64_MIN, 2, "-92233720368547758.08"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[CURRENCY_AMOUNT_SIZE];
         currency_format(cases[i].minor, cases[i].exponent, text);
         assert_string_equal(text, cases[i].text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exponents_are_those_of_iso_4217),
-        cmocka_unit_test(what_is_not_a_currency_is_refused_and_leaves_the_exponent),
-        cmocka_unit_test(an_amount_is_shown_with_the_digits_of_its_currency),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

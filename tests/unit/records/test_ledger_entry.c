@@ -1,16 +1,10 @@
 /* records/ledger_entry: what the chain's hashes are of. They are in every store, for ever. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <openssl/sha.h>
 
 #include "records/ledger_entry.h"
+#include "tests.h"
 
 static const uint8_t before[LEDGER_HASH_SIZE] = "the hash of the entry before, 32";
 
@@ -47,9 +41,8 @@ static void assert_is_hash_of(const uint8_t hash[LEDGER_HASH_SIZE], const char *
     assert_memory_equal(hash, expected, sizeof expected);
 }
 
-static void an_entry_is_hashed_a_line_a_field(void **state)
+TEST(an_entry_is_hashed_a_line_a_field)
 {
-    (void)state;
     uint8_t hash[LEDGER_HASH_SIZE];
     const struct ledger_transaction small = {.customer_id = "cus_1",
                                              .player_id = "ply_2",
@@ -79,9 +72,8 @@ static void an_entry_is_hashed_a_line_a_field(void **state)
     assert_is_hash_of(hash, lines);
 }
 
-static void what_a_provider_moved_is_hashed_with_who_it_was(void **state)
+TEST(what_a_provider_moved_is_hashed_with_who_it_was)
 {
-    (void)state;
     uint8_t hash[LEDGER_HASH_SIZE];
     struct ledger_transaction entry = {.customer_id = "cus_1",
                                        .player_id = "ply_2",
@@ -111,9 +103,8 @@ static void what_a_provider_moved_is_hashed_with_who_it_was(void **state)
               "provider\nacme\n\n");
 }
 
-static void a_decline_is_hashed_a_line_a_field(void **state)
+TEST(a_decline_is_hashed_a_line_a_field)
 {
-    (void)state;
     uint8_t hash[LEDGER_HASH_SIZE];
     const struct ledger_transaction large = longest(LEDGER_INSUFFICIENT_FUNDS);
     char lines[1024];
@@ -138,9 +129,8 @@ static struct ledger_account account_of(const struct ledger_transaction *entry)
     return account;
 }
 
-static void an_entry_is_flawed_where_it_does_not_fit_what_is_around_it(void **state)
+TEST(an_entry_is_flawed_where_it_does_not_fit_what_is_around_it)
 {
-    (void)state;
     struct ledger_transaction entry = {.player_id = "ply_2",
                                        .transaction_id = "bet",
                                        .operation = LEDGER_DEBIT,
@@ -169,24 +159,11 @@ static void an_entry_is_flawed_where_it_does_not_fit_what_is_around_it(void **st
     assert_non_null(strstr(ledger_entry_flaw(&entry, &account, before), "earlier last entry"));
 }
 
-static void a_first_entry_follows_zeros(void **state)
+TEST(a_first_entry_follows_zeros)
 {
-    (void)state;
     const uint8_t zeros[LEDGER_HASH_SIZE] = {0};
     struct ledger_transaction entry = {.transaction_id = "funds", .sequence = 1};
     ledger_entry_hash(&entry, zeros, entry.hash);
     struct ledger_account account = account_of(&entry);
     assert_null(ledger_entry_flaw(&entry, &account, NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_entry_is_hashed_a_line_a_field),
-        cmocka_unit_test(what_a_provider_moved_is_hashed_with_who_it_was),
-        cmocka_unit_test(a_decline_is_hashed_a_line_a_field),
-        cmocka_unit_test(an_entry_is_flawed_where_it_does_not_fit_what_is_around_it),
-        cmocka_unit_test(a_first_entry_follows_zeros),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

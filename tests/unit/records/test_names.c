@@ -1,21 +1,12 @@
 /* records/sport and records/event_id: what is addressed by. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "records/event_id.h"
 #include "records/sport.h"
+#include "tests.h"
 
-static void sports_have_exact_keys_in_canonical_order(void **state)
+TEST(sports_have_exact_keys_in_canonical_order)
 {
-    (void)state;
     const char *keys[] = {"cricket", "football", "tennis", "horse-racing", "greyhound-racing"};
     const char *names[] = {"Cricket", "Football", "Tennis", "Horse Racing", "Greyhound Racing"};
     enum sport sport;
@@ -43,9 +34,8 @@ static void expect_set(const char *list, sport_set expected, const char *canonic
     buffer_free(&out);
 }
 
-static void sets_of_sports_are_read_and_written(void **state)
+TEST(sets_of_sports_are_read_and_written)
 {
-    (void)state;
     expect_set("all", SPORT_SET_ALL, "all");
     expect_set(" none ", 0, "none");
     expect_set("tennis", SPORT_BIT(SPORT_TENNIS), "tennis");
@@ -62,9 +52,8 @@ static void sets_of_sports_are_read_and_written(void **state)
     }
 }
 
-static void event_ids_are_decimal_text_beyond_64_bits(void **state)
+TEST(event_ids_are_decimal_text_beyond_64_bits)
 {
-    (void)state;
     static const char *const right[][2] = {
         {"1", "1"},
         {"34000001", "34000001"},
@@ -98,9 +87,8 @@ static void event_ids_are_decimal_text_beyond_64_bits(void **state)
     }
 }
 
-static void equal_event_ids_are_equal_bytes(void **state)
+TEST(equal_event_ids_are_equal_bytes)
 {
-    (void)state;
     struct event_id a;
     struct event_id b;
     memset(&a, 0xAA, sizeof a);
@@ -113,9 +101,8 @@ static void equal_event_ids_are_equal_bytes(void **state)
     assert_false(event_id_equals(&a, &b));
 }
 
-static void an_event_id_in_json_is_a_number_or_a_string_of_digits(void **state)
+TEST(an_event_id_in_json_is_a_number_or_a_string_of_digits)
 {
-    (void)state;
     static const struct {
         const char *json;
         const char *id; /* NULL: none */
@@ -141,16 +128,4 @@ static void an_event_id_in_json_is_a_number_or_a_string_of_digits(void **state)
     }
     struct event_id id;
     assert_int_equal(event_id_read(TEXT(""), &id), STATUS_NOT_FOUND);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_event_id_in_json_is_a_number_or_a_string_of_digits),
-        cmocka_unit_test(sports_have_exact_keys_in_canonical_order),
-        cmocka_unit_test(sets_of_sports_are_read_and_written),
-        cmocka_unit_test(event_ids_are_decimal_text_beyond_64_bits),
-        cmocka_unit_test(equal_event_ids_are_equal_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /* records: what each may hold, its table of columns, and rows that hold anything at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "records/records.h"
+#include "tests.h"
 
-static void a_list_of_blocks_is_written_and_read_back(void **state)
+TEST(a_list_of_blocks_is_written_and_read_back)
 {
-    (void)state;
     struct cidr blocks[4];
     struct cidr found[4];
     size_t count = 9;
@@ -31,9 +22,8 @@ static void a_list_of_blocks_is_written_and_read_back(void **state)
     buffer_free(&text);
 }
 
-static void what_is_no_list_of_blocks_is_not_read(void **state)
+TEST(what_is_no_list_of_blocks_is_not_read)
 {
-    (void)state;
     const char *wrong[] = {" ",
                            "192.0.2.0/24 ",
                            " 192.0.2.0/24",
@@ -50,9 +40,8 @@ static void what_is_no_list_of_blocks_is_not_read(void **state)
     assert_int_equal(count, 9);
 }
 
-static void a_rate_has_bounds_at_both_ends(void **state)
+TEST(a_rate_has_bounds_at_both_ends)
 {
-    (void)state;
     assert_true(rate_limit_is_sound(&(struct rate_limit){false, 0, 0}));
     assert_true(rate_limit_is_sound(&(struct rate_limit){true, 1, 1}));
     assert_true(rate_limit_is_sound(&(struct rate_limit){true, 1000000000, 86400}));
@@ -62,9 +51,8 @@ static void a_rate_has_bounds_at_both_ends(void **state)
     assert_false(rate_limit_is_sound(&(struct rate_limit){true, 1, 86401}));
 }
 
-static void ids_have_their_kind_and_plain_characters(void **state)
+TEST(ids_have_their_kind_and_plain_characters)
 {
-    (void)state;
     struct key_record record = {.prefix = "crk_abcd"};
     const char *wrong[] = {"", "key_", "cus_1", "key_a b", "key_a-b", "KEY_1"};
     strcpy(record.customer_id, "cus_1");
@@ -80,9 +68,8 @@ static void ids_have_their_kind_and_plain_characters(void **state)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static void every_table_is_whole(void **state)
+TEST(every_table_is_whole)
 {
-    (void)state;
     for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
         const struct record_table *table = record_tables[kind];
         size_t revisions = 0;
@@ -126,9 +113,8 @@ static bool set_guarded(const struct record_table *table, const struct column *c
     return fits;
 }
 
-static void no_row_reaches_beyond_a_field(void **state)
+TEST(no_row_reaches_beyond_a_field)
 {
-    (void)state;
     static char long_text[100000];
     static const int64_t numbers[] = {INT64_MIN, -1, 0, 1, 2, 256, 1LL << 32, INT64_MAX};
     memset(long_text, 'x', sizeof long_text);
@@ -155,9 +141,8 @@ static void no_row_reaches_beyond_a_field(void **state)
     }
 }
 
-static void a_text_with_a_nul_or_a_control_character_does_not_fit(void **state)
+TEST(a_text_with_a_nul_or_a_control_character_does_not_fit)
 {
-    (void)state;
     static const struct text wrong[] = {TEXT_INIT("a\0b"), TEXT_INIT("a\nb"), TEXT_INIT("\xff")};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct customer_record record = {0};
@@ -167,9 +152,8 @@ static void a_text_with_a_nul_or_a_control_character_does_not_fit(void **state)
     }
 }
 
-static void a_value_read_back_is_the_field_that_it_was_made_from(void **state)
+TEST(a_value_read_back_is_the_field_that_it_was_made_from)
 {
-    (void)state;
     struct game_record game = {.id = "g", .rtp_bps = -1, .volatility = GAME_MEDIUM, .demo = true};
     struct game_record read = {0};
     strcpy(game.features, "a\nb");
@@ -183,19 +167,4 @@ static void a_value_read_back_is_the_field_that_it_was_made_from(void **state)
     assert_string_equal(read.features, "a\nb");
     assert_int_equal(read.rtp_bps, -1);
     assert_int_equal(read.volatility, GAME_MEDIUM);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_of_blocks_is_written_and_read_back),
-        cmocka_unit_test(what_is_no_list_of_blocks_is_not_read),
-        cmocka_unit_test(a_rate_has_bounds_at_both_ends),
-        cmocka_unit_test(ids_have_their_kind_and_plain_characters),
-        cmocka_unit_test(every_table_is_whole),
-        cmocka_unit_test(no_row_reaches_beyond_a_field),
-        cmocka_unit_test(a_text_with_a_nul_or_a_control_character_does_not_fit),
-        cmocka_unit_test(a_value_read_back_is_the_field_that_it_was_made_from),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

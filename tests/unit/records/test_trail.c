@@ -1,13 +1,6 @@
 /* trail: what a record holds as JSON, and what of it differs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "records/records.h"
+#include "tests.h"
 
 /* What the trail says of a change; `before` may be NULL. False: nothing has changed. */
 static bool change(const struct record_table *table, const void *before, const void *after,
@@ -32,9 +25,8 @@ static void free_texts(struct buffer texts[2])
     buffer_free(&texts[1]);
 }
 
-static void columns_that_differ_are_said_and_no_others(void **state)
+TEST(columns_that_differ_are_said_and_no_others)
 {
-    (void)state;
     struct buffer texts[2] = {0};
     struct cidr blocks[2];
     assert_int_equal(cidr_parse(TEXT("192.0.2.0/24"), &blocks[0], NULL), STATUS_OK);
@@ -54,9 +46,8 @@ static void columns_that_differ_are_said_and_no_others(void **state)
     free_texts(texts);
 }
 
-static void what_is_added_has_every_column_and_nothing_before(void **state)
+TEST(what_is_added_has_every_column_and_nothing_before)
 {
-    (void)state;
     struct buffer texts[2] = {0};
     struct legacy_record record = {.enabled = true, .sports = SPORT_SET_ALL, .created_ms = 5};
     assert_true(change(&legacy_table, NULL, &record, texts));
@@ -67,9 +58,8 @@ static void what_is_added_has_every_column_and_nothing_before(void **state)
     free_texts(texts);
 }
 
-static void a_revision_and_what_the_program_notes_are_no_change(void **state)
+TEST(a_revision_and_what_the_program_notes_are_no_change)
 {
-    (void)state;
     struct buffer texts[2] = {0};
     struct key_record before = {.id = "key_1", .prefix = "crk_abcd", .created_ms = 1};
     struct key_record after = before;
@@ -83,9 +73,8 @@ static void a_revision_and_what_the_program_notes_are_no_change(void **state)
     free_texts(texts);
 }
 
-static void secrets_are_named_and_never_shown(void **state)
+TEST(secrets_are_named_and_never_shown)
 {
-    (void)state;
     struct buffer texts[2] = {0};
     struct provider_record before = {.id = "p",
                                      .secrets = {{.sealed = "first secret", .size = 12}}};
@@ -100,9 +89,8 @@ static void secrets_are_named_and_never_shown(void **state)
     free_texts(texts);
 }
 
-static void an_object_is_an_id_or_an_address(void **state)
+TEST(an_object_is_an_id_or_an_address)
 {
-    (void)state;
     struct trail_image image = {0};
     struct legacy_record legacy = {.enabled = true};
     struct customer_record customer = {.id = "cus_1", .name = "One"};
@@ -115,9 +103,8 @@ static void an_object_is_an_id_or_an_address(void **state)
 }
 
 /* A row that a person has edited, or that is damaged. */
-static void values_that_no_field_would_take_are_written_all_the_same(void **state)
+TEST(values_that_no_field_would_take_are_written_all_the_same)
 {
-    (void)state;
     struct trail_image before = {0};
     struct trail_image after = {0};
     struct buffer texts[2] = {0};
@@ -144,9 +131,8 @@ static void values_that_no_field_would_take_are_written_all_the_same(void **stat
     trail_image_free(&after);
 }
 
-static void a_row_that_is_no_trail_is_refused(void **state)
+TEST(a_row_that_is_no_trail_is_refused)
 {
-    (void)state;
     struct trail_record sound = {
         .who = "anna", .command = "customer set", .kind = "customer", .object = "cus_1"};
     sound.before = sound.after = TEXT("{\"enabled\":true}");
@@ -161,18 +147,4 @@ static void a_row_that_is_no_trail_is_refused(void **state)
         assert_int_equal(trail_table.check(&wrong[i], NULL), STATUS_INVALID);
     sound.before = TEXT("");
     assert_int_equal(trail_table.check(&sound, NULL), STATUS_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_that_differ_are_said_and_no_others),
-        cmocka_unit_test(what_is_added_has_every_column_and_nothing_before),
-        cmocka_unit_test(a_revision_and_what_the_program_notes_are_no_change),
-        cmocka_unit_test(secrets_are_named_and_never_shown),
-        cmocka_unit_test(an_object_is_an_id_or_an_address),
-        cmocka_unit_test(values_that_no_field_would_take_are_written_all_the_same),
-        cmocka_unit_test(a_row_that_is_no_trail_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,12 @@
 /* What a key file is, and that sealed secrets open for their owner alone. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "sealing/provider_secret.h"
+#include "tests.h"
 
 struct place {
     char directory[64];
@@ -50,7 +42,7 @@ static struct secrets *open_new(const struct place *place)
     return secrets;
 }
 
-static void a_key_is_made_once_for_its_owner_alone(void **state)
+TEST_WITH(a_key_is_made_once_for_its_owner_alone, set_up, tear_down)
 {
     const struct place *place = *state;
     struct error error;
@@ -75,7 +67,7 @@ static void a_key_is_made_once_for_its_owner_alone(void **state)
 }
 
 /* tear_down finds the directory empty. */
-static void a_key_that_cannot_be_written_leaves_nothing(void **state)
+TEST_WITH(a_key_that_cannot_be_written_leaves_nothing, set_up, tear_down)
 {
     const struct place *place = *state;
     struct error error;
@@ -93,7 +85,7 @@ static void a_key_that_cannot_be_written_leaves_nothing(void **state)
     assert_false(made);
 }
 
-static void a_file_that_is_no_key_or_not_private_is_refused(void **state)
+TEST_WITH(a_file_that_is_no_key_or_not_private_is_refused, set_up, tear_down)
 {
     const struct place *place = *state;
     struct secrets *secrets = NULL;
@@ -113,7 +105,7 @@ static void a_file_that_is_no_key_or_not_private_is_refused(void **state)
     assert_null(secrets);
 }
 
-static void what_is_sealed_opens_with_its_context_and_not_after_any_change(void **state)
+TEST_WITH(what_is_sealed_opens_with_its_context_and_not_after_any_change, set_up, tear_down)
 {
     struct secrets *secrets = open_new(*state);
     struct buffer sealed = {0};
@@ -146,7 +138,7 @@ static void what_is_sealed_opens_with_its_context_and_not_after_any_change(void 
     secrets_destroy(&secrets);
 }
 
-static void a_providers_secret_does_not_open_for_another_provider(void **state)
+TEST_WITH(a_providers_secret_does_not_open_for_another_provider, set_up, tear_down)
 {
     struct secrets *secrets = open_new(*state);
     struct provider_record record = {.id = "acme"};
@@ -169,7 +161,7 @@ static void assert_holds(const struct secrets *secrets, const struct provider_re
     buffer_free(&plain);
 }
 
-static void secrets_of_a_provider_overlap_until_one_is_retired(void **state)
+TEST_WITH(secrets_of_a_provider_overlap_until_one_is_retired, set_up, tear_down)
 {
     struct secrets *secrets = open_new(*state);
     struct provider_record record = {.id = "acme"};
@@ -204,7 +196,7 @@ static void secrets_of_a_provider_overlap_until_one_is_retired(void **state)
     secrets_destroy(&secrets);
 }
 
-static void each_purpose_has_a_key_of_its_own(void **state)
+TEST_WITH(each_purpose_has_a_key_of_its_own, set_up, tear_down)
 {
     struct secrets *secrets = open_new(*state);
     uint8_t one[32], two[32], same[32];
@@ -214,19 +206,4 @@ static void each_purpose_has_a_key_of_its_own(void **state)
     assert_memory_not_equal(one, two, 32);
     assert_memory_equal(one, same, 32);
     secrets_destroy(&secrets);
-}
-
-int main(void)
-{
-#define PLACED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        PLACED(a_key_is_made_once_for_its_owner_alone),
-        PLACED(a_key_that_cannot_be_written_leaves_nothing),
-        PLACED(a_file_that_is_no_key_or_not_private_is_refused),
-        PLACED(what_is_sealed_opens_with_its_context_and_not_after_any_change),
-        PLACED(a_providers_secret_does_not_open_for_another_provider),
-        PLACED(secrets_of_a_provider_overlap_until_one_is_retired),
-        PLACED(each_purpose_has_a_key_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

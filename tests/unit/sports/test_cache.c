@@ -1,17 +1,11 @@
 /* sports/cache: fresh answers, made once; deferred, answered, or refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "api/sports_routes.h"
 #include "fakes.h"
 #include "sports/shared.h"
 #include "sports/sports.h"
+#include "tests.h"
 
 struct world {
     struct odds_store *store;
@@ -127,7 +121,7 @@ static void publish_match(struct world *world)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static void a_catalog_is_made_once_and_then_sent_from_memory(void **state)
+TEST_WITH(a_catalog_is_made_once_and_then_sent_from_memory, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -143,7 +137,7 @@ static void a_catalog_is_made_once_and_then_sent_from_memory(void **state)
     assert_int_equal(atomic_load(&world->store->catalog_reads), 2);
 }
 
-static void an_event_is_made_once_and_then_sent_from_memory(void **state)
+TEST_WITH(an_event_is_made_once_and_then_sent_from_memory, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -158,7 +152,7 @@ static void an_event_is_made_once_and_then_sent_from_memory(void **state)
     assert_int_equal(counted(world, SPORTS_READY_HITS), 11);
 }
 
-static void what_changes_elsewhere_rebuilds_nothing(void **state)
+TEST_WITH(what_changes_elsewhere_rebuilds_nothing, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -171,7 +165,7 @@ static void what_changes_elsewhere_rebuilds_nothing(void **state)
     assert_int_equal(atomic_load(&world->store->catalog_reads), 1);
 }
 
-static void new_odds_are_in_the_next_answer(void **state)
+TEST_WITH(new_odds_are_in_the_next_answer, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -189,7 +183,7 @@ static void new_odds_are_in_the_next_answer(void **state)
     assert_body(world, "7", BODY("[]"));
 }
 
-static void the_same_odds_again_are_the_same_answer(void **state)
+TEST_WITH(the_same_odds_again_are_the_same_answer, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -199,7 +193,7 @@ static void the_same_odds_again_are_the_same_answer(void **state)
     assert_int_equal(counted(world, SPORTS_READY_REBUILDS), 3); /* two catalogs, one event */
 }
 
-static void a_new_catalog_with_the_same_row_keeps_the_answer(void **state)
+TEST_WITH(a_new_catalog_with_the_same_row_keeps_the_answer, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -214,7 +208,7 @@ static void a_new_catalog_with_the_same_row_keeps_the_answer(void **state)
                 "\"odds\":[{\"price\":1.80}]}");
 }
 
-static void a_second_desk_finds_what_the_first_had_made(void **state)
+TEST_WITH(a_second_desk_finds_what_the_first_had_made, set_up, tear_down)
 {
     struct world *world = *state;
     struct fake_thread second;
@@ -230,7 +224,7 @@ static void a_second_desk_finds_what_the_first_had_made(void **state)
     fake_thread_free(&second);
 }
 
-static void a_known_tag_is_answered_304(void **state)
+TEST_WITH(a_known_tag_is_answered_304, set_up, tear_down)
 {
     struct world *world = *state;
     struct fake_request request;
@@ -262,7 +256,7 @@ static bool is_gzip(const struct http_message *message)
     return message->body_size > 2 && memcmp(message->body, "\x1F\x8B", 2) == 0;
 }
 
-static void gzip_is_made_once_when_it_is_first_asked_for(void **state)
+TEST_WITH(gzip_is_made_once_when_it_is_first_asked_for, set_up, tear_down)
 {
     struct world *world = *state;
     publish_large(world, 1);
@@ -276,7 +270,7 @@ static void gzip_is_made_once_when_it_is_first_asked_for(void **state)
     assert_int_equal(atomic_load(&world->store->odds_reads), 1);
 }
 
-static void gzip_comes_with_the_rebuild_where_it_was_wanted_before(void **state)
+TEST_WITH(gzip_comes_with_the_rebuild_where_it_was_wanted_before, set_up, tear_down)
 {
     struct world *world = *state;
     publish_large(world, 1);
@@ -292,7 +286,7 @@ static void gzip_comes_with_the_rebuild_where_it_was_wanted_before(void **state)
     fake_request_free(&request);
 }
 
-static void a_list_is_gzipped_too(void **state)
+TEST_WITH(a_list_is_gzipped_too, set_up, tear_down)
 {
     struct world *world = *state;
     struct buffer catalog = {0};
@@ -312,7 +306,7 @@ static void a_list_is_gzipped_too(void **state)
 
 /* ---- what is not there ----------------------------------------------------------------------- */
 
-static void a_catalog_that_was_never_published_is_unavailable(void **state)
+TEST_WITH(a_catalog_that_was_never_published_is_unavailable, set_up, tear_down)
 {
     struct world *world = *state;
     assert_string_equal(outcome_of(world, NULL), "catalog_unavailable");
@@ -325,7 +319,7 @@ static void a_catalog_that_was_never_published_is_unavailable(void **state)
     assert_string_equal(outcome_of(world, "7"), "catalog_unavailable");
 }
 
-static void an_unknown_event_is_not_found_and_leaves_no_trace(void **state)
+TEST_WITH(an_unknown_event_is_not_found_and_leaves_no_trace, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -349,7 +343,7 @@ static void an_unknown_event_is_not_found_and_leaves_no_trace(void **state)
     assert_string_equal(outcome_of(world, "7"), "event_not_found");
 }
 
-static void missing_odds_are_not_found_without_a_read_and_noted_all_the_same(void **state)
+TEST_WITH(missing_odds_are_not_found_without_a_read_and_noted_all_the_same, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -363,7 +357,7 @@ static void missing_odds_are_not_found_without_a_read_and_noted_all_the_same(voi
     assert_string_equal(outcome_of(world, "8"), "odds_not_found");
 }
 
-static void a_malformed_catalog_is_refused_and_logged_once(void **state)
+TEST_WITH(a_malformed_catalog_is_refused_and_logged_once, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -380,7 +374,7 @@ static void a_malformed_catalog_is_refused_and_logged_once(void **state)
     assert_string_equal(outcome_of(world, "7"), FAKE_SENT);
 }
 
-static void malformed_odds_are_refused_for_that_event_alone_and_logged_once(void **state)
+TEST_WITH(malformed_odds_are_refused_for_that_event_alone_and_logged_once, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -396,7 +390,7 @@ static void malformed_odds_are_refused_for_that_event_alone_and_logged_once(void
     assert_string_equal(outcome_of(world, "8"), FAKE_SENT);
 }
 
-static void a_damaged_value_is_refused_and_logged_once(void **state)
+TEST_WITH(a_damaged_value_is_refused_and_logged_once, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -415,7 +409,7 @@ static void a_damaged_value_is_refused_and_logged_once(void **state)
 
 /* ---- a store that fails ---------------------------------------------------------------------- */
 
-static void a_store_that_is_away_is_said_so_at_once_whatever_is_ready(void **state)
+TEST_WITH(a_store_that_is_away_is_said_so_at_once_whatever_is_ready, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -432,7 +426,7 @@ static void a_store_that_is_away_is_said_so_at_once_whatever_is_ready(void **sta
     assert_string_equal(outcome_of(world, "7"), FAKE_SENT);
 }
 
-static void a_read_that_fails_fails_its_waiters_and_no_others(void **state)
+TEST_WITH(a_read_that_fails_fails_its_waiters_and_no_others, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -444,7 +438,7 @@ static void a_read_that_fails_fails_its_waiters_and_no_others(void **state)
     assert_string_equal(outcome_of(world, "7"), FAKE_SENT);
 }
 
-static void a_request_waits_two_seconds_at_most_for_a_fast_store(void **state)
+TEST_WITH(a_request_waits_two_seconds_at_most_for_a_fast_store, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -459,7 +453,7 @@ static int set_up_with_a_short_queue(void **state)
     return set_up_with(state, 1);
 }
 
-static void a_full_queue_is_an_overload_at_once(void **state)
+TEST_WITH(a_full_queue_is_an_overload_at_once, set_up_with_a_short_queue, tear_down)
 {
     struct world *world = *state;
     static const char *const sports[] = {"tennis", "cricket", "football", "horse-racing",
@@ -486,7 +480,7 @@ static void a_full_queue_is_an_overload_at_once(void **state)
 
 /* ---- waiting together ------------------------------------------------------------------------ */
 
-static void requests_that_come_together_share_one_read(void **state)
+TEST_WITH(requests_that_come_together_share_one_read, set_up, tear_down)
 {
     struct world *world = *state;
     struct fake_request requests[100];
@@ -510,7 +504,7 @@ static void requests_that_come_together_share_one_read(void **state)
     assert_int_equal(counted(world, SPORTS_READY_MISSES), 101);
 }
 
-static void no_one_is_handed_what_was_replaced_before_he_came(void **state)
+TEST_WITH(no_one_is_handed_what_was_replaced_before_he_came, set_up, tear_down)
 {
     struct world *world = *state;
     struct fake_request first;
@@ -536,7 +530,7 @@ static void no_one_is_handed_what_was_replaced_before_he_came(void **state)
 }
 
 /* The feed publishes row and odds together, between our reading of the one and of the other. */
-static void a_row_and_its_odds_are_those_of_one_moment(void **state)
+TEST_WITH(a_row_and_its_odds_are_those_of_one_moment, set_up, tear_down)
 {
     struct world *world = *state;
     for (unsigned asks = 0; asks < 2; asks++) {
@@ -561,7 +555,7 @@ static void a_row_and_its_odds_are_those_of_one_moment(void **state)
     }
 }
 
-static void an_event_that_leaves_the_catalog_while_it_is_read_is_not_found(void **state)
+TEST_WITH(an_event_that_leaves_the_catalog_while_it_is_read_is_not_found, set_up, tear_down)
 {
     struct world *world = *state;
     struct fake_request request;
@@ -580,7 +574,7 @@ static void an_event_that_leaves_the_catalog_while_it_is_read_is_not_found(void 
     assert_string_equal(outcome_of(world, "7"), "event_not_found");
 }
 
-static void a_client_that_goes_away_is_forgotten(void **state)
+TEST_WITH(a_client_that_goes_away_is_forgotten, set_up, tear_down)
 {
     struct world *world = *state;
     struct fake_request gone;
@@ -599,7 +593,7 @@ static void a_client_that_goes_away_is_forgotten(void **state)
     fake_request_free(&stays);
 }
 
-static void a_desk_may_end_while_its_errands_are_out(void **state)
+TEST_WITH(a_desk_may_end_while_its_errands_are_out, set_up, tear_down)
 {
     struct world *world = *state;
     struct fake_request gone;
@@ -614,7 +608,7 @@ static void a_desk_may_end_while_its_errands_are_out(void **state)
 
 /* ---- an engine that has to ask --------------------------------------------------------------- */
 
-static void an_engine_that_must_ask_is_asked_for_each_request(void **state)
+TEST_WITH(an_engine_that_must_ask_is_asked_for_each_request, set_up, tear_down)
 {
     struct world *world = *state;
     world->store->asks = true;
@@ -640,7 +634,7 @@ static void *open_gate_later(void *store)
     return NULL;
 }
 
-static void the_end_waits_for_reads_that_no_one_waits_for(void **state)
+TEST_WITH(the_end_waits_for_reads_that_no_one_waits_for, set_up, tear_down)
 {
     struct world *world = *state;
     struct fake_request gone;
@@ -676,7 +670,7 @@ static const char *outcome_at(struct world *world, const char *event, uint64_t m
     return outcome;
 }
 
-static void interest_is_noted_once_a_second_for_an_event(void **state)
+TEST_WITH(interest_is_noted_once_a_second_for_an_event, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -687,7 +681,7 @@ static void interest_is_noted_once_a_second_for_an_event(void **state)
     assert_int_equal(atomic_load(&world->store->notes), 3);
 }
 
-static void what_no_one_asks_for_is_let_go_after_a_minute(void **state)
+TEST_WITH(what_no_one_asks_for_is_let_go_after_a_minute, set_up, tear_down)
 {
     struct world *world = *state;
     struct sports_facts alone;
@@ -709,7 +703,7 @@ static void what_no_one_asks_for_is_let_go_after_a_minute(void **state)
     assert_int_equal(world->sports->events.count, 2);
 }
 
-static void an_event_that_is_asked_for_stays_though_it_never_changes(void **state)
+TEST_WITH(an_event_that_is_asked_for_stays_though_it_never_changes, set_up, tear_down)
 {
     struct world *world = *state;
     publish_match(world);
@@ -734,7 +728,7 @@ static const char *route_event(struct world *world, sport_set allowed, const cha
     return request.outcome;
 }
 
-static void a_path_is_judged_before_permission_and_permission_before_the_store(void **state)
+TEST_WITH(a_path_is_judged_before_permission_and_permission_before_the_store, set_up, tear_down)
 {
     struct world *world = *state;
     atomic_store(&world->store->status, STATUS_UNAVAILABLE);
@@ -765,7 +759,7 @@ static void assert_sports(struct world *world, sport_set allowed, const char *bo
     fake_request_free(&request);
 }
 
-static void the_list_of_sports_is_in_order_and_only_what_is_allowed(void **state)
+TEST_WITH(the_list_of_sports_is_in_order_and_only_what_is_allowed, set_up, tear_down)
 {
     struct world *world = *state;
     assert_sports(world, 0, "{\"sports\":[]}");
@@ -778,48 +772,4 @@ static void the_list_of_sports_is_in_order_and_only_what_is_allowed(void **state
                   "{\"key\":\"tennis\",\"name\":\"Tennis\"},"
                   "{\"key\":\"horse-racing\",\"name\":\"Horse Racing\"},"
                   "{\"key\":\"greyhound-racing\",\"name\":\"Greyhound Racing\"}]}");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_catalog_is_made_once_and_then_sent_from_memory),
-        TEST(an_event_is_made_once_and_then_sent_from_memory),
-        TEST(what_changes_elsewhere_rebuilds_nothing),
-        TEST(new_odds_are_in_the_next_answer),
-        TEST(the_same_odds_again_are_the_same_answer),
-        TEST(a_new_catalog_with_the_same_row_keeps_the_answer),
-        TEST(a_second_desk_finds_what_the_first_had_made),
-        TEST(a_known_tag_is_answered_304),
-        TEST(gzip_is_made_once_when_it_is_first_asked_for),
-        TEST(gzip_comes_with_the_rebuild_where_it_was_wanted_before),
-        TEST(a_list_is_gzipped_too),
-        TEST(a_catalog_that_was_never_published_is_unavailable),
-        TEST(an_unknown_event_is_not_found_and_leaves_no_trace),
-        TEST(missing_odds_are_not_found_without_a_read_and_noted_all_the_same),
-        TEST(a_malformed_catalog_is_refused_and_logged_once),
-        TEST(malformed_odds_are_refused_for_that_event_alone_and_logged_once),
-        TEST(a_damaged_value_is_refused_and_logged_once),
-        TEST(a_store_that_is_away_is_said_so_at_once_whatever_is_ready),
-        TEST(a_read_that_fails_fails_its_waiters_and_no_others),
-        TEST(a_request_waits_two_seconds_at_most_for_a_fast_store),
-        cmocka_unit_test_setup_teardown(a_full_queue_is_an_overload_at_once,
-                                        set_up_with_a_short_queue, tear_down),
-        TEST(requests_that_come_together_share_one_read),
-        TEST(no_one_is_handed_what_was_replaced_before_he_came),
-        TEST(a_row_and_its_odds_are_those_of_one_moment),
-        TEST(an_event_that_leaves_the_catalog_while_it_is_read_is_not_found),
-        TEST(a_client_that_goes_away_is_forgotten),
-        TEST(a_desk_may_end_while_its_errands_are_out),
-        TEST(an_engine_that_must_ask_is_asked_for_each_request),
-        TEST(the_end_waits_for_reads_that_no_one_waits_for),
-        TEST(interest_is_noted_once_a_second_for_an_event),
-        TEST(what_no_one_asks_for_is_let_go_after_a_minute),
-        TEST(an_event_that_is_asked_for_stays_though_it_never_changes),
-        TEST(a_path_is_judged_before_permission_and_permission_before_the_store),
-        TEST(the_list_of_sports_is_in_order_and_only_what_is_allowed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

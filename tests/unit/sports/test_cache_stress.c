@@ -2,16 +2,9 @@
  * Several caches and a publisher at once: no answer is older than what was published before its
  * request came. Meant to be run under ThreadSanitizer as well.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "api/sports_routes.h"
 #include "fakes.h"
+#include "tests.h"
 
 #define DESKS 3
 #define EVENTS 4
@@ -184,23 +177,12 @@ static void run(bool asks, unsigned publications)
     fake_store_destroy(world.store);
 }
 
-static void no_answer_is_older_than_its_request(void **state)
+TEST(no_answer_is_older_than_its_request)
 {
-    (void)state;
     run(false, 3000);
 }
 
-static void nor_with_an_engine_that_must_ask(void **state)
+TEST(nor_with_an_engine_that_must_ask)
 {
-    (void)state;
     run(true, 300);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_answer_is_older_than_its_request),
-        cmocka_unit_test(nor_with_an_engine_that_must_ask),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* sports/catalog: rows pass exactly, hidden members go, ids are found. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "sports/catalog.h"
+#include "tests.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -33,9 +26,8 @@ static const struct catalog_row *find(const struct catalog *catalog, const char 
     return catalog_find(catalog, &id);
 }
 
-static void rows_pass_byte_for_byte_but_for_whitespace(void **state)
+TEST(rows_pass_byte_for_byte_but_for_whitespace)
 {
-    (void)state;
     assert_list("[]", "[]");
     assert_list(" [ ] \n", "[]");
     assert_list("[ { \"gmid\" : 1, \"z\":1.80, \"a\" : \"\\u00e9 \\/ x\" },\n{\"gmid\":2,\"n\":"
@@ -44,9 +36,8 @@ static void rows_pass_byte_for_byte_but_for_whitespace(void **state)
                 "283.3844663329566,\"big\":99999999999999999999}]");
 }
 
-static void hidden_members_go_however_they_are_written(void **state)
+TEST(hidden_members_go_however_they_are_written)
 {
-    (void)state;
     assert_list("[{\"providerEventId\":7,\"gmid\":1,\"feed_source\":{\"a\":[1]},\"x\":2}]",
                 "[{\"gmid\":1,\"x\":2}]");
     assert_list("[{\"provider\\u0045ventId\":7,\"gmid\":1,\"feed\\u005Fsource\":null}]",
@@ -56,16 +47,14 @@ static void hidden_members_go_however_they_are_written(void **state)
                 "[{\"Feed_source\":1,\"feed_source \":2,\"tv\":3}]");
 }
 
-static void nested_members_are_not_touched(void **state)
+TEST(nested_members_are_not_touched)
 {
-    (void)state;
     assert_list("[{\"gmid\":1,\"in\":{\"feed_source\":1},\"l\":[{\"providerEventId\":2}]}]",
                 "[{\"gmid\":1,\"in\":{\"feed_source\":1},\"l\":[{\"providerEventId\":2}]}]");
 }
 
-static void a_row_is_found_by_its_id_whether_number_or_string(void **state)
+TEST(a_row_is_found_by_its_id_whether_number_or_string)
 {
-    (void)state;
     struct catalog *catalog =
         make("[{\"gmid\":34000001,\"feed_source\":1},{\"gmid\":\"0034000002\"},{\"g\\u006did\":"
              "\"\\u0033\"},{\"gmid\":99999999999999999999}]");
@@ -84,9 +73,8 @@ static void a_row_is_found_by_its_id_whether_number_or_string(void **state)
     catalog_release(&catalog);
 }
 
-static void a_row_without_usable_id_stays_in_the_list(void **state)
+TEST(a_row_without_usable_id_stays_in_the_list)
 {
-    (void)state;
     static const char *const unusable[] = {
         "{}",
         "{\"gmid\":0}",
@@ -118,17 +106,15 @@ static void a_row_without_usable_id_stays_in_the_list(void **state)
     }
 }
 
-static void of_two_rows_with_one_id_the_first_is_found(void **state)
+TEST(of_two_rows_with_one_id_the_first_is_found)
 {
-    (void)state;
     struct catalog *catalog = make("[{\"gmid\":5,\"n\":1},{\"gmid\":\"5\",\"n\":2}]");
     assert_true(text_equals(find(catalog, "5")->text, TEXT("{\"gmid\":5,\"n\":1}")));
     catalog_release(&catalog);
 }
 
-static void of_two_ids_in_one_row_the_last_counts(void **state)
+TEST(of_two_ids_in_one_row_the_last_counts)
 {
-    (void)state;
     struct catalog *catalog = make("[{\"gmid\":5,\"gmid\":6},{\"gmid\":7,\"gmid\":null}]");
     assert_null(find(catalog, "5"));
     assert_non_null(find(catalog, "6"));
@@ -136,9 +122,8 @@ static void of_two_ids_in_one_row_the_last_counts(void **state)
     catalog_release(&catalog);
 }
 
-static void ten_thousand_rows_are_all_found(void **state)
+TEST(ten_thousand_rows_are_all_found)
 {
-    (void)state;
     struct buffer stored = {0};
     for (unsigned i = 1; i <= 10000; i++)
         buffer_append_format(&stored, "%s{\"gmid\":%u}", i == 1 ? "[" : ",", i * 7919);
@@ -159,9 +144,8 @@ static void ten_thousand_rows_are_all_found(void **state)
     buffer_free(&stored);
 }
 
-static void what_is_not_an_array_of_objects_is_malformed(void **state)
+TEST(what_is_not_an_array_of_objects_is_malformed)
 {
-    (void)state;
     static const char *const stored[] = {"",       "{}",           "null",      "7",   "\"[]\"",
                                          "[1]",    "[{},[]]",      "[{},null]", "[{}", "[{},]",
                                          "[{}] x", "[{\"a\":01}]", "[\"\xFF\"]"};
@@ -172,20 +156,4 @@ static void what_is_not_an_array_of_objects_is_malformed(void **state)
         assert_null(catalog);
         assert_non_null(error.reason);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_pass_byte_for_byte_but_for_whitespace),
-        cmocka_unit_test(hidden_members_go_however_they_are_written),
-        cmocka_unit_test(nested_members_are_not_touched),
-        cmocka_unit_test(a_row_is_found_by_its_id_whether_number_or_string),
-        cmocka_unit_test(a_row_without_usable_id_stays_in_the_list),
-        cmocka_unit_test(of_two_rows_with_one_id_the_first_is_found),
-        cmocka_unit_test(of_two_ids_in_one_row_the_last_counts),
-        cmocka_unit_test(ten_thousand_rows_are_all_found),
-        cmocka_unit_test(what_is_not_an_array_of_objects_is_malformed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

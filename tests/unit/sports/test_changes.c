@@ -1,14 +1,7 @@
 /* sports/changes: whoever listens hears of what has changed, once, or that it has missed some. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "sports/changes.h"
+#include "tests.h"
 
 #define READERS 2
 #define RING 8192U /* what it holds */
@@ -45,7 +38,6 @@ static void idle(uv_idle_t *handle)
 
 static int set_up(void **state)
 {
-    (void)state;
     scene = memory_alloc_zeroed(1, sizeof *scene);
     assert_int_equal(uv_loop_init(&scene->loop), 0);
     assert_int_equal(uv_idle_init(&scene->loop, &scene->alive), 0);
@@ -62,7 +54,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < READERS; i++)
         changes_leave(scene->changes, &scene->readers[i]);
     changes_destroy(&scene->changes);
@@ -109,9 +100,8 @@ static const char *taken(size_t reader, size_t room)
     return text;
 }
 
-static void each_listener_takes_what_came_since_it_began(void **state)
+TEST_WITH(each_listener_takes_what_came_since_it_began, set_up, tear_down)
 {
-    (void)state;
     change(1); /* heard by no one */
     listen_to_it(0, true);
     change(2);
@@ -128,9 +118,8 @@ static void each_listener_takes_what_came_since_it_began(void **state)
     assert_string_equal(taken(1, 16), "4 ");
 }
 
-static void one_mail_is_on_its_way_at_a_time(void **state)
+TEST_WITH(one_mail_is_on_its_way_at_a_time, set_up, tear_down)
 {
-    (void)state;
     listen_to_it(0, true);
     for (unsigned i = 1; i <= 5; i++)
         change(i);
@@ -147,9 +136,8 @@ static void one_mail_is_on_its_way_at_a_time(void **state)
     assert_int_equal(scene->mails[0], 2);
 }
 
-static void who_lags_behind_by_more_than_the_ring_has_missed_some(void **state)
+TEST_WITH(who_lags_behind_by_more_than_the_ring_has_missed_some, set_up, tear_down)
 {
-    (void)state;
     listen_to_it(0, true);
     for (unsigned i = 1; i <= RING; i++)
         change(i);
@@ -165,9 +153,8 @@ static void who_lags_behind_by_more_than_the_ring_has_missed_some(void **state)
     assert_string_equal(taken(0, 16), "5 ");
 }
 
-static void what_the_store_cannot_name_is_everything(void **state)
+TEST_WITH(what_the_store_cannot_name_is_everything, set_up, tear_down)
 {
-    (void)state;
     listen_to_it(0, true);
     change(1);
     change(0);
@@ -176,16 +163,4 @@ static void what_the_store_cannot_name_is_everything(void **state)
     assert_string_equal(taken(0, 16), "all ");
     assert_string_equal(taken(0, 16), "");
     assert_string_equal(taken(1, 16), "2 "); /* it came after that */
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(each_listener_takes_what_came_since_it_began),
-        TEST(one_mail_is_on_its_way_at_a_time),
-        TEST(who_lags_behind_by_more_than_the_ring_has_missed_some),
-        TEST(what_the_store_cannot_name_is_everything),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

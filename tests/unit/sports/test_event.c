@@ -1,12 +1,6 @@
 /* sports/event: the single-event body. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "sports/event.h"
+#include "tests.h"
 
 static struct catalog_row row_of(const char *id, const char *object)
 {
@@ -31,9 +25,8 @@ static void assert_odds(const char *stored, const char *odds)
     buffer_free(&expected);
 }
 
-static void the_id_is_a_bare_number_whatever_its_size(void **state)
+TEST(the_id_is_a_bare_number_whatever_its_size)
 {
-    (void)state;
     struct catalog_row row =
         row_of("99999999999999999999", "{\"gmid\":\"99999999999999999999\",\"x\":1.80}");
     struct buffer body = {0};
@@ -49,9 +42,8 @@ static void the_id_is_a_bare_number_whatever_its_size(void **state)
     buffer_free(&body);
 }
 
-static void markets_pass_without_their_hidden_members(void **state)
+TEST(markets_pass_without_their_hidden_members)
 {
-    (void)state;
     assert_odds("[]", "[]");
     assert_odds(" [ { \"tv\" : 1 , \"marketId\":\"1.2\", \"price\" : 1.80 } , { } ] ",
                 "[{\"marketId\":\"1.2\",\"price\":1.80},{}]");
@@ -65,9 +57,8 @@ static void markets_pass_without_their_hidden_members(void **state)
                 "[{\"same\":1,\"same\":2,\"s\":\"\\ud83d \\/\"}]");
 }
 
-static void unreadable_odds_leave_the_body_as_it_was(void **state)
+TEST(unreadable_odds_leave_the_body_as_it_was)
 {
-    (void)state;
     static const char *const stored[] = {"", "{}", "null", "[1]", "[{},[]]", "[{}", "[{}],"};
     for (size_t i = 0; i < sizeof stored / sizeof stored[0]; i++) {
         struct catalog_row row = row_of("7", "{\"gmid\":7}");
@@ -83,14 +74,4 @@ static void unreadable_odds_leave_the_body_as_it_was(void **state)
         assert_non_null(error.reason);
         buffer_free(&body);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_id_is_a_bare_number_whatever_its_size),
-        cmocka_unit_test(markets_pass_without_their_hidden_members),
-        cmocka_unit_test(unreadable_odds_leave_the_body_as_it_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

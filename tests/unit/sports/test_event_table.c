@@ -1,13 +1,6 @@
 /* sports/event_table: found by event, let go in order of use. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "sports/event_table.h"
+#include "tests.h"
 
 #define NODES 5000
 
@@ -20,9 +13,8 @@ static struct event_id id_of(unsigned number)
     return id;
 }
 
-static void every_event_is_found_until_it_is_removed(void **state)
+TEST(every_event_is_found_until_it_is_removed)
 {
-    (void)state;
     static struct event_node nodes[NODES];
     struct event_table table;
     event_table_init(&table);
@@ -48,9 +40,8 @@ static void every_event_is_found_until_it_is_removed(void **state)
     event_table_free(&table);
 }
 
-static void the_oldest_is_the_one_used_longest_ago(void **state)
+TEST(the_oldest_is_the_one_used_longest_ago)
 {
-    (void)state;
     struct event_node nodes[3];
     struct event_table table;
     event_table_init(&table);
@@ -73,13 +64,4 @@ static void the_oldest_is_the_one_used_longest_ago(void **state)
     assert_ptr_equal(TAILQ_LAST(&table.order, event_order), &nodes[0]);
     event_table_remove(&table, &nodes[0]);
     event_table_free(&table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_event_is_found_until_it_is_removed),
-        cmocka_unit_test(the_oldest_is_the_one_used_longest_ago),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

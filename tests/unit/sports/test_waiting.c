@@ -2,20 +2,12 @@
  * sports/waiting: when those who wait are looked at again, and that no one else is. Time is the
  * test's. What parks a request, and what answers it, stand here in small.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "sports/shared.h"
 #include "sports/waiting.h"
 #include "test_clock.h"
+#include "tests.h"
 
 #define POLLS 200
 #define TURN 16  /* polls of one group, before another has its turn */
@@ -293,7 +285,6 @@ static bool begins(void *context, const struct http_request *request)
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&world, 0, sizeof world);
     test_clock_stop();
     assert_int_equal(uv_loop_init(&world.loop), 0);
@@ -322,7 +313,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     world.draining = true;
     waiting_drain(world.waiting);
     settle();
@@ -345,9 +335,8 @@ static uint64_t counted(size_t counter)
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static void a_poll_is_answered_when_its_time_is_over(void **state)
+TEST_WITH(a_poll_is_answered_when_its_time_is_over, set_up, tear_down)
 {
-    (void)state;
     struct poll *poll = come(0, FIRST, 2);
     settle();
     pass(1900);
@@ -358,9 +347,8 @@ static void a_poll_is_answered_when_its_time_is_over(void **state)
     assert_int_equal(counted(SPORTS_WAITS), 1);
 }
 
-static void the_longest_wait_is_kept_to_the_second(void **state)
+TEST_WITH(the_longest_wait_is_kept_to_the_second, set_up, tear_down)
 {
-    (void)state;
     struct poll *poll = come(0, FIRST, 9999);
     pass(54900);
     assert_int_equal(poll->answer, 0);
@@ -369,18 +357,16 @@ static void the_longest_wait_is_kept_to_the_second(void **state)
     assert_string_equal(poll->applied, "Preference-Applied: wait=55");
 }
 
-static void a_loop_that_stood_still_misses_no_end(void **state)
+TEST_WITH(a_loop_that_stood_still_misses_no_end, set_up, tear_down)
 {
-    (void)state;
     begin(3, FIRST);
     test_clock_advance_ms(UINT64_C(300000)); /* in one go, more than once around the wheel */
     settle();
     assert_int_equal(answered(0, 3, 304), 3);
 }
 
-static void a_right_that_ends_sooner_is_looked_at_when_it_does(void **state)
+TEST_WITH(a_right_that_ends_sooner_is_looked_at_when_it_does, set_up, tear_down)
 {
-    (void)state;
     world.right_until_ms = clock_loop_ms(&world.loop) + 3000;
     struct poll *poll = come(0, FIRST, 50);
     pass(200);
@@ -393,9 +379,8 @@ static void a_right_that_ends_sooner_is_looked_at_when_it_does(void **state)
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-static void a_change_wakes_those_who_wait_for_it_and_no_one_else(void **state)
+TEST_WITH(a_change_wakes_those_who_wait_for_it_and_no_one_else, set_up, tear_down)
 {
-    (void)state;
     begin(3, FIRST);
     many_come(3, 3, SECOND);
     many_come(6, 3, LIST);
@@ -408,9 +393,8 @@ static void a_change_wakes_those_who_wait_for_it_and_no_one_else(void **state)
         assert_string_equal(world.polls[i].applied, "Preference-Applied: wait=50");
 }
 
-static void the_same_answer_again_has_one_look_and_disturbs_no_one_else(void **state)
+TEST_WITH(the_same_answer_again_has_one_look_and_disturbs_no_one_else, set_up, tear_down)
 {
-    (void)state;
     begin(50, FIRST);
     for (unsigned i = 1; i <= 5; i++) {
         tell_of(FIRST);
@@ -423,9 +407,8 @@ static void the_same_answer_again_has_one_look_and_disturbs_no_one_else(void **s
     assert_int_equal(answered(0, 50, 200), 50);
 }
 
-static void a_catalog_has_its_events_looked_at_and_no_other_sports(void **state)
+TEST_WITH(a_catalog_has_its_events_looked_at_and_no_other_sports, set_up, tear_down)
 {
-    (void)state;
     begin(2, FIRST);
     many_come(2, 2, SECOND);
     many_come(4, 2, LIST);
@@ -439,9 +422,8 @@ static void a_catalog_has_its_events_looked_at_and_no_other_sports(void **state)
     assert_int_equal(world.polls[6].looks + world.polls[7].looks, 0);
 }
 
-static void who_comes_after_a_change_waits_for_the_next(void **state)
+TEST_WITH(who_comes_after_a_change_waits_for_the_next, set_up, tear_down)
 {
-    (void)state;
     begin(2, FIRST);
     publish(FIRST);
     struct poll *late = come(2, FIRST, 50); /* has the new one, before the others were looked at */
@@ -453,9 +435,8 @@ static void who_comes_after_a_change_waits_for_the_next(void **state)
     assert_int_equal(late->answer, 200);
 }
 
-static void more_changes_than_are_remembered_have_everything_looked_at(void **state)
+TEST_WITH(more_changes_than_are_remembered_have_everything_looked_at, set_up, tear_down)
 {
-    (void)state;
     begin(2, FIRST);
     many_come(2, 2, OTHER_SPORT);
     world.values[OTHER_SPORT].mark++;
@@ -466,9 +447,8 @@ static void more_changes_than_are_remembered_have_everything_looked_at(void **st
     assert_int_equal(answered(0, 2, 0), 2);
 }
 
-static void the_first_to_wait_misses_no_change_of_that_moment(void **state)
+TEST_WITH(the_first_to_wait_misses_no_change_of_that_moment, set_up, tear_down)
 {
-    (void)state;
     struct poll *poll = come(0, FIRST, 50); /* no one listened before */
     world.values[FIRST].mark++;             /* and so this was not reported */
     settle();
@@ -477,9 +457,8 @@ static void the_first_to_wait_misses_no_change_of_that_moment(void **state)
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-static void a_crowd_is_answered_in_slices_beside_others(void **state)
+TEST_WITH(a_crowd_is_answered_in_slices_beside_others, set_up, tear_down)
 {
-    (void)state;
     begin(150, FIRST);
     many_come(150, 3, SECOND);
     world.look_ms = 1; /* a slice is over after a turn */
@@ -499,9 +478,8 @@ static void a_crowd_is_answered_in_slices_beside_others(void **state)
 
 /* ---- leaders --------------------------------------------------------------------------------- */
 
-static void the_others_wait_for_what_a_leader_finds(void **state)
+TEST_WITH(the_others_wait_for_what_a_leader_finds, set_up, tear_down)
 {
-    (void)state;
     begin(20, FIRST);
     world.defers = true;
     publish(FIRST);
@@ -516,9 +494,8 @@ static void the_others_wait_for_what_a_leader_finds(void **state)
     assert_int_equal(world.looks, 20);
 }
 
-static void another_leads_when_the_leader_is_gone(void **state)
+TEST_WITH(another_leads_when_the_leader_is_gone, set_up, tear_down)
 {
-    (void)state;
     begin(5, FIRST);
     world.defers = true;
     publish(FIRST);
@@ -529,9 +506,8 @@ static void another_leads_when_the_leader_is_gone(void **state)
     assert_int_equal(answered(0, 5, 200), 4);
 }
 
-static void a_leader_that_is_not_admitted_leaves_the_look_to_another(void **state)
+TEST_WITH(a_leader_that_is_not_admitted_leaves_the_look_to_another, set_up, tear_down)
 {
-    (void)state;
     begin(3, FIRST);
     world.admits = false;
     publish(FIRST);
@@ -544,9 +520,8 @@ static void a_leader_that_is_not_admitted_leaves_the_look_to_another(void **stat
 
 /* ---- what else ends a wait ------------------------------------------------------------------- */
 
-static void a_client_that_has_gone_is_forgotten(void **state)
+TEST_WITH(a_client_that_has_gone_is_forgotten, set_up, tear_down)
 {
-    (void)state;
     begin(3, FIRST);
     struct http_parked *parked = world.polls[1].parked;
     world.polls[1].parked = NULL;
@@ -559,9 +534,8 @@ static void a_client_that_has_gone_is_forgotten(void **state)
     assert_int_equal(answered(0, 3, 200), 2);
 }
 
-static void all_of_a_group_may_go_while_it_is_to_be_looked_at(void **state)
+TEST_WITH(all_of_a_group_may_go_while_it_is_to_be_looked_at, set_up, tear_down)
 {
-    (void)state;
     begin(2, FIRST);
     publish(FIRST);
     turn(); /* the change has come; no one was looked at */
@@ -575,9 +549,8 @@ static void all_of_a_group_may_go_while_it_is_to_be_looked_at(void **state)
     assert_int_equal(world.looks, 0);
 }
 
-static void a_client_that_has_shut_its_side_is_answered_at_once(void **state)
+TEST_WITH(a_client_that_has_shut_its_side_is_answered_at_once, set_up, tear_down)
 {
-    (void)state;
     begin(2, FIRST);
     world.polls[0].shut = true;
     world.polls[0].parked->ended(world.polls[0].parked);
@@ -587,9 +560,8 @@ static void a_client_that_has_shut_its_side_is_answered_at_once(void **state)
     assert_int_equal(world.looks, 1);
 }
 
-static void a_drain_answers_all(void **state)
+TEST_WITH(a_drain_answers_all, set_up, tear_down)
 {
-    (void)state;
     begin(40, FIRST);
     many_come(40, 5, LIST);
     world.draining = true;
@@ -598,9 +570,8 @@ static void a_drain_answers_all(void **state)
     assert_int_equal(answered(0, 45, 304), 45);
 }
 
-static void a_store_that_is_away_ends_all_waits_within_a_tick(void **state)
+TEST_WITH(a_store_that_is_away_ends_all_waits_within_a_tick, set_up, tear_down)
 {
-    (void)state;
     begin(3, FIRST);
     many_come(3, 3, OTHER_SPORT);
     world.store.status = STATUS_UNAVAILABLE;
@@ -608,9 +579,8 @@ static void a_store_that_is_away_ends_all_waits_within_a_tick(void **state)
     assert_int_equal(answered(0, 6, 503), 6);
 }
 
-static void a_doubt_disturbs_no_one_and_is_looked_into_when_it_is_over(void **state)
+TEST_WITH(a_doubt_disturbs_no_one_and_is_looked_into_when_it_is_over, set_up, tear_down)
 {
-    (void)state;
     begin(3, FIRST);
     world.store.status = STATUS_PENDING;
     world.values[FIRST].mark++; /* which is not heard of */
@@ -621,9 +591,8 @@ static void a_doubt_disturbs_no_one_and_is_looked_into_when_it_is_over(void **st
     assert_int_equal(answered(0, 3, 200), 3);
 }
 
-static void all_are_judged_again_when_rights_have_changed(void **state)
+TEST_WITH(all_are_judged_again_when_rights_have_changed, set_up, tear_down)
 {
-    (void)state;
     begin(3, FIRST);
     pass(1000);
     assert_int_equal(world.looks, 0);
@@ -639,9 +608,8 @@ static void all_are_judged_again_when_rights_have_changed(void **state)
 
 /* ---- bounds and interest --------------------------------------------------------------------- */
 
-static void over_the_most_no_one_waits_but_who_does_already(void **state)
+TEST_WITH(over_the_most_no_one_waits_but_who_does_already, set_up, tear_down)
 {
-    (void)state;
     atomic_store(&world.sports->waiting_max, 2);
     begin(2, FIRST);
     assert_int_equal(come(2, FIRST, 50)->answer, 304);
@@ -658,44 +626,12 @@ static void over_the_most_no_one_waits_but_who_does_already(void **state)
     assert_int_equal(atomic_load(&world.sports->waiting), 2);
 }
 
-static void interest_is_noted_once_a_second_however_many_wait(void **state)
+TEST_WITH(interest_is_noted_once_a_second_however_many_wait, set_up, tear_down)
 {
-    (void)state;
     begin(30, FIRST);
     many_come(30, 1, SECOND);
     pass(5050);
     assert_in_range(world.values[FIRST].noted, 4, 5);
     assert_in_range(world.values[SECOND].noted, 4, 5);
     assert_int_equal(world.values[LIST].noted, 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_poll_is_answered_when_its_time_is_over),
-        TEST(the_longest_wait_is_kept_to_the_second),
-        TEST(a_loop_that_stood_still_misses_no_end),
-        TEST(a_right_that_ends_sooner_is_looked_at_when_it_does),
-        TEST(a_change_wakes_those_who_wait_for_it_and_no_one_else),
-        TEST(the_same_answer_again_has_one_look_and_disturbs_no_one_else),
-        TEST(a_catalog_has_its_events_looked_at_and_no_other_sports),
-        TEST(who_comes_after_a_change_waits_for_the_next),
-        TEST(more_changes_than_are_remembered_have_everything_looked_at),
-        TEST(the_first_to_wait_misses_no_change_of_that_moment),
-        TEST(a_crowd_is_answered_in_slices_beside_others),
-        TEST(the_others_wait_for_what_a_leader_finds),
-        TEST(another_leads_when_the_leader_is_gone),
-        TEST(a_leader_that_is_not_admitted_leaves_the_look_to_another),
-        TEST(a_client_that_has_gone_is_forgotten),
-        TEST(all_of_a_group_may_go_while_it_is_to_be_looked_at),
-        TEST(a_client_that_has_shut_its_side_is_answered_at_once),
-        TEST(a_drain_answers_all),
-        TEST(a_store_that_is_away_ends_all_waits_within_a_tick),
-        TEST(a_doubt_disturbs_no_one_and_is_looked_into_when_it_is_over),
-        TEST(all_are_judged_again_when_rights_have_changed),
-        TEST(over_the_most_no_one_waits_but_who_does_already),
-        TEST(interest_is_noted_once_a_second_however_many_wait),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* Interest in events, between those who note it and the one that writes it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "stores/odds/interest_notes.h"
 #include "test_clock.h"
+#include "tests.h"
 
 static bool note(struct odds_notes *notes, const char *digits)
 {
@@ -25,9 +19,8 @@ static const char *taken(struct odds_notes *notes)
     return count == 0 ? "" : list[0].event.digits;
 }
 
-static void a_new_event_can_be_taken_at_once(void **state)
+TEST(a_new_event_can_be_taken_at_once)
 {
-    (void)state;
     struct odds_notes *notes = odds_notes_create();
     assert_true(note(notes, "1"));
     assert_false(note(notes, "1")); /* it has not been taken yet */
@@ -38,9 +31,8 @@ static void a_new_event_can_be_taken_at_once(void **state)
     odds_notes_destroy(&notes);
 }
 
-static void an_event_is_taken_once_a_second(void **state)
+TEST(an_event_is_taken_once_a_second)
 {
-    (void)state;
     struct odds_notes *notes = odds_notes_create();
     assert_true(note(notes, "1"));
     assert_string_equal(taken(notes), "1");
@@ -58,9 +50,8 @@ static void an_event_is_taken_once_a_second(void **state)
     odds_notes_destroy(&notes);
 }
 
-static void the_time_is_that_of_the_last_note(void **state)
+TEST(the_time_is_that_of_the_last_note)
 {
-    (void)state;
     struct odds_notes *notes = odds_notes_create();
     const struct odds_note *list = NULL;
     (void)note(notes, "1");
@@ -74,13 +65,10 @@ static void the_time_is_that_of_the_last_note(void **state)
     odds_notes_destroy(&notes);
 }
 
-int main(void)
+static int stop_the_clock(void **state)
 {
     test_clock_stop();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_event_can_be_taken_at_once),
-        cmocka_unit_test(an_event_is_taken_once_a_second),
-        cmocka_unit_test(the_time_is_that_of_the_last_note),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TESTS_WITH(stop_the_clock, NULL);

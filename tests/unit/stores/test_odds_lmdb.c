@@ -1,26 +1,18 @@
 /* What is the embedded engine's alone: its files, and what becomes of it when they are not well. */
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "stores/odds.h"
 #include "stores/odds/lmdb/guard.h"
 #include "test_directory.h"
+#include "tests.h"
 
 struct fixture {
     char directory[TEST_DIRECTORY_SIZE];
@@ -153,7 +145,7 @@ static void save(const char *path, const char *bytes, size_t size)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static void a_missing_store_is_not_made_unless_asked(void **state)
+TEST_WITH(a_missing_store_is_not_made_unless_asked, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct odds_store *store = NULL;
@@ -167,7 +159,7 @@ static void a_missing_store_is_not_made_unless_asked(void **state)
     odds_store_close(&store);
 }
 
-static void a_patient_store_says_unavailable_until_it_is_there(void **state)
+TEST_WITH(a_patient_store_says_unavailable_until_it_is_there, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct odds_store_options options = {.uri = fixture->uri, .timeout_ms = 1000, .patient = true};
@@ -198,7 +190,7 @@ static void a_patient_store_says_unavailable_until_it_is_there(void **state)
     odds_store_close(&store);
 }
 
-static void versions_of_a_store_and_of_its_replacement_never_meet(void **state)
+TEST_WITH(versions_of_a_store_and_of_its_replacement_never_meet, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct fixture other = *fixture;
@@ -227,7 +219,7 @@ static void versions_of_a_store_and_of_its_replacement_never_meet(void **state)
     odds_store_close(&store);
 }
 
-static void a_store_is_open_once_in_a_process(void **state)
+TEST_WITH(a_store_is_open_once_in_a_process, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct odds_store *store = open_new(fixture);
@@ -240,7 +232,7 @@ static void a_store_is_open_once_in_a_process(void **state)
     odds_store_close(&store);
 }
 
-static void a_file_of_another_format_is_refused_and_an_older_one_replaced(void **state)
+TEST_WITH(a_file_of_another_format_is_refused_and_an_older_one_replaced, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct odds_store *store = open_new(fixture);
@@ -263,7 +255,7 @@ static void a_file_of_another_format_is_refused_and_an_older_one_replaced(void *
     memory_free(bytes);
 }
 
-static void a_file_that_was_being_made_when_its_maker_died_is_made_again(void **state)
+TEST_WITH(a_file_that_was_being_made_when_its_maker_died_is_made_again, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     make_store(fixture);
@@ -390,7 +382,7 @@ static void change_byte(int descriptor, size_t at)
 
 /* Every byte of the file is damaged once in a while. Opening it for reading finds that, or all
  * values are well; opening it for publishing always ends in a store that works. */
-static void any_damage_is_found_when_the_store_is_opened(void **state)
+TEST_WITH(any_damage_is_found_when_the_store_is_opened, set_up, tear_down)
 {
     use_guards();
     struct fixture *fixture = *state;
@@ -438,7 +430,7 @@ static void open_to_read(const struct fixture *fixture, struct odds_store **stor
     assert_int_equal(try_open(fixture, false, store, &error), STATUS_OK);
 }
 
-static void no_changed_byte_changes_or_hides_an_answer(void **state)
+TEST_WITH(no_changed_byte_changes_or_hides_an_answer, set_up, tear_down)
 {
     use_guards();
     struct fixture *fixture = *state;
@@ -469,7 +461,7 @@ static void no_changed_byte_changes_or_hides_an_answer(void **state)
 }
 
 /* Pages of an older commit, whole in themselves, in the place of newer ones. */
-static void no_older_page_changes_or_hides_an_answer(void **state)
+TEST_WITH(no_older_page_changes_or_hides_an_answer, set_up, tear_down)
 {
     use_guards();
     struct fixture *fixture = *state;
@@ -504,7 +496,7 @@ static void no_older_page_changes_or_hides_an_answer(void **state)
     odds_store_close(&store);
 }
 
-static void an_older_file_written_in_place_is_not_served(void **state)
+TEST_WITH(an_older_file_written_in_place_is_not_served, set_up, tear_down)
 {
     use_guards();
     struct fixture *fixture = *state;
@@ -535,7 +527,7 @@ static void an_older_file_written_in_place_is_not_served(void **state)
 
 /* A value that is damaged while the store is open is malformed, until it is published again; the
  * others are well. */
-static void a_damaged_value_is_published_again(void **state)
+TEST_WITH(a_damaged_value_is_published_again, set_up, tear_down)
 {
     use_guards();
     struct fixture *fixture = *state;
@@ -578,7 +570,7 @@ static int read_on(const char *uri, int ready, int set_aside)
     return stamp >> 40 == first >> 40;
 }
 
-static void a_store_that_is_set_aside_is_lost_at_once_to_all_who_read_it(void **state)
+TEST_WITH(a_store_that_is_set_aside_is_lost_at_once_to_all_who_read_it, set_up, tear_down)
 {
     use_guards();
     struct fixture *fixture = *state;
@@ -633,7 +625,7 @@ static void await_interest(struct odds_store *store, const char *event)
 }
 
 /* Garbage in it, none of it, all of it gone: what is asked for from then on is recorded. */
-static void a_damaged_interest_file_loses_nothing_but_interest(void **state)
+TEST_WITH(a_damaged_interest_file_loses_nothing_but_interest, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char path[128];
@@ -656,25 +648,10 @@ static void a_damaged_interest_file_loses_nothing_but_interest(void **state)
     odds_store_close(&store);
 }
 
-#define WITH_STORE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
+static int learn_all_guards(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        WITH_STORE(a_missing_store_is_not_made_unless_asked),
-        WITH_STORE(a_patient_store_says_unavailable_until_it_is_there),
-        WITH_STORE(versions_of_a_store_and_of_its_replacement_never_meet),
-        WITH_STORE(a_store_is_open_once_in_a_process),
-        WITH_STORE(a_file_of_another_format_is_refused_and_an_older_one_replaced),
-        WITH_STORE(a_file_that_was_being_made_when_its_maker_died_is_made_again),
-        WITH_STORE(any_damage_is_found_when_the_store_is_opened),
-        WITH_STORE(no_changed_byte_changes_or_hides_an_answer),
-        WITH_STORE(no_older_page_changes_or_hides_an_answer),
-        WITH_STORE(an_older_file_written_in_place_is_not_served),
-        WITH_STORE(a_damaged_value_is_published_again),
-        WITH_STORE(a_store_that_is_set_aside_is_lost_at_once_to_all_who_read_it),
-        WITH_STORE(a_damaged_interest_file_loses_nothing_but_interest),
-    };
     learn_guards();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TESTS_WITH(learn_all_guards, NULL);

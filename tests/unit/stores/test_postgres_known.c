@@ -1,13 +1,6 @@
 /* The players and customers that a PostgreSQL connection's batches have met. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "stores/platform/postgres/known.h"
+#include "tests.h"
 
 static struct known_player make_player(size_t number)
 {
@@ -16,11 +9,10 @@ static struct known_player make_player(size_t number)
     return player;
 }
 
-static void what_was_added_is_found_however_much_it_is(void **state)
+TEST(what_was_added_is_found_however_much_it_is)
 {
     struct known *known = known_create();
     char id[64];
-    (void)state;
     assert_true(known_has_room(known, KNOWN_MAX));
     for (size_t i = 0; i < KNOWN_MAX; i++) {
         const struct known_player player = make_player(i);
@@ -42,11 +34,10 @@ static void what_was_added_is_found_however_much_it_is(void **state)
     assert_null(known);
 }
 
-static void one_that_is_known_is_not_added_again(void **state)
+TEST(one_that_is_known_is_not_added_again)
 {
     struct known *known = known_create();
     struct known_player player = make_player(1);
-    (void)state;
     known_add_player(known, &player);
     known_player(known, "ply_1")->has_account = true;
     player.number = 2;
@@ -58,12 +49,11 @@ static void one_that_is_known_is_not_added_again(void **state)
     known_destroy(&known);
 }
 
-static void players_and_customers_are_kept_apart_and_forgotten(void **state)
+TEST(players_and_customers_are_kept_apart_and_forgotten)
 {
     struct known *known = known_create();
     const struct known_player player = make_player(3);
     const struct known_owner customer = {.id = "cus_3", .number = 30};
-    (void)state;
     known_add_player(known, &player);
     known_add_owner(known, &customer);
     assert_null(known_owner(known, "ply_3"));
@@ -76,14 +66,4 @@ static void players_and_customers_are_kept_apart_and_forgotten(void **state)
     known_add_player(known, &player);
     assert_int_equal(known_player(known, "ply_3")->number, 3);
     known_destroy(&known);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_added_is_found_however_much_it_is),
-        cmocka_unit_test(one_that_is_known_is_not_added_again),
-        cmocka_unit_test(players_and_customers_are_kept_apart_and_forgotten),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

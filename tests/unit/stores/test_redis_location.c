@@ -1,14 +1,6 @@
 /* Which URIs of a Redis server are understood, and as what. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stores/odds/redis/location.h"
+#include "tests.h"
 
 static struct redis_location *parse(const char *uri)
 {
@@ -19,9 +11,8 @@ static struct redis_location *parse(const char *uri)
     return location;
 }
 
-static void a_host_a_port_and_a_database(void **state)
+TEST(a_host_a_port_and_a_database)
 {
-    (void)state;
     static const struct {
         const char *uri, *name;
         uint16_t port;
@@ -50,9 +41,8 @@ static void a_host_a_port_and_a_database(void **state)
     }
 }
 
-static void a_user_and_a_password_are_decoded_and_never_shown(void **state)
+TEST(a_user_and_a_password_are_decoded_and_never_shown)
 {
-    (void)state;
     static const struct {
         const char *uri, *user, *password;
     } cases[] = {
@@ -76,9 +66,8 @@ static void a_user_and_a_password_are_decoded_and_never_shown(void **state)
     }
 }
 
-static void a_socket(void **state)
+TEST(a_socket)
 {
-    (void)state;
     struct redis_location *location = parse("unix:/run/redis.sock");
     assert_int_equal(location->way, REDIS_BY_UNIX);
     assert_string_equal(location->path, "/run/redis.sock");
@@ -94,9 +83,8 @@ static void a_socket(void **state)
     redis_location_destroy(&location);
 }
 
-static void sentinels(void **state)
+TEST(sentinels)
 {
-    (void)state;
     struct redis_location *location = parse("redis+sentinel://h1,10.0.0.8:7,[::1]/my-service/2");
     assert_int_equal(location->way, REDIS_BY_SENTINEL);
     assert_int_equal(location->host_count, 3);
@@ -114,18 +102,16 @@ static void sentinels(void **state)
     redis_location_destroy(&location);
 }
 
-static void tls(void **state)
+TEST(tls)
 {
-    (void)state;
     struct redis_location *location = parse("rediss://h:7?tls_ca=/etc/ca%20one.pem");
     assert_true(location->tls);
     assert_string_equal(location->tls_ca, "/etc/ca one.pem");
     redis_location_destroy(&location);
 }
 
-static void what_is_not_understood_is_refused_and_no_secret_told(void **state)
+TEST(what_is_not_understood_is_refused_and_no_secret_told)
 {
-    (void)state;
     static const char *const wrong[] = {
         "redis:h",
         "redis:/h",
@@ -201,9 +187,8 @@ static void what_is_not_understood_is_refused_and_no_secret_told(void **state)
     }
 }
 
-static void a_path_has_room_for_107_bytes(void **state)
+TEST(a_path_has_room_for_107_bytes)
 {
-    (void)state;
     struct redis_location *location = NULL;
     struct error error = {{0}};
     char uri[128];
@@ -212,18 +197,4 @@ static void a_path_has_room_for_107_bytes(void **state)
     redis_location_destroy(&location);
     (void)snprintf(uri, sizeof uri, "unix:/%0107d", 0);
     assert_int_equal(redis_location_parse(&location, uri, &error), STATUS_INVALID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_host_a_port_and_a_database),
-        cmocka_unit_test(a_user_and_a_password_are_decoded_and_never_shown),
-        cmocka_unit_test(a_socket),
-        cmocka_unit_test(a_path_has_room_for_107_bytes),
-        cmocka_unit_test(sentinels),
-        cmocka_unit_test(tls),
-        cmocka_unit_test(what_is_not_understood_is_refused_and_no_secret_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

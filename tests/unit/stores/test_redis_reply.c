@@ -1,15 +1,7 @@
 /* stores/odds/redis/reply: RESP2 and RESP3, whole and in pieces, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "stores/odds/redis/reply.h"
+#include "tests.h"
 
 #define STRING_MAX 10
 #define REPLY_MAX 2000
@@ -71,7 +63,7 @@ static void assert_all_read(const char *const (*cases)[2], size_t count)
 
 #define COUNT(cases) (sizeof(cases) / sizeof(cases)[0])
 
-static void every_type_is_read(void **state)
+TEST(every_type_is_read)
 {
     static const char *const cases[][2] = {
         {"+OK\r\n", "+OK"},
@@ -100,12 +92,11 @@ static void every_type_is_read(void **state)
         {"+a\r\n:1\r\n$1\r\nb\r\n", "+a:1$b"},
         {"*1\r\n$-1\r\n+x\r\n", "*(_)+x"},
     };
-    (void)state;
     assert_all_read(cases, COUNT(cases));
     assert_read(TEXT("$3\r\na\0b\r\n+x\r\n"), "$a"); /* the description ends there */
 }
 
-static void what_has_not_come_is_waited_for(void **state)
+TEST(what_has_not_come_is_waited_for)
 {
     static const char *const cases[][2] = {
         {"+O", "pending"},
@@ -116,11 +107,10 @@ static void what_has_not_come_is_waited_for(void **state)
         {"$1000000000000\r\na", "pending"},
         {"*1000000000000\r\n", "pending"},
     };
-    (void)state;
     assert_all_read(cases, COUNT(cases));
 }
 
-static void what_is_no_protocol_is_refused(void **state)
+TEST(what_is_no_protocol_is_refused)
 {
     static const char *const cases[][2] = {
         {"\r\n", "malformed"},
@@ -146,11 +136,10 @@ static void what_is_no_protocol_is_refused(void **state)
         {"*1\r\n>1\r\n+a\r\n", "malformed"},
         {"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "malformed"},
     };
-    (void)state;
     assert_all_read(cases, COUNT(cases));
 }
 
-static void a_string_that_is_too_large_is_passed_over(void **state)
+TEST(a_string_that_is_too_large_is_passed_over)
 {
     static const char *const cases[][2] = {
         {"$10\r\n0123456789\r\n+x\r\n", "$0123456789+x"},
@@ -158,14 +147,12 @@ static void a_string_that_is_too_large_is_passed_over(void **state)
         {"*3\r\n:1\r\n$11\r\n0123456789a\r\n:2\r\n", "*(:1 -" REDIS_TOO_LARGE " :2)"},
         {"$11\r\n0123456789ab\r\n", "malformed"},
     };
-    (void)state;
     assert_all_read(cases, COUNT(cases));
 }
 
-static void a_reply_that_is_too_large_is_refused(void **state)
+TEST(a_reply_that_is_too_large_is_refused)
 {
     struct buffer list = {0};
-    (void)state;
     buffer_append_string(&list, "*1000000\r\n");
     for (int i = 0; i < 100; i++)
         buffer_append_string(&list, ":1\r\n");
@@ -185,11 +172,10 @@ static void a_reply_that_is_too_large_is_refused(void **state)
 }
 
 /* What one reply held is not counted against the next. */
-static void many_replies_may_follow(void **state)
+TEST(many_replies_may_follow)
 {
     struct buffer replies = {0};
     struct buffer expected = {0};
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         buffer_append_string(&replies, "*2\r\n$5\r\nabcde\r\n:7\r\n");
         buffer_append_string(&expected, "*($abcde :7)");
@@ -199,12 +185,11 @@ static void many_replies_may_follow(void **state)
     buffer_free(&expected);
 }
 
-static void values_are_found_by_name(void **state)
+TEST(values_are_found_by_name)
 {
     struct redis_parser *parser = redis_parser_create(STRING_MAX, REPLY_MAX);
     struct text input = TEXT("%2\r\n$1\r\na\r\n+b\r\n$1\r\nb\r\n:5\r\n");
     const struct redis_reply *reply = NULL;
-    (void)state;
     assert_int_equal(redis_parser_take(parser, &input, &reply), STATUS_OK);
     assert_true(redis_reply_is(redis_reply_value(reply, "a"), "b"));
     assert_int_equal(redis_reply_value(reply, "b")->integer, 5);
@@ -212,18 +197,4 @@ static void values_are_found_by_name(void **state)
     assert_false(redis_reply_is(redis_reply_value(reply, "b"), "5"));
     assert_null(redis_reply_value(&reply->elements[3], "a"));
     redis_parser_destroy(&parser);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_is_read),
-        cmocka_unit_test(what_has_not_come_is_waited_for),
-        cmocka_unit_test(what_is_no_protocol_is_refused),
-        cmocka_unit_test(a_string_that_is_too_large_is_passed_over),
-        cmocka_unit_test(a_reply_that_is_too_large_is_refused),
-        cmocka_unit_test(many_replies_may_follow),
-        cmocka_unit_test(values_are_found_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* Which version of what is known to be stored. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "stores/odds/redis/versions.h"
+#include "tests.h"
 
 static int set_up(void **state)
 {
@@ -42,7 +33,7 @@ static uint64_t see(struct redis_versions *versions, const struct odds_subject *
     return redis_versions_note(versions, subject, &seen);
 }
 
-static void nothing_is_known_at_first(void **state)
+TEST_WITH(nothing_is_known_at_first, set_up, tear_down)
 {
     struct odds_subject subject = subject_of(1);
     struct odds_subject catalog = {.kind = ODDS_CATALOG, .sport = SPORT_TENNIS};
@@ -50,7 +41,7 @@ static void nothing_is_known_at_first(void **state)
     assert_true(redis_versions_find(*state, &catalog) == ODDS_VERSION_UNKNOWN);
 }
 
-static void what_was_seen_is_known_until_it_is_forgotten(void **state)
+TEST_WITH(what_was_seen_is_known_until_it_is_forgotten, set_up, tear_down)
 {
     struct odds_subject one = subject_of(1);
     struct odds_subject other = subject_of(2);
@@ -66,7 +57,7 @@ static void what_was_seen_is_known_until_it_is_forgotten(void **state)
     assert_true(redis_versions_find(*state, &other) == ODDS_VERSION_UNKNOWN);
 }
 
-static void the_same_bytes_keep_their_version_and_others_never_have_it(void **state)
+TEST_WITH(the_same_bytes_keep_their_version_and_others_never_have_it, set_up, tear_down)
 {
     struct odds_subject one = subject_of(1);
     uint64_t first = see(*state, &one, "[1]", true);
@@ -77,14 +68,14 @@ static void the_same_bytes_keep_their_version_and_others_never_have_it(void **st
     assert_true(second != first && third != first && third != second);
 }
 
-static void what_was_overtaken_is_not_known(void **state)
+TEST_WITH(what_was_overtaken_is_not_known, set_up, tear_down)
 {
     struct odds_subject one = subject_of(1);
     (void)see(*state, &one, "[1]", false);
     assert_true(redis_versions_find(*state, &one) == ODDS_VERSION_UNKNOWN);
 }
 
-static void what_changed_unheard_moves_the_stamp(void **state)
+TEST_WITH(what_changed_unheard_moves_the_stamp, set_up, tear_down)
 {
     struct odds_subject one = subject_of(1);
     (void)see(*state, &one, "[1]", true);
@@ -95,7 +86,7 @@ static void what_changed_unheard_moves_the_stamp(void **state)
     assert_true(redis_versions_stamp(*state) != stamp);
 }
 
-static void what_is_not_stored_is_version_0(void **state)
+TEST_WITH(what_is_not_stored_is_version_0, set_up, tear_down)
 {
     struct odds_subject one = subject_of(1);
     struct redis_seen missing = {.readable = true, .current = true};
@@ -103,7 +94,7 @@ static void what_is_not_stored_is_version_0(void **state)
     assert_true(redis_versions_find(*state, &one) == 0);
 }
 
-static void what_cannot_be_read_has_a_version_that_no_document_had(void **state)
+TEST_WITH(what_cannot_be_read_has_a_version_that_no_document_had, set_up, tear_down)
 {
     struct odds_subject one = subject_of(1);
     uint64_t first = see(*state, &one, "[1]", true);
@@ -116,7 +107,7 @@ static void what_cannot_be_read_has_a_version_that_no_document_had(void **state)
     assert_true(see(*state, &one, "[1]", true) != first);
 }
 
-static void what_expires_is_forgotten_in_time(void **state)
+TEST_WITH(what_expires_is_forgotten_in_time, set_up, tear_down)
 {
     const uint64_t ms = 1000000;
     struct odds_subject one = subject_of(1);
@@ -143,7 +134,7 @@ static void what_expires_is_forgotten_in_time(void **state)
 }
 
 /* What finds no room takes the place of others; what is known of it is right all the same. */
-static void it_is_bounded(void **state)
+TEST_WITH(it_is_bounded, set_up, tear_down)
 {
     enum { MANY = 200000 };
     uint64_t *versions = memory_alloc_zeroed(MANY, sizeof *versions);
@@ -163,7 +154,7 @@ static void it_is_bounded(void **state)
 }
 
 /* Who goes by the stamp would not hear of its end, once it is not in the table. */
-static void what_expires_moves_the_stamp_when_its_place_is_taken(void **state)
+TEST_WITH(what_expires_moves_the_stamp_when_its_place_is_taken, set_up, tear_down)
 {
     enum { MANY = 200000 };
     struct odds_subject one = subject_of(MANY);
@@ -176,23 +167,4 @@ static void what_expires_moves_the_stamp_when_its_place_is_taken(void **state)
     }
     assert_true(redis_versions_find(*state, &one) == ODDS_VERSION_UNKNOWN);
     assert_true(redis_versions_stamp(*state) == stamp + 1);
-}
-
-#define KNOWN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        KNOWN(nothing_is_known_at_first),
-        KNOWN(what_was_seen_is_known_until_it_is_forgotten),
-        KNOWN(the_same_bytes_keep_their_version_and_others_never_have_it),
-        KNOWN(what_was_overtaken_is_not_known),
-        KNOWN(what_changed_unheard_moves_the_stamp),
-        KNOWN(what_is_not_stored_is_version_0),
-        KNOWN(what_cannot_be_read_has_a_version_that_no_document_had),
-        KNOWN(what_expires_is_forgotten_in_time),
-        KNOWN(it_is_bounded),
-        KNOWN(what_expires_moves_the_stamp_when_its_place_is_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,7 @@
  * by brute force against a model that keeps nothing but what happened and looks it up from the
  * start each time.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests.h"
 #include "wallet/decision.h"
 
 /* ---- a ledger in memory, as the batches keep it ---------------------------------------------- */
@@ -182,9 +174,8 @@ static enum ledger_outcome outcome_of(struct book *book, enum wallet_operation o
 
 /* ---- the table, row by row ------------------------------------------------------------------- */
 
-static void a_debit_takes_and_a_credit_gives(void **state)
+TEST(a_debit_takes_and_a_credit_gives)
 {
-    (void)state;
     struct book book = new_book(100);
     assert_int_equal(DEBIT("a", 100), LEDGER_APPLIED);
     assert_int_equal(BALANCE(), 0);
@@ -193,9 +184,8 @@ static void a_debit_takes_and_a_credit_gives(void **state)
     assert_int_equal(BALANCE(), 30);
 }
 
-static void a_debit_over_the_balance_is_declined_and_kept(void **state)
+TEST(a_debit_over_the_balance_is_declined_and_kept)
 {
-    (void)state;
     struct book book = new_book(99);
     assert_int_equal(DEBIT("a", 100), LEDGER_INSUFFICIENT_FUNDS);
     assert_int_equal(CREDIT("b", 100, ""), LEDGER_APPLIED);
@@ -203,9 +193,8 @@ static void a_debit_over_the_balance_is_declined_and_kept(void **state)
     assert_int_equal(BALANCE(), 199);
 }
 
-static void no_balance_exceeds_its_limit(void **state)
+TEST(no_balance_exceeds_its_limit)
 {
-    (void)state;
     struct book book = new_book(LEDGER_BALANCE_MAX - 10);
     assert_int_equal(CREDIT("a", 11, ""), LEDGER_BALANCE_LIMIT_EXCEEDED);
     assert_int_equal(CREDIT("b", 10, ""), LEDGER_APPLIED);
@@ -217,9 +206,8 @@ static void no_balance_exceeds_its_limit(void **state)
     assert_int_equal(BALANCE(), LEDGER_BALANCE_MAX - 2);
 }
 
-static void the_clearing_account_has_a_limit_too(void **state)
+TEST(the_clearing_account_has_a_limit_too)
 {
-    (void)state;
     struct book book = new_book(0);
     struct ledger_id id = {0};
     struct wallet_request request = ask(WALLET_CREDIT, "ply_A", "a", 10, "");
@@ -230,9 +218,8 @@ static void the_clearing_account_has_a_limit_too(void **state)
     assert_int_equal(wallet_decide(&facts, &request).outcome, LEDGER_APPLIED);
 }
 
-static void the_same_request_is_replayed_and_another_is_a_conflict(void **state)
+TEST(the_same_request_is_replayed_and_another_is_a_conflict)
 {
-    (void)state;
     struct book book = new_book(100);
     struct wallet_request first = ask(WALLET_DEBIT, "ply_A", "a", 10, "");
     copy(first.game_id, "blackjack");
@@ -257,9 +244,8 @@ static void the_same_request_is_replayed_and_another_is_a_conflict(void **state)
     assert_int_equal(book.count, 1);
 }
 
-static void a_rollback_is_the_same_whatever_it_reversed(void **state)
+TEST(a_rollback_is_the_same_whatever_it_reversed)
 {
-    (void)state;
     struct book book = new_book(100);
     (void)DEBIT("a", 10);
     assert_int_equal(ROLLBACK("r", "a"), LEDGER_APPLIED);
@@ -270,9 +256,8 @@ static void a_rollback_is_the_same_whatever_it_reversed(void **state)
     assert_int_equal(BALANCE(), 100);
 }
 
-static void players_of_others_are_not_found(void **state)
+TEST(players_of_others_are_not_found)
 {
-    (void)state;
     struct book book = new_book(100);
     assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_C", "a", 1, ""), WALLET_PLAYER_NOT_FOUND);
     copy(book.accounts[1].player.customer_id, "cus_2");
@@ -280,9 +265,8 @@ static void players_of_others_are_not_found(void **state)
     assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "a", 1, ""), WALLET_KEPT);
 }
 
-static void a_currency_that_is_not_the_players_is_a_mismatch_and_not_kept(void **state)
+TEST(a_currency_that_is_not_the_players_is_a_mismatch_and_not_kept)
 {
-    (void)state;
     struct book book = new_book(100);
     struct wallet_request request = ask(WALLET_DEBIT, "ply_A", "a", 1, "");
     copy(request.currency, "USD");
@@ -291,9 +275,8 @@ static void a_currency_that_is_not_the_players_is_a_mismatch_and_not_kept(void *
     assert_int_equal(decide(&book, &request).verdict, WALLET_KEPT);
 }
 
-static void a_credit_refers_to_an_applied_debit_or_to_nothing(void **state)
+TEST(a_credit_refers_to_an_applied_debit_or_to_nothing)
 {
-    (void)state;
     struct book book = new_book(100);
     assert_int_equal(CREDIT("c1", 5, "none"), LEDGER_REFERENCE_NOT_FOUND);
     assert_int_equal(CREDIT("c2", 5, "c2"), LEDGER_REFERENCE_NOT_FOUND);
@@ -308,9 +291,8 @@ static void a_credit_refers_to_an_applied_debit_or_to_nothing(void **state)
     assert_int_equal(BALANCE(), 101);
 }
 
-static void an_id_that_was_rolled_back_first_is_never_applied(void **state)
+TEST(an_id_that_was_rolled_back_first_is_never_applied)
 {
-    (void)state;
     struct book book = new_book(100);
     assert_int_equal(ROLLBACK("r", "late"), LEDGER_VOIDED);
     assert_int_equal(DEBIT("late", 10), LEDGER_TRANSACTION_ROLLED_BACK);
@@ -321,9 +303,8 @@ static void an_id_that_was_rolled_back_first_is_never_applied(void **state)
     assert_int_equal(BALANCE(), 100);
 }
 
-static void a_declined_id_is_voided_and_stays_declined(void **state)
+TEST(a_declined_id_is_voided_and_stays_declined)
 {
-    (void)state;
     struct book book = new_book(100);
     (void)DEBIT("a", 101);
     assert_int_equal(ROLLBACK("r", "a"), LEDGER_VOIDED);
@@ -332,9 +313,8 @@ static void a_declined_id_is_voided_and_stays_declined(void **state)
     assert_int_equal(ROLLBACK("r2", "a"), LEDGER_ALREADY_ROLLED_BACK);
 }
 
-static void a_debit_with_a_standing_credit_is_settled(void **state)
+TEST(a_debit_with_a_standing_credit_is_settled)
 {
-    (void)state;
     struct book book = new_book(100);
     (void)DEBIT("a", 10);
     (void)CREDIT("w1", 3, "a");
@@ -347,9 +327,8 @@ static void a_debit_with_a_standing_credit_is_settled(void **state)
     assert_int_equal(BALANCE(), 100);
 }
 
-static void a_credit_whose_money_is_gone_cannot_be_reversed(void **state)
+TEST(a_credit_whose_money_is_gone_cannot_be_reversed)
 {
-    (void)state;
     struct book book = new_book(0);
     (void)CREDIT("c", 10, "");
     (void)DEBIT("d", 1);
@@ -360,9 +339,8 @@ static void a_credit_whose_money_is_gone_cannot_be_reversed(void **state)
     assert_int_equal(BALANCE(), 0);
 }
 
-static void a_rollback_is_not_rollbackable(void **state)
+TEST(a_rollback_is_not_rollbackable)
 {
-    (void)state;
     struct book book = new_book(100);
     (void)DEBIT("a", 10);
     (void)ROLLBACK("r", "a");
@@ -371,9 +349,8 @@ static void a_rollback_is_not_rollbackable(void **state)
     assert_int_equal(ROLLBACK("y", "v"), LEDGER_NOT_ROLLBACKABLE);
 }
 
-static void what_belongs_to_another_player_is_a_conflict_and_not_kept(void **state)
+TEST(what_belongs_to_another_player_is_a_conflict_and_not_kept)
 {
-    (void)state;
     struct book book = new_book(100);
     (void)DEBIT("a", 10);
     (void)ROLLBACK("r", "tomb");
@@ -390,9 +367,8 @@ static void what_belongs_to_another_player_is_a_conflict_and_not_kept(void **sta
     assert_int_equal(book.kept[count].outcome, LEDGER_TRANSACTION_ROLLED_BACK);
 }
 
-static void a_blocked_player_bets_no_more_and_all_else_goes_on(void **state)
+TEST(a_blocked_player_bets_no_more_and_all_else_goes_on)
 {
-    (void)state;
     struct book book = new_book(100);
     (void)DEBIT("a", 10);
     (void)DEBIT("b", 10);
@@ -416,9 +392,8 @@ static void a_blocked_player_bets_no_more_and_all_else_goes_on(void **state)
     assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "c", 1, ""), WALLET_KEPT);
 }
 
-static void a_session_is_good_for_its_time_to_the_millisecond(void **state)
+TEST(a_session_is_good_for_its_time_to_the_millisecond)
 {
-    (void)state;
     struct wallet_request request = ask(WALLET_DEBIT, "ply_A", "a", 1, "");
     assert_int_equal(wallet_session_at(&request, false, 0, 10), WALLET_SESSION_OPEN);
     copy(request.provider_id, "acme");
@@ -447,9 +422,8 @@ static struct wallet_decision decide_naming_a_game(const struct book *book, enum
     return wallet_decide(&state, request);
 }
 
-static void a_debit_needs_the_game_that_it_names_and_nothing_else_does(void **state)
+TEST(a_debit_needs_the_game_that_it_names_and_nothing_else_does)
 {
-    (void)state;
     struct book book = new_book(100);
     const struct wallet_request kept = ask(WALLET_DEBIT, "ply_A", "a", 10, "");
     const struct wallet_request voided = ask(WALLET_DEBIT, "ply_A", "late", 10, "");
@@ -696,9 +670,8 @@ static void explore(const struct book *book, const struct model *model,
     }
 }
 
-static void every_history_of_four_requests_of_one_player_is_as_the_model_says(void **state)
+TEST(every_history_of_four_requests_of_one_player_is_as_the_model_says)
 {
-    (void)state;
     struct happened asked[ASKED_MAX];
     size_t count = every_request(asked, "abc", 1);
     struct book book = new_book(5);
@@ -706,9 +679,8 @@ static void every_history_of_four_requests_of_one_player_is_as_the_model_says(vo
     explore(&book, &model, asked, count, 4);
 }
 
-static void every_history_of_three_requests_of_two_players_is_as_the_model_says(void **state)
+TEST(every_history_of_three_requests_of_two_players_is_as_the_model_says)
 {
-    (void)state;
     struct happened asked[ASKED_MAX];
     size_t count = every_request(asked, "abc", 2);
     struct book book = new_book(5);
@@ -741,17 +713,15 @@ static void explore_sessions(const struct book *book, const struct model *model,
     }
 }
 
-static void every_history_of_five_launches_times_and_requests_is_as_the_model_says(void **state)
+TEST(every_history_of_five_launches_times_and_requests_is_as_the_model_says)
 {
-    (void)state;
     struct book book = new_book(5);
     struct model model = {0};
     explore_sessions(&book, &model, 0, 5);
 }
 
-static void long_random_histories_are_as_the_model_says(void **state)
+TEST(long_random_histories_are_as_the_model_says)
 {
-    (void)state;
     struct happened asked[ASKED_MAX];
     size_t count = every_request(asked, "abcd", 2);
     uint32_t seed = 1;
@@ -763,33 +733,4 @@ static void long_random_histories_are_as_the_model_says(void **state)
             step(&book, &model, &asked[(seed >> 8) % count]);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_debit_takes_and_a_credit_gives),
-        cmocka_unit_test(a_debit_over_the_balance_is_declined_and_kept),
-        cmocka_unit_test(no_balance_exceeds_its_limit),
-        cmocka_unit_test(the_clearing_account_has_a_limit_too),
-        cmocka_unit_test(the_same_request_is_replayed_and_another_is_a_conflict),
-        cmocka_unit_test(a_rollback_is_the_same_whatever_it_reversed),
-        cmocka_unit_test(players_of_others_are_not_found),
-        cmocka_unit_test(a_currency_that_is_not_the_players_is_a_mismatch_and_not_kept),
-        cmocka_unit_test(a_credit_refers_to_an_applied_debit_or_to_nothing),
-        cmocka_unit_test(an_id_that_was_rolled_back_first_is_never_applied),
-        cmocka_unit_test(a_declined_id_is_voided_and_stays_declined),
-        cmocka_unit_test(a_debit_with_a_standing_credit_is_settled),
-        cmocka_unit_test(a_credit_whose_money_is_gone_cannot_be_reversed),
-        cmocka_unit_test(a_rollback_is_not_rollbackable),
-        cmocka_unit_test(what_belongs_to_another_player_is_a_conflict_and_not_kept),
-        cmocka_unit_test(a_blocked_player_bets_no_more_and_all_else_goes_on),
-        cmocka_unit_test(a_session_is_good_for_its_time_to_the_millisecond),
-        cmocka_unit_test(a_debit_needs_the_game_that_it_names_and_nothing_else_does),
-        cmocka_unit_test(every_history_of_four_requests_of_one_player_is_as_the_model_says),
-        cmocka_unit_test(every_history_of_three_requests_of_two_players_is_as_the_model_says),
-        cmocka_unit_test(every_history_of_five_launches_times_and_requests_is_as_the_model_says),
-        cmocka_unit_test(long_random_histories_are_as_the_model_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,11 @@
  * The ledger's batches, on a real embedded store: many requests in one transaction come to the same
  * as one after the other, what was answered is what is stored, and a full queue says so at once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "test_directory.h"
+#include "tests.h"
 #include "wallet/ledger.h"
 
 struct fixture {
@@ -225,7 +217,7 @@ static size_t prove(struct fixture *fixture)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-static void what_is_answered_is_stored_and_given_again(void **state)
+TEST_WITH(what_is_answered_is_stored_and_given_again, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct wallet_answer first = ask(fixture, WALLET_CREDIT, 0, "c", 500, "");
@@ -251,7 +243,7 @@ static void what_is_answered_is_stored_and_given_again(void **state)
     assert_int_equal(prove(fixture), 2);
 }
 
-static void customers_see_their_own_players_and_ids_alone(void **state)
+TEST_WITH(customers_see_their_own_players_and_ids_alone, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct wallet_answer one = ask(fixture, WALLET_CREDIT, 0, "same", 5, "");
@@ -272,7 +264,7 @@ static void customers_see_their_own_players_and_ids_alone(void **state)
     assert_int_equal(balance.account.balance_minor, 0);
 }
 
-static void a_game_that_is_not_seen_is_refused_and_the_id_stays_free(void **state)
+TEST_WITH(a_game_that_is_not_seen_is_refused_and_the_id_stays_free, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     (void)ask(fixture, WALLET_CREDIT, 0, "c", 100, "");
@@ -298,7 +290,7 @@ static void a_game_that_is_not_seen_is_refused_and_the_id_stays_free(void **stat
     assert_int_equal(prove(fixture), 2);
 }
 
-static void settled_and_rolled_back_are_remembered_across_batches(void **state)
+TEST_WITH(settled_and_rolled_back_are_remembered_across_batches, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     (void)ask(fixture, WALLET_CREDIT, 0, "c", 100, "");
@@ -340,7 +332,7 @@ static void let_go(struct fixture *fixture, struct platform_store **other,
 
 #define BURST 200
 
-static void a_batch_comes_to_the_same_as_one_after_the_other(void **state)
+TEST_WITH(a_batch_comes_to_the_same_as_one_after_the_other, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static struct asked burst[BURST];
@@ -397,7 +389,7 @@ static void a_batch_comes_to_the_same_as_one_after_the_other(void **state)
     assert_true(facts.batches[4] >= 9); /* of 65 to 256 operations */
 }
 
-static void a_full_queue_says_so_at_once_and_balances_go_on(void **state)
+TEST_WITH(a_full_queue_says_so_at_once_and_balances_go_on, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static struct ledger_batch batch;
@@ -429,7 +421,7 @@ static void a_full_queue_says_so_at_once_and_balances_go_on(void **state)
 }
 
 /* One wake-up each way: nobody sees the first of them without the rest. */
-static void what_is_submitted_together_is_one_batch_and_answered_together(void **state)
+TEST_WITH(what_is_submitted_together_is_one_batch_and_answered_together, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static struct ledger_facts facts;
@@ -462,7 +454,7 @@ static void what_is_submitted_together_is_one_batch_and_answered_together(void *
 }
 
 /* The answers are in the mailbox at once, so one turn of the loop delivers them all. */
-static void the_answers_of_a_batch_are_delivered_in_one_turn(void **state)
+TEST_WITH(the_answers_of_a_batch_are_delivered_in_one_turn, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct asked asked[100];
@@ -479,7 +471,7 @@ static void the_answers_of_a_batch_are_delivered_in_one_turn(void **state)
     assert_int_equal(prove(fixture), 100);
 }
 
-static void a_batch_is_no_larger_than_it_may_be(void **state)
+TEST_WITH(a_batch_is_no_larger_than_it_may_be, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static struct ledger_batch batch;
@@ -503,7 +495,7 @@ static void a_batch_is_no_larger_than_it_may_be(void **state)
     assert_int_equal(prove(fixture), 7);
 }
 
-static void a_store_that_is_away_is_unavailable_and_comes_back(void **state)
+TEST_WITH(a_store_that_is_away_is_unavailable_and_comes_back, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char path[160];
@@ -523,22 +515,4 @@ static void a_store_that_is_away_is_unavailable_and_comes_back(void **state)
     }
     assert_applied(&answer, 2, 8);
     assert_int_equal(prove(fixture), 2);
-}
-
-int main(void)
-{
-#define LEDGER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        LEDGER(what_is_answered_is_stored_and_given_again),
-        LEDGER(customers_see_their_own_players_and_ids_alone),
-        LEDGER(a_game_that_is_not_seen_is_refused_and_the_id_stays_free),
-        LEDGER(settled_and_rolled_back_are_remembered_across_batches),
-        LEDGER(a_batch_comes_to_the_same_as_one_after_the_other),
-        LEDGER(a_full_queue_says_so_at_once_and_balances_go_on),
-        LEDGER(what_is_submitted_together_is_one_batch_and_answered_together),
-        LEDGER(the_answers_of_a_batch_are_delivered_in_one_turn),
-        LEDGER(a_batch_is_no_larger_than_it_may_be),
-        LEDGER(a_store_that_is_away_is_unavailable_and_comes_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,5 @@
 /* The strict decoder: what is taken, and every way of being refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests.h"
 #include "wallet/request.h"
 
 #define JSON TEXT("application/json")
@@ -19,9 +11,8 @@ static enum strict_json decode(const char *body, struct wallet_request *request)
     return wallet_request_decode(JSON, text_of(body), WALLET_CUSTOMER, request, &fault);
 }
 
-static void each_operation_has_its_fields(void **state)
+TEST(each_operation_has_its_fields)
 {
-    (void)state;
     struct wallet_request request = {0};
     assert_int_equal(decode("{\"operation\":\"BALANCE\",\"player_id\":\"ply_1\"}", &request),
                      STRICT_JSON_OK);
@@ -70,9 +61,8 @@ static enum strict_json decode_of_provider(const char *members)
     return decoding;
 }
 
-static void a_provider_says_by_which_launch_and_in_which_round(void **state)
+TEST(a_provider_says_by_which_launch_and_in_which_round)
 {
-    (void)state;
 #define MONEY_OF(operation)                                                        \
     "\"operation\":\"" operation "\",\"transaction_id\":\"t\",\"amount_minor\":1," \
     "\"currency\":\"EUR\""
@@ -103,9 +93,8 @@ static void a_provider_says_by_which_launch_and_in_which_round(void **state)
                      STRICT_JSON_UNKNOWN_FIELD);
 }
 
-static void content_that_is_not_json_is_refused(void **state)
+TEST(content_that_is_not_json_is_refused)
 {
-    (void)state;
     static const char *const good[] = {"application/json", "Application/JSON",
                                        "application/json; charset=utf-8",
                                        "application/json;charset=\"UTF-8\"", "application/json ;"};
@@ -147,9 +136,8 @@ static enum strict_json debit_with(const char *members)
     return decoding;
 }
 
-static void an_amount_is_an_integer_in_digits_within_its_bounds(void **state)
+TEST(an_amount_is_an_integer_in_digits_within_its_bounds)
 {
-    (void)state;
     static const char *const wrong[] = {"0",
                                         "-1",
                                         "-0",
@@ -181,9 +169,8 @@ static void an_amount_is_an_integer_in_digits_within_its_bounds(void **state)
     assert_int_equal(debit_with(",\"amount_minor\": 1000000000000 "), STRICT_JSON_OK);
 }
 
-static void two_members_of_one_name_are_refused_however_escaped(void **state)
+TEST(two_members_of_one_name_are_refused_however_escaped)
 {
-    (void)state;
     assert_int_equal(debit_with(",\"amount_minor\":1,\"amount_minor\":1"), STRICT_JSON_INVALID);
     assert_int_equal(debit_with(",\"amount_minor\":1,\"amount\\u005fminor\":1"),
                      STRICT_JSON_INVALID);
@@ -191,9 +178,8 @@ static void two_members_of_one_name_are_refused_however_escaped(void **state)
     assert_int_equal(debit_with(",\"amount\\u005fminor\":1"), STRICT_JSON_OK);
 }
 
-static void unknown_members_are_refused_by_name(void **state)
+TEST(unknown_members_are_refused_by_name)
 {
-    (void)state;
     static const char *const unknown[] = {
         "customer_id",   "customerId",         "Amount_minor",       "",
         "amount_minor ", "provider_player_id", "amount_minor\\u0000"};
@@ -217,9 +203,8 @@ static enum strict_json debit_with_many(unsigned count, const char *name)
     return decoding;
 }
 
-static void a_member_twice_is_told_before_one_that_is_unknown(void **state)
+TEST(a_member_twice_is_told_before_one_that_is_unknown)
 {
-    (void)state;
     assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"y\":1"), STRICT_JSON_UNKNOWN_FIELD);
     assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"xx\":1"), STRICT_JSON_UNKNOWN_FIELD);
     assert_int_equal(debit_with(",\"amount_minor\":1,\"\":1,\"x\":1"), STRICT_JSON_UNKNOWN_FIELD);
@@ -233,9 +218,8 @@ static void a_member_twice_is_told_before_one_that_is_unknown(void **state)
     assert_int_equal(debit_with_many(1500, "x1500"), STRICT_JSON_INVALID); /* too many */
 }
 
-static void what_an_operation_does_not_have_is_refused(void **state)
+TEST(what_an_operation_does_not_have_is_refused)
 {
-    (void)state;
     static const char *const bodies[] = {
         "{\"operation\":\"BALANCE\",\"player_id\":\"p\",\"transaction_id\":\"t\"}",
         "{\"operation\":\"BALANCE\",\"player_id\":\"p\",\"currency\":\"EUR\"}",
@@ -276,9 +260,8 @@ static void what_an_operation_does_not_have_is_refused(void **state)
         assert_int_equal(decode(bodies[i], &request), STRICT_JSON_INVALID);
 }
 
-static void texts_have_their_lengths_and_alphabets(void **state)
+TEST(texts_have_their_lengths_and_alphabets)
 {
-    (void)state;
     static const char sixty_four[] =
         "0123456789012345678901234567890123456789012345678901234567890123";
     static const char *const wrong[] = {"\"eur\"", "\"EU\"", "\"EURO\"", "\"\"", "978", "\"E R\""};
@@ -306,9 +289,8 @@ static void texts_have_their_lengths_and_alphabets(void **state)
     assert_int_equal(decode(body, &request), STRICT_JSON_INVALID);
 }
 
-static void a_refusal_names_the_field_and_never_its_value(void **state)
+TEST(a_refusal_names_the_field_and_never_its_value)
 {
-    (void)state;
     static const struct {
         const char *body, *message;
     } cases[] = {
@@ -355,9 +337,8 @@ static void a_refusal_names_the_field_and_never_its_value(void **state)
     }
 }
 
-static void a_reference_that_is_null_is_absent(void **state)
+TEST(a_reference_that_is_null_is_absent)
 {
-    (void)state;
     struct wallet_request request = {0};
     assert_int_equal(debit_with(",\"amount_minor\":1,\"reference_transaction_id\":null"),
                      STRICT_JSON_OK);
@@ -367,22 +348,4 @@ static void a_reference_that_is_null_is_absent(void **state)
                             &request),
                      STRICT_JSON_OK);
     assert_string_equal(request.reference, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_operation_has_its_fields),
-        cmocka_unit_test(a_refusal_names_the_field_and_never_its_value),
-        cmocka_unit_test(a_reference_that_is_null_is_absent),
-        cmocka_unit_test(a_provider_says_by_which_launch_and_in_which_round),
-        cmocka_unit_test(content_that_is_not_json_is_refused),
-        cmocka_unit_test(an_amount_is_an_integer_in_digits_within_its_bounds),
-        cmocka_unit_test(two_members_of_one_name_are_refused_however_escaped),
-        cmocka_unit_test(unknown_members_are_refused_by_name),
-        cmocka_unit_test(a_member_twice_is_told_before_one_that_is_unknown),
-        cmocka_unit_test(what_an_operation_does_not_have_is_refused),
-        cmocka_unit_test(texts_have_their_lengths_and_alphabets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

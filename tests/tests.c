@@ -1,0 +1,26 @@
+/* The list of a program's tests; see tests.h. */
+#include "tests.h"
+
+#define TESTS_MAX 200
+
+static struct CMUnitTest tests[TESTS_MAX];
+static size_t count;
+static CMFixtureFunction before, after;
+
+void tests_add(struct CMUnitTest test)
+{
+    if (count == TESTS_MAX)
+        abort();
+    tests[count++] = test;
+}
+
+void tests_between(CMFixtureFunction set_up, CMFixtureFunction tear_down)
+{
+    before = set_up;
+    after = tear_down;
+}
+
+int tests_run(void)
+{
+    return _cmocka_run_group_tests("tests", tests, count, before, after);
+}
