@@ -15,11 +15,11 @@
 #include <openssl/crypto.h>
 
 #include "admission/rate_limit.h"
-#include "admission/shared_tree.h"
 #include "base/hash.h"
 #include "base/memory.h"
 
 #define NAME_SIZE KEY_DIGEST_SIZE
+#define SHARDS 4096U
 #define USE_RESOLUTION_MS 1000
 
 /* What an index holds under a name: a key or a policy. */
@@ -44,8 +44,7 @@ struct policy_item {
 };
 
 struct shard {
-    struct counted counted;
-    void (*destroy_item)(struct item *item);
+    size_t references; /* of versions; one with others is not written, but copied */
     uint32_t size, capacity;
     struct {
         uint64_t hash;
@@ -53,9 +52,11 @@ struct shard {
     } rows[];
 };
 
-/* The shards of items of one kind. */
+/* The shards of items of one kind. Versions share the shards that did not change between them. A
+ * new version costs 4096 pointers and counts: less than a millisecond, five times a second at
+ * most. */
 struct index {
-    struct shared_tree shards;
+    struct shard *shards[SHARDS]; /* NULL: nothing is in it */
     void (*destroy_item)(struct item *item);
     uint64_t count; /* of items */
 };
@@ -101,42 +102,43 @@ static void destroy_policy(struct item *item)
     memory_free(item);
 }
 
-static void item_release(const struct shard *shard, struct item *item)
+static void item_release(const struct index *index, struct item *item)
 {
     CHECK(item->references > 0);
     if (--item->references == 0)
-        shard->destroy_item(item);
-}
-
-static void shard_destroy(struct counted *leaf)
-{
-    struct shard *shard = (struct shard *)leaf;
-    for (uint32_t i = 0; i < shard->size; i++)
-        item_release(shard, shard->rows[i].item);
-    memory_free(shard);
+        index->destroy_item(item);
 }
 
 static const struct rows no_rows = {
-    .keys = {{NULL, shard_destroy}, destroy_key, 0},
-    .customers = {{NULL, shard_destroy}, destroy_policy, 0},
-    .addresses = {{NULL, shard_destroy}, destroy_policy, 0},
-    .revoked = 0,
+    .keys = {.destroy_item = destroy_key},
+    .customers = {.destroy_item = destroy_policy},
+    .addresses = {.destroy_item = destroy_policy},
 };
 
-static struct rows rows_share(const struct rows *rows)
+static void index_share(struct index *index)
 {
-    struct rows copy = *rows;
-    copy.keys.shards = shared_tree_share(&rows->keys.shards);
-    copy.customers.shards = shared_tree_share(&rows->customers.shards);
-    copy.addresses.shards = shared_tree_share(&rows->addresses.shards);
-    return copy;
+    for (uint32_t i = 0; i < SHARDS; i++)
+        if (index->shards[i] != NULL)
+            index->shards[i]->references++;
+}
+
+static void index_release(struct index *index)
+{
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        struct shard *shard = index->shards[i];
+        if (shard == NULL || --shard->references > 0)
+            continue;
+        for (uint32_t row = 0; row < shard->size; row++)
+            item_release(index, shard->rows[row].item);
+        memory_free(shard);
+    }
 }
 
 static void rows_release(struct rows *rows)
 {
-    shared_tree_release(&rows->keys.shards);
-    shared_tree_release(&rows->customers.shards);
-    shared_tree_release(&rows->addresses.shards);
+    index_release(&rows->keys);
+    index_release(&rows->customers);
+    index_release(&rows->addresses);
     *rows = no_rows;
 }
 
@@ -177,12 +179,12 @@ static struct name name_of_address(const struct address *address)
 
 static uint32_t shard_number(const struct name *name)
 {
-    return (uint32_t)(name->hash % SHARED_TREE_SIZE);
+    return (uint32_t)(name->hash % SHARDS);
 }
 
 static const struct shard *shard_at(const struct index *index, uint32_t number)
 {
-    return (const struct shard *)shared_tree_get(&index->shards, number);
+    return index->shards[number];
 }
 
 /* The row of a name, or shard->size. No early end: see the top of this file. */
@@ -247,26 +249,25 @@ const struct policy *policy_table_find_address(const struct policy_table *table,
 /* The shard of a name, for this version alone, with room for one row more. */
 static struct shard *shard_own(struct index *index, const struct name *name)
 {
-    struct counted **place = shared_tree_own(&index->shards, shard_number(name));
-    struct shard *shard = (struct shard *)*place;
+    struct shard **place = &index->shards[shard_number(name)];
+    struct shard *shard = *place;
     uint32_t size = shard == NULL ? 0 : shard->size;
-    bool shared = shard != NULL && shard->counted.references > 1;
+    bool shared = shard != NULL && shard->references > 1;
     if (shard != NULL && !shared && size < shard->capacity)
         return shard;
     uint32_t capacity = size + size / 4 + 2;
     struct shard *roomier = memory_alloc(sizeof *roomier + capacity * sizeof roomier->rows[0]);
-    *roomier = (struct shard){
-        .counted = {1}, .destroy_item = index->destroy_item, .size = size, .capacity = capacity};
+    *roomier = (struct shard){.references = 1, .size = size, .capacity = capacity};
     if (shard != NULL)
         memcpy(roomier->rows, shard->rows, size * sizeof shard->rows[0]);
     if (shared) {
         for (uint32_t i = 0; i < size; i++)
             shard->rows[i].item->references++;
-        shard->counted.references--;
+        shard->references--;
     } else { /* the items have moved */
         memory_free(shard);
     }
-    *place = &roomier->counted;
+    *place = roomier;
     return roomier;
 }
 
@@ -278,7 +279,7 @@ static void index_put(struct index *index, const struct name *name, struct item 
     item->references = 1;
     memcpy(item->name, name->bytes, NAME_SIZE);
     if (row < shard->size)
-        item_release(shard, shard->rows[row].item);
+        item_release(index, shard->rows[row].item);
     else {
         shard->size++;
         index->count++;
@@ -293,7 +294,7 @@ static void index_remove(struct index *index, const struct name *name)
         return;
     struct shard *shard = shard_own(index, name);
     uint32_t row = shard_find(shard, name);
-    item_release(shard, shard->rows[row].item);
+    item_release(index, shard->rows[row].item);
     shard->rows[row] = shard->rows[--shard->size];
     index->count--;
 }
@@ -492,7 +493,10 @@ struct policy_table *policy_editor_publish(struct policy_editor *editor, uint64_
     struct policy_table *table = memory_alloc(sizeof *table);
     rows_release(&editor->before);
     editor->restarted = false;
-    table->rows = rows_share(&editor->now);
+    table->rows = editor->now;
+    index_share(&table->rows.keys);
+    index_share(&table->rows.customers);
+    index_share(&table->rows.addresses);
     table->revision = revision;
     return table;
 }
@@ -550,7 +554,7 @@ size_t policy_table_collect_uses(const struct policy_table *table, uint32_t *cur
                                  struct key_use *uses, size_t room)
 {
     size_t count = 0;
-    while (*cursor < SHARED_TREE_SIZE) {
+    while (*cursor < SHARDS) {
         const struct shard *shard = shard_at(&table->rows.keys, *cursor);
         uint32_t row = 0;
         if (shard != NULL)

@@ -17,7 +17,7 @@
  *   addresses  legacy address → policy
  *
  * Keys name a customer and not a policy, so a change of a customer touches one row, however many
- * keys it has. All three are hashed into 4096 shards, in trees that share branches (shared_tree.h).
+ * keys it has. All three are hashed into 4096 shards, which snapshots share.
  * An unknown key or address gets a policy that admits no address, so that it costs the same as a
  * known one.
  *
