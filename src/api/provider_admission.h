@@ -13,8 +13,8 @@
  *   X-Croupier-Signature: v1=HEX         launch/document.h
  *   X-Croupier-Key-Id: KID               optional: which of its secrets; else any
  *
- * each exactly once. A provider that is not there is judged by a secret that no one has, so that
- * the answer takes as long. Nothing is read but memory. Threads: any.
+ * each exactly once. An unknown provider is judged by a secret of nobody, so that
+ * the answer takes as long. It reads memory alone. Threads: any.
  */
 #define PROVIDER_CLOCK_SECONDS 60
 

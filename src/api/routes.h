@@ -21,7 +21,7 @@
  */
 struct service;
 
-/* Who asks, as admission has judged. */
+/* The caller, as admission has judged. */
 struct caller {
     bool casino;
     sport_set sports;
@@ -34,7 +34,7 @@ struct route {
     const char *path;        /* "/api/v1/{sport}/events/{eventId}"; also its label in metrics */
     bool admission;          /* judged before anything else is answered */
     bool rate_limited;       /* counts against the caller's budget, whatever comes of it */
-    enum usage_group usage;  /* what its requests are counted under for the customer */
+    enum usage_group usage;  /* the customer's counter of its requests */
     /* Replies to the request, at once or later. `values` are what stood for {…}. */
     void (*handle)(struct service *service, struct http_request *request,
                    const struct caller *caller, const struct text *values);
@@ -42,7 +42,7 @@ struct route {
 
 struct route_match {
     const struct route *route;            /* NULL: no such path */
-    struct text values[HTTP_PATH_VALUES]; /* what stood for {…}, left to right */
+    struct text values[HTTP_PATH_VALUES]; /* in place of {…}, left to right */
 };
 
 /* On the public listener, and on the one for providers: neither has a path of the other's. */
@@ -57,7 +57,7 @@ bool route_allows(const struct route *route, enum http_method method);
 /* All that it answers, for the field Allow: "GET, HEAD". */
 struct text route_methods(const struct route *route);
 
-/* What requests are counted and logged under: a number and a label for each row, and two more. */
+/* The number and label of each row for metrics and the log, and two more. */
 enum {
     ROUTE_OTHER,   /* no such path */
     ROUTE_REFUSED, /* refused before it was a request: 400, 408, 413, … */

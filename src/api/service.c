@@ -1,6 +1,6 @@
 /*
- * From a request to a reply: who asks, may they, what is it, who answers. Nothing here looks into a
- * store. What is logged of a request is put together at the end, from what each step noted down in
+ * From a request to a reply: the caller, its rights, the route, the handler. Nothing here looks into
+ * a store. The log line of a request is put together at the end, from the notes of each step in
  * `struct judged`.
  */
 #include "api/service.h"
@@ -38,7 +38,7 @@ enum {
 
 #define LOGGED_PATH_MAX 128
 
-/* What is known of a request so far; lives at request->user. */
+/* Notes on a request; lives at request->user. */
 struct judged {
     struct route_match match;
     struct address client; /* as admission judged it, else the peer */
@@ -47,10 +47,10 @@ struct judged {
     enum admission_denial denial;
 };
 
-/* What is worth keeping between the requests of a connection; lives at request->connection_user. */
+/* Kept between the requests of a connection; lives at request->connection_user. */
 struct remembered {
     struct admission_memory admission;
-    struct { /* what the lines of the log have alike, and of what it was made */
+    struct { /* the part that the lines of the log share, and its sources */
         struct address client;
         char customer_id[CUSTOMER_ID_SIZE];
         char key[KEY_PREFIX_SIZE];
@@ -129,7 +129,7 @@ static void on_closed(void *context, const struct address *peer, void *user)
 
 /* ---- judgement ------------------------------------------------------------------------------- */
 
-/* Whose request it is, admitted or not, and what it may. */
+/* The customer, admitted or not, and its rights. */
 static void note_caller(struct judged *judged, const struct policy *policy,
                         const struct admission_memory *memory)
 {

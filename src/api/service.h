@@ -56,7 +56,7 @@ struct http_server_options service_provider_server_options(struct service *servi
 /* For rate_limiter_options: goes on with a request that waited for its rate limit. */
 void service_rate_decided(void *context, struct http_request *request,
                           const struct rate_verdict *rate);
-/* For the cache of sports: what its waiting polls need. */
+/* For the cache of sports and its waiting polls. */
 struct sports_waits service_waits(struct service *service);
 
 extern const struct metric service_metrics[];

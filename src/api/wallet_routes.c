@@ -3,9 +3,9 @@
  * its mail is delivered, which frees it. Its request may be gone before (abandoned, or answered
  * because it took too long).
  *
- * What comes in one turn of the loop is handed to the ledger together, before the loop waits again.
- * So under load a batch begins with all that there was to read, and not with the first of it; one
- * request alone waits for nothing.
+ * The requests of one turn of the loop are handed to the ledger together, before the loop waits
+ * again. So under load a batch begins with all requests that there were to read; a single request
+ * does not wait.
  */
 #include "api/wallet_routes.h"
 
@@ -50,7 +50,7 @@ static void write_balance(struct json_writer *json, const char *currency, unsign
     json_unsigned(json, "sequence", sequence);
 }
 
-/* What the client calls the player. */
+/* The client's name of the player. */
 static const char *name_of_player(const struct wallet_request *asked)
 {
     return asked->provider_id[0] != '\0' ? asked->subject : asked->player_id;
@@ -320,7 +320,7 @@ void wallet_handler_destroy(struct wallet_handler **handler)
     *handler = NULL;
     if (mine == NULL)
         return;
-    hand_over(mine); /* of clients that have just gone: what was accepted is done */
+    hand_over(mine); /* of clients that have just gone: accepted requests are done */
     uv_close((uv_handle_t *)&mine->before_waiting, on_prepare_closed);
     http_deferral_queue_close(&mine->early, on_part_over, mine);
     http_deferral_queue_close(&mine->in_batch, on_part_over, mine);

@@ -14,7 +14,7 @@
  *
  * A request waits for its batch at most WALLET_QUEUE_MS (then 503 ledger_unavailable, and it is
  * surely not applied) and for an answer at most WALLET_ANSWER_MS (then 500 internal_error: the
- * outcome is unknown). What was submitted is done in any case.
+ * outcome is unknown). A submitted request is done in any case.
  */
 #define WALLET_QUEUE_MS 2000U
 #define WALLET_ANSWER_MS 10000U

@@ -1,5 +1,5 @@
-/* croupier wallet export | report: what the ledger's entries are, and what they come to. Both read
- * beside a running server, in bounded memory, and print as they go. */
+/* croupier wallet export | report: the ledger's entries, and their sums. Both read beside a running
+ * server, in bounded memory, and print as they go. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@
 #define PRINT_AT_ONCE 65536 /* bytes */
 #define PROGRESS_STEP 10000
 
-/* ---- what both are asked --------------------------------------------------------------------- */
+/* ---- options of both ------------------------------------------------------------------------ */
 
 /* A document of which most is printed before it is whole. */
 struct printed {
@@ -77,7 +77,7 @@ static bool is_there(const struct command_line *line, struct platform_store *sto
     return status == STATUS_OK;
 }
 
-/* What is to be read. */
+/* The part of the ledger to read. */
 struct asked {
     struct ledger_scope scope;
     bool of_all_times; /* entries are then in the order of players */
@@ -87,7 +87,7 @@ struct asked {
     struct printed *printed; /* and the context of both */
 };
 
-/* Whose, and of which day. False: it was said what is wrong, with `exit_code`. */
+/* The owner and the day. False: refused with a message, and `exit_code` is set. */
 static bool read_options(const struct command_line *line, struct asked *asked, int64_t *day,
                          int *exit_code)
 {
@@ -148,7 +148,7 @@ static bool read_books(const struct command_line *line, const struct asked *aske
     return done;
 }
 
-/* What the command exits with when it has printed, or could not. */
+/* The exit code, after the output or a failure. */
 static int end_books(const struct command_line *line, struct printed *printed, bool done)
 {
     memory_free(printed->totals);
@@ -158,14 +158,13 @@ static int end_books(const struct command_line *line, struct printed *printed, b
 
 /* ---- lines of a report ----------------------------------------------------------------------- */
 
-/* What was bet less what was won. */
+/* Stakes less wins. */
 static int64_t result_minor(const struct ledger_sum *line)
 {
     return -ledger_sum_movement_minor(line);
 }
 
-/* Stakes and wins as they were entered; what was rolled back of them, or of earlier ones, besides;
- * and the result of it all. */
+/* Stakes and wins as they were entered, rollbacks of these and of earlier ones, and the result. */
 static void write_play(struct json_writer *json, const struct ledger_sum *line)
 {
     json_string(json, "currency", line->currency);
@@ -254,7 +253,7 @@ static void write_round(struct export *export, const struct ledger_sum *line)
         json_end(json);
 }
 
-/* A round or, where they are not wanted, a total already. What is no round's is in the totals. */
+/* A round or, without --rounds, a total. Movements without a round are in the totals alone. */
 static bool export_line(void *context, const struct ledger_sum *line)
 {
     struct export *export = context;
@@ -307,7 +306,7 @@ static void begin_export(struct export *export, const struct command_line *line)
     json_array(json, "entries");
 }
 
-/* The last line, or the last members: what all that stands before them comes to. */
+/* The last line, or the last members: the sums of all entries before. */
 static void end_export(struct export *export, const struct command_line *line)
 {
     struct document *document = &export->printed.document;

@@ -50,7 +50,7 @@ static int check_stores(const struct command_line *line, const struct kind *kind
                         const struct stores *stores)
 {
     bool from = is_of_kind(line, kind, stores->from);
-    /* What was given is not quoted: there may be a password in it. */
+    /* The message does not quote the word: it may hold a password. */
     if (!from || !is_of_kind(line, kind, stores->to))
         return command_usage(line, "%s is no known kind of store; write %s, or: configured",
                              from ? "TO" : "FROM", kind->forms);
@@ -101,7 +101,7 @@ static int run_copy(const struct command_line *line, const struct kind *kind, co
 
 /* ---- platform -------------------------------------------------------------------------------- */
 
-/* What is not there, or empty, is not made any fuller by migrating it. */
+/* Migrating a store that is absent or empty would not help. */
 static void leave_out_migrating(struct error *error)
 {
     static const char *const missing[] = {": there is no such file;", ": is empty;"};

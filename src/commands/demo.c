@@ -27,7 +27,7 @@
 #include "http/http.h"
 #include "stores/configured.h"
 
-#define PLAYERS 3        /* who bet, unless --players says otherwise */
+#define PLAYERS 3        /* that bet, without --players */
 #define OVERRIDES_MAX 11 /* five settings and the end */
 
 struct demo {
@@ -73,7 +73,7 @@ static void append_shell_word(struct buffer *out, const char *word)
     buffer_append_char(out, '\'');
 }
 
-/* What stands for the @names@ of the screen; of print_json too. */
+/* The values of the @names@ of the screen; of print_json too. */
 #define VALUES_MAX 24
 struct screen {
     struct value {

@@ -64,7 +64,7 @@ static void sign(const struct command_line *line, struct platform_store *store)
 /* ---- how long it may read -------------------------------------------------------------------- */
 
 /* A verification of ten million entries takes 47 s on two processors; a server under full load
- * writes some 14 MiB of log a second meanwhile. */
+ * writes some 14 MiB of log a second. */
 #define LOG_GROWTH_MAX ((off_t)1 << 30)
 #define HUNG_TIMEOUTS 120U
 #define WATCH_MS 500U

@@ -143,7 +143,7 @@ struct event_list {
     uint64_t limit, offset;
     struct odds_interest *interest; /* by event */
     size_t interest_count;
-    struct listed *events; /* that the search found */
+    struct listed *events; /* found by the search */
     size_t count;
 };
 

@@ -20,6 +20,8 @@ struct copy {
     void *context;
     struct odds_counts counts;
     uint64_t done;
+    enum status status; /* the first failure; nothing is done after it */
+    struct error *error;
 
     struct feed_publication waiting; /* read, and not yet published */
     size_t waiting_bytes;
@@ -62,20 +64,20 @@ static void drop_waiting(struct copy *copy)
     copy->waiting_bytes = 0;
 }
 
-static enum status publish_waiting(struct copy *copy, struct error *error)
+static void publish_waiting(struct copy *copy)
 {
-    enum status status = feed_publication_publish(&copy->waiting, copy->to, error);
+    if (copy->status == STATUS_OK)
+        copy->status = feed_publication_publish(&copy->waiting, copy->to, copy->error);
     drop_waiting(copy);
-    return status;
 }
 
-static enum status copy_value(struct copy *copy, enum sport sport, const struct event_id *event,
-                              struct error *error)
+static void copy_value(struct copy *copy, enum sport sport, const struct event_id *event)
 {
     struct odds_value value = {0};
-    enum status status = read_value(copy->from, sport, event, &value, error);
-    if (status != STATUS_OK || value.bytes == NULL) /* withdrawn since it was listed */
-        return status;
+    if (copy->status == STATUS_OK)
+        copy->status = read_value(copy->from, sport, event, &value, copy->error);
+    if (value.bytes == NULL) /* withdrawn since it was listed */
+        return;
     struct odds_change change = {.kind = event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
                                  .sport = sport,
                                  .bytes = value.bytes,
@@ -90,130 +92,119 @@ static enum status copy_value(struct copy *copy, enum sport sport, const struct 
     else
         copy->counts.events++;
     tell(copy, "documents copied");
-    if (copy->waiting.count < WAITING_MAX && copy->waiting_bytes < WAITING_BYTES_MAX)
-        return STATUS_OK;
-    return publish_waiting(copy, error);
+    if (copy->waiting.count == WAITING_MAX || copy->waiting_bytes >= WAITING_BYTES_MAX)
+        publish_waiting(copy);
 }
 
-static enum status copy_sport(struct copy *copy, enum sport sport, struct error *error)
+/* The events that a store lists; the caller's to free. */
+static size_t list_events(struct copy *copy, struct odds_store *store, enum sport sport,
+                          struct event_id **events)
 {
-    struct event_id *events = NULL;
     size_t count = 0;
-    enum status status = odds_store_list_events(copy->from, sport, &events, &count, error);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = copy_value(copy, sport, &events[i], error);
+    *events = NULL;
+    if (copy->status == STATUS_OK)
+        copy->status = odds_store_list_events(store, sport, events, &count, copy->error);
+    return count;
+}
+
+static void copy_sport(struct copy *copy, enum sport sport)
+{
+    struct event_id *events;
+    size_t count = list_events(copy, copy->from, sport, &events);
+    for (size_t i = 0; i < count; i++)
+        copy_value(copy, sport, &events[i]);
     memory_free(events);
-    if (status == STATUS_OK)
-        status = publish_waiting(copy, error);
-    if (status == STATUS_OK)
-        status = copy_value(copy, sport, NULL, error);
-    if (status == STATUS_OK)
-        status = publish_waiting(copy, error);
-    drop_waiting(copy);
-    return status;
+    publish_waiting(copy); /* before the catalog */
+    copy_value(copy, sport, NULL);
+    publish_waiting(copy);
 }
 
 /* ---- the target at first --------------------------------------------------------------------- */
 
-static enum status check_empty(struct copy *copy, struct error *error)
+static void check_empty(struct copy *copy, enum sport sport)
 {
-    enum status status = STATUS_OK;
-    for (unsigned i = 0; i < SPORT_COUNT && status == STATUS_OK; i++) {
-        struct event_id *events = NULL;
-        struct odds_value catalog = {0};
-        size_t count = 0;
-        status = odds_store_list_events(copy->to, (enum sport)i, &events, &count, error);
-        if (status == STATUS_OK)
-            status = read_value(copy->to, (enum sport)i, NULL, &catalog, error);
-        if (status == STATUS_OK && (count > 0 || catalog.bytes != NULL))
-            status = error_set(error, STATUS_EXISTS,
-                               "the target already has %s; --replace withdraws what is there first",
-                               sport_key((enum sport)i));
-        memory_free(events);
-        memory_free(catalog.bytes);
-    }
-    return status;
+    struct event_id *events;
+    struct odds_value catalog = {0};
+    size_t count = list_events(copy, copy->to, sport, &events);
+    if (copy->status == STATUS_OK)
+        copy->status = read_value(copy->to, sport, NULL, &catalog, copy->error);
+    if (copy->status == STATUS_OK && (count > 0 || catalog.bytes != NULL))
+        copy->status = error_set(
+            copy->error, STATUS_EXISTS,
+            "the target already has %s; --replace withdraws what is there first", sport_key(sport));
+    memory_free(events);
+    memory_free(catalog.bytes);
 }
 
-static enum status withdraw_all(struct copy *copy, struct error *error)
+static void withdraw(struct copy *copy, enum sport sport)
 {
-    enum status status = STATUS_OK;
-    for (unsigned i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
-        status = feed_publication_withdraw_sport(&copy->waiting, copy->to, (enum sport)i, error);
-    if (status == STATUS_OK)
-        status = publish_waiting(copy, error);
-    drop_waiting(copy);
-    return status;
+    if (copy->status == STATUS_OK)
+        copy->status =
+            feed_publication_withdraw_sport(&copy->waiting, copy->to, sport, copy->error);
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-static enum status compare_value(struct copy *copy, enum sport sport, const struct event_id *event,
-                                 struct error *error)
+static void compare_value(struct copy *copy, enum sport sport, const struct event_id *event)
 {
     struct odds_value source = {0};
     struct odds_value target = {0};
-    enum status status = read_value(copy->from, sport, event, &source, error);
-    if (status == STATUS_OK)
-        status = read_value(copy->to, sport, event, &target, error);
-    bool same = (source.bytes == NULL) == (target.bytes == NULL) && source.size == target.size;
-    if (same && source.bytes != NULL)
-        same = memcmp(source.bytes, target.bytes, source.size) == 0;
+    if (copy->status == STATUS_OK)
+        copy->status = read_value(copy->from, sport, event, &source, copy->error);
+    if (copy->status == STATUS_OK)
+        copy->status = read_value(copy->to, sport, event, &target, copy->error);
+    bool same = (source.bytes == NULL) == (target.bytes == NULL) && source.size == target.size &&
+                (source.bytes == NULL || memcmp(source.bytes, target.bytes, source.size) == 0);
     memory_free(source.bytes);
     memory_free(target.bytes);
-    if (status == STATUS_OK && !same)
-        status = error_set(error, STATUS_MALFORMED,
-                           "%s %s%s differs: a feed wrote meanwhile. Stop it and copy again with "
-                           "--replace",
-                           sport_key(sport), event == NULL ? "catalog" : "event ",
-                           event == NULL ? "" : event->digits);
+    if (copy->status == STATUS_OK && !same)
+        copy->status =
+            error_set(copy->error, STATUS_MALFORMED,
+                      "%s %s%s differs: a feed wrote meanwhile. Stop it and copy again with "
+                      "--replace",
+                      sport_key(sport), event == NULL ? "catalog" : "event ",
+                      event == NULL ? "" : event->digits);
     tell(copy, "documents compared");
-    return status;
 }
 
 /* Compares every event of the source. The numbers of events show whether the copy has others. */
-static enum status compare_sport(struct copy *copy, enum sport sport, struct error *error)
+static void compare_sport(struct copy *copy, enum sport sport)
 {
-    struct event_id *events = NULL;
-    size_t in_source = 0, in_target = 0;
-    enum status status = odds_store_list_events(copy->from, sport, &events, &in_source, error);
-    for (size_t i = 0; i < in_source && status == STATUS_OK; i++)
-        status = compare_value(copy, sport, &events[i], error);
+    struct event_id *events;
+    size_t in_source = list_events(copy, copy->from, sport, &events);
+    for (size_t i = 0; i < in_source && copy->status == STATUS_OK; i++)
+        compare_value(copy, sport, &events[i]);
     memory_free(events);
-    events = NULL;
-    if (status == STATUS_OK)
-        status = odds_store_list_events(copy->to, sport, &events, &in_target, error);
+    size_t in_target = list_events(copy, copy->to, sport, &events);
     memory_free(events);
-    if (status == STATUS_OK)
-        status = compare_value(copy, sport, NULL, error);
-    if (status == STATUS_OK && in_source != in_target)
-        status = error_set(error, STATUS_MALFORMED,
-                           "%s has %zu events in the source and %zu in the copy: a feed wrote "
-                           "meanwhile. Stop it and copy again with --replace",
-                           sport_key(sport), in_source, in_target);
-    return status;
+    if (copy->status == STATUS_OK)
+        compare_value(copy, sport, NULL);
+    if (copy->status == STATUS_OK && in_source != in_target)
+        copy->status =
+            error_set(copy->error, STATUS_MALFORMED,
+                      "%s has %zu events in the source and %zu in the copy: a feed wrote "
+                      "meanwhile. Stop it and copy again with --replace",
+                      sport_key(sport), in_source, in_target);
 }
 
-static enum status compare(struct copy *copy, struct error *error)
+static void each_sport(struct copy *copy, void (*act)(struct copy *copy, enum sport sport))
 {
-    enum status status = STATUS_OK;
-    copy->done = 0;
-    for (unsigned i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
-        status = compare_sport(copy, (enum sport)i, error);
-    return status;
+    for (int i = 0; i < SPORT_COUNT; i++)
+        act(copy, (enum sport)i);
 }
 
 enum status odds_copy(struct odds_store *from, struct odds_store *to, bool replace,
                       odds_copy_progress *progress, void *context, struct odds_counts *counts,
                       struct error *error)
 {
-    struct copy copy = {.from = from, .to = to, .progress = progress, .context = context};
-    enum status status = replace ? withdraw_all(&copy, error) : check_empty(&copy, error);
-    for (unsigned i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
-        status = copy_sport(&copy, (enum sport)i, error);
-    if (status == STATUS_OK)
-        status = compare(&copy, error);
-    if (status == STATUS_OK)
+    struct copy copy = {
+        .from = from, .to = to, .progress = progress, .context = context, .error = error};
+    each_sport(&copy, replace ? withdraw : check_empty);
+    publish_waiting(&copy); /* withdrawn in one go */
+    each_sport(&copy, copy_sport);
+    copy.done = 0;
+    each_sport(&copy, compare_sport);
+    if (copy.status == STATUS_OK)
         *counts = copy.counts;
-    return status;
+    return copy.status;
 }

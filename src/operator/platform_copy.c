@@ -3,9 +3,9 @@
  * first error of the target ends the list.
  *
  * The comparison at the end is of fingerprints: the same walk over both stores, every field of
- * every record mixed into one SHA-256 a kind. It also shows when the source was written to
- * meanwhile. What is written during the comparison itself, the revisions and counts show that were
- * read before all else.
+ * every record mixed into one SHA-256 a kind. It also shows writes into the source
+ * during the copy. Writes during the comparison itself show in the revisions and counts, which are
+ * read first.
  */
 #include "operator/platform_copy.h"
 
@@ -26,8 +26,8 @@
 #define PART_USAGE (PART_LEDGER + 1)
 #define PART_COUNT (PART_USAGE + 1)
 
-/* The order of copying: what a record belongs to comes before it, and what admits callers last.
- * Credentials are not copied: no one is signed in to the copy. */
+/* The order of copying: owners before their records, and records that admit callers last.
+ * Credentials are not copied, so the copy has no sessions. */
 static const enum record_kind before_ledger[] = {RECORD_CUSTOMER,    RECORD_PROVIDER, RECORD_GAME,
                                                  RECORD_GAME_POLICY, RECORD_PLAYER,   RECORD_LAUNCH,
                                                  RECORD_TRAIL,       RECORD_OPERATOR};
@@ -166,7 +166,7 @@ static enum status copy_kinds(struct copy *copy, struct platform_store *from,
         status = platform_list(from, copy->table, NULL, copy_record, copy, copy->error);
         if (status == STATUS_OK)
             status = copy->status;
-        if (status == STATUS_OK) /* what is left of the last batch */
+        if (status == STATUS_OK) /* the rest of the last batch */
             status = write_games(copy);
         if (status == STATUS_OK)
             status = write_rows(copy);
@@ -512,7 +512,7 @@ static enum status compare(struct copy *copy, struct platform_store *from)
 
 /* ---- the source stands still ----------------------------------------------------------------- */
 
-/* What shows in moments whether something was written, where not all is read again. */
+/* Shows writes without reading everything again. */
 struct source_state {
     uint64_t revision;
     uint64_t games_revision;

@@ -7,9 +7,9 @@
  * Moves everything in one platform store into another, of whatever engines: customers, keys, legacy
  * addresses, providers (their secrets stay sealed with the same key file), games, lists of games,
  * players, launches, and the whole ledger, declines included, entry by entry with its hash;
- * and what customers used.
+ * and customers' usage.
  *
- * Neither store may be written meanwhile. The ledger's chain is checked as it goes. Keys and
+ * Neither store may be written during the copy. The ledger's chain is checked as it goes. Keys and
  * addresses come last, so that a copy that broke off half-way admits no caller. At the end both
  * stores are read again and compared, and the copy's ledger is audited (stores/ledger_audit.h); and the
  * source's revisions, players, launches and entries have to be as many as at the beginning. What is
@@ -24,7 +24,7 @@ struct platform_counts {
     uint64_t entries;                    /* those of them that are entries */
 };
 
-/* What is being done ("copying players"), and how far it is; called often. May be NULL. */
+/* The step ("copying players") and its progress; called often. May be NULL. */
 typedef void platform_copy_progress(void *context, const char *what, uint64_t done);
 
 /*

@@ -86,8 +86,8 @@ MUST_CHECK enum status resource_add(const struct resource *resource, struct plat
 MUST_CHECK enum status resource_get(const struct resource *resource, struct platform_store *store,
                                     const char *id, void *record, struct error *error);
 
-/* All, in the store's order, as record_function says; `of`: whose, where records belong to
- * something. */
+/* All, in the store's order, as record_function says; `of`: the owner of the records, or
+ * NULL. */
 MUST_CHECK enum status resource_list(const struct resource *resource, struct platform_store *store,
                                      const char *of, record_function *see, void *context,
                                      struct error *error);
