@@ -2,21 +2,15 @@
  * The processes of the odds store's fault tests (test_odds_faults.py), one a command. Not for
  * people.
  *
- *     odds_tool write URI           publishes N = 1, 2, … (a catalog and an event's odds in one
- *     batch, the odds
- *                                   of others beside them), and prints N once it has been
- *                                   acknowledged
- *     odds_tool fill URI SIZE       publishes tennis odds of SIZE bytes until one is refused;
- *     prints its
- *                                   status and how many went in
- *     odds_tool number URI          prints what N the catalog and the odds hold
- *     odds_tool watch URI           reads as a server does, for ever; ends with 1 when what it sees
- *     is torn or
- *                                   goes back; prints each change of what it can do
- *     odds_tool fresh URI           as `watch`, but reads from standard input which N a writer
- *                                   has been told is published, and must never have an older one
- *                                   confirmed
- *     odds_tool measure URI         nanoseconds for each call of a serving thread
+ *     odds_tool write URI       publishes N = 1, 2, … (a catalog and an event's odds in one batch,
+ *                               with the odds of others), and prints N once it is acknowledged
+ *     odds_tool fill URI SIZE   publishes tennis odds of SIZE bytes until one is refused; prints
+ *                               its status and the number of those before
+ *     odds_tool number URI      prints which N the catalog and the odds hold
+ *     odds_tool watch URI       reads as a server does, for ever, and prints each new status; ends
+ *                               with 1 when a read is torn or goes back
+ *     odds_tool fresh URI       as `watch`, but reads from standard input which N a writer was told
+ *                               is published; the store must never confirm an older one
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -26,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "feed/publication.h"
@@ -326,31 +319,6 @@ static int stay_fresh(const char *uri)
     }
 }
 
-/* ---- measure --------------------------------------------------------------------------------- */
-
-static int measure(const char *uri)
-{
-    struct odds_store *store = open_store(uri, false);
-    struct event_id event = event_number(1);
-    struct odds_versions versions;
-    uint64_t stamp = 0;
-    enum { ROUNDS = 1000000 };
-    uint64_t start = clock_monotonic_ns();
-    for (int i = 0; i < ROUNDS; i++)
-        CHECK(odds_store_stamp(store, &stamp) == STATUS_OK);
-    uint64_t middle = clock_monotonic_ns();
-    for (int i = 0; i < ROUNDS; i++)
-        CHECK(odds_store_versions(store, SPORT_CRICKET, &event, &versions) == STATUS_OK);
-    uint64_t last = clock_monotonic_ns();
-    for (int i = 0; i < ROUNDS; i++)
-        odds_store_note_interest(store, SPORT_CRICKET, &event);
-    uint64_t end = clock_monotonic_ns();
-    (void)printf("stamp %" PRIu64 " ns, versions %" PRIu64 " ns, note interest %" PRIu64 " ns\n",
-                 (middle - start) / ROUNDS, (last - middle) / ROUNDS, (end - last) / ROUNDS);
-    odds_store_close(&store);
-    return 0;
-}
-
 int main(int count, char **arguments)
 {
     const char *command = count > 2 ? arguments[1] : "";
@@ -365,8 +333,6 @@ int main(int count, char **arguments)
         return watch(uri);
     if (strcmp(command, "fresh") == 0)
         return stay_fresh(uri);
-    if (strcmp(command, "measure") == 0)
-        return measure(uri);
-    (void)fprintf(stderr, "usage: odds_tool write|fill|number|watch|fresh|measure URI [SIZE]\n");
+    (void)fprintf(stderr, "usage: odds_tool write|fill|number|watch|fresh URI [SIZE]\n");
     return 2;
 }

@@ -152,16 +152,6 @@ def test_no_answer_is_confirmed_that_a_publication_had_replaced(store):
     assert seen["reads"] > 10 and seen["published"] > 10, output
 
 
-def test_a_missing_store_is_waited_for_and_not_made(store, watchers):
-    watcher = watchers(uri_of(store))
-    watcher.await_status("unavailable")
-    time.sleep(0.5)
-    assert not store.exists()
-    assert any("there is no odds store" in line for line in watcher.lines())
-    write_some(store)
-    watcher.await_status("ok")
-
-
 def test_a_store_that_is_removed_and_made_again_is_noticed(store, watchers):
     write_some(store)
     watcher = watchers(uri_of(store))
@@ -171,21 +161,6 @@ def test_a_store_that_is_removed_and_made_again_is_noticed(store, watchers):
         watcher.await_status("unavailable")
         write_some(store)
         watcher.await_status("ok")
-
-
-def test_a_store_that_is_replaced_by_another_is_noticed(store, watchers, tmp_path):
-    other = tmp_path / "other"
-    write_some(store)
-    write_some(other)
-    watcher = watchers(uri_of(store))
-    watcher.await_status("ok")
-    store.rename(tmp_path / "old")
-    other.rename(store)
-    deadline = time.monotonic() + 20
-    while not any("opened again" in line or "opening again" in line for line in watcher.lines()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    watcher.await_status("ok")
 
 
 @pytest.mark.parametrize("name, keep", [("data.mdb", 0), ("data.mdb", 100), ("data.mdb", 4096), ("data.mdb", 12288),
@@ -216,37 +191,6 @@ def test_garbage_in_the_file_does_not_take_the_reader_with_it(store, watchers):
         watcher.await_status("ok")
         assert not {"torn", "went back"} & set(watcher.lines())
         watcher.kill()
-
-
-def test_any_damaged_page_is_found_or_held_nothing(store):
-    write_some(store)
-    before = number(store)
-    data = store / "values" / "data.mdb"
-    whole = data.read_bytes()
-    generator = random.Random(1)
-    found = set()
-    for _ in sampled(range(60)):
-        page = generator.randrange(len(whole) // 4096)
-        damaged = bytearray(whole)
-        damaged[page * 4096:page * 4096 + 4096] = generator.randbytes(4096)
-        data.write_bytes(damaged)
-        found.add(number(store))
-    assert found == {0, before}  # free pages may hold anything
-
-
-def test_a_damaged_interest_file_is_used_again(store, watchers):
-    write_some(store)
-    path = store / "interest.map"
-    watcher = watchers(uri_of(store))
-    watcher.await_status("ok")
-    for damage in (lambda: path.write_bytes(random.Random(2).randbytes(65536)), path.unlink, lambda: os.truncate(path, 0)):
-        damage()
-        deadline = time.monotonic() + 20
-        while not path.exists() or path.stat().st_size < 40:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        assert watcher.process.poll() is None
-    assert watcher.statuses() == ["ok"]
 
 
 # ---- file systems ---------------------------------------------------------------------------------

@@ -27,8 +27,6 @@ def damaged(make_service):
     service.customer = service.add_customer()
     for turn in (1, 2):
         publish_all(service, turn)
-        if turn == 1:
-            service.older = data_of(service).read_bytes()
     service.start()
     service.await_admission(service.customer.key)
     return service
@@ -80,16 +78,3 @@ def test_every_answer_is_right_or_refused_whatever_byte_changes(damaged):
             eventually(lambda: look(service, 1) == 200)
             seen.add("set aside")
     assert {200, "set aside"} <= seen
-
-
-def test_an_older_file_in_its_place_is_set_aside(damaged):
-    service = damaged
-    assert {look(service, event) for event in EVENTS} == {200, 404}
-    with open(data_of(service), "r+b", buffering=0) as file:
-        os.pwrite(file.fileno(), service.older, 0)
-    for event in EVENTS:
-        assert look(service, event) == 503
-    eventually(lambda: any("an older state of itself; it was set aside" in str(line.get("reason")) for line in service.log_lines()))
-    assert look(service, 1) == 503 and aside_of(service).exists()
-    publish_all(service, 2)
-    eventually(lambda: {look(service, event) for event in EVENTS} == {200, 404})

@@ -143,6 +143,7 @@ static enum status open_values(struct lmdb_store *store, uint32_t wait_ms, struc
     struct lmdb_values *values = NULL;
     store->location.wait_ms = wait_ms;
     enum status status = lmdb_values_open(&values, &store->location, store->epoch + 1, error);
+    store->location.damaged = false; /* the next opening finds another store, or looks again */
     if (status != STATUS_OK)
         return status;
     store->epoch++;
