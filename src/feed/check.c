@@ -36,7 +36,7 @@ static size_t line_of(struct text document, struct text row)
     return place.line;
 }
 
-/* What a server makes of the catalog decides which rows can be asked for. */
+/* The server's own index of the catalog decides which rows can be asked for. */
 static void count_unaddressable(struct text document, struct feed_report *report)
 {
     struct catalog *catalog = NULL;

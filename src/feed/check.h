@@ -12,14 +12,13 @@
 #include "stores/odds.h"
 
 /*
- * Documents that are to be published: each is looked at before the store is asked for anything, and
- * what the server could not serve is refused with the line and column of the first thing that is
- * wrong, so that a refused document changes nothing. What is published (odds_store_publish) is
- * exactly the bytes that were given.
+ * Checks documents before they are published. A document that the server could not serve is refused
+ * with the line and column of its first error, before the store is asked for anything, so it
+ * changes nothing. Exactly the given bytes are published.
  *
  * A document is a JSON array (RFC 8259, UTF-8, at most 32 MiB, nested at most 256 deep) of objects.
  * Rows of a catalog that no client can ask for (no usable `gmid`, or one that an earlier row has)
- * are published all the same, and counted.
+ * are counted, and published like all others.
  *
  * Threads: any.
  */

@@ -1,6 +1,6 @@
 /*
- * A line of a feed's stream is checked as a whole, then cut into slices of itself, so that what is
- * published is what was written.
+ * A line is checked as a whole and cut into slices of itself, so that exactly the written bytes are
+ * published.
  */
 #include "feed/line.h"
 

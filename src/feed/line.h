@@ -26,7 +26,7 @@ struct feed_step {
 };
 
 struct feed_line {
-    struct feed_step *steps;               /* in their order; what they publish lies in the text */
+    struct feed_step *steps;               /* in their order; documents are slices of the text */
     size_t count;                          /* 0: refused */
     struct text id;                        /* of the text, as written; size 0: none was given */
     size_t rows_without_id, rows_repeated; /* of its catalogs; see struct feed_report */

@@ -1,4 +1,4 @@
-/* What is published as one; see publication.h. */
+/* A list of changes that are published together; see publication.h. */
 #include "feed/publication.h"
 
 #include "base/memory.h"

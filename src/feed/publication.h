@@ -8,9 +8,8 @@
 #include "stores/odds.h"
 
 /*
- * What is published as one: changes in their order, of which the last to a value counts. Whoever
- * feeds a store goes through this: a command with what it is given, the stream with what its lines
- * say, the simulator with what is due, a copy with what it has read. Documents are borrowed until
+ * A list of changes that are published together, in their order: the last change to a value counts.
+ * Commands, the stream, the simulator and copies of a store use it. Documents are borrowed until
  * they are published. Zeroed, it is empty. Threads: one at a time.
  */
 struct feed_publication {

@@ -1,11 +1,12 @@
 /*
  * Three threads: one reads and checks lines, the caller's publishes and answers, one watches
- * interest. The queue between the first two is what is not published yet; its lock is held for no
- * call that blocks. Whoever writes answers holds `output_lock`, so that lines stay whole.
+ * interest. The queue between the first two holds lines that are not published yet; its lock is
+ * held for no call that blocks. A thread that writes answers holds `output_lock`, so that lines
+ * stay whole.
  *
- * What is taken from the queue is a group, which is the caller's thread's. An engine that does not
- * block gets the next group while one is under way, so that its server need not wait for answers
- * to be written; a thread of the engine's says that a group is over, and nothing else.
+ * The caller's thread takes groups from the queue. While one group is under way, an engine that
+ * does not block gets the next one, so that its server need not wait until answers are written. A
+ * thread of the engine reports that a group is over and does no other work.
  */
 #include "feed/stream.h"
 
@@ -34,11 +35,11 @@ struct item {
     size_t size;
     struct feed_line line;
     struct feed_publication changes;     /* of a line with more than one, */
-    struct odds_publication publication; /* and what became of them; not of a refused line */
+    struct odds_publication publication; /* the same with its result; unused for a refused line */
 };
 STAILQ_HEAD(items, item);
 
-/* What is published at one time. */
+/* Lines that are published at one time. */
 struct group {
     STAILQ_ENTRY(group) link;
     struct stream *stream;
@@ -51,7 +52,7 @@ STAILQ_HEAD(groups, group);
 
 struct stream {
     struct feed_stream_options options;
-    uv_mutex_t lock; /* of what follows, up to the next lock */
+    uv_mutex_t lock; /* of the members up to the next lock */
     uv_cond_t changed;
     struct items queue;
     size_t queued_bytes;
@@ -63,7 +64,7 @@ struct stream {
 
 /* ---- reading lines --------------------------------------------------------------------------- */
 
-/* What was read and is not a line yet, and the lines that are not in the queue yet. */
+/* Bytes that are not a line yet, and lines that are not in the queue yet. */
 struct rest {
     struct buffer bytes;
     size_t searched; /* of them: there is no line end in these */
@@ -286,7 +287,7 @@ static void on_published(struct odds_publishing *publishing)
     set_over(publishing->owner);
 }
 
-/* Has what a group holds published; it is over now, or later. */
+/* Publishes a group, which is over now or later. */
 static void begin_group(struct stream *stream, struct group *group)
 {
     struct item *item;
@@ -301,8 +302,8 @@ static void begin_group(struct stream *stream, struct group *group)
         set_over(group);
 }
 
-/* Whether a line is published when nothing is under way, and has its group for itself: what is
- * withdrawn with a sport is what the store holds when everything before it is published. */
+/* Must the line have a group for itself, with nothing else under way? A withdrawal of a sport needs
+ * the odds that the store has when all earlier lines are published. */
 static bool stands_alone(const struct item *item)
 {
     for (size_t i = 0; i < item->line.count; i++)
@@ -311,13 +312,13 @@ static bool stands_alone(const struct item *item)
     return false;
 }
 
-/* What is under way at once has the bounds of one group's bytes: its deadlines are for that. */
+/* All lines under way together have at most the bytes of one group: deadlines are made for that. */
 static bool fits(const struct item *item, size_t bytes)
 {
     return bytes == 0 || (bytes + item->size <= FEED_GROUP_BYTES && !stands_alone(item));
 }
 
-/* Takes what is queued, up to a group, of which there is something. Under the lock. */
+/* Takes a group from the queue, which is not empty. Under the lock. */
 static struct group *take_group(struct stream *stream, size_t bytes_under_way)
 {
     struct group *group = memory_alloc_zeroed(1, sizeof *group);
@@ -358,8 +359,8 @@ struct under_way {
     size_t count, bytes;
 };
 
-/* Waits for the oldest group to be over, or for what can be begun beside it. NULL: there is neither
- * any more. `begun`: it is one that was. */
+/* Waits until the oldest group is over, or until another can be begun beside it. NULL: all is done.
+ * `begun`: the group was begun before. */
 static struct group *await_group(struct stream *stream, const struct under_way *under_way,
                                  bool *begun)
 {
@@ -493,8 +494,7 @@ static void look_at_sport(struct stream *stream, struct sightings *sightings, en
     size_t count = 0, sorted = sightings->count;
     uint64_t now_ns = clock_monotonic_ns();
     uint64_t every_ns = stream->options.interest_s * UINT64_C(1000000000);
-    /* A store that is away tells of no interest; what it means for publications their answers
-     * say. */
+    /* While the store is away there is no interest. The answers to publications report it. */
     if (odds_store_list_interest(stream->options.store, sport, clock_wall_ms() - INTEREST_WINDOW_MS,
                                  &list, &count, NULL) != STATUS_OK)
         return;
@@ -561,7 +561,7 @@ enum status feed_stream(const struct feed_stream_options *options, struct error 
     uv_mutex_unlock(&stream->lock);
     if (options->interest_s > 0)
         CHECK(uv_thread_join(&watcher) == 0);
-    /* A reader that waits for input cannot be called off. It is left with what it uses: the caller
+    /* A thread that waits for input cannot be stopped. It is left alone with its memory: the caller
      * ends the process. */
     if (!ended)
         return status;

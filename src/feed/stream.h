@@ -9,15 +9,15 @@
 /*
  * A feed as one process: lines in (feed/line.h), lines out, any number of publications.
  *
- * What has come while the store was busy is a group, which goes to the store at one time
- * (odds_store_publish_each): one commit of the embedded store, one flight of commands to a server,
- * beside which the next group is made. Each line is answered when what it publishes is durable and
- * seen by the next request. Answers come in the order of the lines. A line that is refused, or
- * fails, changes nothing and stops nothing.
+ * Lines that arrive while the store is busy form a group, which goes to the store at one time
+ * (odds_store_publish_each): one commit of the embedded store, or one flight of commands to a
+ * server. Each line is answered when its publication is durable and seen (docs/feed.md, "When a
+ * publication is seen"). Answers come in the order of the lines. A line that is refused or fails
+ * changes nothing and stops nothing.
  *
- * At most FEED_QUEUE_BYTES of lines are held: beyond that input is not read (back-pressure), as
- * when the output is not read. Blocks until the input ends, with two threads of its own, one
- * that reads lines and one that watches interest.
+ * At most FEED_QUEUE_BYTES of lines are held. Beyond that, input is not read. The same holds while
+ * the output is not read. Blocks until the input ends, with two more threads: one reads lines, one
+ * watches interest.
  */
 
 #define FEED_GROUP_LINES 1024U
@@ -31,7 +31,8 @@ struct feed_stream_options {
                                  seconds; 0: do not */
 };
 
-/* STATUS_INVALID: input or output failed, and `error` says which. What was answered is durable. */
+/* STATUS_INVALID: input or output failed, and `error` says which. Publications that were answered
+ * are durable. */
 MUST_CHECK enum status feed_stream(const struct feed_stream_options *options, struct error *error);
 
 #endif

@@ -13,22 +13,22 @@
 #include "records/sport.h"
 
 /*
- * The odds store: what the feed publishes and the server reads. One interface, several engines:
+ * The odds store: the feed publishes into it, the server reads it. One interface, several engines:
  * `embedded:DIR` (LMDB, stores/odds/lmdb/engine.c); Redis or Valkey by `redis://`, `rediss://`,
  * `unix:` and `redis+sentinel://` (stores/odds/redis/engine.c).
  *
- * It holds, per sport, one catalog; per event, one odds document; both JSON text exactly as
- * upstream wrote it (the store neither parses nor checks them). And per sport, which events were
- * asked for lately ("interest").
+ * For each sport it holds one catalog, for each event one odds document, both JSON text exactly as
+ * the feed wrote it; the store neither parses nor checks them. For each sport it also holds which
+ * events were asked for lately ("interest").
  *
  * Freshness (docs/decisions/freshness.md). A server keeps ready-made answers in memory.
- * They are right only while the store still holds what they were made from. Two in-place questions,
- * neither of which does I/O that can block, tell:
+ * They are right only while the store still holds the values that they were made of. Two functions
+ * tell, in place and without I/O that can block:
  *
  *   odds_store_stamp      a number that moves whenever anything in the store may have changed
- *                         (LMDB: the last committed transaction; Redis: invalidations seen, while
- *                         they are known to arrive);
- *   odds_store_versions   the version of one event's two values, asked when the stamp has moved.
+ *                         (LMDB: the last committed transaction; Redis: reported changes, while
+ *                         reports are known to arrive);
+ *   odds_store_versions   the versions of one event's two values, asked when the stamp has moved.
  *
  * An answer made from versions (c, o) may be sent if the stamp is one under which (c, o) were
  * confirmed. A version is never reused for other bytes; 0 means "not stored".
@@ -46,21 +46,21 @@ struct odds_store_options {
     const char
         *prefix;     /* of key names; engines that share a server with others use it. May be NULL */
     bool create;     /* make the (embedded) store when it is not there at first; never later */
-    bool patient;    /* what the server uses: see odds_store_open */
+    bool patient;    /* for servers: see odds_store_open */
     bool feeds;      /* it is for publishing: Redis is asked to report changes (which costs it a
                         message for each publication) only once something is read */
     struct log *log; /* borrowed; may be NULL */
 };
 
 /*
- * STATUS_INVALID: the URI is unknown or malformed. Anything that may mend itself while the process
- * runs (a directory that is missing, unreadable, full or corrupt) is also reported here, as
- * STATUS_UNAVAILABLE or STATUS_MALFORMED with a text that names the path and the reason.
+ * STATUS_INVALID: the URI is unknown or malformed. A fault that may end while the process runs (a
+ * directory that is missing, unreadable, full or corrupt) is STATUS_UNAVAILABLE or STATUS_MALFORMED
+ * with a text that names the path and the reason.
  *
- * A patient store that cannot be used now is opened all the same: every call says
- * STATUS_UNAVAILABLE, the reason is logged once, and the engine goes on trying in the background
- * (at least once a second). It also notices a store that is replaced on disk under its path. Only
- * STATUS_INVALID is still returned.
+ * A patient store is opened although it cannot be used now: every call returns STATUS_UNAVAILABLE,
+ * the reason is logged once, and the engine tries again in the background, at least once a second.
+ * It also notices a store that is replaced on disk under its path. Only STATUS_INVALID is still
+ * returned.
  *
  * With `create` or `patient`, a new embedded store is begun in the place of a damaged one, which is
  * logged (docs/decisions/embedded-odds.md). `error`, when it was empty, then says so with STATUS_OK.
@@ -122,9 +122,8 @@ struct odds_read {
     enum odds_kind kind;
     enum sport sport;
     struct event_id event; /* for ODDS_MARKETS */
-    /* For ODDS_MARKETS: this part of the sport's catalog as it was at the moment at which the value
-     * was as it is given, which proves that an answer made of both holds what was stored
-     * together. */
+    /* For ODDS_MARKETS: this part of the sport's catalog, as of the moment of the value. It proves
+     * that an answer made of both holds values that were stored together. */
     struct odds_part catalog;
     void (*done)(struct odds_read *read);
     enum status result;
@@ -139,9 +138,9 @@ MUST_CHECK enum status odds_store_read_and_wait(struct odds_store *store, struct
 int64_t odds_store_published_ms(struct odds_store *store, enum sport sport,
                                 const struct event_id *event);
 
-/* Really asks the store whether what is needed can be done, which takes the rights to do it: to
- * read odds (health), or all that a server does (`croupier check`). Blocks up to the store's
- * deadline; changes nothing. The text names what is missing. */
+/* Asks the store itself whether the caller may read odds (health), or do all that a server does
+ * (`croupier check`). Blocks up to the deadline of the store; changes nothing. The text says what
+ * is missing. */
 enum odds_need { ODDS_TO_READ, ODDS_TO_SERVE };
 MUST_CHECK enum status odds_store_ping(struct odds_store *store, enum odds_need need,
                                        struct error *error);
@@ -171,7 +170,7 @@ struct odds_watch {
     void (*changed)(struct odds_watch *watch, const struct odds_subject *subject);
 };
 
-/* Instead of the one before; NULL: no one watches, and no call is under way any more. Of a patient
+/* Replaces the former watch, which is called no more. NULL: there is no watch. Of a patient
  * store. */
 void odds_store_watch(struct odds_store *store, struct odds_watch *watch);
 
@@ -220,7 +219,7 @@ struct odds_lease {
 bool odds_store_has_leases(const struct odds_store *store);
 MUST_CHECK enum status odds_store_lease(struct odds_store *store, struct odds_lease *lease);
 
-/* What the operator wants to see; for /metrics. */
+/* For /metrics. */
 struct odds_facts {
     int64_t
         published_ms[SPORT_COUNT]; /* last publication of anything of the sport; 0: never seen */
@@ -247,7 +246,7 @@ struct odds_change {
 };
 
 /* Publishes all changes durably before it returns; the embedded engine does all of them or none.
- * Blocks. STATUS_FULL when the disk is. Withdrawing what is not there is fine. */
+ * Blocks. STATUS_FULL: the disk is full. A value that is not there may be withdrawn. */
 MUST_CHECK enum status odds_store_publish(struct odds_store *store,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);
@@ -271,12 +270,12 @@ struct odds_publishing {
 };
 
 /*
- * Publishes them in their order, each durably. One that fails changes nothing and hinders none of
+ * Publishes them in their order, each durably. One that fails changes nothing and does not hinder
  * the others, unless the store is away.
  *
  * STATUS_OK: they are over, and `done` is not called. STATUS_PENDING: `done` will be called, once,
- * by a thread of the engine's, perhaps before this returns; it must not block. More may be given
- * meanwhile, by the same thread, and are carried out after these.
+ * by a thread of the engine, perhaps before this returns; it must not block. The same thread may
+ * publish more before `done` is called; those are carried out after these.
  */
 MUST_CHECK enum status odds_store_publish_each(struct odds_store *store,
                                                struct odds_publishing *publishing);
@@ -291,8 +290,8 @@ MUST_CHECK enum status odds_store_list_interest(struct odds_store *store, enum s
                                                 int64_t since_ms, struct odds_interest **list,
                                                 size_t *count, struct error *error);
 
-/* The events of a sport that have odds stored, in no particular order; what is published or
- * withdrawn meanwhile may or may not be among them. Blocks. memory_free the list. */
+/* The events of a sport that have odds, in no particular order. Publications and withdrawals during
+ * the call may be missing. Blocks. memory_free the list. */
 MUST_CHECK enum status odds_store_list_events(struct odds_store *store, enum sport sport,
                                               struct event_id **list, size_t *count,
                                               struct error *error);

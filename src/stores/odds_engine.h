@@ -6,13 +6,13 @@
 #include "stores/odds.h"
 
 /*
- * What an engine of the odds store provides. For engines and stores/odds.c alone; everybody else
- * includes stores/odds.h.
+ * The interface of an engine of the odds store, for engines and stores/odds.c alone; all others
+ * include stores/odds.h.
  *
- * An engine is one constant of this struct, listed in stores/odds.c. The verbs mean what
- * stores/odds.h says of the function of the same name; arguments have been checked by then (kinds
- * and sports are real ones, event ids are there where one is needed, sizes are in bounds). An
- * engine's own struct starts with a `struct odds_store`.
+ * An engine is one constant of this struct, listed in stores/odds.c. The functions do what
+ * stores/odds.h says of the function of the same name. Arguments were checked: kinds and sports are
+ * real ones, event ids are there where one is needed, sizes are in bounds. An engine's own struct
+ * starts with a `struct odds_store`.
  */
 
 struct odds_engine {

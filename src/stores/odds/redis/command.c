@@ -57,8 +57,7 @@ static const struct {
     {REDIS_TOO_LARGE, STATUS_MALFORMED},
 };
 
-/* Errors without a code of their own whose text is known to repeat nothing that was sent, which may
- * be a password. */
+/* Errors of code ERR whose text is known not to repeat the command, which may hold a password. */
 static const char *const harmless[] = {"ERR AUTH ", "ERR Client sent AUTH", "ERR DB index",
                                        "ERR invalid DB index", "ERR max number of clients"};
 
@@ -71,7 +70,7 @@ static bool may_be_shown(const char *text)
     return text[code] == ' ' && strncmp(text, "ERR ", 4) != 0;
 }
 
-/* In "EXECABORT Transaction discarded because of: NOPERM …" as well. */
+/* NOPERM may also be inside: "EXECABORT Transaction discarded because of: NOPERM …". */
 bool redis_reply_is_refusal(const struct redis_reply *reply)
 {
     return reply->type == REDIS_ERROR && strstr(reply->text.at, "NOPERM ") != NULL;

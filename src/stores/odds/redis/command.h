@@ -9,20 +9,19 @@
 #include "stores/odds/redis/location.h"
 #include "stores/odds/redis/reply.h"
 
-/* Writes one command: words that follow are appended with redis_command_word, exactly `words` of
- * them. */
+/* Begins a command of so many words, which follow by redis_command_word. */
 void redis_command_begin(struct buffer *out, size_t words);
 void redis_command_word(struct buffer *out, struct text word);
-/* All of them at once; a NULL ends the list. */
+/* Writes a whole command; a NULL ends the list. */
 void redis_command(struct buffer *out, const char *first, ...) __attribute__((sentinel));
-/* AUTH, of a server that has a password. */
+/* AUTH with the password of the location, which has one. */
 void redis_command_auth(struct buffer *out, const struct redis_location *location);
 
-/* The user may not do it. */
+/* Is it an error because the user lacks a right? */
 bool redis_reply_is_refusal(const struct redis_reply *reply);
 
-/* What an error reply means, and a text for people: `what` could not be done, and what the server
- * says. */
+/* Returns the status of an error reply. `error` holds `what`, which failed, and the text of the
+ * server. */
 enum status redis_error_of_reply(const struct redis_reply *reply, const char *what,
                                  struct error *error);
 

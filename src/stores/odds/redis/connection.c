@@ -1,27 +1,27 @@
 /*
- * How the link gets its connection, and how it knows that it still works. see connection.h.
+ * How the link gets its connection, and how it knows that the connection still works. See
+ * connection.h.
  *
- * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet
- * it, at one address after the other until it is any good. It must turn out to be a master, and no
- * cluster. Then have it report changes; see the first heartbeat come back. Then the connection is
- * up.
+ * An attempt has these steps. With Sentinel, ask which server is the master. Look the server's name
+ * up. Greet the server, at one address after the other. It must be a master and no node of a
+ * cluster. Have it report changes. When the first heartbeat is answered, the connection is up.
  *
- * Heartbeats. What has changed comes on the same connection as the replies (RESP3), so that one
- * that is broken brings neither, and what was changed before a question was answered is heard of
- * with the answer. The server is asked again and again whether it still reports changes to us,
- * whether it is still the master, and whether databases were swapped, which no server reports.
- * What is known is confirmed as long as the last answered question was ASKED less than half of
- * timeout_ms ago: an answer tells of the time when it was asked for, at the latest. A server that
- * leaves one unanswered for timeout_ms is left. A connection that does not track has no heartbeats:
- * it leaves a server that does not answer a call.
+ * Heartbeats. Reports of changes come on the same connection as the replies (RESP3), so a broken
+ * connection brings neither, and an answer follows the reports of all changes of earlier turns of
+ * the server's event loop. Each heartbeat asks the server whether it still reports changes to this
+ * connection, whether it is still the master, and how often databases were swapped (SWAPDB), which
+ * no server reports. An answer confirms the state of the moment at which the question was sent.
+ * Versions count as confirmed for half of timeout_ms after that moment, at most WINDOW_MS_MAX. The
+ * connection fails when a heartbeat is not answered within timeout_ms. A connection that does not
+ * track has no heartbeats: it fails when a call is not answered in time.
  *
- * Back-off. A connection that worked and was lost is made again at once, and those who ask
- * meanwhile are let wait for that one attempt. When it fails they are refused at once, and attempts
- * come at growing intervals, up to a second, with jitter; so they do when what works is lost again
- * and again.
+ * Back-off. A connection that worked and failed is made again at once, and calls wait for that one
+ * attempt. If the attempt fails, calls are refused at once, and attempts follow at growing
+ * intervals of up to a second, with jitter. A connection that fails again and again is treated the
+ * same way.
  *
- * Who may touch what: the atomics any thread; `problem` and `first_over` under the lock; all else
- * is the I/O thread's.
+ * Threads. Any thread may use the atomics. The lock guards `problem` and `first_over`. All else
+ * belongs to the I/O thread.
  */
 #include "stores/odds/redis/connection.h"
 
@@ -42,25 +42,25 @@
 #define NS_PER_MS ((uint64_t)1000000)
 #define GREETING_MS_MIN 1000 /* several round trips, over any distance */
 #define GREETING_MS_MAX 3000
-#define WINDOW_MS_MAX 500 /* what was known is confirmed for at most that long */
+#define WINDOW_MS_MAX 500 /* versions count as confirmed for so long at most */
 #define BEATS_A_WINDOW 5
 #define REST_MS_MIN 25U
 #define REST_MS_MAX 1000U
-#define STEADY_NS ((uint64_t)1000 * NS_PER_MS) /* up for so long: what was before is forgotten */
+#define STEADY_NS ((uint64_t)1000 * NS_PER_MS) /* after so long, earlier failures do not count */
 #define FIRST_WAIT_SECONDS 3       /* for the first attempt; a resolver may take longer */
-#define FIRST_WAIT_SECONDS_FEED 10 /* who feeds has nothing else to do meanwhile */
+#define FIRST_WAIT_SECONDS_FEED 10 /* a command that feeds has nothing else to do */
 
 enum phase {
     PHASE_RESTING,   /* until the next attempt */
     PHASE_ASKING,    /* the sentinels */
     PHASE_RESOLVING, /* the name of the server */
-    PHASE_GREETING,  /* connecting, and all that comes before a connection may be used */
+    PHASE_GREETING,  /* connecting, and the first commands */
     PHASE_UP,
 };
 
 #define GREETINGS 6 /* commands that a server is sent first, at most */
 
-/* What other threads see. */
+/* For other threads. */
 enum standing { STANDING_TRYING, STANDING_UP, STANDING_DOWN, STANDING_SILENT };
 
 struct redis_connection {
@@ -73,7 +73,7 @@ struct redis_connection {
     atomic_uint_fast64_t invalidations;
     atomic_uint_fast64_t round_trip_ns;
 
-    uv_mutex_t lock; /* guards the two */
+    uv_mutex_t lock; /* guards the next three */
     uv_cond_t concluded;
     bool first_over; /* the first attempt has ended */
     struct error problem;
@@ -83,7 +83,7 @@ struct redis_connection {
     struct redis_wire *wire;
     struct redis_sentinel *sentinel; /* NULL: there are none */
     struct redis_target target;
-    char host[REDIS_HOST_SIZE]; /* of the target, as it was named */
+    char host[REDIS_HOST_SIZE]; /* of the target, before the lookup */
     uint16_t port;
     struct redis_lookup *lookup;      /* of the host; NULL: none is under way */
     struct redis_addresses addresses; /* of the host, to be tried one after the other */
@@ -98,9 +98,10 @@ struct redis_connection {
     uv_timer_t beat;
     bool beat_out; /* asked, and not answered yet */
     uint64_t beat_sent_ns;
-    unsigned beat_late; /* 1: found overdue in this turn of the loop; 2: in one before; 0: not */
+    unsigned
+        beat_late; /* overdue: 1: found in this turn of the loop; 2: in an earlier one; 0: not */
     uint64_t counted_swaps,
-        counted_roles; /* by the server, at the last beat; no roles: at none yet */
+        counted_roles; /* of the last heartbeat; counted_roles is 0 before the first */
 };
 
 static void begin_attempt(struct redis_connection *connection);
@@ -146,7 +147,7 @@ static void set_standing(struct redis_connection *connection, enum standing stan
     atomic_store(&connection->standing, (int)standing);
 }
 
-/* What came of an attempt; `problem` may be NULL. `over`: no more is to be expected of it soon. */
+/* Ends an attempt. `problem` may be NULL. `over`: the attempt does not go on in the background. */
 static void conclude(struct redis_connection *connection, const struct error *problem, bool over)
 {
     uv_mutex_lock(&connection->lock);
@@ -212,7 +213,7 @@ void redis_connection_facts(const struct redis_connection *connection, struct od
     facts->round_trip_ns = atomic_load(&connection->round_trip_ns);
 }
 
-/* ---- letting go ------------------------------------------------------------------------------ */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 static void forget_addresses(struct redis_connection *connection)
 {
@@ -257,7 +258,7 @@ static void drop_wire(struct redis_connection *connection)
     CHECK(uv_timer_stop(&connection->beat) == 0);
 }
 
-/* Whether a name has led to an address of no use, and has others, one of which is tried at once. */
+/* Returns false unless the name has another address, which is tried at once. */
 static bool try_next_address(struct redis_connection *connection)
 {
     if (connection->phase != PHASE_GREETING ||
@@ -269,7 +270,7 @@ static bool try_next_address(struct redis_connection *connection)
     return true;
 }
 
-/* Whatever there is of a connection and of an attempt ends; the next attempt follows. */
+/* Ends the connection or the attempt. The next attempt follows. */
 static void fail_connection(struct redis_connection *connection, enum status status,
                             const char *why)
 {
@@ -296,8 +297,8 @@ static void fail_connection(struct redis_connection *connection, enum status sta
     connection->options.lost(connection->options.owner, status, hope);
 }
 
-/* The address is not found in time. No call waits any longer; but what looks it up goes on,
- * and so does the attempt when it is done. */
+/* The address is not found in time. Calls fail from now on, but the lookup goes on, and the attempt
+ * with it. */
 static void report_slow_lookup(struct redis_connection *connection)
 {
     struct error problem;
@@ -318,7 +319,7 @@ static void on_lost(void *owner, struct redis_wire *wire, enum status status, co
     fail_connection(connection, status, kept.text);
 }
 
-/* What an error reply says of an attempt, or of a connection that worked. */
+/* Fails the connection or the attempt because of an error reply. */
 static void fail_by_error(struct redis_connection *connection, const struct redis_reply *reply,
                           const char *what)
 {
@@ -327,7 +328,7 @@ static void fail_by_error(struct redis_connection *connection, const struct redi
     fail_connection(connection, status == STATUS_TIMEOUT ? status : STATUS_UNAVAILABLE, error.text);
 }
 
-/* ---- what the server says has changed -------------------------------------------------------- */
+/* ---- reports of changes ---------------------------------------------------------------------- */
 
 static void all_changed(struct redis_connection *connection)
 {
@@ -335,7 +336,7 @@ static void all_changed(struct redis_connection *connection)
     (void)atomic_fetch_add(&connection->invalidations, 1);
 }
 
-/* "invalidate", and the keys; or nothing: all of them. */
+/* The message is "invalidate" and a list of keys. Without a list it means all keys. */
 static void on_message(void *owner, const struct redis_reply *message)
 {
     struct redis_connection *connection = owner;
@@ -394,8 +395,7 @@ static bool is_master(const struct redis_reply *reply)
     return reply->count > 0 && redis_reply_is(&reply->elements[0], "master");
 }
 
-/* How often the server has carried out a command, by its line of INFO; 0: never, or it does not
- * say. */
+/* The count of calls of a command, by its line of INFO. 0: none, or the line is missing. */
 static uint64_t calls_of(const struct redis_reply *reply, const char *line)
 {
     const char *calls = reply->type == REDIS_STRING ? strstr(reply->text.at, line) : NULL;
@@ -403,10 +403,10 @@ static uint64_t calls_of(const struct redis_reply *reply, const char *line)
 }
 
 /*
- * SWAPDB changes every value, and is not reported to those who track. So the server's own count of
- * it is watched. Its counts can be set back (CONFIG RESETSTAT), which might hide one: ROLE, which
- * was asked just before, is counted as well, and a count that has not grown was set back. False: it
- * was let go.
+ * SWAPDB changes every value, and Redis does not report it to clients that track. So the server's
+ * own count of SWAPDB is compared. CONFIG RESETSTAT sets the counts back, which might hide a swap.
+ * Therefore the count of ROLE, which each heartbeat sends just before, is compared as well: if it
+ * has not grown, the counts were set back. Returns false when the connection has failed.
  */
 static bool check_swapdb(struct redis_connection *connection, const struct redis_reply *reply)
 {
@@ -474,8 +474,8 @@ static void ask_beat(struct redis_connection *connection)
     buffer_free(&commands);
 }
 
-/* A server is silent when a heartbeat is overdue at two ticks with a turn of the loop between them:
- * what came while this thread could not run is read first. */
+/* A server is silent when a heartbeat is overdue at two ticks with a turn of the loop between them.
+ * That turn reads replies that arrived while this thread could not run. */
 static void on_beat(uv_timer_t *timer)
 {
     struct redis_connection *connection = timer->data;
@@ -555,7 +555,7 @@ static bool is_too_old(struct text version)
     return major < 6 || (major == 6 && minor < 2);
 }
 
-/* False: it cannot be used, and has been let go. */
+/* Returns false when the connection has failed. */
 static bool read_hello(struct redis_connection *connection, const struct redis_reply *reply)
 {
     const struct redis_reply *version = redis_reply_value(reply, "version");
@@ -572,7 +572,7 @@ static bool read_hello(struct redis_connection *connection, const struct redis_r
     return why == NULL;
 }
 
-/* False: it cannot be used, and has been let go. */
+/* Returns false when the connection has failed. */
 static bool check_greeting(struct redis_connection *connection, const char *greeting,
                            const struct redis_reply *reply)
 {
@@ -599,7 +599,7 @@ static void on_greeting(void *context, unsigned index, const struct redis_reply 
     if (!check_greeting(connection, connection->greetings[index], reply) || !last)
         return;
     if (connection->options.link->track) {
-        /* All that changes from here on is heard of. */
+        /* From here on every change is reported. */
         connection->options.link->begun(connection->options.link->owner);
         start_beats(connection);
     } else {
@@ -733,7 +733,7 @@ static void on_step(uv_timer_t *timer)
     case PHASE_GREETING:
         fail_connection(connection, STATUS_TIMEOUT, "the server does not answer");
         break;
-    case PHASE_ASKING: /* the sentinels have a time of their own */
+    case PHASE_ASKING: /* sentinel.c has its own timer */
     case PHASE_UP:
         break;
     }

@@ -11,9 +11,8 @@
 #include "stores/odds/redis/wire.h"
 
 /*
- * The connection to the server that is the master now. When it is lost, or does not answer, or is
- * not what it was, it is let go, everything that was known is forgotten, and another is made. The
- * functions without a word on threads are the I/O thread's.
+ * The connection to the present master. When it fails, all versions are forgotten and another
+ * connection is made. All functions are for the I/O thread unless a comment says otherwise.
  */
 struct redis_connection;
 
@@ -23,8 +22,8 @@ struct redis_connection_options {
     struct mailbox *mailbox;
     void *owner;
     void (*up)(void *owner); /* commands may be sent */
-    /* They may not, until `up`, and those that were sent are not answered. `hope`: it is tried
-     * again at once. */
+    /* No commands may be sent until `up`, and sent commands are not answered. `hope`: the next
+     * attempt begins at once. */
     void (*lost)(void *owner, enum status status, bool hope);
 };
 
@@ -35,16 +34,15 @@ void redis_connection_stop(struct redis_connection *connection);         /* for 
 void redis_connection_destroy(struct redis_connection **connection); /* when the loop has ended */
 
 void redis_connection_second(struct redis_connection *connection); /* about once a second */
-/* At the end of a turn of the loop, when all that had come was read. */
+/* At the end of a turn of the loop, when everything that arrived was read. */
 void redis_connection_turn(struct redis_connection *connection);
-/* A call was not answered in time, by which alone one that does not track knows that it leads
- * nowhere. */
+/* A call was not answered in time. A connection that does not track fails because of it. */
 void redis_connection_silent(struct redis_connection *connection);
 bool redis_connection_is_up(const struct redis_connection *connection);
 void redis_connection_send(struct redis_connection *connection, struct text commands,
                            unsigned replies, redis_answered *answered, void *context);
 
-/* Any thread; as redis_link_now and redis_link_wait below. `problem`: why it is not connected. */
+/* Any thread. As redis_link_now and redis_link_wait. `problem`: why it is not connected. */
 enum status redis_connection_now(const struct redis_connection *connection);
 enum status redis_connection_wait(struct redis_connection *connection, struct error *error);
 void redis_connection_problem(struct redis_connection *connection, struct error *error);

@@ -1,20 +1,40 @@
 /*
  * The odds store on a Redis or Valkey server: `redis://`, `rediss://`, `unix:`,
- * `redis+sentinel://`. This file is the engine; redis.h says where the rest is.
+ * `redis+sentinel://`. This file is the engine. Each of its parts uses those below it, and calls
+ * back to those above:
  *
- * A store has up to two links. The serving link tracks what changes; a server starts it at once.
- * The feeding link is one plain connection, for the commands of `croupier feed`; Redis reports no
- * changes to it, its own among them. Each is made when it is first needed.
+ *   engine      reads, versions, interest
+ *   feed        publications and lists
+ *   lease       rate limits that several servers share
+ *   rights      what the server's user may do
+ *   versions    the versions of stored values
+ *   link        the I/O thread: commands of any thread, with deadlines
+ *   connection  makes the connection and knows whether it works
+ *   sentinel    which server is the master
+ *   lookup      the addresses of a name
+ *   wire        one connection on a libuv loop: bytes out, replies in
+ *   command     commands as bytes, the meaning of error replies
+ *   reply       the protocol
+ *   location    the URI
  *
- * Freshness. A version may be given out of memory while the serving link confirms that changes
- * arrive (connection.c) and none of that value has. A value that was read is given away only when
- * its call is settled (redis.h), so that all other values that were changed before it, in the same
- * transaction too, are known to have changed by then. Odds are read together with a part of the catalog, so that an
- * answer can be made of what was stored together: both keys are watched (WATCH) until an empty
- * transaction says that neither has changed in between. (Reads inside of a transaction would do the
- * same in less, but a server that has reached its maxmemory refuses to queue them.) A value that
- * expires is forgotten a moment before it does, since the server may say so late.
- * Threads: `reading` is the serving link's I/O thread's. The lock guards the making of links.
+ * Keys, with the configured prefix before each: `catalog:SPORT`, `odds:SPORT:EVENT`,
+ * `interest:SPORT`, `rate:CLIENT` (lease.c).
+ *
+ * A store has up to two links, each made when it is first needed. The serving link tracks changes;
+ * a server starts it at once. The feeding link is a plain connection for publications; Redis
+ * reports no changes to it.
+ *
+ * Freshness. A version may be given out of memory while the serving link confirms that reports of
+ * changes arrive (connection.c), and none has named the value. A value that was read is handed on
+ * only when its call is settled (link.h): by then all other values that changed before it, in the
+ * same transaction too, are known to have changed. Odds are read together with a part of the
+ * catalog, so that an answer consists of what was stored together: both keys are watched (WATCH)
+ * until an empty transaction shows that neither has changed in between. Reads inside of a
+ * transaction would need less, but a server that has reached its maxmemory refuses to queue them. A
+ * value that expires is forgotten a moment before it does, since the server may report it late.
+ *
+ * Threads. A `reading` belongs to the serving link's I/O thread. The lock guards the making of
+ * links.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -54,14 +74,14 @@ struct redis_store {
 
     /* The serving I/O thread's. */
     uint64_t alarm_ns; /* 0: none is set */
-    bool complained;   /* about reading */
+    bool complained;   /* a failed read was logged */
     struct redis_call interest;
     struct buffer interest_commands;
-    const struct odds_note *interest_notes; /* that are out */
+    const struct odds_note *interest_notes; /* of the call that is under way */
     size_t interest_count;
     bool interest_is_out;
-    size_t interest_failed;     /* of the notes that are out */
-    sport_set interest_refused; /* sports whose interest is not recorded, which has been logged */
+    size_t interest_failed;     /* of those notes */
+    sport_set interest_refused; /* sports whose interest could not be recorded, which was logged */
     uint64_t pruned_ms;
 
     atomic_uint_fast64_t reads;
@@ -84,7 +104,8 @@ static enum status count_error(struct redis_store *store, enum status status)
 
 /* ---- reading, on the I/O thread -------------------------------------------------------------- */
 
-/* The commands of a reading, in their order; those of a value alone are in the middle. */
+/* The commands of a reading, in their order. A reading without a part of the catalog has
+ * READING_VALUE and READING_EXPIRY alone. */
 enum reading_step {
     READING_WATCH, /* both keys */
     READING_PART,  /* of the catalog */
@@ -127,7 +148,7 @@ static void free_copies(struct reading *reading)
 static void reading_sent(struct redis_call *call)
 {
     struct reading *reading = (struct reading *)call;
-    free_copies(reading); /* of a reply before the connection was lost */
+    free_copies(reading); /* replies of a connection that was lost */
     reading->got = STATUS_OK;
     reading->sent_ns = clock_monotonic_ns();
 }
@@ -140,7 +161,7 @@ static void report_problem(struct redis_store *store, const struct error *error)
     store->complained = true;
 }
 
-/* Logs a value of another type, or one that is too large: once, until it can be read. */
+/* Logs a value of another type, or one that is too large, once until it can be read. */
 static void report_unreadable(const struct reading *reading, const struct error *error)
 {
     struct redis_store *store = reading->store;
@@ -153,7 +174,7 @@ static void report_unreadable(const struct reading *reading, const struct error 
     buffer_free(&key);
 }
 
-/* The first that cannot be done is what the reading amounts to. */
+/* The first error is the result of the reading. */
 static void take_error(struct reading *reading, const struct redis_reply *reply, unsigned command)
 {
     struct error error;
@@ -194,7 +215,7 @@ static void take_value(struct reading *reading, const struct redis_reply *reply)
         store->complained = false;
 }
 
-/* A catalog that is no string has no part; reading it will find that it is malformed. */
+/* A catalog that is no string has no part. Reading the catalog itself reports that. */
 static void take_part(struct reading *reading, const struct redis_reply *reply)
 {
     struct error error;
@@ -206,7 +227,7 @@ static void take_part(struct reading *reading, const struct redis_reply *reply)
     }
 }
 
-/* When it expires. Counted from before the question, so that it is not too late. */
+/* Counts the time to live from before the question, so the value is never kept too long. */
 static void take_expiry(struct reading *reading, const struct redis_reply *reply)
 {
     reading->seen.current = reply->type == REDIS_INTEGER;
@@ -234,14 +255,14 @@ static void on_alarm(void *owner)
     watch_expiry(store);
 }
 
-/* The value's version, and whether it is current, are known from here on: what is heard before the
- * call is settled may take that back. */
+/* Notes the version of the value, current or not. A change that is reported before the call is
+ * settled makes it outdated. */
 static void remember(struct reading *reading)
 {
     struct redis_store *store = reading->store;
     if (redis_versions_stamp(store->versions) != reading->stamp)
         reading->seen.current =
-            false; /* a change was reported between the replies, perhaps of it */
+            false; /* a change was reported between the replies, perhaps of this value */
     reading->version = redis_versions_note(store->versions, &reading->subject, &reading->seen);
     if (reading->seen.current && reading->seen.expires_ns != 0)
         watch_expiry(store);
@@ -259,7 +280,7 @@ static void reading_reply(struct redis_call *call, unsigned index, const struct 
         take_expiry(reading, reply);
     else if (reply->type == REDIS_ERROR)
         take_error(reading, reply, step);
-    /* An empty list: nothing that was watched has changed. */
+    /* An empty list means that no watched key has changed. */
     if (step == READING_EXEC && reply->type != REDIS_LIST) {
         memory_free(reading->part.bytes);
         reading->part.bytes = NULL;
@@ -303,7 +324,7 @@ static void reading_done(struct redis_call *call, enum status status)
     read->done(read);
 }
 
-/* ---- what the server says has changed -------------------------------------------------------- */
+/* ---- reports of changes ---------------------------------------------------------------------- */
 
 static bool read_key(const struct redis_store *store, struct text key, struct odds_subject *subject)
 {
@@ -354,7 +375,7 @@ static void append_interest(struct redis_store *store, const struct odds_note *n
     char score[24];
     redis_key_of_interest(&key, store->prefix, note->sport);
     (void)snprintf(score, sizeof score, "%lld", (long long)note->requested_ms);
-    /* GT: the latest of all instances. */
+    /* GT keeps the latest time of all instances. */
     redis_command(&store->interest_commands, "ZADD", buffer_string(&key), "GT", score,
                   note->event.digits, NULL);
     buffer_free(&key);
@@ -384,7 +405,7 @@ static struct redis_store *store_of_interest(struct redis_call *call)
     return (struct redis_store *)(void *)((char *)call - offsetof(struct redis_store, interest));
 }
 
-/* Logs why interest in a sport is not recorded: once, until it is. */
+/* Logs why interest in a sport is not recorded, once until it is. */
 static void report_interest(struct redis_store *store, enum sport sport, const char *command,
                             const struct redis_reply *reply)
 {
@@ -397,7 +418,7 @@ static void report_interest(struct redis_store *store, enum sport sport, const c
               LOG_STRING("sport", sport_key(sport)), LOG_STRING("reason", error.text));
 }
 
-/* First come those of the notes, then, of each sport, those of the pruning. */
+/* The replies to the notes come first, then one for each sport to the pruning. */
 static void interest_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct redis_store *store = store_of_interest(call);
@@ -421,10 +442,10 @@ static void interest_done(struct redis_call *call, enum status status)
     (void)atomic_fetch_add(&store->interest_written, store->interest_count - lost);
     odds_notes_lost(store->notes, lost);
     store->interest_is_out = false;
-    write_interest(store); /* what has come meanwhile */
+    write_interest(store); /* notes that came in between */
 }
 
-/* What is noted while the server is away waits in its table, as far as that holds it. */
+/* While the server is away, notes wait in their table as far as there is room. */
 static void write_interest(void *owner)
 {
     struct redis_store *store = owner;
@@ -471,7 +492,7 @@ static struct redis_link *make_link(struct redis_store *store, bool serving)
     return redis_link_create(&options);
 }
 
-/* The link, made when there is none; waits then until it is known whether it connects: STATUS_OK or
+/* Makes the link if there is none, and waits until it is known whether it connects: STATUS_OK or
  * STATUS_PENDING when it does. */
 static enum status start_link(struct redis_store *store, bool serving, struct error *error)
 {
@@ -479,7 +500,7 @@ static enum status start_link(struct redis_store *store, bool serving, struct er
     enum status status = STATUS_OK;
     uv_mutex_lock(&store->lock);
     if (atomic_load(link) == NULL) {
-        /* Its thread looks there as well, and may find nothing yet. */
+        /* The thread of the link reads it too, and may find NULL. */
         atomic_store(link, make_link(store, serving));
         status = redis_link_wait(atomic_load(link), error);
     }
@@ -649,7 +670,7 @@ static void redis_note_interest(struct odds_store *base, enum sport sport,
                                 const struct event_id *event)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = need_link(store, true); /* which writes it */
+    struct redis_link *link = need_link(store, true); /* the link writes the notes */
     if (odds_notes_add(store->notes, sport, event) && link != NULL)
         redis_link_wake(link);
 }
@@ -677,7 +698,7 @@ static void redis_facts(struct odds_store *base, struct odds_facts *facts)
             atomic_load_explicit(&store->published_ms[i], memory_order_relaxed);
 }
 
-/* Of what was read lately, or heard of. */
+/* Knows values that were read lately, or whose change was reported. */
 static int64_t redis_published_ms(struct odds_store *base, enum sport sport,
                                   const struct event_id *event)
 {
@@ -690,9 +711,8 @@ static int64_t redis_published_ms(struct odds_store *base, enum sport sport,
 
 /* ---- feeding --------------------------------------------------------------------------------- */
 
-/* The handle that published sees it at once, and not only when the server says so. A store
- * that has read nothing knows of nothing that could be old: what is read later is read after
- * this. */
+/* The store that publishes forgets the values at once and waits for no report. A store without a
+ * serving link has read nothing, so it has nothing to forget. */
 static void see_changes(struct redis_store *store, const struct odds_change *changes, size_t count)
 {
     bool reads = atomic_load(&store->serving) != NULL;

@@ -1,6 +1,6 @@
 /*
- * The feed's side of the Redis engine: plain SET, UNLINK, SCAN and sorted sets, waited for. Any
- * feed that can do the same may publish without croupier.
+ * The feed's side of the Redis engine: SET, UNLINK, SCAN and sorted sets. Another feed may publish
+ * with the same commands.
  */
 #include "stores/odds/redis/feed.h"
 
@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "stores/odds/redis/command.h"
 
-#define FEED_TIMEOUT_MS 10000                  /* a publication may be large and the way slow */
-#define BATCH_BYTES ((size_t)64 * 1024 * 1024) /* of one transaction; one change may have 32 MiB */
+#define FEED_TIMEOUT_MS 10000                  /* for a large publication over a slow network */
+#define BATCH_BYTES ((size_t)64 * 1024 * 1024) /* of one transaction; one change has up to 32 MiB */
 #define BATCH_CHANGES 4096
 #define CANNOT_PUBLISH "cannot publish"
 #define SCAN_COUNT "1000"
@@ -37,7 +37,7 @@ void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sp
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
-/* `key` is only its memory, which is used again for the next. */
+/* `key` is memory that is used again for the next change. */
 static void append_change(struct buffer *out, struct buffer *key, const char *prefix,
                           const struct odds_change *change)
 {
@@ -53,7 +53,8 @@ static void append_change(struct buffer *out, struct buffer *key, const char *pr
         redis_command_word(out, (struct text){change->bytes, change->size});
 }
 
-/* That append_changes of so many brings: in a transaction, of MULTI and EXEC too. */
+/* The replies to append_changes of so many changes. A transaction has replies to MULTI and EXEC
+ * too. */
 static unsigned replies_to(size_t count)
 {
     return count > 1 ? (unsigned)count + 2 : 1;
@@ -74,13 +75,13 @@ static unsigned append_changes(struct buffer *out, const char *prefix,
     return replies_to(count);
 }
 
-/* What was sent of a list of publications. On the I/O thread from when it was submitted. */
+/* A list of publications under way. It belongs to the I/O thread once it is submitted. */
 struct sending {
     struct redis_call call; /* first */
     struct buffer commands;
     struct odds_publishing *publishing;
-    struct odds_publication *next; /* whose replies come now; NULL: all have come */
-    unsigned replies_left;         /* of these */
+    struct odds_publication *next; /* the next replies are about this one; NULL: all have come */
+    unsigned replies_left;         /* to that publication */
     void *owner;
     void (*over)(void *owner, struct odds_publishing *publishing);
 };
@@ -88,7 +89,7 @@ struct sending {
 static void fail(struct odds_publication *publication, enum status status,
                  const struct error *error)
 {
-    if (publication->status != STATUS_OK) /* the first says the most */
+    if (publication->status != STATUS_OK) /* the first error says the most */
         return;
     publication->status = status;
     publication->reason = memory_copy_string(error->text);
@@ -116,7 +117,7 @@ static void on_published(struct redis_call *call, unsigned index, const struct r
     sending->replies_left = sending->next == NULL ? 0 : replies_to(sending->next->count);
 }
 
-/* Those that were not answered have failed with this. */
+/* Publications without replies have failed with this status. */
 static void end_sending(struct sending *sending, enum status status, const struct error *error)
 {
     for (; sending->next != NULL; sending->next = STAILQ_NEXT(sending->next, others))
@@ -137,7 +138,7 @@ static void on_all_published(struct redis_call *call, enum status status)
     publishing->done(publishing);
 }
 
-/* Room for most commands besides their values; what needs more takes it. */
+/* Room for the rest of most commands beside their values; longer ones make the buffer grow. */
 #define COMMAND_ROOM 96
 
 enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
@@ -251,7 +252,7 @@ static enum status ask(struct redis_link *link, struct question *question, struc
 struct listing {
     struct question question; /* first */
     struct buffer cursor;
-    size_t start;      /* the length of what is before the id in a key */
+    size_t start;      /* the length of the key before the id */
     struct buffer ids; /* of struct event_id */
 };
 
@@ -261,7 +262,7 @@ static void list_key(struct listing *listing, struct text key)
     if (key.size <= listing->start)
         return;
     struct text digits = {key.at + listing->start, key.size - listing->start};
-    /* A key that writes its number otherwise is never asked for. */
+    /* A key with another spelling of the number is never asked for. */
     if (event_id_parse(digits, &event) == STATUS_OK && event.size == digits.size)
         buffer_append(&listing->ids, &event, sizeof event);
 }
@@ -281,7 +282,7 @@ static void on_page(struct redis_call *call, unsigned index, const struct redis_
             list_key(listing, keys->elements[i].text);
 }
 
-/* A pattern that matches what begins with this. */
+/* A pattern that matches keys with this start. */
 static void append_pattern(struct buffer *out, const char *start)
 {
     for (; *start != '\0'; start++) {
@@ -397,7 +398,7 @@ enum status redis_feed_list_interest(struct redis_link *link, const char *prefix
         buffer_free(&page.list);
         return status == STATUS_MALFORMED ? STATUS_UNAVAILABLE : status;
     }
-    /* What was asked for again between two pages stands in both; stores/odds.c sees to that. */
+    /* An event that was asked for again between two pages is in both; stores/odds.c removes it. */
     *list = (struct odds_interest *)(void *)page.list.data;
     *count = page.list.size / sizeof **list;
     return STATUS_OK;

@@ -13,8 +13,8 @@
 MUST_CHECK enum status redis_feed_publish(struct redis_link *link, const char *prefix,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);
-/* `over`: each has its result; it is called before `done`, or in place when that will not be. It may
- * be NULL. */
+/* `over` is called when each publication has its result: before `done`, or in place when `done`
+ * will not be called. It may be NULL. */
 MUST_CHECK enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
                                                struct odds_publishing *publishing, void *owner,
                                                void (*over)(void *owner,

@@ -1,12 +1,12 @@
 /*
- * The I/O thread of the Redis engine, and the commands that others have it send. see link.h.
+ * The I/O thread of the Redis engine, and the commands that other threads send by it. See link.h.
  *
- * A call comes by mailbox, waits in a list until it may be sent, then stands among the sent until
- * its replies have come. Only so many are sent at a time that a heartbeat never waits long behind
- * them. A sent call whose deadline has passed ends at once; its place among the sent stays until
- * its replies come.
+ * A call comes by mailbox and waits in a list until it may be sent. Then it stands among the sent
+ * calls until its replies have come, and until it is settled if it wants that. At most SENT_MAX
+ * calls are sent at a time, so that a heartbeat never waits long behind them. A sent call whose
+ * deadline has passed ends at once; its struct link_sent stays until the replies come.
  *
- * `under_way` is for any thread; all else is the I/O thread's.
+ * `under_way` and `woken` are for any thread; all else belongs to the I/O thread.
  */
 #include "stores/odds/redis/link.h"
 
@@ -22,14 +22,13 @@
 #define SENT_MAX 64
 #define SECOND_MS 1000
 #define NS_PER_MS ((uint64_t)1000000)
-#define SETTLE_NS \
-    (100 * NS_PER_MS) /* a call has at least so long for it, also after its deadline */
+#define SETTLE_NS (100 * NS_PER_MS) /* a call may settle for so long, also after its deadline */
 
-/* A call that was sent, until its replies have come and it is settled. */
+/* A sent call, until its replies have come and it is settled. */
 struct link_sent {
     TAILQ_ENTRY(link_sent) others;
     struct redis_link *link;
-    struct redis_call *call; /* NULL: it did not wait */
+    struct redis_call *call; /* NULL: it has ended before its replies */
     unsigned replies;
     uint64_t settled_by; /* the number of a PING; 0: replies are still to come */
 };
@@ -42,7 +41,7 @@ struct redis_link {
     uv_thread_t thread;
     struct mail stop;
     struct mail wake;
-    atomic_bool woken;                /* that mail is on its way */
+    atomic_bool woken;                /* the mail `wake` is posted */
     atomic_uint under_way;            /* calls */
     TAILQ_HEAD(, redis_call) waiting; /* to be sent; the oldest first, as below */
     TAILQ_HEAD(sent_list, link_sent) sent;
@@ -50,8 +49,8 @@ struct redis_link {
     uint64_t pings_sent, pings_answered;
     bool unsettled; /* replies have come that the next PING settles */
     uv_timer_t deadline;
-    uint64_t deadline_ns; /* the timer's; 0: it does not run */
-    uint64_t due_ns;      /* when it came; heeded at the end of the turn; 0: it has not come */
+    uint64_t deadline_ns; /* of the timer; 0: it does not run */
+    uint64_t due_ns;      /* when the timer fired; 0: it has not, or its calls were ended */
     uv_check_t turn;
     uv_timer_t second, alarm;
     bool stopping;
@@ -117,9 +116,8 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
     return a_ns == 0 || b_ns < a_ns ? b_ns : a_ns;
 }
 
-/* Calls end in on_turn, after the connection was looked at: what came while this thread could not
- * run is read before anything is over that was due then. Until then the timer keeps the loop from
- * waiting for something to happen. */
+/* Calls end in on_turn, after the socket was read: replies that arrived while this thread could not
+ * run come before the deadline. Until then the timer keeps the loop from sleeping. */
 static void on_deadline(uv_timer_t *timer)
 {
     struct redis_link *link = timer->data;
@@ -238,7 +236,7 @@ static void send_call(struct redis_link *link, struct redis_call *call)
         call->sent(call);
 }
 
-/* Sends what waits, as far as it may be sent now. */
+/* Sends waiting calls, as many as may be sent now. */
 static void pump(struct redis_link *link)
 {
     struct redis_call *call;
@@ -249,10 +247,11 @@ static void pump(struct redis_link *link)
     }
 }
 
-/* The connection is gone. What may be sent again waits again when there is hope; all else ends. */
+/* The connection is lost. Calls that may be sent again wait again when there is hope; all others
+ * end. */
 static void lose_calls(struct redis_link *link, enum status status, bool hope)
 {
-    /* From the newest, so that those that wait again stand in their order before the others. */
+    /* From the newest to the oldest, so that they keep their order. */
     struct link_sent *sent;
     TAILQ_FOREACH_REVERSE(sent, &link->sent, sent_list, others)
     {
@@ -394,7 +393,7 @@ void redis_link_set_alarm(struct redis_link *link, uint64_t at_ns)
         start_timer(&link->alarm, on_alarm, at_ns > now_ns ? (at_ns - now_ns) / NS_PER_MS : 0);
 }
 
-/* After all connections that had something were looked at. */
+/* In each turn of the loop, after all sockets were read. */
 static void on_turn(uv_check_t *turn)
 {
     struct redis_link *link = turn->data;
@@ -415,15 +414,15 @@ static void on_end(uv_timer_t *timer)
     struct redis_link *link = timer->data;
     link->options.woken = NULL;
     redis_connection_stop(link->connection);
-    lose_calls(link, STATUS_UNAVAILABLE, false); /* places of calls that did not wait */
+    lose_calls(link, STATUS_UNAVAILABLE, false); /* calls that have ended before their replies */
     uv_close((uv_handle_t *)&link->turn, NULL);
     uv_close((uv_handle_t *)&link->deadline, NULL);
     uv_close((uv_handle_t *)&link->second, NULL);
     uv_close((uv_handle_t *)&link->alarm, NULL);
-    mailbox_destroy(&link->mailbox); /* the loop ends when all that was closed is gone */
+    mailbox_destroy(&link->mailbox); /* the loop ends when all handles are closed */
 }
 
-/* Not at once: this may be inside of a callback of what is closed. */
+/* By a timer, because a callback of a closed handle may be running. */
 static void end_when_over(struct redis_link *link)
 {
     if (link->stopping && atomic_load(&link->under_way) == 0)
@@ -483,7 +482,7 @@ struct redis_link *redis_link_create(const struct redis_link_options *options)
     make_timer(made, &made->second);
     make_timer(made, &made->alarm);
     CHECK(uv_timer_start(&made->second, on_second, SECOND_MS, SECOND_MS) == 0);
-    /* No signal reaches it: SIGPIPE neither, which OpenSSL does not keep off. */
+    /* The thread takes no signals, so OpenSSL cannot raise SIGPIPE. */
     thread_start(&made->thread, "odds-redis", run, made);
     return made;
 }

@@ -12,79 +12,78 @@
 #include "stores/odds/redis/options.h"
 #include "stores/odds/redis/reply.h"
 
-/* The link: an I/O thread with a connection to the server that is the master now. */
+/* A link: an I/O thread with a connection to the present master. */
 struct redis_link;
 
-/* Starts the thread, which connects at once and for ever. */
+/* Starts the thread, which connects and never gives up. */
 struct redis_link *redis_link_create(const struct redis_link_options *options);
-/* Waits until all calls are over, which their deadlines see to. */
+/* Waits until all calls have ended, at the latest by their deadlines. */
 void redis_link_destroy(struct redis_link **link);
 
-/* Waits until the first attempt to connect has ended, within reason. The status of redis_link_now,
- * and the reason when it is not STATUS_OK. */
+/* Waits until the first attempt to connect has ended, or takes too long. Returns the status of
+ * redis_link_now, with the reason when it is not STATUS_OK. */
 enum status redis_link_wait(struct redis_link *link, struct error *error);
 
 /*
- * In place, wait-free. STATUS_OK: the connection was seen to work so lately that what was known is
- * still known. STATUS_PENDING: no saying, or connecting for the first time since it worked: a
- * call may be submitted and will tell. STATUS_UNAVAILABLE, STATUS_TIMEOUT: neither.
+ * In place, wait-free. STATUS_OK: all changes up to a moment ago were reported, so versions are
+ * right. STATUS_PENDING: not certain, or the first attempt after a loss is under way: a call may be
+ * submitted. STATUS_UNAVAILABLE, STATUS_TIMEOUT: a call would fail.
  */
 enum status redis_link_now(const struct redis_link *link);
 
-/* Any thread: has `woken` called soon. */
+/* Any thread. `woken` is called soon. */
 void redis_link_wake(struct redis_link *link);
 
-/* On the I/O thread: has `alarm` called at that time, instead of at the one that was set before. */
+/* On the I/O thread. `alarm` is called at that time; an earlier setting is forgotten. */
 void redis_link_set_alarm(struct redis_link *link, uint64_t at_ns);
 
-/* Sets what it knows: connected, reopened, invalidations, round_trip_ns. */
+/* Sets connected, reopened, invalidations and round_trip_ns. */
 void redis_link_facts(const struct redis_link *link, struct odds_facts *facts);
 
 /*
  * Commands, from any thread.
  *
- * The struct is the caller's, which embeds it in its own and finds that again from `done`. It
- * belongs to the link from redis_link_submit until `done` is called, once, on the I/O thread, never
- * inside submit. `bytes` (redis_command…) must stay until then. Calls are answered within their
- * deadline, whatever the server does. At most REDIS_CALLS_MAX are under way; then submit says
- * STATUS_FULL at once.
+ * The struct is the caller's, who embeds it in another one. It belongs to the link from
+ * redis_link_submit until `done` is called, once, on the I/O thread, never inside submit. `bytes`
+ * must stay until then. A call ends within its deadline, whatever the server does. At most
+ * REDIS_CALLS_MAX are under way; then submit returns STATUS_FULL.
  *
- * `done`'s status: STATUS_OK: all replies have come (error replies too: they were given to
- * `reply`); STATUS_TIMEOUT; STATUS_UNAVAILABLE: not connected, or no longer. After the last two
- * it is not known whether the commands were carried out.
+ * The status of `done`: STATUS_OK: all replies have come, error replies too (`reply` got them).
+ * STATUS_TIMEOUT, or STATUS_UNAVAILABLE because the connection was lost: the server may or may not
+ * have carried out the commands.
+ *
+ * Settling. Redis reports the changes of one turn of its event loop after the replies of that turn,
+ * so a reply may come before the report of an earlier change. A call is settled when a PING that
+ * was sent after its last reply is answered. By then the link has read the reports of all changes
+ * before the reply, and Redis has sent them to all other clients that track.
  */
 #define REDIS_CALLS_MAX 4096
 
 struct redis_call {
     struct mail mail;               /* first; the link's */
-    TAILQ_ENTRY(redis_call) others; /* the link's, as the next three */
+    TAILQ_ENTRY(redis_call) others; /* the link's, like the next three */
     struct redis_link *link;
     void *asking; /* redis_link_ask's */
     uint64_t deadline_ns;
 
     struct text bytes;
-    unsigned replies;    /* that they bring; at least 1 */
-    bool again;          /* send it once more when the connection is lost meanwhile: reads only */
-    bool settle;         /* `done` waits until the call is settled, see above */
+    unsigned replies;    /* to those commands; at least 1 */
+    bool again;          /* send it once more when the connection is lost: reads only */
+    bool settle;         /* `done` waits until the call is settled */
     uint32_t timeout_ms; /* 0: the store's */
-    /* May be NULL: it is being handed to the connection now (once more, after a loss). */
+    /* May be NULL. The commands are being sent, for the first time or once more. */
     void (*sent)(struct redis_call *call);
     /* May be NULL. The reply is borrowed. */
     void (*reply)(struct redis_call *call, unsigned index, const struct redis_reply *reply);
     void (*done)(struct redis_call *call, enum status status);
 };
 
-/* Redis reports the changes of one turn of its event loop after the replies of that turn, so a reply
- * may come before the report of an earlier change. A call is settled when a PING that was sent after
- * its last reply is answered. By then the link has seen every change that was made before the reply,
- * and Redis has sent it to every other client that tracks. */
-
-/* STATUS_PENDING, or why `done` will not be called: STATUS_FULL, STATUS_UNAVAILABLE,
+/* STATUS_PENDING, or why `done` will not be called: STATUS_FULL, STATUS_UNAVAILABLE or
  * STATUS_TIMEOUT. */
 MUST_CHECK enum status redis_link_submit(struct redis_link *link, struct redis_call *call);
 
-/* Why a call failed, for people: redis_link_submit did not take it, or `done` had this status.
- * `what` could not be done; `error` may be NULL. */
+/* Says why a call failed: redis_link_submit or `done` gave this status. `what` could not be done;
+ * `error` may be NULL. */
 void redis_link_say(struct redis_link *link, enum status status, const char *what,
                     struct error *error);
 

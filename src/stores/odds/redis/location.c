@@ -1,14 +1,15 @@
 /*
- * The URI of a Redis or Valkey server, read strictly: what is not understood is refused, for a
- * server that is not the one that was meant deals wrong odds.
+ * The URI of a Redis or Valkey server. It is read strictly, because another server than the
+ * intended one would mean wrong odds.
  *
- *     redis://[user:password@]host[:port][/db]                   rediss:// with TLS, [?tls_ca=FILE]
- *     unix:PATH[?db=N]            unix://[user:password@]PATH[?db=N], where PATH begins with a
- *     slash
- *     redis+sentinel://[user:password@]host[:port],…/service[/db]
+ *   redis://[user:password@]host[:port][/db]
+ *   rediss:// with TLS, [?tls_ca=FILE]
+ *   unix:PATH[?db=N]
+ *   unix://[user:password@]PATH[?db=N], where PATH begins with a slash
+ *   redis+sentinel://[user:password@]host[:port],…/service[/db]
  *
- * User and password are percent-decoded. No text that is made here holds any part of them, nor of
- * what could be one of them misread.
+ * User and password are percent-decoded. No error text holds any part of them, nor a part that
+ * could be one of them misread.
  */
 #include "stores/odds/redis/location.h"
 
@@ -30,7 +31,7 @@ static enum status invalid(struct error *error, const char *what)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Percent-decodes into a string of its own; NULL when it is malformed or holds a NUL. */
+/* Percent-decodes into a new string; NULL when the text is malformed or holds a NUL. */
 static char *decode(struct text text)
 {
     char *decoded = memory_alloc(text.size + 1);
@@ -175,7 +176,7 @@ static enum status read_options(struct redis_location *location, struct text opt
 
 /* ---- the kinds ------------------------------------------------------------------------------- */
 
-/* What is before the last '@' of `text` goes to the user; the rest stays. */
+/* Cuts the user, which ends at the last '@', off the start of `text`. */
 static enum status cut_user(struct redis_location *location, struct text *text, struct error *error)
 {
     const char *at = text->size == 0 ? NULL : memrchr(text->at, '@', text->size);

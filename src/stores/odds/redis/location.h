@@ -25,16 +25,16 @@ struct redis_location {
     struct redis_host hosts[REDIS_HOSTS_MAX]; /* one, or the sentinels */
     size_t host_count;
     char *path;     /* BY_UNIX */
-    char *service;  /* BY_SENTINEL: what the sentinels call it */
+    char *service;  /* BY_SENTINEL: the name of the master in Sentinel */
     char *user;     /* NULL: the default user */
     char *password; /* NULL: none is sent */
     char *tls_ca;   /* a file of certificates to trust instead of the system's; may be NULL */
-    SSL_CTX *trust; /* by TLS; not parse's, but freed with the rest */
+    SSL_CTX *trust; /* with TLS; set by the engine, freed with the rest */
     uint32_t database;
     struct buffer shown; /* as it may be shown: without user and password */
 };
 
-/* STATUS_INVALID with a text that says what is wrong and quotes no part that could be secret. */
+/* STATUS_INVALID: `error` says what is wrong and quotes nothing that could be secret. */
 MUST_CHECK enum status redis_location_parse(struct redis_location **location, const char *uri,
                                             struct error *error);
 void redis_location_destroy(struct redis_location **location);

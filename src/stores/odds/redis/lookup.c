@@ -1,12 +1,12 @@
 /*
- * The addresses of a name, found without waiting. see lookup.h.
+ * Looks a name up without waiting; see lookup.h.
  *
- * getaddrinfo may take half a minute when the network's name servers are silent, and cannot be
- * called off. In libuv's pool it would hold up everything else there, the close of the loop and the
- * end of the process. So each lookup has a thread of its own, which is not joined.
+ * getaddrinfo may take half a minute when the name servers are silent, and cannot be called off. In
+ * libuv's pool it would delay everything else there, the close of the loop and the end of the
+ * process. So each lookup has a thread that is not joined.
  *
- * The lock guards `mailbox` and `owner`. The thread frees a lookup that was abandoned before it had a
- * result, else the delivery of its mail does.
+ * The lock guards `mailbox` and `owner`. The thread frees a lookup that was abandoned before it had
+ * a result; the delivery of the mail frees all others.
  */
 #include "stores/odds/redis/lookup.h"
 
@@ -26,7 +26,7 @@ struct redis_lookup {
     struct mailbox *mailbox; /* NULL: abandoned before there was a result */
     void *owner;             /* NULL: abandoned */
     redis_looked_up *answered;
-    int result; /* of getaddrinfo; the thread's until the mail is posted, as the addresses */
+    int result; /* of getaddrinfo; it and the addresses are the thread's until the mail is posted */
     struct redis_addresses addresses;
 };
 
@@ -41,7 +41,7 @@ static void on_mail(struct mail *mail)
     struct redis_lookup *lookup = (struct redis_lookup *)mail;
     struct error error;
     bool found = lookup->addresses.count > 0;
-    uv_mutex_lock(&lookup->lock); /* which its thread may still hold */
+    uv_mutex_lock(&lookup->lock); /* the thread may still hold it */
     void *owner = lookup->owner;
     uv_mutex_unlock(&lookup->lock);
     if (!found)

@@ -11,19 +11,20 @@
 struct redis_addresses {
     char list[REDIS_ADDRESSES_MAX][REDIS_ADDRESS_SIZE];
     size_t count;
-    size_t next; /* for the owner's use: the one to be tried next */
+    size_t next; /* for the owner: the next one to try */
 };
 
-/* One lookup of a name (or numeric address), which is not waited for however long it takes. */
+/* One lookup of a name or a numeric address. Nothing waits for it, however long it takes. */
 struct redis_lookup;
 
-/* `problem` is NULL when there are addresses. The lookup is gone after it. */
+/* `problem` is NULL when there are addresses. The lookup is freed after this call. */
 typedef void redis_looked_up(void *owner, const struct redis_addresses *addresses,
                              const char *problem);
-/* `answered` is called once, by the mailbox, never inside of this. */
+/* `answered` is called once, by the mailbox, never inside of this function. */
 struct redis_lookup *redis_lookup_start(struct mailbox *mailbox, const char *name, void *owner,
                                         redis_looked_up *answered);
-/* `answered` is not called any more. On the mailbox's thread, before the mailbox is destroyed. */
+/* `answered` is not called any more. On the thread of the mailbox, before the mailbox is
+ * destroyed. */
 void redis_lookup_abandon(struct redis_lookup **lookup);
 
 #endif

@@ -14,15 +14,15 @@ struct redis_link_options {
     const char *prefix; /* of the keys */
     bool track;
     struct log *log;
-    /* All on the I/O thread; those that will not be called may be NULL: the first three when it
-     * does not track; `second` and `closing` when there is nothing to do. */
+    /* All are called on the I/O thread. A link that does not track never calls the first three.
+     * Each may be NULL if it is not needed. */
     void *owner;
-    void (*begun)(void *owner); /* connected again: forget everything */
+    void (*begun)(void *owner); /* connected again: all versions are outdated */
     void (*changed)(void *owner, const char *key, size_t size); /* NULL: all keys */
-    void (*alarm)(void *owner);   /* redis_link_set_alarm's time has come */
+    void (*alarm)(void *owner);   /* the time of redis_link_set_alarm has come */
     void (*woken)(void *owner);   /* redis_link_wake was called */
     void (*second)(void *owner);  /* about once a second, connected or not */
-    void (*closing)(void *owner); /* the last moment to submit a call; */
+    void (*closing)(void *owner); /* the last moment to submit a call */
 };
 
 #endif

@@ -29,13 +29,13 @@ struct level {
 struct redis_parser {
     size_t string_max, reply_max;
     struct redis_reply root;
-    bool complete; /* the root has been given away, and is let go before the next */
+    bool complete; /* the root was handed out, and is freed before the next reply */
     size_t held;   /* bytes of memory, about */
     struct level levels[DEPTH_MAX];
     unsigned depth;
     struct buffer line; /* the part of one that has come */
 
-    struct redis_reply *string; /* whose bytes are coming; NULL: in a line */
+    struct redis_reply *string; /* the string whose bytes come next; NULL: a line comes next */
     char *bytes;                /* its own; NULL: they are not taken in */
     uint64_t size, at;          /* how many there are, and have come; CR and LF follow */
     bool verbatim;

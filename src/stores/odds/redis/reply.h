@@ -8,12 +8,11 @@
 #include "base/text.h"
 
 /*
- * Reads what a Redis server sends: RESP2 and RESP3, as they come, in pieces of any size.
+ * Reads the replies of a Redis server: RESP2 and RESP3, in pieces of any size.
  *
- * Everything is bounded, whatever the server says: what one reply may hold in memory, how deep it
- * may be nested, how long a line may be. A string that is longer than any document is not taken in
- * and costs nothing but the time that it takes to arrive: in its place stands the error "TOOLARGE …".
- * A length that is announced is not believed before the bytes have come.
+ * Everything is bounded, whatever the server sends: the memory of a reply, the depth of its lists,
+ * the length of a line. A string that is longer than any document is skipped; the error "TOOLARGE
+ * …" stands in its place. An announced length is not believed before the bytes have come.
  */
 
 enum redis_type {

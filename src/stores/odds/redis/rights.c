@@ -26,7 +26,7 @@ static const struct asked {
     {"EXEC", NULL, {NULL}, true},
     {"ZADD", "interest:", {"XX", "GT", "0", "0"}, false},
     {"ZREMRANGEBYSCORE", "interest:", {"0", "(0"}, false},
-    /* What the script of rate limits calls, and a script. */
+    /* The commands of the script of rate limits, and a script. */
     {"TIME", NULL, {NULL}, false},
     {"GET", "rate:0", {NULL}, false},
     {"SET", "rate:0", {"0", "XX"}, false},

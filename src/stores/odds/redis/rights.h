@@ -6,8 +6,8 @@
 #include "base/status.h"
 #include "stores/odds/redis/link.h"
 
-/* Has the user the rights that serving needs: to read, or `all`? If not, `error` is the command that
- * Redis refused, and Redis's own error. Waits as redis_link_ask. */
+/* Asks whether the user has the rights that serving needs: to read, or `all`. If not, `error` names
+ * the command that Redis refused, with Redis's own error. Waits as redis_link_ask. */
 MUST_CHECK enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
                                         struct error *error);
 

@@ -1,8 +1,9 @@
 /*
- * Which server is the master, as Redis Sentinel says; see sentinel.h.
+ * Asks the sentinels which server is the master; see sentinel.h.
  *
- * The sentinels are asked one after the other, each at each of its addresses, until one knows the
- * master. The next question begins with that one.
+ * The sentinels are asked one after the other, each at each of its addresses, until one names the
+ * master. The next question begins with that one. A question every second notices a failover that
+ * leaves the former master alive.
  */
 #include "stores/odds/redis/sentinel.h"
 
@@ -20,17 +21,18 @@
 /* The addresses of one sentinel. */
 struct found {
     struct redis_sentinel *sentinel;
-    struct redis_lookup *lookup;      /* NULL: none is under way */
-    struct redis_addresses addresses; /* that came late, for the next time */
+    struct redis_lookup *lookup; /* NULL: none is under way */
+    struct redis_addresses
+        addresses; /* of a lookup that took too long; used by the next question */
 };
 
 struct redis_sentinel {
     struct redis_sentinel_options options;
     struct found found[REDIS_HOSTS_MAX];
     struct redis_wire *wire;
-    uv_timer_t late; /* while asking: the one that was asked takes too long */
-    size_t at;       /* the one that was asked last */
-    size_t asked;    /* how many, since redis_sentinel_ask */
+    uv_timer_t late; /* while asking: the present sentinel takes too long */
+    size_t at;       /* the present sentinel */
+    size_t asked;    /* sentinels since redis_sentinel_ask */
     struct redis_addresses addresses;
     bool asking;
 };
@@ -43,7 +45,7 @@ static const struct redis_host *host_of(const struct redis_sentinel *sentinel)
     return &sentinel->options.link->location->hosts[sentinel->at];
 }
 
-/* Are the addresses of the one that is asked being looked up? */
+/* Is the name of the present sentinel being looked up? */
 static bool is_looked_up(const struct redis_sentinel *sentinel)
 {
     return sentinel->asking && sentinel->wire == NULL &&
@@ -97,7 +99,7 @@ static void on_lost(void *owner, struct redis_wire *wire, enum status status, co
 {
     struct error kept;
     (void)wire;
-    (void)error_set(&kept, status, "%s", why); /* it may be the wire's */
+    (void)error_set(&kept, status, "%s", why); /* `why` may belong to the wire */
     ask_next(owner, status, kept.text);
 }
 
@@ -125,7 +127,7 @@ static void on_reply(void *context, unsigned index, const struct redis_reply *re
     struct redis_host master;
     struct error error;
     bool of_auth = index == 0 && sentinel->options.link->location->password != NULL;
-    if (of_auth) /* a sentinel may have no password; the next reply says so if it has another */
+    if (of_auth) /* the next reply says more: a sentinel without a password refuses AUTH */
         return;
     if (reply->type == REDIS_ERROR) {
         ask_next(sentinel, redis_error_of_reply(reply, "SENTINEL", &error), error.text);
@@ -195,7 +197,7 @@ static void ask_one(struct redis_sentinel *sentinel)
                                            found, on_looked_up);
 }
 
-/* ---- what its owner asks --------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 void redis_sentinel_ask(struct redis_sentinel *sentinel)
 {

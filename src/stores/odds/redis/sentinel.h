@@ -9,7 +9,7 @@
 #include "stores/odds/redis/options.h"
 
 /*
- * Which server is the master; on the I/O thread. The callbacks may ask again.
+ * Asks the sentinels which server is the master. On the I/O thread. The callbacks may ask again.
  */
 struct redis_sentinel;
 
@@ -19,7 +19,8 @@ struct redis_sentinel_options {
     struct mailbox *mailbox;
     void *owner;
     void (*found)(void *owner, const struct redis_host *master);
-    void (*failed)(void *owner, enum status status, const char *why); /* none of them knows */
+    void (*failed)(void *owner, enum status status,
+                   const char *why); /* no sentinel names a master */
 };
 
 struct redis_sentinel *redis_sentinel_create(const struct redis_sentinel_options *options);

@@ -1,17 +1,17 @@
 /*
- * What is known to be stored. see versions.h.
+ * The versions of stored values; see versions.h.
  *
- * An entry says: when this value was read last it had this digest, and was called by this version;
- * and whether that is still so (`current`). A change that is heard of only takes `current` away, so
- * that the same bytes read again keep their version, and nothing is made again of a feed that
- * repeats itself. A version is a number that is counted up, so it is never reused for other bytes.
+ * An entry holds the digest and the version that a value had when it was last read, and whether it
+ * is `current`. A reported change only clears `current`: if the same bytes are read again they keep
+ * their version, so a feed that repeats itself causes no work. Versions are counted up and never
+ * reused for other bytes.
  *
- * Versions and stamp. A reader takes the stamp first and then the versions; whoever forgets takes
- * `current` away first and then moves the stamp. So a version that is found is right under the
- * stamp that was found before it.
+ * A reader takes the stamp first and the versions after it. A change clears `current` first and
+ * moves the stamp after it. So a version that is found is right under the stamp that was taken
+ * before it.
  *
- * The table has sets of WAYS entries, a mutex for every few sets. What finds no room takes the
- * place of what was not looked at for longest.
+ * The table has sets of WAYS entries, and a mutex for every few sets. A full set drops the entry
+ * that was not looked at for longest.
  */
 #include "stores/odds/redis/versions.h"
 
@@ -35,11 +35,11 @@ struct entry {
     bool current;
     bool stored;
     bool readable;
-    uint32_t looked; /* of the lock's clock */
+    uint32_t looked; /* by the guard's clock */
     uint64_t version;
     uint64_t expires_ns;
-    int64_t published_ms; /* wall clock: when we learned of the last publication */
-    bool heard;           /* of one since it was read last */
+    int64_t published_ms; /* wall clock: when the last publication was reported */
+    bool heard;           /* a publication was reported since the last read */
     uint8_t digest[DIGEST_SIZE];
 };
 
@@ -52,7 +52,7 @@ struct guard {
 struct redis_versions {
     atomic_uint_fast64_t stamp;
     uint64_t last_version; /* the I/O thread's */
-    /* The I/O thread sets it, any thread reads it: none expires before; 0: none does. */
+    /* Set by the I/O thread, for any thread: no value expires before it; 0: none expires. */
     atomic_uint_fast64_t next_expiry;
     struct guard guards[LOCKS];
     struct entry sets[SETS][WAYS];
@@ -80,7 +80,7 @@ void redis_versions_destroy(struct redis_versions **versions)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* The set of a value, whose lock is taken. */
+/* Returns the set of a value, with its lock taken. */
 static size_t lock_set(struct redis_versions *versions, const struct odds_subject *subject)
 {
     uint64_t seed = 2 * (uint64_t)subject->sport + (uint64_t)subject->kind;
@@ -188,8 +188,8 @@ void redis_versions_forget(struct redis_versions *versions, const struct odds_su
     move_stamp(versions);
 }
 
-/* Takes `current` from all that expire until `until_ns`; returns whether there were any, and when
- * the next one does. */
+/* Clears `current` of all that expire until `until_ns`. Returns whether there were any, and when
+ * the next one expires. */
 static bool forget_until(struct redis_versions *versions, uint64_t until_ns, uint64_t *next_ns)
 {
     bool any = false;
@@ -236,7 +236,7 @@ uint64_t redis_versions_expire(struct redis_versions *versions, uint64_t now_ns)
     /* A little early, so that a walk serves all that expire at about the same time. */
     if (forget_until(versions, now_ns + EXPIRE_EARLY_NS, &next_ns))
         move_stamp(versions);
-    /* Only now: until it is done, what is still there has expired. */
+    /* Last, so that until the walk is done, expired values count as overdue. */
     atomic_store_explicit(&versions->next_expiry, next_ns, memory_order_release);
     return next_ns;
 }
@@ -245,7 +245,7 @@ static bool is_same(const struct entry *entry, const struct redis_seen *seen)
 {
     if (entry->stored != seen->stored || entry->readable != seen->readable)
         return false;
-    /* What cannot be read is the same only as long as nothing has been heard. */
+    /* A value without a digest is the same only while no change was reported. */
     if (!seen->readable)
         return entry->current;
     return memcmp(entry->digest, seen->digest, DIGEST_SIZE) == 0;
@@ -261,12 +261,13 @@ uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_
     size_t set = lock_set(versions, subject);
     struct entry *entry = find(versions, set, subject);
     bool same = entry != NULL && is_same(entry, seen);
-    /* It has changed, and that has not been heard of yet. */
+    /* The value has changed, and the report has not come yet. */
     bool news = entry != NULL && entry->current && !same;
     if (entry == NULL) {
         entry = make_room(versions, set);
-        entry->heard = false; /* that was of another */
-        /* Its expiry is not watched any more, so all who go by the stamp have to look now. */
+        entry->heard = false; /* the entry held another value */
+        /* The expiry of the dropped value is not watched any more, so its readers have to look
+         * again now. */
         news = entry->used && entry->current && entry->expires_ns != 0;
     }
     uint64_t version = same ? entry->version : seen->stored ? ++versions->last_version : 0;

@@ -8,9 +8,9 @@
 #include "stores/odds.h"
 
 /*
- * What is known of the stored values: which version each had when it was read last, and whether
- * nothing has been heard of it since. Bounded; what is not in it is not known. Any thread may look;
- * the rest is the I/O thread's.
+ * The versions of stored values: the version of each at its last read, and whether a change was
+ * reported since. The table is bounded; other values have no known version. Any thread may look.
+ * All else is for the I/O thread, unless a comment says otherwise.
  */
 struct redis_versions;
 
@@ -24,21 +24,21 @@ bool redis_versions_is_unreadable(struct redis_versions *versions,
 /* The version, or ODDS_VERSION_UNKNOWN. To be right under a stamp, the stamp is read first. */
 uint64_t redis_versions_find(struct redis_versions *versions, const struct odds_subject *subject);
 
-/* Wall clock: when it was learned that the value was published last; 0: not known. */
+/* Wall clock: when the last publication of the value was reported; 0: not known. */
 int64_t redis_versions_published_ms(struct redis_versions *versions,
                                     const struct odds_subject *subject);
 
 /* Each moves the stamp. redis_versions_forget may be called by any thread. */
 void redis_versions_forget(struct redis_versions *versions, const struct odds_subject *subject);
 void redis_versions_forget_all(struct redis_versions *versions);
-/* Has something expired at `now_ns` that is not forgotten yet, because the I/O thread is late? Then
- * nothing that is known may be used. Any thread. */
+/* Has a value expired at `now_ns` that is not forgotten yet, because the I/O thread is late? Then
+ * no version may be used. Any thread. */
 bool redis_versions_is_overdue(const struct redis_versions *versions, uint64_t now_ns);
 /* Forgets what has expired at `now_ns`; returns when the next does, 0: never. */
 uint64_t redis_versions_expire(struct redis_versions *versions, uint64_t now_ns);
 
-/* A value was read: returns its version, the one from before when the digest is that from before.
- * `current`: it is known to be stored from now on, until `expires_ns` (0: for good). */
+/* Notes a value that was read. Returns its version: the former one if the digest is the former one.
+ * `current`: the value is stored from now on, until `expires_ns` (0: for good). */
 struct redis_seen {
     bool stored;
     bool readable; /* false: of the wrong type or too large; it has a version, but no digest */

@@ -1,11 +1,11 @@
 /*
- * One connection to a Redis or Valkey server, or to a Sentinel. see wire.h.
+ * One connection to a Redis or Valkey server, or to a Sentinel; see wire.h.
  *
- * A socket that does not block, watched by libuv, with OpenSSL on top of it for TLS. What has come
- * is taken in before the end of a connection is reported: it may say why it ends.
+ * The socket does not block; libuv watches it, and OpenSSL does TLS on it. When a connection ends,
+ * the bytes that have come are read first: they may say why it ends.
  *
- * A wire that is destroyed inside of one of its own callbacks lives until libuv has let go of it;
- * whoever calls out looks at is_alive afterwards.
+ * A wire that is destroyed inside of one of its callbacks is freed when libuv has closed its
+ * handle. Code that calls back checks is_alive afterwards.
  */
 #include "stores/odds/redis/wire.h"
 
@@ -26,7 +26,7 @@
 
 #define READ_SIZE ((size_t)16 * 1024) /* at a time; a TLS record has no more */
 #define READS_A_TURN 64               /* before others have their turn */
-#define SLICE ((size_t)256 * 1024)    /* written at a time; what is larger is not kept */
+#define SLICE ((size_t)256 * 1024)    /* written at a time; a larger buffer is freed afterwards */
 #define LARGE ((size_t)16 * 1024)     /* not worth a copy, or waiting for what else comes */
 /* Of a reply. Lists have no values in them; the longest are the keys that one command changed. */
 #define REPLY_MAX (ODDS_VALUE_MAX + (size_t)1024 * 1024)
@@ -140,7 +140,7 @@ static int connect_to(const struct redis_target *target)
     return -1;
 }
 
-/* Why the socket is of no use; 0: nothing is known against it. */
+/* The error of the socket; 0: none. */
 static int problem_of(const struct redis_wire *wire)
 {
     int problem = 0;
@@ -228,7 +228,7 @@ enum moved { MOVED, NOT_NOW, ENDED };
 
 static const char closed[] = "the server has closed the connection";
 
-/* What a call of OpenSSL's that moved nothing means. `why` is set when it has ENDED. */
+/* Judges a call of OpenSSL that moved no bytes. Sets `why` when the connection has ENDED. */
 static enum moved judge_tls(struct redis_wire *wire, int result, bool *other_way, int other,
                             const char **why)
 {
@@ -269,8 +269,8 @@ static enum moved receive(struct redis_wire *wire, size_t *size, const char **wh
                        : judge_tls(wire, result, &wire->read_must_write, SSL_ERROR_WANT_WRITE, why);
 }
 
-/* Writes what is large without a copy of it, as far as the socket takes it now. Returns how much
- * that was. That nothing can be sent is no news, as below. */
+/* Writes large commands without a copy, as far as the socket takes them now. Returns how much that
+ * was. Send errors are ignored; the next read reports them. */
 static size_t send_at_once(const struct redis_wire *wire, struct text commands)
 {
     size_t sent = 0;
@@ -309,7 +309,7 @@ static enum moved send_some(struct redis_wire *wire, size_t *size)
                        : judge_tls(wire, result, &wire->write_must_read, SSL_ERROR_WANT_READ, &why);
 }
 
-/* That nothing can be sent any more is no news: why that is, reading will find out. */
+/* Send errors are ignored; the next read reports them. */
 static void write_out(struct redis_wire *wire)
 {
     size_t size = 0;
@@ -408,8 +408,8 @@ static bool take_in(struct redis_wire *wire)
     return is_alive(wire);
 }
 
-/* Refused, or reset: libuv has ceased to watch, and does not know why. Reading comes upon the
- * reason, after all that came before, which is no more than the system holds of one connection. */
+/* The connection was refused or reset, and libuv does not say why. Reading gives the reason, after
+ * all bytes that came before. */
 static void end(struct redis_wire *wire)
 {
     int problem = wire->connected ? 0 : problem_of(wire);

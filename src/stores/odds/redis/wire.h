@@ -12,8 +12,8 @@
 #include "stores/odds/redis/reply.h"
 
 /*
- * One connection, on the thread of its loop. Replies come in the order of what was sent. A wire
- * that is lost says so once, from the loop and never inside a call; its owner then destroys it. A
+ * One connection, on the thread of its loop. Replies come in the order of the commands. `lost` is
+ * called once, by the loop and never inside of a function; the owner then destroys the wire. A
  * callback may destroy the wire that calls it.
  */
 struct redis_wire;
@@ -29,10 +29,10 @@ struct redis_target {
     bool local;                 /* `name` is the path of a socket */
     char name[REDIS_HOST_SIZE]; /* or a numeric address */
     uint16_t port;
-    const char *host; /* what the certificate has to be of; TLS only */
+    const char *host; /* TLS: the name that the certificate must have */
 };
 
-/* Whom to trust: the certificates in this file, or the system's when it is NULL. STATUS_INVALID:
+/* Reads the certificates to trust from this file, or the system's when it is NULL. STATUS_INVALID:
  * they cannot be read. */
 MUST_CHECK enum status redis_tls_create(SSL_CTX **trust, const char *ca, struct error *error);
 
@@ -40,7 +40,7 @@ MUST_CHECK enum status redis_tls_create(SSL_CTX **trust, const char *ca, struct 
 MUST_CHECK enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
                                        const struct redis_target *target, SSL_CTX *trust,
                                        const struct redis_wire_events *events, struct error *error);
-/* What was sent is not answered any more. */
+/* Commands that were sent are not answered any more. */
 void redis_wire_destroy(struct redis_wire **wire);
 
 /* `index` counts the replies to what was sent together. */
