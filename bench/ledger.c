@@ -104,10 +104,10 @@ static void fill(const struct bench *bench, uint64_t number, struct wallet_reque
     if (number % 2 == 1)
         name_operation(bench, number - 1, request->reference);
     if (number % 2 == 1 && round % ROLLBACK_EVERY == 0) {
-        request->operation = WALLET_ROLLBACK;
+        request->operation = LEDGER_ROLLBACK;
         return;
     }
-    request->operation = number % 2 == 0 ? WALLET_DEBIT : WALLET_CREDIT;
+    request->operation = number % 2 == 0 ? LEDGER_DEBIT : LEDGER_CREDIT;
     request->amount_minor = 100;
     memcpy(request->currency, player->currency, sizeof player->currency);
     memcpy(request->game_id, "northbridge-roulette", 21);
@@ -229,7 +229,7 @@ static uint64_t fund(struct bench *bench, const bool *funded)
             memcpy(request->player_id, bench->players[at].id, sizeof bench->players[at].id);
             (void)snprintf(request->transaction_id, sizeof request->transaction_id, "funds-%zu",
                            at);
-            request->operation = WALLET_CREDIT;
+            request->operation = LEDGER_CREDIT;
             request->amount_minor = FUNDS_MINOR;
             asked->funds = true;
             made++;

@@ -62,7 +62,7 @@ static void reply_balance(struct http_request *request, const struct wallet_requ
     struct buffer out = {0};
     struct json_writer json = {.out = &out};
     json_object(&json, NULL);
-    json_string(&json, "operation", wallet_operation_name(WALLET_BALANCE));
+    json_string(&json, "operation", ledger_operation_name(LEDGER_BALANCE));
     json_string(&json, "player_id", name_of_player(asked));
     write_balance(&json, account->player.currency, account->player.currency_exponent,
                   account->balance_minor, account->sequence);
@@ -226,7 +226,7 @@ static enum wallet_game game_of(struct wallet_handler *handler, struct games_pag
                                 const struct wallet_request *decoded)
 {
     const struct games_game *game;
-    if (decoded->operation != WALLET_DEBIT || decoded->game_id[0] == '\0')
+    if (decoded->operation != LEDGER_DEBIT || decoded->game_id[0] == '\0')
         return WALLET_GAME_VISIBLE;
     /* As of now: a client may take its time between the first byte of a request and the last. */
     const struct games_table *table =

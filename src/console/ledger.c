@@ -17,7 +17,7 @@ static void write_figures(struct json_writer *json, const struct ledger_facts *f
         uint64_t count = 0;
         for (size_t j = 0; j < LEDGER_COUNTED_COUNT; j++)
             count += facts->operations[i][j];
-        json_unsigned(json, wallet_operation_name((enum wallet_operation)i), count);
+        json_unsigned(json, ledger_operation_name((enum ledger_operation)i), count);
         operations += count;
     }
     json_end(json);

@@ -8,10 +8,11 @@
 #define LINES_SIZE 1024 /* of what is hashed, at most */
 #define NUMBER_SIZE 21  /* a number's digits and its line feed */
 
-static const char *const operations[LEDGER_OPERATION_COUNT] = {
+static const char *const operations[WALLET_OPERATION_COUNT] = {
     [LEDGER_DEBIT] = "DEBIT",
     [LEDGER_CREDIT] = "CREDIT",
     [LEDGER_ROLLBACK] = "ROLLBACK",
+    [LEDGER_BALANCE] = "BALANCE",
 };
 
 static const char *const outcomes[LEDGER_OUTCOME_COUNT] = {
@@ -28,7 +29,7 @@ static const char *const outcomes[LEDGER_OUTCOME_COUNT] = {
 
 const char *ledger_operation_name(enum ledger_operation operation)
 {
-    CHECK((unsigned)operation < LEDGER_OPERATION_COUNT);
+    CHECK((unsigned)operation < WALLET_OPERATION_COUNT);
     return operations[operation];
 }
 

@@ -6,32 +6,9 @@
 
 #include <string.h>
 
-static const char *const names[WALLET_OPERATION_COUNT] = {
-    [WALLET_BALANCE] = "BALANCE",
-    [WALLET_DEBIT] = "DEBIT",
-    [WALLET_CREDIT] = "CREDIT",
-    [WALLET_ROLLBACK] = "ROLLBACK",
-};
-
-const char *wallet_operation_name(enum wallet_operation operation)
-{
-    CHECK((unsigned)operation < WALLET_OPERATION_COUNT);
-    return names[operation];
-}
-
 static bool same(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
-}
-
-static bool is_operation(enum ledger_operation kept, enum wallet_operation asked)
-{
-    static const enum wallet_operation operations[LEDGER_OPERATION_COUNT] = {
-        [LEDGER_DEBIT] = WALLET_DEBIT,
-        [LEDGER_CREDIT] = WALLET_CREDIT,
-        [LEDGER_ROLLBACK] = WALLET_ROLLBACK,
-    };
-    return operations[kept] == asked;
 }
 
 /* Is it the request that was kept, field by field? The amount and currency of a ROLLBACK are not
@@ -39,11 +16,10 @@ static bool is_operation(enum ledger_operation kept, enum wallet_operation asked
 static bool is_the_same_request(const struct ledger_transaction *kept,
                                 const struct wallet_request *request)
 {
-    bool money = request->operation != WALLET_ROLLBACK;
-    return is_operation(kept->operation, request->operation) &&
-           same(kept->player_id, request->player_id) && same(kept->reference, request->reference) &&
-           same(kept->game_id, request->game_id) && same(kept->round_id, request->round_id) &&
-           same(kept->launch_id, request->launch_id) &&
+    bool money = request->operation != LEDGER_ROLLBACK;
+    return kept->operation == request->operation && same(kept->player_id, request->player_id) &&
+           same(kept->reference, request->reference) && same(kept->game_id, request->game_id) &&
+           same(kept->round_id, request->round_id) && same(kept->launch_id, request->launch_id) &&
            (!money || (kept->amount_minor == request->amount_minor &&
                        same(kept->currency, request->currency)));
 }
@@ -78,7 +54,7 @@ static struct wallet_decision move(const struct wallet_state *state,
         .outcome = LEDGER_APPLIED,
         .amount_minor = movement_minor < 0 ? -movement_minor : movement_minor,
         .movement_minor = movement_minor,
-        .rolls_back = request->operation == WALLET_ROLLBACK,
+        .rolls_back = request->operation == LEDGER_ROLLBACK,
     };
 }
 
@@ -143,7 +119,7 @@ static struct wallet_decision decide_rollback(const struct wallet_state *state,
 enum wallet_session wallet_session_at(const struct wallet_request *request, bool launched,
                                       int64_t age_ms, int64_t session_ms)
 {
-    if (request->provider_id[0] == '\0' || request->operation != WALLET_DEBIT)
+    if (request->provider_id[0] == '\0' || request->operation != LEDGER_DEBIT)
         return WALLET_SESSION_OPEN;
     return launched && age_ms <= session_ms ? WALLET_SESSION_OPEN : WALLET_SESSION_EXPIRED;
 }
@@ -158,7 +134,7 @@ bool wallet_may_see(const struct player_record *player, const struct wallet_requ
 struct wallet_decision wallet_decide(const struct wallet_state *state,
                                      const struct wallet_request *request)
 {
-    CHECK(request->operation != WALLET_BALANCE);
+    CHECK(request->operation != LEDGER_BALANCE);
     CHECK((state->reference != NULL) == (request->reference[0] != '\0'));
     if (state->id->known)
         return refuse(is_the_same_request(&state->id->transaction, request)
@@ -166,16 +142,16 @@ struct wallet_decision wallet_decide(const struct wallet_state *state,
                           : WALLET_TRANSACTION_CONFLICT);
     if (!wallet_may_see(state->account != NULL ? &state->account->player : NULL, request))
         return refuse(WALLET_PLAYER_NOT_FOUND);
-    if (request->operation != WALLET_ROLLBACK &&
+    if (request->operation != LEDGER_ROLLBACK &&
         !same(state->account->player.currency, request->currency))
         return refuse(WALLET_CURRENCY_MISMATCH);
     if (state->id->rolled_back)
         return decline(request, LEDGER_TRANSACTION_ROLLED_BACK);
     if (state->reference != NULL && is_anothers(state->reference, request))
         return refuse(WALLET_REFERENCE_CONFLICT);
-    if (request->operation == WALLET_DEBIT)
+    if (request->operation == LEDGER_DEBIT)
         return decide_debit(state, request);
-    if (request->operation == WALLET_CREDIT)
+    if (request->operation == LEDGER_CREDIT)
         return decide_credit(state, request);
     return decide_rollback(state, request);
 }

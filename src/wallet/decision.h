@@ -27,17 +27,13 @@
  *     balance lets it: INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED.
  */
 
-enum wallet_operation { WALLET_BALANCE, WALLET_DEBIT, WALLET_CREDIT, WALLET_ROLLBACK };
-#define WALLET_OPERATION_COUNT 4
-const char *wallet_operation_name(enum wallet_operation operation);
-
 /* A request as decoded (wallet/request.h): fields that its operation does not have are "" and
  * 0. Zeroed before it is filled in.
  *
  * A provider names the player by its own id, the subject. The ledger finds out who that is and
  * fills in `player_id`, which is "" where there is none. */
 struct wallet_request {
-    enum wallet_operation operation;
+    enum ledger_operation operation;
     /* Whose request it is, never from the body: one of these, the other is "". */
     char customer_id[CUSTOMER_ID_SIZE];
     char provider_id[PROVIDER_ID_SIZE];

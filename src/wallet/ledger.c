@@ -239,7 +239,7 @@ static void gather(struct ledger *ledger, struct ledger_job **jobs, size_t count
         jobs[i]->reference = request->reference[0] == '\0'
                                  ? SIZE_MAX
                                  : fact_of(ledger, owner, request->reference, true);
-        if (request->operation == WALLET_ROLLBACK)
+        if (request->operation == LEDGER_ROLLBACK)
             batch->facts[jobs[i]->reference].counts_credits = true;
     }
 }
@@ -249,11 +249,6 @@ static void gather(struct ledger *ledger, struct ledger_job **jobs, size_t count
 static struct ledger_transaction *keep(struct ledger_batch *batch, const struct ledger_job *job,
                                        const struct wallet_decision *decision, int64_t now_ms)
 {
-    static const enum ledger_operation operations[WALLET_OPERATION_COUNT] = {
-        [WALLET_DEBIT] = LEDGER_DEBIT,
-        [WALLET_CREDIT] = LEDGER_CREDIT,
-        [WALLET_ROLLBACK] = LEDGER_ROLLBACK,
-    };
     const struct wallet_request *request = &job->request;
     const struct player_record *player = &batch->players[job->player].account.player;
     batch->kept_of[batch->kept_count].player = (uint16_t)job->player;
@@ -261,7 +256,7 @@ static struct ledger_transaction *keep(struct ledger_batch *batch, const struct 
     batch->kept_of[batch->kept_count].reference = (uint16_t)job->reference; /* cut: no hint */
     struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
     *kept = (struct ledger_transaction){
-        .operation = operations[request->operation],
+        .operation = request->operation,
         .outcome = decision->outcome,
         .amount_minor = decision->amount_minor,
         .currency_exponent = player->currency_exponent,
@@ -662,7 +657,7 @@ void ledger_destroy(struct ledger **ledger)
 
 static struct lane *lane_of(struct ledger *ledger, const struct ledger_job *job)
 {
-    return job->request.operation == WALLET_BALANCE ? &ledger->reader : &ledger->writer;
+    return job->request.operation == LEDGER_BALANCE ? &ledger->reader : &ledger->writer;
 }
 
 /* Under the lane's lock. False: the queue is full. */
@@ -796,7 +791,7 @@ static void write_operations(const struct metric *metric, const void *facts, str
             if (ledger->operations[i][j] == 0)
                 continue;
             buffer_append_format(out, "%s{operation=\"%s\",outcome=\"%s", metric->name,
-                                 wallet_operation_name((enum wallet_operation)i), counted_name(j));
+                                 ledger_operation_name((enum ledger_operation)i), counted_name(j));
             metric_number(out, "\"}", NULL, ledger->operations[i][j]);
         }
     }

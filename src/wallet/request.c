@@ -13,9 +13,9 @@
 #include "records/records.h"
 
 #define BIT(operation) (1U << (unsigned)(operation))
-#define EVERY (BIT(WALLET_BALANCE) | BIT(WALLET_DEBIT) | BIT(WALLET_CREDIT) | BIT(WALLET_ROLLBACK))
-#define MONEY (BIT(WALLET_DEBIT) | BIT(WALLET_CREDIT))
-#define WRITING (MONEY | BIT(WALLET_ROLLBACK))
+#define EVERY (BIT(LEDGER_BALANCE) | BIT(LEDGER_DEBIT) | BIT(LEDGER_CREDIT) | BIT(LEDGER_ROLLBACK))
+#define MONEY (BIT(LEDGER_DEBIT) | BIT(LEDGER_CREDIT))
+#define WRITING (MONEY | BIT(LEDGER_ROLLBACK))
 #define AMOUNT_TOO_LARGE (LEDGER_AMOUNT_MAX + 1)
 
 static bool read_operation(struct text value, void *operation)
@@ -24,8 +24,8 @@ static bool read_operation(struct text value, void *operation)
     if (!strict_json_string(value, name, sizeof name))
         return false;
     for (unsigned i = 0; i < WALLET_OPERATION_COUNT; i++) {
-        if (strcmp(name, wallet_operation_name((enum wallet_operation)i)) == 0) {
-            *(enum wallet_operation *)operation = (enum wallet_operation)i;
+        if (strcmp(name, ledger_operation_name((enum ledger_operation)i)) == 0) {
+            *(enum ledger_operation *)operation = (enum ledger_operation)i;
             return true;
         }
     }
@@ -64,9 +64,9 @@ static const char *flaw_of(const struct wallet_request *request)
         return "The field amount_minor must be an integer of at most 1000000000000.";
     if (request->amount_minor < 0)
         return "The field amount_minor must be an integer of at least 0.";
-    if (request->operation == WALLET_DEBIT && request->amount_minor == 0)
+    if (request->operation == LEDGER_DEBIT && request->amount_minor == 0)
         return "The field amount_minor must be an integer of at least 1 in a DEBIT.";
-    if (request->operation == WALLET_ROLLBACK &&
+    if (request->operation == LEDGER_ROLLBACK &&
         strcmp(request->reference, request->transaction_id) == 0)
         return "The field reference_transaction_id must name another transaction than "
                "transaction_id.";
@@ -103,8 +103,8 @@ static const char *flaw_of(const struct wallet_request *request)
          "must be a string of three capital letters",                                           \
          false},                                                                                \
     {                                                                                           \
-        TEXT_INIT("reference_transaction_id"), BIT(WALLET_ROLLBACK),                            \
-            BIT(WALLET_CREDIT) | BIT(WALLET_ROLLBACK), FIELD(reference), is_outside_name, NULL, \
+        TEXT_INIT("reference_transaction_id"), BIT(LEDGER_ROLLBACK),                            \
+            BIT(LEDGER_CREDIT) | BIT(LEDGER_ROLLBACK), FIELD(reference), is_outside_name, NULL, \
             IS_NAME, true                                                                       \
     }
 
@@ -120,9 +120,9 @@ static const struct strict_json_field provider_fields[] = {
     OPERATION_FIELD,
     {TEXT_INIT("player_id"), EVERY, EVERY, FIELD(subject), is_outside_name, NULL, IS_NAME, false},
     MONEY_FIELDS,
-    {TEXT_INIT("launch_id"), BIT(WALLET_DEBIT), MONEY, FIELD(launch_id), launch_id_is_sound, NULL,
+    {TEXT_INIT("launch_id"), BIT(LEDGER_DEBIT), MONEY, FIELD(launch_id), launch_id_is_sound, NULL,
      IS_LAUNCH, false},
-    {TEXT_INIT("game_id"), BIT(WALLET_DEBIT), MONEY, FIELD(game_id), NULL, NULL, IS_WORD, false},
+    {TEXT_INIT("game_id"), BIT(LEDGER_DEBIT), MONEY, FIELD(game_id), NULL, NULL, IS_WORD, false},
     {TEXT_INIT("round_id"), MONEY, MONEY, FIELD(round_id), NULL, NULL, IS_WORD, false},
 };
 

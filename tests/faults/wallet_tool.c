@@ -162,11 +162,11 @@ static void fill(struct wallet_request *request, unsigned number, char **players
     else if (number % 7 == 6)
         other = number + 4;
     if (other != 0) {
-        request->operation = WALLET_ROLLBACK;
+        request->operation = LEDGER_ROLLBACK;
         (void)snprintf(request->reference, sizeof request->reference, "t-%u", other);
         return;
     }
-    request->operation = number % 3 == 2 ? WALLET_DEBIT : WALLET_CREDIT;
+    request->operation = number % 3 == 2 ? LEDGER_DEBIT : LEDGER_CREDIT;
     request->amount_minor = 1 + number % 50;
     memcpy(request->currency, "EUR", 4);
 }

@@ -29,7 +29,7 @@ static void check_again(enum wallet_client client, const struct wallet_request *
     struct wallet_request again;
     struct strict_json_fault fault;
     struct buffer out = {0};
-    buffer_append_format(&out, "{\"operation\":\"%s\"", wallet_operation_name(request->operation));
+    buffer_append_format(&out, "{\"operation\":\"%s\"", ledger_operation_name(request->operation));
     append_member(&out, "player_id", provider ? request->subject : request->player_id);
     append_member(&out, "launch_id", request->launch_id);
     append_member(&out, "transaction_id", request->transaction_id);
@@ -37,7 +37,7 @@ static void check_again(enum wallet_client client, const struct wallet_request *
     append_member(&out, "game_id", request->game_id);
     append_member(&out, "round_id", request->round_id);
     append_member(&out, "currency", request->currency);
-    if (request->operation == WALLET_DEBIT || request->operation == WALLET_CREDIT)
+    if (request->operation == LEDGER_DEBIT || request->operation == LEDGER_CREDIT)
         buffer_append_format(&out, ",\"amount_minor\":%lld", (long long)request->amount_minor);
     buffer_append_char(&out, '}');
     CHECK(wallet_request_decode(TEXT("application/json"), buffer_text(&out), client, &again,
@@ -112,12 +112,12 @@ static void check_decision(const struct wallet_request *request, int64_t balance
     CHECK(decision.verdict == WALLET_KEPT);
     state.game = WALLET_GAME_INVISIBLE;
     CHECK((wallet_decide(&state, request).verdict == WALLET_GAME_NOT_FOUND) ==
-          (request->operation == WALLET_DEBIT));
+          (request->operation == LEDGER_DEBIT));
     int64_t after = balance_minor + decision.movement_minor;
     CHECK(after >= 0 && after <= LEDGER_BALANCE_MAX);
     CHECK(decision.outcome == LEDGER_APPLIED || decision.movement_minor == 0);
     id.known = true;
-    id.transaction.operation = (enum ledger_operation)(request->operation - WALLET_DEBIT);
+    id.transaction.operation = (enum ledger_operation)(request->operation - LEDGER_DEBIT);
     id.transaction.outcome = decision.outcome;
     id.transaction.amount_minor = decision.amount_minor;
     memcpy(id.transaction.player_id, request->player_id, sizeof id.transaction.player_id - 1);
@@ -140,7 +140,7 @@ static void check_session(const struct wallet_request *request)
     memcpy(account.player.currency, request->currency, sizeof account.player.currency);
     state.reference = request->reference[0] != '\0' ? &reference : NULL;
     CHECK((wallet_decide(&state, request).verdict == WALLET_SESSION_IS_OVER) ==
-          (request->operation == WALLET_DEBIT));
+          (request->operation == LEDGER_DEBIT));
 }
 
 static void check(struct text type, struct text body, enum wallet_client client)
@@ -157,7 +157,7 @@ static void check(struct text type, struct text body, enum wallet_client client)
     }
     check_with_yyjson(body, &request);
     check_again(client, &request);
-    if (request.operation != WALLET_BALANCE) {
+    if (request.operation != LEDGER_BALANCE) {
         check_decision(&request, 0);
         check_decision(&request, 1000);
         check_decision(&request, LEDGER_BALANCE_MAX);

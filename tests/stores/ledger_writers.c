@@ -193,7 +193,7 @@ static int tear_down(void **state)
 }
 
 static void prepare(const struct fixture *fixture, struct asked *asked,
-                    enum wallet_operation operation, unsigned player, const char *id,
+                    enum ledger_operation operation, unsigned player, const char *id,
                     int64_t amount_minor, const char *reference)
 {
     struct wallet_request *request = &asked->job.request;
@@ -204,7 +204,7 @@ static void prepare(const struct fixture *fixture, struct asked *asked,
     memcpy(request->player_id, record->id, sizeof record->id);
     (void)snprintf(request->transaction_id, sizeof request->transaction_id, "%s", id);
     (void)snprintf(request->reference, sizeof request->reference, "%s", reference);
-    if (operation == WALLET_ROLLBACK)
+    if (operation == LEDGER_ROLLBACK)
         return;
     request->amount_minor = amount_minor;
     memcpy(request->currency, record->currency, sizeof request->currency);
@@ -391,16 +391,16 @@ static unsigned draw_id(struct writer *writer, unsigned round, unsigned player)
 /* Bets first, or there would be nothing to settle and to roll back. */
 static void draw(struct writer *writer, struct asked *asked, unsigned round, unsigned burst)
 {
-    static const enum wallet_operation operations[] = {WALLET_DEBIT, WALLET_CREDIT, WALLET_CREDIT,
-                                                       WALLET_ROLLBACK};
-    enum wallet_operation operation = operations[chance(writer, burst == 0 ? 2 : 4)];
+    static const enum ledger_operation operations[] = {LEDGER_DEBIT, LEDGER_CREDIT, LEDGER_CREDIT,
+                                                       LEDGER_ROLLBACK};
+    enum ledger_operation operation = operations[chance(writer, burst == 0 ? 2 : 4)];
     char id[16];
     char reference[16] = "";
     unsigned player = chance(writer, PLAYERS);
     unsigned own = draw_id(writer, round, player);
     unsigned other = draw_id(writer, round, player);
     (void)snprintf(id, sizeof id, "k-%u", own);
-    if (operation == WALLET_ROLLBACK || (operation == WALLET_CREDIT && chance(writer, 2) == 0))
+    if (operation == LEDGER_ROLLBACK || (operation == LEDGER_CREDIT && chance(writer, 2) == 0))
         (void)snprintf(reference, sizeof reference, "k-%u", own == other ? other + 1 : other);
     prepare(writer->fixture, asked, operation, player, id, 1 + (int64_t)chance(writer, 3),
             reference);
@@ -412,7 +412,7 @@ static void fund(struct writer *writer, struct asked *asked)
     for (unsigned i = 0; i < PLAYERS - 2; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "k-%u", IDS - 1 - i);
-        prepare(writer->fixture, &asked[i], WALLET_CREDIT, 1 + i, id, 100000, "");
+        prepare(writer->fixture, &asked[i], LEDGER_CREDIT, 1 + i, id, 100000, "");
     }
     ask_all(writer, asked, PLAYERS - 2);
 }
@@ -472,9 +472,9 @@ static void *race(void *argument)
         (void)snprintf(target, sizeof target, "k-%u", i);
         (void)snprintf(id, sizeof id, "k-%u", RACES * (writer->number + 1) + i);
         if (writer->number % 2 == 0)
-            prepare(writer->fixture, &asked, WALLET_ROLLBACK, writer->number, id, 0, target);
+            prepare(writer->fixture, &asked, LEDGER_ROLLBACK, writer->number, id, 0, target);
         else
-            prepare(writer->fixture, &asked, WALLET_CREDIT, writer->number, target, 7, "");
+            prepare(writer->fixture, &asked, LEDGER_CREDIT, writer->number, target, 7, "");
         (void)pthread_barrier_wait(&writer->fixture->barrier);
         ask_all(writer, &asked, 1);
     }
@@ -582,7 +582,7 @@ static void *insist(void *argument)
         for (unsigned i = 0; i < left; i++) {
             char id[16];
             (void)snprintf(id, sizeof id, "k-%u", (writer->number * 20 + round) * 32 + i);
-            prepare(writer->fixture, &asked[i], i % 4 == 3 ? WALLET_DEBIT : WALLET_CREDIT,
+            prepare(writer->fixture, &asked[i], i % 4 == 3 ? LEDGER_DEBIT : LEDGER_CREDIT,
                     (i / 4 + round) % PLAYERS, id, i % 4 == 3 ? 1 : 2, "");
         }
         for (unsigned attempt = 0; left > 0; attempt++) {
@@ -679,7 +679,7 @@ static void *want_the_last(void *argument)
     for (unsigned i = 0; i < 20; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "k-%u", 100 + writer->number * 20 + i);
-        prepare(writer->fixture, &asked[i], WALLET_CREDIT, writer->number, id, 1, "");
+        prepare(writer->fixture, &asked[i], LEDGER_CREDIT, writer->number, id, 1, "");
     }
     (void)pthread_barrier_wait(&writer->fixture->barrier);
     for (unsigned i = 0; i < 20; i += 4)

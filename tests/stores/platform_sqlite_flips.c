@@ -54,7 +54,7 @@ static struct platform_store *open_store(struct fixture *fixture, bool create)
     return platform_store_open(&store, &options, &fixture->error) == STATUS_OK ? store : NULL;
 }
 
-static void add(struct fixture *fixture, enum wallet_operation operation, int player,
+static void add(struct fixture *fixture, enum ledger_operation operation, int player,
                 const char *id, int64_t amount, const char *reference)
 {
     struct wallet_request *request = &fixture->requests[fixture->count++];
@@ -65,7 +65,7 @@ static void add(struct fixture *fixture, enum wallet_operation operation, int pl
     memcpy(request->player_id, record->id, sizeof record->id);
     (void)snprintf(request->transaction_id, sizeof request->transaction_id, "%s", id);
     (void)snprintf(request->reference, sizeof request->reference, "%s", reference);
-    if (operation != WALLET_ROLLBACK)
+    if (operation != LEDGER_ROLLBACK)
         memcpy(request->currency, record->currency, sizeof request->currency);
 }
 
@@ -112,24 +112,24 @@ static void tell_story(struct fixture *fixture)
     char debit[32];
     for (int player = 0; player < PLAYERS; player++) {
         (void)snprintf(id, sizeof id, "in-%d", player);
-        add(fixture, WALLET_CREDIT, player, id, 100000, "");
+        add(fixture, LEDGER_CREDIT, player, id, 100000, "");
     }
     for (int i = 0; i < 60; i++) {
         (void)snprintf(debit, sizeof debit, "bet-%d", i);
-        add(fixture, WALLET_DEBIT, i % PLAYERS, debit, 10 + i, "");
+        add(fixture, LEDGER_DEBIT, i % PLAYERS, debit, 10 + i, "");
         (void)snprintf(id, sizeof id, "after-%d", i);
         if (i % 4 == 0)
-            add(fixture, WALLET_CREDIT, i % PLAYERS, id, 2 * i, debit);
+            add(fixture, LEDGER_CREDIT, i % PLAYERS, id, 2 * i, debit);
         if (i % 4 == 1)
-            add(fixture, WALLET_ROLLBACK, i % PLAYERS, id, 0, debit);
+            add(fixture, LEDGER_ROLLBACK, i % PLAYERS, id, 0, debit);
         if (i % 4 == 2)
-            add(fixture, WALLET_DEBIT, i % PLAYERS, id, 10000000, "");
+            add(fixture, LEDGER_DEBIT, i % PLAYERS, id, 10000000, "");
         (void)snprintf(debit, sizeof debit, "never-%d", i);
         (void)snprintf(id, sizeof id, "void-%d", i);
         if (i % 4 == 3)
-            add(fixture, WALLET_ROLLBACK, i % PLAYERS, id, 0, debit);
+            add(fixture, LEDGER_ROLLBACK, i % PLAYERS, id, 0, debit);
         if (i % 8 == 3)
-            add(fixture, WALLET_DEBIT, i % PLAYERS, debit, 1, "");
+            add(fixture, LEDGER_DEBIT, i % PLAYERS, debit, 1, "");
     }
 }
 
@@ -142,13 +142,13 @@ static void add_new_requests(struct fixture *fixture)
         (void)snprintf(id, sizeof id, i % 8 == 7 ? "never-%d" : "new-%d", i);
         (void)snprintf(other, sizeof other, "bet-%d", i);
         if (i % 8 == 7) /* late: it was rolled back before it came */
-            add(fixture, WALLET_DEBIT, i % PLAYERS, id, 1, "");
+            add(fixture, LEDGER_DEBIT, i % PLAYERS, id, 1, "");
         else if (i % 8 == 1) /* twice */
-            add(fixture, WALLET_ROLLBACK, i % PLAYERS, id, 0, other);
+            add(fixture, LEDGER_ROLLBACK, i % PLAYERS, id, 0, other);
         else if (i % 8 == 5) /* of what is rolled back */
-            add(fixture, WALLET_CREDIT, i % PLAYERS, id, 1, other);
+            add(fixture, LEDGER_CREDIT, i % PLAYERS, id, 1, other);
         else if (i % 8 == 3)
-            add(fixture, WALLET_DEBIT, i % PLAYERS, id, 1, "");
+            add(fixture, LEDGER_DEBIT, i % PLAYERS, id, 1, "");
     }
 }
 
@@ -187,7 +187,7 @@ static bool decide(struct fixture *fixture, size_t first, size_t count,
         (void)fact_of(&batch, request, request->transaction_id);
         if (request->reference[0] != '\0') {
             size_t reference = fact_of(&batch, request, request->reference);
-            batch.facts[reference].counts_credits |= request->operation == WALLET_ROLLBACK;
+            batch.facts[reference].counts_credits |= request->operation == LEDGER_ROLLBACK;
         }
     }
     if (fixture->store->ledger->begin(fixture->store, &batch, &fixture->error) != STATUS_OK)

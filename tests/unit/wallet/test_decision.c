@@ -119,7 +119,7 @@ static struct wallet_decision decide(struct book *book, const struct wallet_requ
     assert_true(book->count < KEPT_MAX);
     struct ledger_transaction *kept = &book->kept[book->count++];
     *kept = (struct ledger_transaction){
-        .operation = (enum ledger_operation)(request->operation - WALLET_DEBIT),
+        .operation = (enum ledger_operation)(request->operation - LEDGER_DEBIT),
         .outcome = decision.outcome,
         .amount_minor = decision.amount_minor,
         .movement_minor = decision.movement_minor,
@@ -137,7 +137,7 @@ static struct wallet_decision decide(struct book *book, const struct wallet_requ
     return decision;
 }
 
-static struct wallet_request ask(enum wallet_operation operation, const char *player,
+static struct wallet_request ask(enum ledger_operation operation, const char *player,
                                  const char *id, int64_t amount, const char *reference)
 {
     struct wallet_request request = {.operation = operation, .amount_minor = amount};
@@ -145,12 +145,12 @@ static struct wallet_request ask(enum wallet_operation operation, const char *pl
     copy(request.player_id, player);
     copy(request.transaction_id, id);
     copy(request.reference, reference);
-    if (operation != WALLET_ROLLBACK)
+    if (operation != LEDGER_ROLLBACK)
         copy(request.currency, "EUR");
     return request;
 }
 
-static enum wallet_verdict verdict_of(struct book *book, enum wallet_operation operation,
+static enum wallet_verdict verdict_of(struct book *book, enum ledger_operation operation,
                                       const char *player, const char *id, int64_t amount,
                                       const char *reference)
 {
@@ -158,7 +158,7 @@ static enum wallet_verdict verdict_of(struct book *book, enum wallet_operation o
     return decide(book, &request).verdict;
 }
 
-static enum ledger_outcome outcome_of(struct book *book, enum wallet_operation operation,
+static enum ledger_outcome outcome_of(struct book *book, enum ledger_operation operation,
                                       const char *id, int64_t amount, const char *reference)
 {
     struct wallet_request request = ask(operation, "ply_A", id, amount, reference);
@@ -167,9 +167,9 @@ static enum ledger_outcome outcome_of(struct book *book, enum wallet_operation o
     return decision.outcome;
 }
 
-#define DEBIT(id, amount) outcome_of(&book, WALLET_DEBIT, id, amount, "")
-#define CREDIT(id, amount, reference) outcome_of(&book, WALLET_CREDIT, id, amount, reference)
-#define ROLLBACK(id, reference) outcome_of(&book, WALLET_ROLLBACK, id, 0, reference)
+#define DEBIT(id, amount) outcome_of(&book, LEDGER_DEBIT, id, amount, "")
+#define CREDIT(id, amount, reference) outcome_of(&book, LEDGER_CREDIT, id, amount, reference)
+#define ROLLBACK(id, reference) outcome_of(&book, LEDGER_ROLLBACK, id, 0, reference)
 #define BALANCE() (book.accounts[0].balance_minor)
 
 /* ---- the table, row by row ------------------------------------------------------------------- */
@@ -189,7 +189,7 @@ TEST(a_debit_over_the_balance_is_declined_and_kept)
     struct book book = new_book(99);
     assert_int_equal(DEBIT("a", 100), LEDGER_INSUFFICIENT_FUNDS);
     assert_int_equal(CREDIT("b", 100, ""), LEDGER_APPLIED);
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "a", 100, ""), WALLET_REPLAYED);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "a", 100, ""), WALLET_REPLAYED);
     assert_int_equal(BALANCE(), 199);
 }
 
@@ -210,7 +210,7 @@ TEST(the_clearing_account_has_a_limit_too)
 {
     struct book book = new_book(0);
     struct ledger_id id = {0};
-    struct wallet_request request = ask(WALLET_CREDIT, "ply_A", "a", 10, "");
+    struct wallet_request request = ask(LEDGER_CREDIT, "ply_A", "a", 10, "");
     struct wallet_state facts = {
         .account = &book.accounts[0], .id = &id, .clearing_minor = -LEDGER_CLEARING_MAX + 9};
     assert_int_equal(wallet_decide(&facts, &request).outcome, LEDGER_BALANCE_LIMIT_EXCEEDED);
@@ -221,7 +221,7 @@ TEST(the_clearing_account_has_a_limit_too)
 TEST(the_same_request_is_replayed_and_another_is_a_conflict)
 {
     struct book book = new_book(100);
-    struct wallet_request first = ask(WALLET_DEBIT, "ply_A", "a", 10, "");
+    struct wallet_request first = ask(LEDGER_DEBIT, "ply_A", "a", 10, "");
     copy(first.game_id, "blackjack");
     copy(first.round_id, "7");
     assert_int_equal(decide(&book, &first).verdict, WALLET_KEPT);
@@ -235,8 +235,8 @@ TEST(the_same_request_is_replayed_and_another_is_a_conflict)
     copy(others[3].currency, "USD");
     copy(others[4].player_id, "ply_B");
     copy(others[5].player_id, "ply_nobody");
-    others[6].operation = WALLET_CREDIT;
-    others[7] = ask(WALLET_ROLLBACK, "ply_A", "a", 0, "z");
+    others[6].operation = LEDGER_CREDIT;
+    others[7] = ask(LEDGER_ROLLBACK, "ply_A", "a", 0, "z");
     for (size_t i = 0; i < 8; i++)
         assert_int_equal(decide(&book, &others[i]).verdict, WALLET_TRANSACTION_CONFLICT);
     assert_int_equal(BALANCE(), 90);
@@ -250,8 +250,8 @@ TEST(a_rollback_is_the_same_whatever_it_reversed)
     (void)DEBIT("a", 10);
     assert_int_equal(ROLLBACK("r", "a"), LEDGER_APPLIED);
     assert_int_equal(book.kept[1].amount_minor, 10);
-    assert_int_equal(verdict_of(&book, WALLET_ROLLBACK, "ply_A", "r", 0, "a"), WALLET_REPLAYED);
-    assert_int_equal(verdict_of(&book, WALLET_ROLLBACK, "ply_A", "r", 0, "b"),
+    assert_int_equal(verdict_of(&book, LEDGER_ROLLBACK, "ply_A", "r", 0, "a"), WALLET_REPLAYED);
+    assert_int_equal(verdict_of(&book, LEDGER_ROLLBACK, "ply_A", "r", 0, "b"),
                      WALLET_TRANSACTION_CONFLICT);
     assert_int_equal(BALANCE(), 100);
 }
@@ -259,16 +259,16 @@ TEST(a_rollback_is_the_same_whatever_it_reversed)
 TEST(players_of_others_are_not_found)
 {
     struct book book = new_book(100);
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_C", "a", 1, ""), WALLET_PLAYER_NOT_FOUND);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_C", "a", 1, ""), WALLET_PLAYER_NOT_FOUND);
     copy(book.accounts[1].player.customer_id, "cus_2");
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_B", "a", 1, ""), WALLET_PLAYER_NOT_FOUND);
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "a", 1, ""), WALLET_KEPT);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_B", "a", 1, ""), WALLET_PLAYER_NOT_FOUND);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "a", 1, ""), WALLET_KEPT);
 }
 
 TEST(a_currency_that_is_not_the_players_is_a_mismatch_and_not_kept)
 {
     struct book book = new_book(100);
-    struct wallet_request request = ask(WALLET_DEBIT, "ply_A", "a", 1, "");
+    struct wallet_request request = ask(LEDGER_DEBIT, "ply_A", "a", 1, "");
     copy(request.currency, "USD");
     assert_int_equal(decide(&book, &request).verdict, WALLET_CURRENCY_MISMATCH);
     copy(request.currency, "EUR");
@@ -296,8 +296,8 @@ TEST(an_id_that_was_rolled_back_first_is_never_applied)
     struct book book = new_book(100);
     assert_int_equal(ROLLBACK("r", "late"), LEDGER_VOIDED);
     assert_int_equal(DEBIT("late", 10), LEDGER_TRANSACTION_ROLLED_BACK);
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "late", 10, ""), WALLET_REPLAYED);
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "late", 11, ""),
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "late", 10, ""), WALLET_REPLAYED);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "late", 11, ""),
                      WALLET_TRANSACTION_CONFLICT);
     assert_int_equal(ROLLBACK("r2", "late"), LEDGER_ALREADY_ROLLED_BACK);
     assert_int_equal(BALANCE(), 100);
@@ -308,7 +308,7 @@ TEST(a_declined_id_is_voided_and_stays_declined)
     struct book book = new_book(100);
     (void)DEBIT("a", 101);
     assert_int_equal(ROLLBACK("r", "a"), LEDGER_VOIDED);
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "a", 101, ""), WALLET_REPLAYED);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "a", 101, ""), WALLET_REPLAYED);
     assert_int_equal(book.kept[0].outcome, LEDGER_INSUFFICIENT_FUNDS);
     assert_int_equal(ROLLBACK("r2", "a"), LEDGER_ALREADY_ROLLED_BACK);
 }
@@ -355,15 +355,15 @@ TEST(what_belongs_to_another_player_is_a_conflict_and_not_kept)
     (void)DEBIT("a", 10);
     (void)ROLLBACK("r", "tomb");
     size_t count = book.count;
-    assert_int_equal(verdict_of(&book, WALLET_CREDIT, "ply_B", "b", 1, "a"),
+    assert_int_equal(verdict_of(&book, LEDGER_CREDIT, "ply_B", "b", 1, "a"),
                      WALLET_REFERENCE_CONFLICT);
-    assert_int_equal(verdict_of(&book, WALLET_ROLLBACK, "ply_B", "c", 0, "a"),
+    assert_int_equal(verdict_of(&book, LEDGER_ROLLBACK, "ply_B", "c", 0, "a"),
                      WALLET_REFERENCE_CONFLICT);
-    assert_int_equal(verdict_of(&book, WALLET_ROLLBACK, "ply_B", "d", 0, "tomb"),
+    assert_int_equal(verdict_of(&book, LEDGER_ROLLBACK, "ply_B", "d", 0, "tomb"),
                      WALLET_REFERENCE_CONFLICT);
     assert_int_equal(book.count, count);
     /* The id is the customer's, so a tombstone holds whichever player comes with it. */
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_B", "tomb", 1, ""), WALLET_KEPT);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_B", "tomb", 1, ""), WALLET_KEPT);
     assert_int_equal(book.kept[count].outcome, LEDGER_TRANSACTION_ROLLED_BACK);
 }
 
@@ -375,26 +375,26 @@ TEST(a_blocked_player_bets_no_more_and_all_else_goes_on)
     (void)ROLLBACK("r", "late");
     book.accounts[0].player.blocked_ms = 77;
     size_t count = book.count;
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "c", 1, ""), WALLET_PLAYER_BLOCKED);
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "c", 101, ""),
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "c", 1, ""), WALLET_PLAYER_BLOCKED);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "c", 101, ""),
                      WALLET_PLAYER_BLOCKED); /* before what it has is looked at */
     assert_int_equal(book.count, count);     /* the id stays free */
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "a", 10, ""), WALLET_REPLAYED);
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "a", 11, ""),
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "a", 10, ""), WALLET_REPLAYED);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "a", 11, ""),
                      WALLET_TRANSACTION_CONFLICT);
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "late", 1, ""), WALLET_KEPT);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "late", 1, ""), WALLET_KEPT);
     assert_int_equal(book.kept[count].outcome, LEDGER_TRANSACTION_ROLLED_BACK);
-    assert_int_equal(verdict_of(&book, WALLET_CREDIT, "ply_A", "w", 5, "a"), WALLET_KEPT);
-    assert_int_equal(verdict_of(&book, WALLET_ROLLBACK, "ply_A", "x", 0, "b"), WALLET_KEPT);
+    assert_int_equal(verdict_of(&book, LEDGER_CREDIT, "ply_A", "w", 5, "a"), WALLET_KEPT);
+    assert_int_equal(verdict_of(&book, LEDGER_ROLLBACK, "ply_A", "x", 0, "b"), WALLET_KEPT);
     assert_int_equal(book.accounts[0].balance_minor, 105 - 10);
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_B", "d", 1, ""), WALLET_KEPT);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_B", "d", 1, ""), WALLET_KEPT);
     book.accounts[0].player.blocked_ms = 0;
-    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "c", 1, ""), WALLET_KEPT);
+    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "c", 1, ""), WALLET_KEPT);
 }
 
 TEST(a_session_is_good_for_its_time_to_the_millisecond)
 {
-    struct wallet_request request = ask(WALLET_DEBIT, "ply_A", "a", 1, "");
+    struct wallet_request request = ask(LEDGER_DEBIT, "ply_A", "a", 1, "");
     assert_int_equal(wallet_session_at(&request, false, 0, 10), WALLET_SESSION_OPEN);
     copy(request.provider_id, "acme");
     assert_int_equal(wallet_session_at(&request, false, 0, 10), WALLET_SESSION_EXPIRED);
@@ -402,9 +402,9 @@ TEST(a_session_is_good_for_its_time_to_the_millisecond)
     assert_int_equal(wallet_session_at(&request, true, 10, 10), WALLET_SESSION_OPEN);
     assert_int_equal(wallet_session_at(&request, true, 11, 10), WALLET_SESSION_EXPIRED);
     assert_int_equal(wallet_session_at(&request, true, -5, 10), WALLET_SESSION_OPEN); /* clocks */
-    request.operation = WALLET_CREDIT;
+    request.operation = LEDGER_CREDIT;
     assert_int_equal(wallet_session_at(&request, false, 0, 10), WALLET_SESSION_OPEN);
-    request.operation = WALLET_ROLLBACK;
+    request.operation = LEDGER_ROLLBACK;
     assert_int_equal(wallet_session_at(&request, false, 0, 10), WALLET_SESSION_OPEN);
 }
 
@@ -425,13 +425,13 @@ static struct wallet_decision decide_naming_a_game(const struct book *book, enum
 TEST(a_debit_needs_the_game_that_it_names_and_nothing_else_does)
 {
     struct book book = new_book(100);
-    const struct wallet_request kept = ask(WALLET_DEBIT, "ply_A", "a", 10, "");
-    const struct wallet_request voided = ask(WALLET_DEBIT, "ply_A", "late", 10, "");
-    const struct wallet_request other = ask(WALLET_DEBIT, "ply_A", "a", 11, "");
-    const struct wallet_request anew = ask(WALLET_DEBIT, "ply_A", "b", 101, "");
-    const struct wallet_request credit = ask(WALLET_CREDIT, "ply_A", "c", 10, "a");
-    const struct wallet_request rollback = ask(WALLET_ROLLBACK, "ply_A", "d", 0, "a");
-    struct wallet_request mismatch = ask(WALLET_DEBIT, "ply_A", "e", 1, "");
+    const struct wallet_request kept = ask(LEDGER_DEBIT, "ply_A", "a", 10, "");
+    const struct wallet_request voided = ask(LEDGER_DEBIT, "ply_A", "late", 10, "");
+    const struct wallet_request other = ask(LEDGER_DEBIT, "ply_A", "a", 11, "");
+    const struct wallet_request anew = ask(LEDGER_DEBIT, "ply_A", "b", 101, "");
+    const struct wallet_request credit = ask(LEDGER_CREDIT, "ply_A", "c", 10, "a");
+    const struct wallet_request rollback = ask(LEDGER_ROLLBACK, "ply_A", "d", 0, "a");
+    struct wallet_request mismatch = ask(LEDGER_DEBIT, "ply_A", "e", 1, "");
     copy(mismatch.currency, "USD");
     (void)DEBIT("a", 10);
     (void)ROLLBACK("r", "late");
@@ -631,11 +631,11 @@ static void step(struct book *book, struct model *model, const struct happened *
         return;
     }
     const char reference[] = {asked->reference, '\0'};
-    enum wallet_operation operation = asked->operation == 'D'   ? WALLET_DEBIT
-                                      : asked->operation == 'C' ? WALLET_CREDIT
-                                                                : WALLET_ROLLBACK;
+    enum ledger_operation operation = asked->operation == 'D'   ? LEDGER_DEBIT
+                                      : asked->operation == 'C' ? LEDGER_CREDIT
+                                                                : LEDGER_ROLLBACK;
     struct wallet_request request =
-        ask(operation, players[asked->player], id, operation == WALLET_ROLLBACK ? 0 : 4, reference);
+        ask(operation, players[asked->player], id, operation == LEDGER_ROLLBACK ? 0 : 4, reference);
     if (asked->launch != 0) {
         memset(request.customer_id, 0, sizeof request.customer_id);
         copy(request.provider_id, "acme");

@@ -111,7 +111,7 @@ static void on_answer(struct mail *mail)
     ((struct asked *)(void *)mail)->fixture->delivered++;
 }
 
-static void prepare(struct fixture *fixture, struct asked *asked, enum wallet_operation operation,
+static void prepare(struct fixture *fixture, struct asked *asked, enum ledger_operation operation,
                     int player, const char *id, int64_t amount, const char *reference)
 {
     struct wallet_request *request = &asked->job.request;
@@ -126,7 +126,7 @@ static void prepare(struct fixture *fixture, struct asked *asked, enum wallet_op
     memcpy(request->player_id, record->id, sizeof record->id);
     (void)snprintf(request->transaction_id, sizeof request->transaction_id, "%s", id);
     (void)snprintf(request->reference, sizeof request->reference, "%s", reference);
-    if (operation == WALLET_DEBIT || operation == WALLET_CREDIT)
+    if (operation == LEDGER_DEBIT || operation == LEDGER_CREDIT)
         memcpy(request->currency, record->currency, sizeof request->currency);
 }
 
@@ -150,7 +150,7 @@ static void wait_for(struct fixture *fixture, size_t count)
     fixture->delivered -= count;
 }
 
-static struct wallet_answer ask(struct fixture *fixture, enum wallet_operation operation,
+static struct wallet_answer ask(struct fixture *fixture, enum ledger_operation operation,
                                 int player, const char *id, int64_t amount, const char *reference)
 {
     struct asked asked;
@@ -220,24 +220,24 @@ static size_t prove(struct fixture *fixture)
 TEST_WITH(what_is_answered_is_stored_and_given_again, set_up, tear_down)
 {
     struct fixture *fixture = *state;
-    struct wallet_answer first = ask(fixture, WALLET_CREDIT, 0, "c", 500, "");
+    struct wallet_answer first = ask(fixture, LEDGER_CREDIT, 0, "c", 500, "");
     assert_applied(&first, 1, 500);
     assert_false(first.replayed);
-    struct wallet_answer debit = ask(fixture, WALLET_DEBIT, 0, "d", 200, "");
+    struct wallet_answer debit = ask(fixture, LEDGER_DEBIT, 0, "d", 200, "");
     assert_applied(&debit, 2, 300);
-    struct wallet_answer again = ask(fixture, WALLET_CREDIT, 0, "c", 500, "");
+    struct wallet_answer again = ask(fixture, LEDGER_CREDIT, 0, "c", 500, "");
     assert_true(again.replayed);
     again.replayed = false;
     assert_memory_equal(&again.transaction, &first.transaction, sizeof again.transaction);
-    assert_int_equal(ask(fixture, WALLET_CREDIT, 0, "c", 501, "").verdict,
+    assert_int_equal(ask(fixture, LEDGER_CREDIT, 0, "c", 501, "").verdict,
                      WALLET_TRANSACTION_CONFLICT);
-    struct wallet_answer balance = ask(fixture, WALLET_BALANCE, 0, "", 0, "");
+    struct wallet_answer balance = ask(fixture, LEDGER_BALANCE, 0, "", 0, "");
     assert_int_equal(balance.kind, WALLET_ANSWER_BALANCE);
     assert_int_equal(balance.account.balance_minor, 300);
     assert_int_equal(balance.account.sequence, 2);
     ledger_destroy(&fixture->ledger);
     start(fixture, 4096, 0);
-    again = ask(fixture, WALLET_CREDIT, 0, "c", 500, "");
+    again = ask(fixture, LEDGER_CREDIT, 0, "c", 500, "");
     assert_true(again.replayed);
     assert_memory_equal(&again.transaction, &first.transaction, sizeof again.transaction);
     assert_int_equal(prove(fixture), 2);
@@ -246,20 +246,20 @@ TEST_WITH(what_is_answered_is_stored_and_given_again, set_up, tear_down)
 TEST_WITH(customers_see_their_own_players_and_ids_alone, set_up, tear_down)
 {
     struct fixture *fixture = *state;
-    struct wallet_answer one = ask(fixture, WALLET_CREDIT, 0, "same", 5, "");
-    struct wallet_answer two = ask(fixture, WALLET_CREDIT, 2, "same", 7, "");
+    struct wallet_answer one = ask(fixture, LEDGER_CREDIT, 0, "same", 5, "");
+    struct wallet_answer two = ask(fixture, LEDGER_CREDIT, 2, "same", 7, "");
     assert_applied(&one, 1, 5);
     assert_applied(&two, 1, 7);
     struct asked asked;
     for (int i = 0; i < 2; i++) {
-        prepare(fixture, &asked, i == 0 ? WALLET_BALANCE : WALLET_DEBIT, 0, "x", 1, "");
+        prepare(fixture, &asked, i == 0 ? LEDGER_BALANCE : LEDGER_DEBIT, 0, "x", 1, "");
         memcpy(asked.job.request.customer_id, "cus_Two", 8);
         assert_int_equal(ledger_submit(fixture->ledger, &asked.job), STATUS_OK);
         wait_for(fixture, 1);
         assert_int_equal(asked.job.answer.kind, WALLET_ANSWER_REFUSED);
         assert_int_equal(asked.job.answer.verdict, WALLET_PLAYER_NOT_FOUND);
     }
-    struct wallet_answer balance = ask(fixture, WALLET_BALANCE, 1, "", 0, "");
+    struct wallet_answer balance = ask(fixture, LEDGER_BALANCE, 1, "", 0, "");
     assert_int_equal(balance.account.sequence, 0);
     assert_int_equal(balance.account.balance_minor, 0);
 }
@@ -267,12 +267,12 @@ TEST_WITH(customers_see_their_own_players_and_ids_alone, set_up, tear_down)
 TEST_WITH(a_game_that_is_not_seen_is_refused_and_the_id_stays_free, set_up, tear_down)
 {
     struct fixture *fixture = *state;
-    (void)ask(fixture, WALLET_CREDIT, 0, "c", 100, "");
+    (void)ask(fixture, LEDGER_CREDIT, 0, "c", 100, "");
     static const enum wallet_game games[] = {WALLET_GAME_INVISIBLE, WALLET_GAME_UNKNOWN,
                                              WALLET_GAME_VISIBLE, WALLET_GAME_INVISIBLE};
     for (size_t i = 0; i < 4; i++) {
         struct asked asked;
-        prepare(fixture, &asked, WALLET_DEBIT, 0, "d", 40, "");
+        prepare(fixture, &asked, LEDGER_DEBIT, 0, "d", 40, "");
         memcpy(asked.job.request.game_id, "book", 5);
         asked.job.game = games[i];
         assert_int_equal(ledger_submit(fixture->ledger, &asked.job), STATUS_OK);
@@ -293,22 +293,22 @@ TEST_WITH(a_game_that_is_not_seen_is_refused_and_the_id_stays_free, set_up, tear
 TEST_WITH(settled_and_rolled_back_are_remembered_across_batches, set_up, tear_down)
 {
     struct fixture *fixture = *state;
-    (void)ask(fixture, WALLET_CREDIT, 0, "c", 100, "");
-    (void)ask(fixture, WALLET_DEBIT, 0, "d", 40, "");
-    (void)ask(fixture, WALLET_CREDIT, 0, "w", 10, "d");
-    struct wallet_answer answer = ask(fixture, WALLET_ROLLBACK, 0, "r1", 0, "d");
+    (void)ask(fixture, LEDGER_CREDIT, 0, "c", 100, "");
+    (void)ask(fixture, LEDGER_DEBIT, 0, "d", 40, "");
+    (void)ask(fixture, LEDGER_CREDIT, 0, "w", 10, "d");
+    struct wallet_answer answer = ask(fixture, LEDGER_ROLLBACK, 0, "r1", 0, "d");
     assert_int_equal(answer.transaction.outcome, LEDGER_ALREADY_SETTLED);
-    answer = ask(fixture, WALLET_ROLLBACK, 0, "r2", 0, "w");
+    answer = ask(fixture, LEDGER_ROLLBACK, 0, "r2", 0, "w");
     assert_applied(&answer, 4, 60);
     assert_int_equal(answer.transaction.amount_minor, 10);
-    answer = ask(fixture, WALLET_ROLLBACK, 0, "r3", 0, "d");
+    answer = ask(fixture, LEDGER_ROLLBACK, 0, "r3", 0, "d");
     assert_applied(&answer, 5, 100);
-    answer = ask(fixture, WALLET_ROLLBACK, 0, "r4", 0, "late");
+    answer = ask(fixture, LEDGER_ROLLBACK, 0, "r4", 0, "late");
     assert_int_equal(answer.transaction.outcome, LEDGER_VOIDED);
     assert_int_equal(answer.transaction.sequence, 6);
-    answer = ask(fixture, WALLET_DEBIT, 0, "late", 1, "");
+    answer = ask(fixture, LEDGER_DEBIT, 0, "late", 1, "");
     assert_int_equal(answer.transaction.outcome, LEDGER_TRANSACTION_ROLLED_BACK);
-    answer = ask(fixture, WALLET_ROLLBACK, 1, "r5", 0, "late");
+    answer = ask(fixture, LEDGER_ROLLBACK, 1, "r5", 0, "late");
     assert_int_equal(answer.verdict, WALLET_REFERENCE_CONFLICT);
     assert_int_equal(prove(fixture), 6);
 }
@@ -342,23 +342,23 @@ TEST_WITH(a_batch_comes_to_the_same_as_one_after_the_other, set_up, tear_down)
     for (unsigned round = 0; round < 10; round++) {
         struct platform_store *other = hold(fixture, &batch);
         for (size_t i = 0; i < BURST; i++) {
-            static const enum wallet_operation operations[] = {WALLET_DEBIT, WALLET_CREDIT,
-                                                               WALLET_CREDIT, WALLET_ROLLBACK};
+            static const enum ledger_operation operations[] = {LEDGER_DEBIT, LEDGER_CREDIT,
+                                                               LEDGER_CREDIT, LEDGER_ROLLBACK};
             char id[32];
             char reference[32] = "";
-            enum wallet_operation operation = operations[(unsigned)rand_r(&seed) % 4];
+            enum ledger_operation operation = operations[(unsigned)rand_r(&seed) % 4];
             /* Player 2 of cus_Two plays the same story as player 0, one request at a time. */
             (void)snprintf(id, sizeof id, "%u-%u", round, (unsigned)rand_r(&seed) % 60);
-            if (operation == WALLET_ROLLBACK || (unsigned)rand_r(&seed) % 2 == 0)
+            if (operation == LEDGER_ROLLBACK || (unsigned)rand_r(&seed) % 2 == 0)
                 (void)snprintf(reference, sizeof reference, "%u-%u", round,
                                60 + (unsigned)rand_r(&seed) % 60);
             if ((unsigned)rand_r(&seed) % 2 == 0)
                 (void)snprintf(id, sizeof id, "%u-%u", round, 60 + (unsigned)rand_r(&seed) % 60);
-            if (operation == WALLET_DEBIT || strcmp(id, reference) == 0)
+            if (operation == LEDGER_DEBIT || strcmp(id, reference) == 0)
                 reference[0] = '\0';
-            if (operation == WALLET_ROLLBACK && reference[0] == '\0')
-                operation = WALLET_CREDIT;
-            int64_t amount = operation == WALLET_ROLLBACK ? 0 : 1 + rand_r(&seed) % 3;
+            if (operation == LEDGER_ROLLBACK && reference[0] == '\0')
+                operation = LEDGER_CREDIT;
+            int64_t amount = operation == LEDGER_ROLLBACK ? 0 : 1 + rand_r(&seed) % 3;
             prepare(fixture, &burst[i], operation, 0, id, amount, reference);
             assert_int_equal(ledger_submit(fixture->ledger, &burst[i].job), STATUS_OK);
         }
@@ -396,20 +396,20 @@ TEST_WITH(a_full_queue_says_so_at_once_and_balances_go_on, set_up, tear_down)
     struct asked asked[4];
     ledger_destroy(&fixture->ledger);
     start(fixture, 2, 0);
-    (void)ask(fixture, WALLET_CREDIT, 0, "c", 9, "");
+    (void)ask(fixture, LEDGER_CREDIT, 0, "c", 9, "");
     struct platform_store *other = hold(fixture, &batch);
-    prepare(fixture, &asked[0], WALLET_DEBIT, 0, "0", 1, "");
+    prepare(fixture, &asked[0], LEDGER_DEBIT, 0, "0", 1, "");
     assert_int_equal(ledger_submit(fixture->ledger, &asked[0].job), STATUS_OK);
     struct ledger_facts facts = {.depth = 1};
     while (facts.depth > 0)
         ledger_facts(fixture->ledger, &facts); /* until the thread has taken it, and waits */
     static const char *const ids[] = {"0", "1", "2", "3"};
     for (int i = 1; i < 4; i++) {
-        prepare(fixture, &asked[i], WALLET_DEBIT, 0, ids[i], 1, "");
+        prepare(fixture, &asked[i], LEDGER_DEBIT, 0, ids[i], 1, "");
         assert_int_equal(ledger_submit(fixture->ledger, &asked[i].job),
                          i == 3 ? STATUS_FULL : STATUS_OK);
     }
-    struct wallet_answer balance = ask(fixture, WALLET_BALANCE, 0, "", 0, "");
+    struct wallet_answer balance = ask(fixture, LEDGER_BALANCE, 0, "", 0, "");
     assert_int_equal(balance.account.balance_minor, 9);
     assert_true(ledger_withdraw(fixture->ledger, &asked[2].job));
     assert_false(ledger_withdraw(fixture->ledger, &asked[0].job));
@@ -430,10 +430,10 @@ TEST_WITH(what_is_submitted_together_is_one_batch_and_answered_together, set_up,
     static const char *const ids[] = {"0", "1", "2", "3"};
     ledger_destroy(&fixture->ledger);
     start(fixture, 3, 0);
-    prepare(fixture, &asked[4], WALLET_BALANCE, 1, "", 0, "");
+    prepare(fixture, &asked[4], LEDGER_BALANCE, 1, "", 0, "");
     STAILQ_INSERT_TAIL(&jobs, &asked[4].job.mail, link);
     for (int i = 0; i < 4; i++) {
-        prepare(fixture, &asked[i], WALLET_CREDIT, 0, ids[i], 1, "");
+        prepare(fixture, &asked[i], LEDGER_CREDIT, 0, ids[i], 1, "");
         STAILQ_INSERT_TAIL(&jobs, &asked[i].job.mail, link);
     }
     ledger_submit_all(fixture->ledger, &jobs);
@@ -462,7 +462,7 @@ TEST_WITH(the_answers_of_a_batch_are_delivered_in_one_turn, set_up, tear_down)
     for (int i = 0; i < 100; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "c-%d", i);
-        prepare(fixture, &asked[i], WALLET_CREDIT, i % 2, id, 1, "");
+        prepare(fixture, &asked[i], LEDGER_CREDIT, i % 2, id, 1, "");
         STAILQ_INSERT_TAIL(&jobs, &asked[i].job.mail, link);
     }
     ledger_submit_all(fixture->ledger, &jobs);
@@ -483,7 +483,7 @@ TEST_WITH(a_batch_is_no_larger_than_it_may_be, set_up, tear_down)
     for (unsigned i = 0; i < 7; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "c-%u", i);
-        prepare(fixture, &asked[i], WALLET_CREDIT, 0, id, 1, "");
+        prepare(fixture, &asked[i], LEDGER_CREDIT, 0, id, 1, "");
         assert_int_equal(ledger_submit(fixture->ledger, &asked[i].job), STATUS_OK);
     }
     let_go(fixture, &other, &batch);
@@ -500,16 +500,16 @@ TEST_WITH(a_store_that_is_away_is_unavailable_and_comes_back, set_up, tear_down)
     struct fixture *fixture = *state;
     char path[160];
     char away[160];
-    (void)ask(fixture, WALLET_CREDIT, 0, "c", 9, "");
+    (void)ask(fixture, LEDGER_CREDIT, 0, "c", 9, "");
     (void)snprintf(path, sizeof path, "%s/platform.db", fixture->directory);
     (void)snprintf(away, sizeof away, "%s/away.db", fixture->directory);
     assert_int_equal(rename(path, away), 0);
-    assert_int_equal(ask(fixture, WALLET_DEBIT, 0, "d", 1, "").kind, WALLET_ANSWER_UNAVAILABLE);
-    assert_int_equal(ask(fixture, WALLET_BALANCE, 0, "", 0, "").kind, WALLET_ANSWER_UNAVAILABLE);
+    assert_int_equal(ask(fixture, LEDGER_DEBIT, 0, "d", 1, "").kind, WALLET_ANSWER_UNAVAILABLE);
+    assert_int_equal(ask(fixture, LEDGER_BALANCE, 0, "", 0, "").kind, WALLET_ANSWER_UNAVAILABLE);
     assert_int_equal(rename(away, path), 0);
     struct wallet_answer answer = {.kind = WALLET_ANSWER_UNAVAILABLE};
     for (int i = 0; i < 100 && answer.kind == WALLET_ANSWER_UNAVAILABLE; i++) {
-        answer = ask(fixture, WALLET_DEBIT, 0, "d", 1, "");
+        answer = ask(fixture, LEDGER_DEBIT, 0, "d", 1, "");
         const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
         (void)nanosleep(&pause, NULL);
     }

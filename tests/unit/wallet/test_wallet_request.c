@@ -16,14 +16,14 @@ TEST(each_operation_has_its_fields)
     struct wallet_request request = {0};
     assert_int_equal(decode("{\"operation\":\"BALANCE\",\"player_id\":\"ply_1\"}", &request),
                      STRICT_JSON_OK);
-    assert_int_equal(request.operation, WALLET_BALANCE);
+    assert_int_equal(request.operation, LEDGER_BALANCE);
     assert_string_equal(request.player_id, "ply_1");
     assert_int_equal(decode(" {\"round_id\":\"r\\u00e9 #1\",\"game_id\":\"g\",\"currency\":\"EUR\","
                             "\"amount_minor\":1000000000000,\"transaction_id\":\"T.1:_-\","
                             "\"player_id\":\"ply_1\",\"operation\":\"DEBIT\"} \n",
                             &request),
                      STRICT_JSON_OK);
-    assert_int_equal(request.operation, WALLET_DEBIT);
+    assert_int_equal(request.operation, LEDGER_DEBIT);
     assert_true(request.amount_minor == LEDGER_AMOUNT_MAX);
     assert_string_equal(request.transaction_id, "T.1:_-");
     assert_string_equal(request.currency, "EUR");
@@ -43,7 +43,7 @@ TEST(each_operation_has_its_fields)
                             "\"transaction_id\":\"t\",\"reference_transaction_id\":\"d\"}",
                             &request),
                      STRICT_JSON_OK);
-    assert_int_equal(request.operation, WALLET_ROLLBACK);
+    assert_int_equal(request.operation, LEDGER_ROLLBACK);
 }
 
 static enum strict_json decode_of_provider(const char *members)

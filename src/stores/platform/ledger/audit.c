@@ -81,6 +81,8 @@ static bool movement_fits(const struct ledger_transaction *entry)
         return entry->movement_minor == amount;
     case LEDGER_ROLLBACK:
         return entry->movement_minor == amount || entry->movement_minor == -amount;
+    case LEDGER_BALANCE:
+        break;
     }
     return false;
 }
