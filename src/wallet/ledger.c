@@ -43,9 +43,9 @@ struct lane {
 };
 
 /* Does the store's upkeep beside the batches (platform_ledger.h). */
-struct keeper {
+struct checkpointer {
     struct background thread; /* whose lock guards the state */
-    enum { KEEPER_RESTS, KEEPER_WORKS, KEEPER_IS_DONE } state;
+    enum { CHECKPOINTER_RESTS, CHECKPOINTER_WORKS, CHECKPOINTER_IS_DONE } state;
 };
 
 struct ledger {
@@ -54,7 +54,7 @@ struct ledger {
     uv_sem_t begun; /* the writer has tried to open the store; the reader waits for that */
     atomic_bool has_begun;
     atomic_bool recovered; /* the store, since this process began */
-    struct keeper keeper;
+    struct checkpointer checkpointer;
     struct ledger_batch *batch;        /* the writer's */
     struct ledger_batch_player *asked; /* the reader's */
     uint64_t seed;                     /* of the next two: clients choose ids */
@@ -361,24 +361,24 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
 /* ---- upkeep ---------------------------------------------------------------------------------- */
 
 /* Waits until there is something to do; false: the end. */
-static bool keeper_waits(struct keeper *keeper)
+static bool checkpointer_waits(struct checkpointer *checkpointer)
 {
-    uv_mutex_lock(&keeper->thread.lock);
-    if (keeper->state == KEEPER_WORKS)
-        keeper->state = KEEPER_IS_DONE;
-    while (keeper->state != KEEPER_WORKS && !keeper->thread.stopping)
-        uv_cond_wait(&keeper->thread.wake, &keeper->thread.lock);
-    bool goes_on = !keeper->thread.stopping;
-    uv_mutex_unlock(&keeper->thread.lock);
+    uv_mutex_lock(&checkpointer->thread.lock);
+    if (checkpointer->state == CHECKPOINTER_WORKS)
+        checkpointer->state = CHECKPOINTER_IS_DONE;
+    while (checkpointer->state != CHECKPOINTER_WORKS && !checkpointer->thread.stopping)
+        uv_cond_wait(&checkpointer->thread.wake, &checkpointer->thread.lock);
+    bool goes_on = !checkpointer->thread.stopping;
+    uv_mutex_unlock(&checkpointer->thread.lock);
     return goes_on;
 }
 
 /* What fails here is found and logged by the batches. */
-static void run_keeper(void *argument)
+static void run_checkpointer(void *argument)
 {
     struct ledger *ledger = argument;
     struct platform_store *store = NULL;
-    while (keeper_waits(&ledger->keeper)) {
+    while (checkpointer_waits(&ledger->checkpointer)) {
         struct error error = {0};
         enum status status = STATUS_OK;
         if (store == NULL)
@@ -391,22 +391,22 @@ static void run_keeper(void *argument)
     platform_store_close(&store);
 }
 
-/* The writer's, after a batch: has the keeper begin, or does the rest when it is done. */
+/* The writer's, after a batch: has the checkpointer begin, or does the rest when it is done. */
 static void look_after_store(struct lane *lane)
 {
-    struct keeper *keeper = &lane->ledger->keeper;
+    struct checkpointer *checkpointer = &lane->ledger->checkpointer;
     struct error error = {0};
     bool wanted = lane->store->ledger->wants_upkeep(lane->store);
-    uv_mutex_lock(&keeper->thread.lock);
-    bool is_done = keeper->state == KEEPER_IS_DONE;
+    uv_mutex_lock(&checkpointer->thread.lock);
+    bool is_done = checkpointer->state == CHECKPOINTER_IS_DONE;
     if (is_done) {
-        keeper->state = KEEPER_RESTS;
-    } else if (wanted && keeper->state == KEEPER_RESTS) {
-        keeper->state = KEEPER_WORKS;
-        uv_cond_signal(&keeper->thread.wake);
+        checkpointer->state = CHECKPOINTER_RESTS;
+    } else if (wanted && checkpointer->state == CHECKPOINTER_RESTS) {
+        checkpointer->state = CHECKPOINTER_WORKS;
+        uv_cond_signal(&checkpointer->thread.wake);
     }
-    uv_mutex_unlock(&keeper->thread.lock);
-    /* Without the lock, which the keeper takes: this waits for the disk. */
+    uv_mutex_unlock(&checkpointer->thread.lock);
+    /* Without the lock, which the checkpointer takes: this waits for the disk. */
     if (wanted && is_done && lane->store->ledger->upkeep(lane->store, &error) != STATUS_OK)
         cannot_be_used(lane, error.text);
 }
@@ -632,7 +632,7 @@ struct ledger *ledger_create(const struct ledger_options *options)
     ledger->batch = memory_alloc_zeroed(1, sizeof *ledger->batch);
     ledger->asked = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *ledger->asked);
     /* Before the writer, which calls on it. */
-    background_start(&ledger->keeper.thread, "ledger-upkeep", run_keeper, ledger);
+    background_start(&ledger->checkpointer.thread, "ledger-upkeep", run_checkpointer, ledger);
     CHECK(uv_sem_init(&ledger->begun, 0) == 0 && uv_mutex_init(&ledger->index_lock) == 0);
     start_lane(ledger, &ledger->writer, "ledger", write_batch);
     start_lane(ledger, &ledger->reader, "ledger-balance", read_balances);
@@ -643,10 +643,10 @@ void ledger_destroy(struct ledger **ledger)
 {
     if (*ledger == NULL)
         return;
-    /* The lanes before the keeper, which the writer calls on to the end. */
+    /* The lanes before the checkpointer, which the writer calls on to the end. */
     stop_lane(&(*ledger)->writer);
     stop_lane(&(*ledger)->reader);
-    background_stop(&(*ledger)->keeper.thread);
+    background_stop(&(*ledger)->checkpointer.thread);
     uv_sem_destroy(&(*ledger)->begun);
     uv_mutex_destroy(&(*ledger)->index_lock);
     memory_free((*ledger)->batch);
