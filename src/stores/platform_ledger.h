@@ -55,6 +55,28 @@ struct ledger_clearing {
     bool changed;          /* the caller's */
 };
 
+/* What is stored of a player and of a clearing account, as begin loaded it. */
+struct ledger_stored {
+    int64_t player_number;   /* 0: there is none */
+    int64_t customer_number; /* SQLite's alone, as the rest */
+    int64_t last_number;     /* of the last entry; 0: there is none */
+    struct ledger_account account;
+};
+struct ledger_stored_clearing {
+    int64_t customer_number;
+    int64_t balance_minor;
+    bool found;
+};
+
+/* What begin loads for commit, in the order of the batch; the engine's alone. */
+struct ledger_loaded {
+    struct ledger_stored players[LEDGER_BATCH_MAX];
+    struct ledger_stored_clearing clearings[LEDGER_BATCH_MAX];
+    int64_t first_number; /* of the first transaction that will be kept */
+    int64_t last_day;     /* SQLite: of the last transaction before it */
+    int64_t transaction;  /* PostgreSQL: the server's number of the batch */
+};
+
 /* The caller names the players and facts, each one once, and appends to `kept`. Of what a provider
  * moves, the id has to be among the facts. */
 struct ledger_batch {
@@ -71,6 +93,7 @@ struct ledger_batch {
         uint16_t player, fact, reference;
     } kept_of[LEDGER_BATCH_MAX];
     size_t kept_count;
+    struct ledger_loaded loaded;
 };
 
 /* While a store checks itself, which may take long: called now and then. */

@@ -208,7 +208,7 @@ static int64_t number_of_owner(const struct postgres_ledger *ledger,
                                const struct ledger_transaction *kept)
 {
     if (kept->provider_id[0] == '\0')
-        return ledger->customer_numbers[batch->players[player].clearing];
+        return batch->loaded.clearings[batch->players[player].clearing].customer_number;
     const struct known_owner *provider = known_owner(ledger->known, kept->provider_id);
     CHECK(provider != NULL);
     return provider->number;
@@ -229,7 +229,7 @@ static void list_transactions(const struct postgres_ledger *ledger,
         writing->rows[writing->row_count++] = (struct kept_row){
             .kept = &batch->kept[i],
             .at = i,
-            .player_number = ledger->player_numbers[found->at],
+            .player_number = batch->loaded.players[found->at].player_number,
             .owner_number = number_of_owner(ledger, batch, found->at, &batch->kept[i]),
             .clearing = batch->players[found->at].clearing,
             .id = batch->kept[i].transaction_id,
@@ -296,23 +296,22 @@ static void add_row(struct postgres_array *columns, const struct kept_row *row,
         array_add_null(&columns[i]);
 }
 
-static void add_rows(const struct postgres_ledger *ledger, struct writing *writing)
+static void add_rows(const struct ledger_batch *batch, struct writing *writing)
 {
     for (size_t i = 0; i < writing->row_count; i++) {
         const struct kept_row *row = &writing->rows[i];
-        add_row(writing->kept, row, ledger->first_number);
+        add_row(writing->kept, row, batch->loaded.first_number);
         if (row->is_key || row->kept->operation != LEDGER_ROLLBACK || !ledger_is_entry(row->kept))
             continue;
         array_add_integer(&writing->rollbacks[ROLLBACK_OWNER], row->owner_number);
         array_add_string(&writing->rollbacks[ROLLBACK_TARGET], row->kept->reference);
         array_add_integer(&writing->rollbacks[ROLLBACK_PLAYER], row->player_number);
         array_add_integer(&writing->rollbacks[ROLLBACK_NUMBER],
-                          ledger->first_number + (int64_t)row->at);
+                          batch->loaded.first_number + (int64_t)row->at);
     }
 }
 
-static void add_declines(const struct postgres_ledger *ledger, const struct ledger_batch *batch,
-                         struct writing *writing)
+static void add_declines(const struct ledger_batch *batch, struct writing *writing)
 {
     for (size_t i = 0; i < writing->row_count; i++) {
         const struct kept_row *row = &writing->rows[i];
@@ -321,28 +320,29 @@ static void add_declines(const struct postgres_ledger *ledger, const struct ledg
         array_add_integer(&writing->declines[DECLINE_PLAYER], row->player_number);
         array_add_integer(&writing->declines[DECLINE_POSITION], (int64_t)row->kept->decline);
         array_add_integer(&writing->declines[DECLINE_NUMBER],
-                          ledger->first_number + (int64_t)row->at);
+                          batch->loaded.first_number + (int64_t)row->at);
         array_add_bytes(&writing->declines[DECLINE_HASH], row->kept->hash, sizeof row->kept->hash);
     }
     for (size_t i = 0; i < batch->player_count; i++) {
         const struct ledger_account *account = &batch->players[i].account;
         if (!batch->players[i].declined)
             continue;
-        array_add_integer(&writing->declined[DECLINED_PLAYER], ledger->player_numbers[i]);
+        array_add_integer(&writing->declined[DECLINED_PLAYER],
+                          batch->loaded.players[i].player_number);
         array_add_integer(&writing->declined[DECLINED_COUNT], (int64_t)account->declines);
         array_add_bytes(&writing->declined[DECLINED_HEAD], account->declines_head,
                         sizeof account->declines_head);
     }
 }
 
-static void add_accounts(const struct postgres_ledger *ledger, const struct ledger_batch *batch,
-                         struct writing *writing)
+static void add_accounts(const struct ledger_batch *batch, struct writing *writing)
 {
     for (size_t i = 0; i < batch->player_count; i++) {
         const struct ledger_account *account = &batch->players[i].account;
         if (!batch->players[i].changed)
             continue;
-        array_add_integer(&writing->accounts[ACCOUNT_PLAYER], ledger->player_numbers[i]);
+        array_add_integer(&writing->accounts[ACCOUNT_PLAYER],
+                          batch->loaded.players[i].player_number);
         array_add_integer(&writing->accounts[ACCOUNT_BALANCE], account->balance_minor);
         array_add_integer(&writing->accounts[ACCOUNT_SEQUENCE], (int64_t)account->sequence);
         array_add_bytes(&writing->accounts[ACCOUNT_HEAD], account->head, sizeof account->head);
@@ -366,14 +366,14 @@ static int compare_clearings(const void *a, const void *b)
 }
 
 /* In order of their key: all batches lock them in that order. */
-static void add_clearings(const struct postgres_ledger *ledger, const struct ledger_batch *batch,
-                          struct writing *writing)
+static void add_clearings(const struct ledger_batch *batch, struct writing *writing)
 {
     struct clearing_sum sums[LEDGER_BATCH_MAX];
     CHECK(batch->clearing_count <= LEDGER_BATCH_MAX);
     for (size_t i = 0; i < batch->clearing_count; i++)
-        sums[i] = (struct clearing_sum){ledger->customer_numbers[i], batch->clearings[i].currency,
-                                        0, ledger->stored[i]};
+        sums[i] = (struct clearing_sum){batch->loaded.clearings[i].customer_number,
+                                        batch->clearings[i].currency, 0,
+                                        batch->loaded.clearings[i].found};
     for (size_t i = 0; i < writing->row_count; i++) {
         const struct kept_row *row = &writing->rows[i];
         CHECK(row->clearing < batch->clearing_count);
@@ -531,9 +531,9 @@ static const char ask_presence[] =
 
 enum outcome { OUTCOME_OPEN, OUTCOME_COMMITTED, OUTCOME_ABORTED };
 
-static enum outcome ask(struct postgres_store *store, const struct ledger_transaction *first)
+static enum outcome ask(struct postgres_store *store, const struct ledger_batch *batch)
 {
-    const struct postgres_ledger *ledger = postgres_ledger_of(store);
+    const struct ledger_transaction *first = &batch->kept[0];
     struct postgres_parameters transaction = {0};
     struct postgres_parameters row = {0};
     struct postgres_query queries[] = {{.sql = postgres_begin},
@@ -541,8 +541,8 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_transa
                                        {.sql = ask_presence, .parameters = &row},
                                        {.sql = postgres_commit}};
     enum outcome outcome = OUTCOME_OPEN;
-    set_integer(&transaction, 1, ledger->transaction);
-    set_integer(&row, 1, ledger->first_number);
+    set_integer(&transaction, 1, batch->loaded.transaction);
+    set_integer(&row, 1, batch->loaded.first_number);
     set_string(&row, 2, first->transaction_id);
     set_integer(&row, 3, first->created_ms);
     set_null(&row, 4);
@@ -569,10 +569,10 @@ static enum status resolve(struct postgres_store *store, const struct ledger_bat
 {
     const uint64_t patience_ms = store->timeout_ms > RESOLVE_MS ? store->timeout_ms : RESOLVE_MS;
     const uint64_t until_ms = clock_monotonic_ms() + patience_ms;
-    enum outcome outcome = ask(store, &batch->kept[0]);
+    enum outcome outcome = ask(store, batch);
     while (outcome == OUTCOME_OPEN && clock_monotonic_ms() < until_ms) {
         clock_pause_ns(RESOLVE_PAUSE_MS * 1000000U);
-        outcome = ask(store, &batch->kept[0]);
+        outcome = ask(store, batch);
     }
     log_event(store->log, LOG_WARNING, "a commit of the ledger was interrupted",
               LOG_STRING("store", store->location),
@@ -600,10 +600,10 @@ enum status postgres_ledger_commit(struct platform_store *base, const struct led
     struct writing *writing = make_writing();
     list_transactions(postgres_ledger_of(store), batch, writing);
     list_keys(writing);
-    add_rows(postgres_ledger_of(store), writing);
-    add_declines(postgres_ledger_of(store), batch, writing);
-    add_accounts(postgres_ledger_of(store), batch, writing);
-    add_clearings(postgres_ledger_of(store), batch, writing);
+    add_rows(batch, writing);
+    add_declines(batch, writing);
+    add_accounts(batch, writing);
+    add_clearings(batch, writing);
     status = write_all(store, writing, error);
     free_writing(writing);
     if (status != STATUS_OK || store->warned)

@@ -12,16 +12,11 @@
  * the SQL by which stores/platform/ledger reads all of it.
  */
 
-/* What is known of the batch between begin and commit, and of its players from batch to batch. */
+/* What batches remember of their players, and of how the last one ended. */
 struct postgres_ledger {
     struct known *known;
     uint32_t connects;   /* the connection that `known` is of (postgres_store.connects) */
-    int64_t transaction; /* its number in the server */
-    int64_t first_number;
-    int64_t player_numbers[LEDGER_BATCH_MAX];   /* of the players */
-    int64_t customer_numbers[LEDGER_BATCH_MAX]; /* of the clearing accounts */
-    bool stored[LEDGER_BATCH_MAX];              /* of the clearing accounts: there is a row */
-    bool lock_clearings;                        /* a limit was met: lock them first */
+    bool lock_clearings; /* a limit was met: lock them first */
 };
 
 static inline struct sql_row sql_row_at(const struct postgres_query *query, int at)

@@ -21,8 +21,7 @@
 
 #define QUERIES_MAX 9 /* queries of one flight */
 
-/* ---- players and owners of ids
- * ------------------------------------------------------------------- */
+/* ---- players and owners of ids --------------------------------------------------------------- */
 
 static const char find_players[] =
     "SELECT account.* FROM unnest($1::text[]) AS asked (id)"
@@ -87,10 +86,10 @@ static enum status ask_for(struct postgres_store *store, struct postgres_array *
     return postgres_end(store, status, error);
 }
 
-/* Sees to it that the batch's players and owners of ids are known, as far as they are there.
- * `begun`: there was a player to ask for, and so the transaction is open. */
-static enum status meet(struct postgres_store *store, const struct ledger_batch *batch, bool *begun,
-                        struct error *error)
+/* Loads the numbers of the batch's players and owners that are not known yet. `begun`: some were
+ * asked for, and so the transaction is open. */
+static enum status load_unknown_ids(struct postgres_store *store, const struct ledger_batch *batch,
+                                    bool *begun, struct error *error)
 {
     struct postgres_ledger *ledger = postgres_ledger_of(store);
     struct postgres_array players = {.kind = ARRAY_TEXT};
@@ -186,13 +185,13 @@ static void free_loading(struct loading *loading)
 }
 
 /* The clearing account of a player, among the batch's. */
-static void set_clearing(struct postgres_ledger *ledger, struct ledger_batch *batch,
-                         struct ledger_batch_player *player, int64_t customer_number)
+static void set_clearing(struct ledger_batch *batch, struct ledger_batch_player *player,
+                         int64_t customer_number)
 {
     const struct player_record *record = &player->account.player;
     size_t at = 0;
     while (at < batch->clearing_count &&
-           (ledger->customer_numbers[at] != customer_number ||
+           (batch->loaded.clearings[at].customer_number != customer_number ||
             strcmp(batch->clearings[at].currency, record->currency) != 0))
         at++;
     player->clearing = at;
@@ -202,8 +201,8 @@ static void set_clearing(struct postgres_ledger *ledger, struct ledger_batch *ba
     *clearing = (struct ledger_clearing){0};
     memcpy(clearing->customer_id, record->customer_id, sizeof clearing->customer_id);
     memcpy(clearing->currency, record->currency, sizeof clearing->currency);
-    ledger->customer_numbers[at] = customer_number;
-    ledger->stored[at] = false;
+    batch->loaded.clearings[at] =
+        (struct ledger_stored_clearing){.customer_number = customer_number};
 }
 
 struct numbered {
@@ -232,8 +231,8 @@ static void list_players(struct postgres_ledger *ledger, struct ledger_batch *ba
         if (known == NULL)
             continue;
         player->account = (struct ledger_account){.player = known->record};
-        ledger->player_numbers[i] = known->number;
-        set_clearing(ledger, batch, player, known->customer_number);
+        batch->loaded.players[i].player_number = known->number;
+        set_clearing(batch, player, known->customer_number);
         found[loading->count++] = (struct numbered){known->number, i, known->has_account};
     }
     qsort(found, loading->count, sizeof found[0], compare_numbered);
@@ -244,7 +243,7 @@ static void list_players(struct postgres_ledger *ledger, struct ledger_batch *ba
             array_add_integer(&loading->bare, found[i].number);
     }
     for (size_t i = 0; i < batch->clearing_count; i++) {
-        array_add_integer(&loading->customers, ledger->customer_numbers[i]);
+        array_add_integer(&loading->customers, batch->loaded.clearings[i].customer_number);
         array_add_string(&loading->currencies, batch->clearings[i].currency);
     }
 }
@@ -296,8 +295,7 @@ static bool read_accounts(struct ledger_batch *batch, const struct loading *load
     return true;
 }
 
-static bool read_clearings(struct postgres_ledger *ledger, struct ledger_batch *batch,
-                           const struct postgres_query *clearings)
+static bool read_clearings(struct ledger_batch *batch, const struct postgres_query *clearings)
 {
     for (int i = 0; i < row_count(clearings); i++) {
         const struct sql_row row = sql_row_at(clearings, i);
@@ -305,7 +303,7 @@ static bool read_clearings(struct postgres_ledger *ledger, struct ledger_batch *
         if (!ledger_read_ordinal(&row, batch->clearing_count, &at))
             return false;
         batch->clearings[at].balance_minor = ledger_read_integer(&row, 1);
-        ledger->stored[at] = true;
+        batch->loaded.clearings[at].found = true;
     }
     return true;
 }
@@ -385,12 +383,12 @@ static enum status read_answers(struct postgres_store *store, struct ledger_batc
 {
     struct postgres_ledger *ledger = postgres_ledger_of(store);
     const struct sql_row taken = sql_row_at(&plan->queries[plan->taken], 0);
-    ledger->first_number = ledger_read_integer(&taken, 0);
-    ledger->transaction = ledger_read_integer(&taken, 1);
+    batch->loaded.first_number = ledger_read_integer(&taken, 0);
+    batch->loaded.transaction = ledger_read_integer(&taken, 1);
     if (!read_accounts(batch, loading, &plan->queries[plan->accounts], ledger_read_balance) ||
         !read_accounts(batch, loading, &plan->queries[plan->declines], ledger_read_declined) ||
         !read_accounts(batch, loading, &plan->queries[plan->blocks], read_block) ||
-        !read_clearings(ledger, batch, &plan->queries[plan->found_clearings]))
+        !read_clearings(batch, &plan->queries[plan->found_clearings]))
         return platform_damaged(&store->base, "an account is malformed", error);
     if (!read_facts(loading, &plan->queries[plan->facts]))
         return platform_damaged(&store->base, "a transaction is malformed", error);
@@ -428,6 +426,6 @@ enum status postgres_ledger_begin(struct platform_store *base, struct ledger_bat
     CHECK(!store->snapshot);
     enum status status = postgres_ready(store, error);
     if (status == STATUS_OK)
-        status = meet(store, batch, &begun, error);
+        status = load_unknown_ids(store, batch, &begun, error);
     return status == STATUS_OK ? load(store, batch, begun, error) : status;
 }

@@ -32,7 +32,7 @@ struct ledger_cache {
     uint64_t seed;
     uint32_t clock;
     struct use (*account_uses)[WAYS];
-    struct cached_account (*accounts)[WAYS];
+    struct ledger_stored (*accounts)[WAYS];
     struct use (*number_uses)[WAYS];
     struct cached_number (*numbers)[WAYS];
     struct cached_player *players;
@@ -87,13 +87,13 @@ static size_t oldest(const struct use uses[WAYS])
 
 /* ---- accounts -------------------------------------------------------------------------------- */
 
-struct cached_account *ledger_cache_account(struct ledger_cache *cache, const char *player_id)
+struct ledger_stored *ledger_cache_account(struct ledger_cache *cache, const char *player_id)
 {
     uint64_t hash = hash_string(cache->seed, player_id);
     size_t set = hash % ACCOUNT_SETS;
     for (size_t way = 0; way < WAYS && cache->accounts != NULL; way++) {
         struct use *use = &cache->account_uses[set][way];
-        struct cached_account *account = &cache->accounts[set][way];
+        struct ledger_stored *account = &cache->accounts[set][way];
         if (use->used != 0 && use->hash == (uint32_t)(hash >> 32) &&
             strcmp(account->account.player.id, player_id) == 0) {
             use->used = tick(cache);
@@ -103,7 +103,7 @@ struct cached_account *ledger_cache_account(struct ledger_cache *cache, const ch
     return NULL;
 }
 
-void ledger_cache_put_account(struct ledger_cache *cache, const struct cached_account *account)
+void ledger_cache_put_account(struct ledger_cache *cache, const struct ledger_stored *account)
 {
     uint64_t hash = hash_string(cache->seed, account->account.player.id);
     size_t set = hash % ACCOUNT_SETS;
@@ -111,7 +111,7 @@ void ledger_cache_put_account(struct ledger_cache *cache, const struct cached_ac
         cache->account_uses = memory_alloc_zeroed(ACCOUNT_SETS, sizeof cache->account_uses[0]);
         cache->accounts = memory_alloc_zeroed(ACCOUNT_SETS, sizeof cache->accounts[0]);
     }
-    struct cached_account *there = ledger_cache_account(cache, account->account.player.id);
+    struct ledger_stored *there = ledger_cache_account(cache, account->account.player.id);
     size_t way =
         there != NULL ? (size_t)(there - cache->accounts[set]) : oldest(cache->account_uses[set]);
     cache->accounts[set][way] = *account;

@@ -1,7 +1,7 @@
 #ifndef CROUPIER_STORES_PLATFORM_SQLITE_CACHE_H
 #define CROUPIER_STORES_PLATFORM_SQLITE_CACHE_H
 
-#include "records/ledger_entry.h"
+#include "stores/platform_ledger.h"
 
 /*
  * What a handle of the SQLite ledger keeps in memory of what is stored, as of the last commit that
@@ -14,14 +14,6 @@
  *
  * What is returned is the cache's, until the next call that adds. One thread at a time.
  */
-
-/* An account, and what its last entry is. */
-struct cached_account {
-    int64_t player_number; /* 0: there is none */
-    int64_t customer_number;
-    int64_t last_number; /* of its last entry; 0: there is none */
-    struct ledger_account account;
-};
 
 struct cached_player {
     int64_t number; /* 0: there is none */
@@ -43,8 +35,8 @@ void ledger_cache_destroy(struct ledger_cache **cache);
 void ledger_cache_forget_accounts(struct ledger_cache *cache);
 
 /* NULL or 0: it is not cached. */
-struct cached_account *ledger_cache_account(struct ledger_cache *cache, const char *player_id);
-void ledger_cache_put_account(struct ledger_cache *cache, const struct cached_account *account);
+struct ledger_stored *ledger_cache_account(struct ledger_cache *cache, const char *player_id);
+void ledger_cache_put_account(struct ledger_cache *cache, const struct ledger_stored *account);
 int64_t ledger_cache_number(struct ledger_cache *cache, const char *id);
 void ledger_cache_put_number(struct ledger_cache *cache, const char *id, int64_t number);
 const struct cached_player *ledger_cache_player(const struct ledger_cache *cache, int64_t number);

@@ -96,7 +96,7 @@ static int on_commit(void *context, sqlite3 *database, const char *name, int pag
     return SQLITE_OK; /* the commit has happened, whatever became of the rest */
 }
 
-enum status sqlite_log_take_over(struct sqlite_store *store, struct error *error)
+enum status sqlite_log_adopt(struct sqlite_store *store, struct error *error)
 {
     (void)sqlite3_wal_hook(store->database, on_commit, store);
     return sqlite_execute(store, "PRAGMA cache_size = -" CACHE_KIBIBYTES, error);

@@ -18,7 +18,6 @@ static void sqlite_close(struct platform_store *base)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     sqlite_disconnect(store);
-    memory_free(store->loaded);
     memory_free(store->path);
     memory_free(store);
 }

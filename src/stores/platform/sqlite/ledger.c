@@ -10,7 +10,6 @@
 
 #include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
-#include "stores/platform/sqlite/loaded.h"
 
 #define DAY_MS 86400000
 
@@ -65,14 +64,14 @@ static enum status find_players(struct writing *writing, struct error *error)
                 player++;
         if (player == batch->player_count)
             return refuse(writing, "a transaction is of a player that was not asked for", error);
-        const struct cached_account *account = &writing->store->loaded->accounts[player];
+        const struct ledger_stored *account = &writing->batch->loaded.players[player];
         if (strcmp(account->account.player.customer_id, kept->customer_id) != 0)
             return refuse(writing, "a transaction is not of its player's customer", error);
         writing->players[i] = player;
         writing->customers[i] = account->customer_number;
     }
     for (size_t player = 0; player < batch->player_count; player++)
-        writing->last_entries[player] = writing->store->loaded->accounts[player].last_number;
+        writing->last_entries[player] = writing->batch->loaded.players[player].last_number;
     return STATUS_OK;
 }
 
@@ -166,8 +165,8 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
                                     size_t kept_at, struct error *error)
 {
     const struct ledger_transaction *kept = &writing->batch->kept[kept_at];
-    const struct cached_account *account =
-        &writing->store->loaded->accounts[writing->players[kept_at]];
+    const struct ledger_stored *account =
+        &writing->batch->loaded.players[writing->players[kept_at]];
     int64_t debit = 0;
     enum status status = STATUS_OK;
     if (kept->operation == LEDGER_CREDIT && kept->outcome == LEDGER_APPLIED &&
@@ -220,8 +219,7 @@ static enum status write_decline(struct writing *writing, size_t at, struct erro
         &statement, error);
     if (status != STATUS_OK)
         return status;
-    bind_integer(statement, 1,
-                 writing->store->loaded->accounts[writing->players[at]].player_number);
+    bind_integer(statement, 1, writing->batch->loaded.players[writing->players[at]].player_number);
     bind_integer(statement, 2, (int64_t)decline->decline);
     bind_integer(statement, 3, writing->first_number + (int64_t)at);
     bind_blob(statement, 4, decline->hash, LEDGER_HASH_SIZE);
@@ -279,7 +277,7 @@ static enum status change_one(struct writing *writing, sqlite3_stmt *statement, 
 static enum status write_account(struct writing *writing, size_t player, struct error *error)
 {
     const struct ledger_account *account = &writing->batch->players[player].account;
-    const struct cached_account *stored = &writing->store->loaded->accounts[player];
+    const struct ledger_stored *stored = &writing->batch->loaded.players[player];
     bool is_new = stored->account.sequence == 0;
     sqlite3_stmt *statement;
     enum status status = sqlite_statement(
@@ -309,7 +307,7 @@ static enum status write_account(struct writing *writing, size_t player, struct 
 static enum status write_declined(struct writing *writing, size_t player, struct error *error)
 {
     const struct ledger_account *account = &writing->batch->players[player].account;
-    const struct cached_account *stored = &writing->store->loaded->accounts[player];
+    const struct ledger_stored *stored = &writing->batch->loaded.players[player];
     sqlite3_stmt *statement;
     enum status status =
         sqlite_statement(writing->store,
@@ -331,7 +329,7 @@ static enum status write_declined(struct writing *writing, size_t player, struct
 static enum status write_clearing(struct writing *writing, size_t at, struct error *error)
 {
     const struct ledger_clearing *clearing = &writing->batch->clearings[at];
-    const struct loaded_clearing *stored = &writing->store->loaded->clearings[at];
+    const struct ledger_stored_clearing *stored = &writing->batch->loaded.clearings[at];
     sqlite3_stmt *statement;
     enum status status = sqlite_statement(
         writing->store,
@@ -398,12 +396,12 @@ static void note_batch(struct writing *writing)
     struct sqlite_store *store = writing->store;
     struct ledger_cache *cache = sqlite_cache(store);
     for (size_t i = 0; i < batch->player_count; i++) {
-        struct cached_account *account = &store->loaded->accounts[i];
+        struct ledger_stored account = batch->loaded.players[i];
         if (!batch->players[i].changed && !batch->players[i].declined)
             continue;
-        account->account = batch->players[i].account;
-        account->last_number = writing->last_entries[i];
-        ledger_cache_put_account(cache, account);
+        account.account = batch->players[i].account;
+        account.last_number = writing->last_entries[i];
+        ledger_cache_put_account(cache, &account);
     }
     for (size_t i = 0; i < batch->kept_count; i++)
         ledger_cache_put_transaction(cache, writing->first_number + (int64_t)i,
@@ -426,8 +424,8 @@ enum status sqlite_ledger_commit(struct platform_store *base, const struct ledge
      * take these numbers. */
     struct writing writing = {.store = store,
                               .batch = batch,
-                              .first_number = store->last_number + 1,
-                              .last_day = store->last_day};
+                              .first_number = batch->loaded.first_number,
+                              .last_day = batch->loaded.last_day};
     enum status status = write_batch(&writing, error);
     if (status != STATUS_OK)
         return sqlite_end(store, status, error);

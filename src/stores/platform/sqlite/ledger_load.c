@@ -10,11 +10,9 @@
  */
 #include <string.h>
 
-#include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
-#include "stores/platform/sqlite/loaded.h"
 
 /* ---- accounts -------------------------------------------------------------------------------- */
 
@@ -44,12 +42,12 @@ static bool read_sound_account(const struct sql_row *row, const char *player_id,
 
 /* All of `to` but the customer's number. `player_number` is 0 when there is no such player. */
 static enum status load_account(struct sqlite_store *store, const char *player_id,
-                                struct cached_account *to, struct error *error)
+                                struct ledger_stored *to, struct error *error)
 {
     sqlite3_stmt *statement;
     int64_t number = 0;
     bool found = false;
-    *to = (struct cached_account){0};
+    *to = (struct ledger_stored){0};
     enum status status = sqlite_player_number(store, player_id, &number, error);
     if (status != STATUS_OK || number == 0)
         return status;
@@ -81,7 +79,7 @@ enum status sqlite_ledger_balances(struct platform_store *base, struct ledger_ba
     if (status == STATUS_OK)
         status = sqlite_files_content(store, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct cached_account read;
+        struct ledger_stored read;
         status = load_account(store, players[i].player_id, &read, error);
         players[i].found = status == STATUS_OK && read.player_number != 0;
         if (players[i].found)
@@ -93,7 +91,7 @@ enum status sqlite_ledger_balances(struct platform_store *base, struct ledger_ba
 /* ---- clearing accounts ----------------------------------------------------------------------- */
 
 static enum status load_clearing(struct sqlite_store *store, struct ledger_clearing *clearing,
-                                 struct loaded_clearing *loaded, struct error *error)
+                                 struct ledger_stored_clearing *loaded, struct error *error)
 {
     sqlite3_stmt *statement;
     enum status status =
@@ -132,7 +130,7 @@ static enum status find_clearing(struct sqlite_store *store, struct ledger_batch
         }
     }
     struct ledger_clearing *clearing = &batch->clearings[batch->clearing_count];
-    struct loaded_clearing *loaded = &store->loaded->clearings[batch->clearing_count];
+    struct ledger_stored_clearing *loaded = &batch->loaded.clearings[batch->clearing_count];
     *clearing = (struct ledger_clearing){0};
     memcpy(clearing->customer_id, record->customer_id, sizeof clearing->customer_id);
     memcpy(clearing->currency, record->currency, sizeof clearing->currency);
@@ -144,9 +142,9 @@ static enum status find_clearing(struct sqlite_store *store, struct ledger_batch
 
 /* From the cache, or into it. */
 static enum status load_player(struct sqlite_store *store, struct ledger_batch_player *player,
-                               struct cached_account *loaded, struct error *error)
+                               struct ledger_stored *loaded, struct error *error)
 {
-    const struct cached_account *cached =
+    const struct ledger_stored *cached =
         ledger_cache_account(sqlite_cache(store), player->player_id);
     enum status status = STATUS_OK;
     player->changed = player->declined = player->found = false;
@@ -183,7 +181,7 @@ static enum status load_blocks(struct sqlite_store *store, struct ledger_batch *
         if (any == 0 || !player->found)
             continue;
         status = sqlite_find(store, "SELECT blocked_ms FROM player_block WHERE player_number = ?1",
-                             &store->loaded->accounts[i].player_number, &statement, &found, error);
+                             &batch->loaded.players[i].player_number, &statement, &found, error);
         if (status != STATUS_OK)
             return status;
         if (found)
@@ -197,12 +195,12 @@ static enum status load_batch(struct sqlite_store *store, struct ledger_batch *b
                               struct error *error)
 {
     enum status status = sqlite_ids_ready(store, true, error);
-    if (store->loaded == NULL)
-        store->loaded = memory_alloc_zeroed(1, sizeof *store->loaded);
+    batch->loaded.first_number = store->last_number + 1;
+    batch->loaded.last_day = store->last_day;
     batch->clearing_count = 0;
     for (size_t i = 0; i < batch->player_count && status == STATUS_OK; i++) {
         struct ledger_batch_player *player = &batch->players[i];
-        status = load_player(store, player, &store->loaded->accounts[i], error);
+        status = load_player(store, player, &batch->loaded.players[i], error);
         if (status == STATUS_OK && player->found)
             status = find_clearing(store, batch, player, error);
     }
@@ -268,7 +266,7 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
     if (status == STATUS_OK)
         status = sqlite_log_renew(store, error);
     if (status == STATUS_OK)
-        status = sqlite_log_take_over(store, error);
+        status = sqlite_log_adopt(store, error);
     /* What the rows of a batch refer to, it was loaded from; the audit looks at all of it. */
     if (status == STATUS_OK)
         status = sqlite_execute(store, "PRAGMA foreign_keys = OFF", error);

@@ -57,9 +57,8 @@ struct sqlite_store {
     } statements[SQLITE_STATEMENTS_MAX];
     size_t statement_count;
     /* Of the ledger; each is made when it is first needed. */
-    struct ledger_cache *cache;   /* cache.h */
-    struct id_index *index;       /* id_index.h */
-    struct sqlite_loaded *loaded; /* by the begin of a batch (loaded.h) */
+    struct ledger_cache *cache; /* cache.h */
+    struct id_index *index;     /* id_index.h */
     uint8_t ledger[16];  /* which one it is, since it was last asked how far it goes (ids.c) */
     int64_t last_number; /* the newest transaction that cache and index know of; -1: unknown */
     int64_t last_day;    /* and its day, of ledger_day */
@@ -192,6 +191,6 @@ enum status sqlite_ledger_upkeep(struct platform_store *, struct error *);
 /* For the handle that writes the ledger, when it begins: all that the log holds is made durable; */
 MUST_CHECK enum status sqlite_log_renew(struct sqlite_store *store, struct error *error);
 /* and from now on the log is brought into the file by upkeep. */
-MUST_CHECK enum status sqlite_log_take_over(struct sqlite_store *store, struct error *error);
+MUST_CHECK enum status sqlite_log_adopt(struct sqlite_store *store, struct error *error);
 
 #endif
