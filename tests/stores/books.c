@@ -480,13 +480,11 @@ struct stopping {
 static bool stop_at_line(void *context, const struct ledger_sum *line)
 {
     struct stopping *stopping = context;
-    (void)line;
     return ++stopping->seen < stopping->after;
 }
 
 static bool stop_at_entry(void *context, const struct ledger_transaction *entry)
 {
-    (void)entry;
     return stop_at_line(context, NULL);
 }
 

@@ -858,10 +858,6 @@ TEST_WITH(test_cannot_be_written, set_up, tear_down)
 static enum status fail_to_read(void *context, int64_t first, int64_t last, struct id_feed *feed,
                                 struct error *error)
 {
-    (void)first;
-    (void)last;
-    (void)context;
-    (void)feed;
     return error_set(error, STATUS_TIMEOUT, "not now");
 }
 
@@ -892,9 +888,6 @@ TEST_WITH(test_rows_cannot_be_read, set_up, tear_down)
 static enum status fail_to_prove(void *context, int64_t number, uint8_t proof[ID_PROOF_SIZE],
                                  struct error *error)
 {
-    (void)context;
-    (void)number;
-    (void)proof;
     return error_set(error, STATUS_MALFORMED, "the row is damaged");
 }
 

@@ -34,9 +34,6 @@ static void sqlite_place(struct place *place)
 
 static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *where)
 {
-    (void)facts;
-    (void)kind;
-    (void)where;
     return remove(path);
 }
 

@@ -433,7 +433,6 @@ TEST_WITH(another_database_in_the_same_place_fails_one_call, set_up, tear_down)
 
 static bool see(void *context, const void *record)
 {
-    (void)record;
     ++*(unsigned *)context;
     return true;
 }
@@ -818,22 +817,16 @@ TEST_WITH(no_text_holds_a_part_of_the_password, set_up_schema, tear_down)
 
 static bool ignore_customer(void *context, const void *record)
 {
-    (void)context;
-    (void)record;
     return true;
 }
 
 static bool ignore_key(void *context, const void *record)
 {
-    (void)context;
-    (void)record;
     return true;
 }
 
 static bool ignore_legacy(void *context, const void *record)
 {
-    (void)context;
-    (void)record;
     return true;
 }
 
@@ -862,7 +855,6 @@ TEST_WITH(frequent_calls_are_one_round_trip_each, set_up, tear_down)
 
 static bool see_two(void *context, const void *record)
 {
-    (void)record;
     return ++*(unsigned *)context < 2;
 }
 

@@ -71,7 +71,6 @@ static void add(struct fixture *fixture, enum ledger_operation operation, int pl
 
 static void on_answer(struct mail *mail)
 {
-    (void)mail;
 }
 
 /* What the requests so far are answered, one after the other in batches. */

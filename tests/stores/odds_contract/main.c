@@ -34,9 +34,6 @@ static void embedded_make(struct fixture *fixture)
 
 static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk)
 {
-    (void)stat;
-    (void)type;
-    (void)walk;
     return remove(path);
 }
 

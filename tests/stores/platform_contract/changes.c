@@ -66,15 +66,12 @@ static bool meddle(void *context, const void *visited)
 
 static bool count_key(void *context, const void *record)
 {
-    (void)record;
     ((struct meddler *)context)->keys++;
     return true;
 }
 
 static bool ignore_legacy(void *context, const void *record)
 {
-    (void)context;
-    (void)record;
     return true;
 }
 
@@ -161,8 +158,6 @@ static bool follow_customer(void *context, const void *visited)
 
 static bool ignore_key(void *context, const void *record)
 {
-    (void)context;
-    (void)record;
     return true;
 }
 

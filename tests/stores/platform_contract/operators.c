@@ -227,7 +227,6 @@ TEST_WITH(all_of_it_is_in_the_trail_and_no_secret, set_up, tear_down)
 static bool count_one(void *context, const void *record)
 {
     size_t *count = context;
-    (void)record;
     return ++*count < 2;
 }
 

@@ -80,7 +80,6 @@ void platform_store_close(struct platform_store **store)
 
 enum status platform_revision(struct platform_store *store, uint64_t *revision, struct error *error)
 {
-    (void)store;
     pthread_mutex_lock(&fake_lock);
     enum status status = fake.query_status;
     if (status == STATUS_OK)
@@ -93,7 +92,6 @@ enum status platform_changes_since(struct platform_store *store, uint64_t since,
                                    const struct record_visitor *visit, uint64_t *revision,
                                    struct error *error)
 {
-    (void)store;
     pthread_mutex_lock(&fake_lock);
     fake.asked_all += since == 0 ? 1 : 0;
     for (size_t i = 0; i < fake.customers; i++) {
@@ -118,7 +116,6 @@ enum status platform_changes_since(struct platform_store *store, uint64_t since,
 enum status platform_key_touch(struct platform_store *store, const struct key_use *uses,
                                size_t count, struct error *error)
 {
-    (void)store;
     pthread_mutex_lock(&fake_lock);
     enum status status = fake.query_status;
     if (status == STATUS_OK) {

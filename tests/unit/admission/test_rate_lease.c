@@ -154,7 +154,6 @@ struct post {
 
 static void never(uv_timer_t *timer)
 {
-    (void)timer;
 }
 
 static void post_open(struct post *post)
@@ -216,6 +215,16 @@ static void answer_all(struct server *server, uint64_t now_ns)
 {
     while (server->asked != NULL)
         answer(server, now_ns);
+}
+
+static uint32_t take_all(struct server *server, uint64_t now_ns)
+{
+    uint32_t admitted = 0;
+    while (take(server, now_ns).allowed) {
+        admitted++;
+        answer_all(server, now_ns);
+    }
+    return admitted;
 }
 
 /* ---- alone ----------------------------------------------------------------------------------- */
@@ -344,12 +353,7 @@ TEST(an_unspent_lease_is_void_in_the_next_window)
     struct rate_claim claim = claim_of(&server);
     struct rate_verdict verdict;
     assert_int_equal(rate_lease_take(&claim, paused_ns, &verdict), STATUS_PENDING);
-    uint64_t admitted = 0;
-    while (take(&server, paused_ns).allowed) {
-        admitted++;
-        answer_all(&server, paused_ns);
-    }
-    assert_int_equal(admitted, 1600);
+    assert_int_equal(take_all(&server, paused_ns), 1600);
     server_close(&server);
 }
 
@@ -364,12 +368,7 @@ TEST(a_lease_that_arrives_after_its_window_is_void)
     assert_non_null(server.asked);
     uint64_t next_ns = NOW_NS + SECOND_NS;
     answer_late(&server, NOW_NS + SECOND_NS / 2, next_ns + SECOND_NS / 2);
-    uint64_t admitted = 0;
-    while (take(&server, next_ns + SECOND_NS / 2).allowed) {
-        admitted++;
-        answer_all(&server, next_ns + SECOND_NS / 2);
-    }
-    assert_int_equal(admitted, 1600);
+    assert_int_equal(take_all(&server, next_ns + SECOND_NS / 2), 1600);
     server_close(&server);
 }
 
@@ -448,15 +447,10 @@ TEST(little_is_stranded_with_a_server_that_goes_idle)
     struct shop shop = shop_at(MINUTE_S);
     struct server busy;
     struct server idle;
-    uint32_t admitted = 1;
     server_open(&busy, &shop, 1000, 60);
     server_open(&idle, &shop, 1000, 60);
     (void)take(&idle, NOW_NS);
-    while (take(&busy, NOW_NS).allowed) {
-        admitted++;
-        answer_all(&busy, NOW_NS);
-    }
-    assert_true(admitted >= 930);
+    assert_true(take_all(&busy, NOW_NS) >= 929);
     server_close(&busy);
     server_close(&idle);
 }
@@ -468,8 +462,7 @@ TEST(a_raised_limit_holds_at_once)
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
     server_open(&server, &shop, 10, 60);
-    while (take(&server, NOW_NS).allowed)
-        answer_all(&server, NOW_NS);
+    (void)take_all(&server, NOW_NS);
     server.policy.rate.requests = 15;
     for (int i = 0; i < 5; i++) {
         assert_true(take(&server, NOW_NS).allowed);
@@ -494,15 +487,10 @@ TEST(a_lowered_limit_above_what_was_drawn_keeps_the_lease)
 {
     struct shop shop = shop_at(MINUTE_S);
     struct server server;
-    uint32_t admitted = 0;
     server_open(&server, &shop, 1600, 60);
     (void)take(&server, NOW_NS);
     server.policy.rate.requests = 200;
-    while (take(&server, NOW_NS).allowed) {
-        admitted++;
-        answer_all(&server, NOW_NS);
-    }
-    assert_int_equal(admitted, 199);
+    assert_int_equal(take_all(&server, NOW_NS), 199);
     server_close(&server);
 }
 
@@ -511,8 +499,7 @@ TEST(a_window_made_longer_keeps_the_count)
     struct shop shop = shop_at(MINUTE_S + 35);
     struct server server;
     server_open(&server, &shop, 4, 10);
-    while (take(&server, NOW_NS).allowed)
-        answer_all(&server, NOW_NS);
+    (void)take_all(&server, NOW_NS);
     server.policy.rate.window_seconds = 60;
     struct rate_verdict verdict = take(&server, NOW_NS);
     assert_false(verdict.allowed);
@@ -565,16 +552,6 @@ TEST(a_budget_may_go_while_the_store_is_asked)
 }
 
 /* ---- without the store ----------------------------------------------------------------------- */
-
-static uint32_t take_all(struct server *server, uint64_t now_ns)
-{
-    uint32_t admitted = 0;
-    while (take(server, now_ns).allowed) {
-        admitted++;
-        answer_all(server, now_ns);
-    }
-    return admitted;
-}
 
 TEST(without_the_store_a_server_limits_for_itself)
 {

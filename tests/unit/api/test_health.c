@@ -26,7 +26,6 @@ static struct {
 
 enum status odds_store_ping(struct odds_store *store, enum odds_need need, struct error *error)
 {
-    (void)store;
     assert_int_equal(need, ODDS_TO_READ);
     atomic_fetch_add(&stores.odds_pings, 1);
     if (atomic_load(&stores.hang)) {
@@ -92,7 +91,6 @@ static struct log *log_;
 
 static void on_tick(uv_timer_t *timer)
 {
-    (void)timer;
 }
 
 /* Runs the loop until `count` answers have come in all; at most ten seconds. */

@@ -77,7 +77,6 @@ static void on_decided(void *context, struct http_request *request,
 
 static void on_alive(uv_timer_t *timer)
 {
-    (void)timer;
 }
 
 static int set_up(void **state)

@@ -54,7 +54,6 @@ static void *send_all(void *argument)
 
 static void on_tick(uv_timer_t *timer)
 {
-    (void)timer;
 }
 
 TEST(mails_of_each_sender_come_in_order_on_the_loops_thread)
@@ -92,14 +91,12 @@ static struct letter reply_letter;
 
 static void reply_once(struct mail *mail)
 {
-    (void)mail;
     delivered++;
     mailbox_post(mailbox, &reply_letter.mail);
 }
 
 static void count(struct mail *mail)
 {
-    (void)mail;
     delivered++;
 }
 
@@ -151,7 +148,6 @@ int uv_async_send(uv_async_t *handle)
 
 static void end_it(struct mail *mail)
 {
-    (void)mail;
     atomic_store(&ended, true);
     mailbox_destroy(&mailbox);
 }

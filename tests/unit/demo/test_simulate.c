@@ -20,7 +20,7 @@ static struct simulator *create(uint64_t seed, sport_set sports, uint32_t events
 /* ---- a small set of texts -------------------------------------------------------------------- */
 
 struct texts {
-    char items[40000][24];
+    char items[256][24];
     size_t count;
 };
 

@@ -4,7 +4,6 @@
 
 static bool only_acme(void *context, struct text id)
 {
-    (void)context;
     return text_equals(id, TEXT("acme"));
 }
 

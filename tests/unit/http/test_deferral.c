@@ -49,7 +49,6 @@ static void on_over(void *owner)
 
 static void ring(uv_timer_t *timer)
 {
-    (void)timer;
 }
 
 static void run_for(uint64_t ms)

@@ -251,8 +251,6 @@ void odds_store_watch(struct odds_store *store, struct odds_watch *watch)
 void odds_store_note_interest(struct odds_store *store, enum sport sport,
                               const struct event_id *event)
 {
-    (void)sport;
-    (void)event;
     atomic_fetch_add(&store->notes, 1);
 }
 
@@ -313,22 +311,16 @@ void http_reply_error(struct http_request *request, const struct http_error *err
 /* Requests that wait are put aside in test_waiting.c alone. */
 bool http_park(struct http_parked *parked, struct http_request *request)
 {
-    (void)parked;
-    (void)request;
     return false;
 }
 
 struct http_request *http_unpark(struct http_parked *parked)
 {
-    (void)parked;
     abort();
 }
 
 void http_request_add_field(struct http_request *request, struct text name, struct text value)
 {
-    (void)request;
-    (void)name;
-    (void)value;
 }
 
 /* The client goes away. */
@@ -351,7 +343,6 @@ struct fake_thread {
 
 static void fake_tick(uv_timer_t *timer)
 {
-    (void)timer;
 }
 
 static void fake_thread_init(struct fake_thread *thread, struct sports *sports)

@@ -33,7 +33,6 @@ static void on_mail(struct mail *mail)
 
 static void idle(uv_idle_t *handle)
 {
-    (void)handle;
 }
 
 static int set_up(void **state)

@@ -124,20 +124,16 @@ static enum value value_of(const struct odds_subject *subject)
 
 static struct wait_group *find_group(void *cache, const struct odds_subject *subject)
 {
-    (void)cache;
     return world.values[value_of(subject)].group;
 }
 
 static void note(void *cache, const struct odds_subject *subject, uint64_t now_ms)
 {
-    (void)cache;
-    (void)now_ms;
     world.values[value_of(subject)].noted++;
 }
 
 static uint64_t mark_of(void *cache, const struct odds_subject *subject)
 {
-    (void)cache;
     return world.values[value_of(subject)].mark;
 }
 
@@ -188,14 +184,11 @@ static void resume(void *context, struct http_request *request)
 
 static uint64_t epoch(void *context)
 {
-    (void)context;
     return world.epoch;
 }
 
 static uint64_t until_ms(void *context, const struct http_request *request)
 {
-    (void)context;
-    (void)request;
     return world.right_until_ms;
 }
 
@@ -278,8 +271,6 @@ static void begin(unsigned count, enum value value)
 
 static bool begins(void *context, const struct http_request *request)
 {
-    (void)context;
-    (void)request;
     return !world.customer_has_all;
 }
 

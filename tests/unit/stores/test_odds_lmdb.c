@@ -35,9 +35,6 @@ static int set_up(void **state)
 
 static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk)
 {
-    (void)stat;
-    (void)type;
-    (void)walk;
     return remove(path);
 }
 
@@ -341,7 +338,6 @@ static struct sigaction guards[2];
 
 static void do_nothing(void *context)
 {
-    (void)context;
 }
 
 static void learn_guards(void)

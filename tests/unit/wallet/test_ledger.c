@@ -199,7 +199,6 @@ static bool prove_entry(void *context, const struct ledger_transaction *entry)
 
 static bool prove_clearing(void *context, const struct ledger_clearing *clearing, int64_t players)
 {
-    (void)context;
     assert_true(clearing->balance_minor == -players);
     return true;
 }
