@@ -1,4 +1,4 @@
-/* A policy of one address: what is acceptable, and its columns; see address_policy.h. */
+/* A policy of one address: its rules and its columns; see address_policy.h. */
 #include "records/address_policy.h"
 
 static enum status check(const void *checked, struct error *error)

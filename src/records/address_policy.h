@@ -3,7 +3,7 @@
 
 #include "records/policy.h"
 
-/* What one address may do without a key, as it was before there were keys. */
+/* The rights of one address without a key, as clients had them before there were keys. */
 struct legacy_record {
     struct address address;
     bool enabled;

@@ -8,7 +8,7 @@
 
 /*
  * ISO 4217: which currencies there are, and how many decimal digits their minor unit has (a JPY is
- * 1, a EUR is 100 cents, a KWD is 1000 fils). What a store already uses is frozen there (table
+ * 1, a EUR is 100 cents, a KWD is 1000 fils). A currency that a store uses is frozen there (table
  * `currency`); this is only where a currency's first use takes its exponent from. Threads: any.
  */
 

@@ -1,4 +1,4 @@
-/* A customer: what is acceptable, and its columns; see customer.h. */
+/* A customer: its rules and its columns; see customer.h. */
 #include "records/customer.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Games, and which of them a customer may use: what is acceptable, and their columns; see
+/* Games, and which of them a customer may use: their rules and columns; see
  * game.h. */
 #include "records/game.h"
 

@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 /*
- * What is acceptable in a game, in a provider, and in what players ask for. Pure.
+ * The rules for a game, a provider and a player's request. Pure.
  *
  * Lists in a record are one text: items separated by LF, in the order given, "" for none. (An item
  * holds no control characters.)
@@ -24,7 +24,7 @@ bool game_id_is_sound(struct text id);
 bool game_word_is_sound(struct text word); /* 1 to 64 bytes of plain UTF-8 */
 bool url_is_sound(struct text url);        /* http(s)://…, printable ASCII, of any length */
 bool game_url_is_sound(struct text url); /* http(s)://…, at most 1024 printable ASCII characters */
-/* No one on the way can read or change what is asked there: https://, or http:// to 127.0.0.1,
+/* A request there can be neither read nor changed on the way: https://, or http:// to 127.0.0.1,
  * [::1] or localhost; and no user name in it. Of a sound URL. */
 bool game_url_is_guarded(struct text url);
 

@@ -1,4 +1,4 @@
-/* A customer's key: what is acceptable, and its columns; see key.h. */
+/* A customer's key: its rules and its columns; see key.h. */
 #include "records/key.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A launch: what is acceptable, and its columns; see launch.h. */
+/* A launch: its rules and its columns; see launch.h. */
 #include "records/launch.h"
 
 #include <string.h>

@@ -7,8 +7,8 @@
 #define LAUNCH_ID_SIZE 24      /* "lau_" and 16 base62 characters; NUL-terminated */
 #define LAUNCH_SUBJECT_SIZE 23 /* 22 characters of base64url; NUL-terminated */
 
-/* A launch, kept for ever: what a provider may do with a player's money, and what support finds a
- * player by, rests on it. Never changed, never deleted (docs/decisions/launches.md). */
+/* A launch, kept for ever: a provider's rights to a player's money rest on it, and support finds
+ * players by it. Never changed, never deleted (docs/decisions/launches.md). */
 struct launch_record {
     char id[LAUNCH_ID_SIZE]; /* the provider's `jti` or `launch_id` */
     char customer_id[CUSTOMER_ID_SIZE];

@@ -5,7 +5,7 @@
 #include "records/player.h"
 
 /*
- * What the ledger keeps, the same for every engine (docs/decisions/ledger.md).
+ * The ledger's records, the same for every engine (docs/decisions/ledger.md).
  *
  * A *transaction* is a wallet request that is kept for ever under its customer and its id, with
  * what was answered: applied, voided, or one of the declines that are kept. Applied and voided ones
@@ -15,9 +15,9 @@
  *
  * The others are *declines*. They move nothing and take no sequence number, but their ids are used
  * up, so each is chained too: to the player's previous decline, under a position of its own (1, 2,
- * 3 …). Whoever alters or removes one breaks that chain.
+ * 3 …). Altering or removing one breaks that chain.
  *
- * Who moves money is the player's customer, or a provider of games at whose table the player sits.
+ * Money is moved by the player's customer, or by the provider of the game that the player plays.
  * An id is that of its *owner*: unique for ever among the ids of one customer, or of one provider,
  * whichever player it is of. Nothing of one owner's ids can be seen or touched by another.
  *
@@ -67,7 +67,7 @@ struct ledger_transaction {
     char game_id[GAME_REFERENCE_SIZE];
     char round_id[GAME_REFERENCE_SIZE];
     char provider_id[PROVIDER_ID_SIZE]; /* who moved it; "": the customer */
-    char launch_id[LAUNCH_ID_SIZE];     /* that a provider's request named */
+    char launch_id[LAUNCH_ID_SIZE];     /* from a provider's request */
     char currency[CURRENCY_SIZE];       /* the player's */
     uint8_t currency_exponent;
     enum ledger_operation operation;
@@ -86,7 +86,7 @@ struct ledger_transaction {
 
 bool ledger_is_entry(const struct ledger_transaction *transaction);
 
-/* Whose id it has. */
+/* The owner of its id. */
 const char *ledger_owner(const struct ledger_transaction *transaction);
 bool ledger_owner_is_provider(const char *owner_id);
 
@@ -109,7 +109,7 @@ struct ledger_account {
     uint8_t declines_head[LEDGER_HASH_SIZE]; /* hash of that */
 };
 
-/* What is wrong with an entry of a player who has `account`: it must be chained to `previous`, the
+/* The first fault of an entry of a player who has `account`: it must be chained to `previous`, the
  * hash of the entry before it (NULL: there is none), and be what the account says where it is the
  * last. NULL: nothing. */
 const char *ledger_entry_flaw(const struct ledger_transaction *entry,
@@ -128,7 +128,7 @@ struct ledger_id {
     bool known;     /* there is a transaction of that id */
     struct ledger_transaction transaction;
     bool rolled_back;
-    char rolled_back_player[PLAYER_ID_SIZE]; /* whose ROLLBACK it was */
+    char rolled_back_player[PLAYER_ID_SIZE]; /* of that ROLLBACK */
     uint32_t standing_credits; /* of a DEBIT: applied CREDITs that refer to it, not rolled back */
 };
 

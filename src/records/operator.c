@@ -59,7 +59,7 @@ static bool settle_operator(void *record, bool sound)
 {
     struct operator_record *operator_record = record;
     if (!sound)
-        operator_record->enabled = false; /* a malformed one lets no one in */
+        operator_record->enabled = false; /* a malformed one cannot sign in */
     return true;
 }
 

@@ -5,12 +5,12 @@
 #include "records/record.h"
 
 /*
- * Who may use the operator's console, and what they sign in with.
+ * The users of the operator's console and their means to sign in.
  *
  * A credential is a link that signs in once, or the session that this makes: an id that may be
  * shown, and a secret of which only a digest is stored. Its id says which it is. Some time
  * after they are over credentials are deleted, as nothing else is; the audit trail has what was
- * done. No copy of a store has them: whoever uses the copy signs in there.
+ * done. No copy of a store has them: its users sign in there.
  */
 
 #define OPERATOR_NAME_SIZE 33

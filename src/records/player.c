@@ -1,4 +1,4 @@
-/* A player: what is acceptable, and its columns; see player.h. */
+/* A player: its rules and its columns; see player.h. */
 #include "records/player.h"
 
 #include <string.h>

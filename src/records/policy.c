@@ -1,4 +1,4 @@
-/* Sports and rate limits in columns, and what is acceptable; see policy.h. */
+/* Sports and rate limits in columns, and their rules; see policy.h. */
 #include "records/policy.h"
 
 #define RATE_REQUESTS_MAX 1000000000U

@@ -5,7 +5,7 @@
 #include "records/record.h"
 #include "records/sport.h"
 
-/* What customers and address policies have in common: sports and a rate limit. */
+/* The common part of customers and address policies: sports and a rate limit. */
 
 struct rate_limit {
     bool enabled;

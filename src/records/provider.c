@@ -1,4 +1,4 @@
-/* A provider of games: what is acceptable, and its columns; see provider.h. */
+/* A provider of games: its rules and its columns; see provider.h. */
 #include "records/provider.h"
 
 #include <string.h>

@@ -24,7 +24,7 @@
  * Everything here is pure. Threads: any.
  */
 
-/* What a database holds in a column. */
+/* The type of a column in a database. */
 enum column_kind { COLUMN_INTEGER, COLUMN_FLAG, COLUMN_TEXT, COLUMN_BYTES };
 
 struct column_value {
@@ -62,7 +62,7 @@ enum column_rule {
     COLUMN_JOINED = 4,     /* of another table, by the record's `join`; only read */
     COLUMN_UNIQUE = 8,     /* all columns with this rule together name one record */
     COLUMN_SECRET = 16,    /* its value is never shown, not even in the audit trail */
-    COLUMN_UNAUDITED = 32, /* what the program notes by itself, and no change that somebody makes */
+    COLUMN_UNAUDITED = 32, /* the program's own note, no change by a person */
 };
 
 struct column {
@@ -181,7 +181,7 @@ MUST_CHECK enum status record_text_check(const char *what, const char *field, si
 /* Three capitals. */
 bool currency_is_sound(struct text currency);
 
-/* 1 to 64 of [A-Za-z0-9._:-]: what customers name players and transactions with. */
+/* 1 to 64 of [A-Za-z0-9._:-]: a customer's name of a player or a transaction. */
 bool is_outside_name(struct text name);
 
 #endif

@@ -41,7 +41,7 @@ static const struct column columns[] = {
     COLUMN(trail_record, after, column_borrowed, 0),
 };
 
-/* What cannot be read of a trail must not look like something that was not done. */
+/* A row that cannot be read must not look like a change that was never made. */
 static bool settle(void *record, bool sound)
 {
     (void)record;

@@ -5,9 +5,9 @@
 #include "records/record.h"
 
 /*
- * The audit trail: who changed which record, when, and what it was before and after. A row is
- * written in the transaction of the change (stores/platform/trail.h), and none is ever changed or
- * deleted: the store has triggers against it.
+ * The audit trail: each change of a record with its author, its time, the values before and after.
+ * A row is written in the transaction of the change (stores/platform/trail.h), and none is ever
+ * changed or deleted: the store has triggers against it.
  *
  * Before and after are JSON objects of the columns that changed, by their names in the store and
  * with what the store holds. A column that is COLUMN_SECRET is named, and its value is not shown;
@@ -23,7 +23,7 @@ struct trail_record {
     uint64_t number; /* 1, 2, 3 … in the order of commits, without a gap */
     int64_t at_ms;
     char who[TRAIL_WHO_SIZE];         /* a user of the system, or an operator */
-    char command[TRAIL_COMMAND_SIZE]; /* what they did it with: "customer set" */
+    char command[TRAIL_COMMAND_SIZE]; /* of the program: "customer set" */
     char kind[TRAIL_KIND_SIZE];       /* as struct record_table has it: "customer" */
     char object[TRAIL_OBJECT_SIZE];   /* its id, or its address */
     struct text before;               /* ""; it was added. Borrowed */
@@ -32,7 +32,7 @@ struct trail_record {
 
 extern const struct record_table trail_table;
 
-/* ---- what a record holds --------------------------------------------------------------------- */
+/* ---- a record's columns ---------------------------------------------------------------------- */
 
 /* Zeroed at first; may be set again. */
 struct trail_image {

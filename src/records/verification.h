@@ -11,7 +11,7 @@
 
 enum verification_scope {
     VERIFICATION_WHOLE,
-    VERIFICATION_RECENT, /* what came since a day */
+    VERIFICATION_RECENT, /* the entries since a day */
 };
 #define VERIFICATION_SCOPE_COUNT 2
 const char *verification_scope_name(enum verification_scope scope); /* "whole" */
@@ -23,8 +23,8 @@ struct verification_record {
     int64_t started_ms, ended_ms; /* wall clock */
     int64_t since_ms;             /* of the recent: from when on; else 0 */
     bool sound;
-    uint64_t entries, players;             /* that were proved, as far as it came */
-    char reason[VERIFICATION_REASON_SIZE]; /* what is broken, in printable ASCII; "": nothing */
+    uint64_t entries, players;             /* proved so far */
+    char reason[VERIFICATION_REASON_SIZE]; /* the break, in printable ASCII; "": none */
 };
 
 /* As much of the text as fits. */

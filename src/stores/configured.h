@@ -6,8 +6,8 @@
 #include "stores/platform.h"
 
 /*
- * How the stores that a configuration names are opened; what differs from caller to caller (create,
- * patient, a log, another time) is set by it. The texts are the configuration's, which must outlive
+ * How the stores that a configuration names are opened. Each caller sets its own rest (create,
+ * patient, a log, another time). The texts are the configuration's, which must outlive
  * the opening. Threads: any.
  */
 static inline struct odds_store_options odds_store_configured(const struct config *config)

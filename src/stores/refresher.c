@@ -27,7 +27,7 @@ struct refresher {
     atomic_uint_least64_t confirmed_ms; /* monotonic; 0: never */
     atomic_uint_least64_t errors;
 
-    struct background thread; /* whose lock guards what follows */
+    struct background thread; /* its lock guards the fields below */
     uv_cond_t loaded;         /* `ready` was set */
     struct table_snapshot *current;
     struct table_snapshot *retired; /* not held any more */
@@ -155,12 +155,12 @@ static enum status look(struct refresher *refresher, bool *changed, struct error
         refresher->read_all = false;
         publish(refresher, table);
     }
-    /* After the table: who sees this number finds that table, or a newer one. */
+    /* After the table: a reader of this number finds that table, or a newer one. */
     atomic_store_explicit(&refresher->confirmed_ms, began_ms, memory_order_release);
     return STATUS_OK;
 }
 
-/* Says so when things go wrong, once for each reason: who mends the first must see the second. */
+/* Says so when things go wrong, once for each reason: a second one must show beside the first. */
 static void note_failure(struct refresher *refresher, enum status status, const struct error *error)
 {
     atomic_fetch_add_explicit(&refresher->errors, 1, memory_order_relaxed);

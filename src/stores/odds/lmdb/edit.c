@@ -1,5 +1,5 @@
 /*
- * What a commit writes beside the values: the root, whose count and digest follow each change, and
+ * A commit's records beside the values: the root, whose count and digest follow each change, and
  * the list of changes, by which other processes' indexes follow. See records.h.
  */
 #include "stores/odds/lmdb/edit.h"

@@ -24,7 +24,7 @@ struct lmdb_location {
     bool renew;             /* put a new store in the place of one that is damaged or older */
     uint32_t wait_ms;       /* for other processes that are opening it */
     bool damaged;           /* a publication met damage in it */
-    struct lmdb_state last; /* that this process used: an older state of that store is damage */
+    struct lmdb_state last; /* the newest this process used: an older one of its store is damage */
 };
 
 struct lmdb_env {
@@ -70,7 +70,7 @@ void lmdb_env_end_turn(const struct lmdb_env *env);
 MUST_CHECK enum status lmdb_env_write(const struct lmdb_env *env, struct lmdb_index *index,
                                       const struct odds_change *changes, size_t count, int *result);
 
-/* What an LMDB result means. STATUS_INTERNAL: the environment is broken and must be opened
+/* An LMDB result as a status. STATUS_INTERNAL: the environment is broken and must be opened
  * again. */
 enum status lmdb_status(const struct lmdb_env *env, int result);
 

@@ -31,7 +31,7 @@ struct lmdb_index {
     size_t live;           /* entries that are not withdrawn */
     uint32_t *slots;       /* a hash table: 1 + the entry's place; 0: free */
     size_t slot_count;     /* a power of two, or 0 */
-    struct buffer changes; /* what is being read */
+    struct buffer changes; /* of one commit, as they are read */
 };
 
 struct lmdb_entry lmdb_entry_of(enum odds_kind kind, enum sport sport, const struct event_id *event,
@@ -44,8 +44,8 @@ size_t lmdb_index_count(const struct lmdb_index *index);
 struct lmdb_entry lmdb_index_at(const struct lmdb_index *index, size_t place);
 void lmdb_index_free(struct lmdb_index *index);
 
-/* Builds the index anew. `thoroughly`: each value's bytes are checked too, and that LMDB finds it
- * by its key. MDB_CORRUPTED: the records are not those that were published. */
+/* Builds the index from nothing. `thoroughly`: each value's bytes are checked too, and that LMDB
+ * finds it by its key. MDB_CORRUPTED: the records are not those that were published. */
 int lmdb_index_build(struct lmdb_index *index, struct lmdb_view *view, bool thoroughly);
 /* Brings it to the view's transaction, which is not an older one. */
 int lmdb_index_follow(struct lmdb_index *index, struct lmdb_view *view);

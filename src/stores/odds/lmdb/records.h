@@ -10,7 +10,7 @@
 #include "stores/odds.h"
 
 /*
- * What the values environment holds, as bytes: docs/decisions/embedded-odds.md says why.
+ * The records of the values environment, as bytes: docs/decisions/embedded-odds.md says why.
  *
  *   catalog:SPORT, odds:SPORT:EVENT   what the feed published
  *   changes:NNN                       what one commit changed; the last LMDB_RING commits
@@ -19,7 +19,7 @@
  *
  * All but `format` are records: a header and the exact bytes.
  *
- * Results are LMDB's; MDB_CORRUPTED: what should be here is damaged or missing. Everything here
+ * Results are LMDB's; MDB_CORRUPTED: a record is damaged or missing. Everything here
  * touches the map, so it runs inside odds_guard_run, and keeps nothing that a fault would lose.
  */
 

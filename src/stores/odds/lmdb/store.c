@@ -6,7 +6,7 @@
  * says STATUS_UNAVAILABLE until the background thread has closed it and opened a new one. (Closing
  * comes first: LMDB must not have one file open twice in a process.)
  *
- * Who may touch it: a call enters a gate, looks at `values`, uses it, leaves the gate. Retiring
+ * A call enters a gate, looks at `values`, uses it, leaves the gate. Retiring
  * takes it out of `values`; once every gate has been seen empty after that, no call can be inside
  * any more. There are many gates so that serving threads do not fight over one counter's cache
  * line; entering and leaving is wait-free.
@@ -163,7 +163,7 @@ static enum status open_values(struct lmdb_store *store, uint32_t wait_ms, struc
     return STATUS_OK;
 }
 
-/* The background's try: what is wrong is logged when it is news. */
+/* The background's try: each new reason is logged once. */
 static void try_to_open(struct lmdb_store *store)
 {
     struct error error = {{0}};
@@ -258,7 +258,7 @@ static bool wait_for_work(struct lmdb_store *store)
     bool on = !store->stopping;
     bool retired = store->retired != NULL;
     uv_mutex_unlock(&store->lock);
-    /* What comes after this look ends the wait. */
+    /* A wake-up after this look ends the wait. */
     if (on && !retired && tick_ms > now_ms)
         lmdb_watch_wait(store->watch, tick_ms - now_ms);
     uv_mutex_lock(&store->lock);
@@ -339,7 +339,7 @@ void lmdb_store_close(struct odds_store *base)
     destroy(store);
 }
 
-/* ---- what needs no values, and publishing ---------------------------------------------------- */
+/* ---- interest, facts and publishing ---------------------------------------------------------- */
 
 void lmdb_store_note_interest(struct odds_store *base, enum sport sport,
                               const struct event_id *event)

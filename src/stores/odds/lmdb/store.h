@@ -22,7 +22,7 @@ struct lmdb_use {
 /* STATUS_UNAVAILABLE, and why: there are no values now. `error` may be NULL. */
 MUST_CHECK enum status lmdb_store_enter(struct odds_store *store, struct lmdb_use *use,
                                         struct error *error);
-/* What the call answers; broken values (STATUS_INTERNAL) are retired on the way. */
+/* The call's answer; broken values (STATUS_INTERNAL) are retired on the way. */
 MUST_CHECK enum status lmdb_store_leave(struct lmdb_use *use, enum status status);
 
 void lmdb_store_note_interest(struct odds_store *store, enum sport sport,

@@ -38,9 +38,9 @@ MUST_CHECK enum status lmdb_values_stamp(struct lmdb_values *values, uint64_t *s
 /* A look into one snapshot. */
 struct lmdb_lookup {
     enum sport sport;
-    const struct event_id *event; /* whose odds to find in the index; NULL: no event's */
+    const struct event_id *event; /* find its odds in the index; NULL: no event's */
     struct buffer *events;        /* gets the events of the sport that have odds; may be NULL */
-    /* Called in the snapshot, in a guarded body: what it allocates, it leaves where the caller
+    /* Called in the snapshot, in a guarded body: it leaves its memory where the caller
      * frees it. May be NULL. */
     enum status (*read)(struct lmdb_lookup *lookup, const struct lmdb_view *view);
     void *context; /* of `read` */
