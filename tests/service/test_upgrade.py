@@ -1,57 +1,42 @@
 """A new version beside an old schema: nothing is upgraded by starting it, nor without a way back; and the unit, which
 starts the service whatever its stores do."""
 
-import hashlib
 import os
 import pty
+import random
 import shutil
 import sqlite3
 import stat
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import engines
 from croupier import BINARY, PATIENCE, ROOT, Service, eventually
 from servers import Postgres
+from wallet_model import send
 
 pytestmark = pytest.mark.depends_on("platform")
 
-CUSTOMER = "INSERT INTO customer VALUES (1, 'cus_One', 'One', {true}, {true}, 'all', NULL, NULL, '127.0.0.0/8', 1, 1)"
-
-
-OLDER = {"sqlite": 5, "postgresql": 4}  # schemas that the programs of these databases can make by themselves
-
-
-def steps(engine):
-    return sorted((ROOT / "sql" / engine).glob("*.sql"))
-
-
-NEWEST = {engine: len(steps(engine)) for engine in OLDER}
-
-
-def migrations(engine):
-    """What makes the older schema, as (number, name, SQL, checksum)."""
-    return [(number, path.stem[5:], path.read_text(), hashlib.sha256(path.read_bytes()).hexdigest())
-            for number, path in enumerate(steps(engine)[:OLDER[engine]], 1)]
+# What 0.1.0 has left: four players of two customers with 11 entries and 4 declines, as SQL.
+RELEASED = {engine: Path(__file__).with_name(f"release-0.1.0.{engine}.sql").read_text() for engine in ("sqlite", "postgresql")}
+OLDER = {"sqlite": 7, "postgresql": 5}
+NEWEST = {engine: max(int(path.name[:4]) for path in (ROOT / "sql" / engine).glob("*.sql")) for engine in OLDER}
+CUSTOMER = "cus_K8ojPcWqeMTLhcDu"  # of the SQLite file
 
 
 class OlderFile:
-    """A SQLite store of an older schema."""
+    """A SQLite store of 0.1.0."""
+
+    schema = OLDER["sqlite"]
 
     def __init__(self, directory):
         self.service = Service(directory, stores=False)
         self.path = self.service.platform.path
         with sqlite3.connect(self.path) as database:
-            database.execute("PRAGMA application_id = 1668445552")
-            database.execute("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY CHECK (number > 0),"
-                             " name TEXT NOT NULL, checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT")
-            for number, name, sql, checksum in migrations("sqlite"):
-                database.executescript(sql)
-                database.execute("INSERT INTO schema_migration VALUES (?, ?, ?, 1)", (number, name, checksum))
-            database.execute(CUSTOMER.format(true=1))
+            database.executescript(RELEASED["sqlite"])
         database.close()
-        self.schema = number
 
     def version(self):
         return version_of(self.path)
@@ -106,7 +91,7 @@ def test_a_file_is_copied_beside_itself_before_it_is_upgraded(older):
     # It leads back.
     database = sqlite3.connect(backup)
     assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert database.execute("SELECT id FROM customer").fetchall() == [("cus_One",)]
+    assert database.execute("SELECT id FROM customer ORDER BY number").fetchall() == [(CUSTOMER,), ("cus_NeljcW46RhJeQVOY",)]
     database.close()
     shutil.copy(backup, older.path)
     assert older.service.ask("migrate")["before"] == older.schema
@@ -135,6 +120,8 @@ def test_without_its_copy_nothing_is_upgraded(older):
 
 
 class OlderDatabase(engines.PostgresPlatform):
+    schema = OLDER["postgresql"]
+
     def __init__(self, directory):
         self.own = True
         self.server = Postgres(durable=True)
@@ -143,12 +130,7 @@ class OlderDatabase(engines.PostgresPlatform):
         self.where = str(self.server.directory)
         self.made = False
         self.make()
-        self.server.sql("CREATE TABLE schema_migration (number integer PRIMARY KEY CHECK (number > 0), name text NOT NULL,"
-                        " checksum text NOT NULL, applied_ms bigint NOT NULL)", self.database)
-        for number, name, sql, checksum in migrations("postgresql"):
-            self.server.sql(sql, self.database)
-            self.server.sql(f"INSERT INTO schema_migration VALUES ({number}, '{name}', '{checksum}', 1)", self.database)
-        self.schema = number
+        self.server.sql(RELEASED["postgresql"], self.database)
 
     def version(self):
         return int(self.server.sql("SELECT max(number) FROM schema_migration", self.database))
@@ -197,6 +179,86 @@ def test_a_database_is_upgraded_when_its_operator_has_a_backup(older_database):
 def test_the_flag_says_that_there_is_a_backup(older_database):
     told = older_database.ask("migrate", "--backed-up")
     assert (told["before"], told["after"]) == (older_database.platform.schema, NEWEST["postgresql"])
+
+
+# ---- the ledger of 0.1.0 ------------------------------------------------------------------------------------
+
+
+def assert_goes_on(service, fresh):
+    """Its schema is a new store's, and its ledger says what it said."""
+    assert service.ask("wallet", "verify") == {"sound": True, "entries": 11, "players": 4}
+    casino, other = (customer["id"] for customer in service.ask("customer", "list"))
+    told = {identity: service.ask("wallet", "transaction", casino, identity)
+            for identity in ("in", "bet", "win", "much", "undo", "void", "late", "bet-2", "win-2", "no", "b1", "c1", "c2")}
+    assert {identity: one["outcome"] for identity, one in told.items() if one["outcome"] != "applied"} == {
+        "much": "insufficient_funds", "void": "voided", "late": "reference_not_found", "no": "already_settled",
+        "c2": "insufficient_funds"}
+    assert told["win"]["rolled_back"] and (told["bet"]["standing_credits"], told["bet-2"]["standing_credits"]) == (0, 1)
+    assert service.ask("wallet", "transaction", casino, "never")["rolled_back"]
+    statement = service.ask("wallet", "statement", told["in"]["player_id"])
+    assert statement["closing_balance_minor"] == 99656 and len(statement["entries"]) == 7
+    assert service.ask("wallet", "transaction", other, "bet")["amount_minor"] == 42
+    assert len(service.platform.execute("SELECT hash FROM ledger_decline")) == 4
+    key = service.ask("key", "issue", casino)["key"]
+    service.start(healthy=False)
+    again = {"operation": "DEBIT", "player_id": told["in"]["player_id"], "transaction_id": "much", "amount_minor": 200000,
+             "currency": "EUR"}
+    eventually(lambda: send(service, key, again).error == (422, "insufficient_funds"))
+    assert send(service, key, {**again, "transaction_id": "new", "amount_minor": 99656}).json()["balance_minor"] == 0
+    service.stop()
+    assert service.ask("wallet", "verify")["entries"] == 12
+    assert described(service.platform) == described(fresh.platform)
+
+
+def described(platform):
+    if engines.CHOSEN >= {"sqlite"}:
+        return sorted(platform.execute("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"))
+    dump = subprocess.run([platform.server.programs / "pg_dump", "--schema-only", "--no-owner", platform.uri], capture_output=True, check=True)
+    return [line for line in dump.stdout.splitlines() if not line.startswith(b"\\")]
+
+
+def test_a_file_of_the_last_release_goes_on(older, tmp_path):
+    (tmp_path / "fresh").mkdir()
+    older.service.run("migrate")
+    assert_goes_on(older.service, Service(tmp_path / "fresh"))
+
+
+def test_a_database_of_the_last_release_goes_on(older_database, make_service):
+    older_database.run("migrate", "--backed-up")
+    assert_goes_on(older_database, make_service(own_stores=True))
+
+
+def test_a_migration_that_is_killed_is_done_again(older):
+    chance = random.Random(7)
+    for _ in range(6):
+        process = subprocess.Popen([BINARY, "-c", older.service.configuration, "migrate", "--no-backup"],
+                                   env=older.service.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(chance.random() * 0.1)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert older.version() in (older.schema, NEWEST["sqlite"])
+    older.service.run("migrate")
+    assert older.service.ask("wallet", "verify")["entries"] == 11
+
+
+def test_what_does_not_fit_together_is_left_as_it_is(older):
+    triggers = [text for text, in older.service.platform.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")]
+    older.service.platform.execute("DELETE FROM player", tampering=True)
+    older.service.platform.execute(*triggers)
+    for _ in range(2):
+        told = older.service.run("migrate", status=1).errors
+        assert "what is stored does not fit together, and nothing was changed" in told and "wallet verify" in told
+        assert older.version() == older.schema
+
+
+def test_a_store_of_a_version_between_releases_is_refused(older):
+    older.service.run("migrate", "--no-backup")
+    older.service.platform.execute(f"UPDATE schema_migration SET checksum = 'x' WHERE number = {NEWEST['sqlite']}",
+                                   *(f"INSERT INTO schema_migration VALUES ({number}, 'more', 'x', 1)" for number in range(NEWEST["sqlite"] + 1, 21)))
+    for command in ("serve", "migrate"):
+        assert "its schema 20 is of no release" in older.service.run(command, status=1).errors
 
 
 # ---- the unit ---------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ players, altered; every row removed; every row there twice. What is not found is
 The columns are read from the schema, so that a new one is tried without a word here."""
 
 import os
-import pathlib
 import random
 import re
 import sqlite3
@@ -18,7 +17,6 @@ from wallet_model import add_games, add_player, credit, debit, rollback, send
 
 pytestmark = pytest.mark.depends_on("platform")
 
-MIGRATIONS = pathlib.Path(__file__).resolve().parents[2] / "sql" / "postgresql"
 EVERY_ROW = engines.PLATFORM == "sqlite" or "TEST_TAMPER_EVERY_ROW" in os.environ
 ROWS = 10**9 if EVERY_ROW else -(-6 // SAMPLE)  # of a table that are tried, with each column
 
@@ -274,44 +272,7 @@ def test_an_index_that_has_not_what_its_table_has_is_named(ledger, tmp_path, amc
     copy.platform.remove()
 
 
-def back_to_schema_6(platform):
-    """Makes again what migration 7 has dropped."""
-    files = [(MIGRATIONS / name).read_text() for name in ("0004_ledger.sql", "0006_declines_chained.sql")]
-    made = [re.search(rf"CREATE FUNCTION {name}\(.*?EXECUTE FUNCTION {name}\(\);", text, re.S).group(0)
-            for text, name in [(files[0], "ledger_transactions_fit"), (files[1], "ledger_transactions_are_chained")]]
-    made.append(re.search(r"CREATE FUNCTION ledger_accounts_fit\(.*?AFTER UPDATE .*?EXECUTE FUNCTION ledger_accounts_fit\(\);",
-                          files[0], re.S).group(0))
-    made.append(re.search(r"CREATE INDEX ledger_credit .*?;", files[0], re.S).group(0))
-    platform.execute("DROP TABLE launch, player_block, audit_trail, audit_revision, usage_requests, operator_credential,"
-                     " console_operator, ledger_verification", "DROP FUNCTION audit_trail_follows",
-                     "ALTER TABLE provider DROP secret_kid, DROP secret_added_ms, DROP older_secret, DROP older_secret_kid,"
-                     " DROP older_secret_added_ms",
-                     "ALTER TABLE provider DROP number, DROP cidrs", "ALTER TABLE api_key DROP scope, DROP cidrs",
-                     "ALTER TABLE ledger_transaction DROP launch_id",
-                     *(f"ALTER TABLE {table} RENAME owner_number TO customer_number" for table in ("ledger_transaction", "ledger_rollback")),
-                     "DROP FUNCTION ledger_decline_is_chained CASCADE", "DROP INDEX ledger_credit",
-                     "ALTER TABLE ledger_transaction DROP CONSTRAINT ledger_transaction_transaction_id_customer_number_late_key,"
-                     " ADD UNIQUE (customer_number, transaction_id, late)",
-                     *made, "DELETE FROM schema_migration WHERE number >= 7")
-
-
-@pytest.mark.only("postgresql")
-def test_a_ledger_of_schema_6_is_brought_up_and_goes_on(ledger, tmp_path):
-    copy = Service(tmp_path, stores=False)
-    copy.platform.copy_from(ledger.platform)
-    question = "SELECT tgname FROM pg_trigger WHERE tgrelid = 'ledger_transaction'::regclass AND NOT tgisinternal ORDER BY 1"
-    now = copy.platform.execute(question)
-    back_to_schema_6(copy.platform)
-    before = copy.platform.execute(question)
-    assert ("ledger_transactions_fit",) in before and ("ledger_transactions_fit",) not in now
-    assert "older" in copy.run("wallet", "verify", status=1).errors
-    copy.run("migrate", "--backed-up")
-    assert copy.platform.execute(question) == now
-    assert copy.ask("wallet", "verify")["sound"]
-    copy.platform.remove()
-
-
-# What schema 6 still refused, each with the triggers that are left, and what verify says of it.
+# What no trigger refuses, and what verify says of it.
 BY_HAND = {
     "an entry that does not follow": (
         "INSERT INTO ledger_transaction SELECT number + 1000000, owner_number, player_number, sequence + 100, amount_minor,"
@@ -335,7 +296,7 @@ BY_HAND = {
 
 @pytest.mark.only("postgresql")
 @pytest.mark.parametrize("statement, told", BY_HAND.values(), ids=BY_HAND.keys())
-def test_what_no_trigger_refuses_any_more_verify_finds(ledger, tmp_path, statement, told):
+def test_what_no_trigger_refuses_verify_finds(ledger, tmp_path, statement, told):
     copy = Service(tmp_path, stores=False)
     copy.platform.copy_from(ledger.platform)
     copy.platform.execute(statement)
@@ -353,23 +314,4 @@ def test_a_decline_without_its_chain_is_refused(ledger, tmp_path):
             "INSERT INTO ledger_transaction SELECT number + 1000000, owner_number, player_number, sequence, amount_minor,"
             " movement_minor, balance_minor, created_ms, late, 'by-hand', operation, outcome, reference, game_id, round_id, hash"
             " FROM ledger_transaction WHERE transaction_id = 'much'")
-    copy.platform.remove()
-
-
-@pytest.mark.only("postgresql")  # SQLite's: test_wallet_commands.py, from an older one yet
-def test_the_declines_of_an_older_schema_are_chained(ledger, tmp_path):
-    copy = Service(tmp_path, stores=False)
-    copy.platform.copy_from(ledger.platform)
-    chain = "SELECT * FROM ledger_decline ORDER BY player_number, position"
-    opened = "SELECT * FROM player_opened ORDER BY player_number"
-    before = copy.platform.execute(chain), copy.platform.execute(opened)
-    assert len(before[0]) == 8 and len(before[1]) == 4
-    back_to_schema_6(copy.platform)
-    copy.platform.execute(
-        "DROP TABLE ledger_decline, ledger_declined, player_opened CASCADE",
-        "DROP FUNCTION players_are_recorded, ledger_declines_fit, ledger_transactions_are_chained, index_has_its_table CASCADE",
-        "DELETE FROM schema_migration WHERE number = 6")
-    copy.run("migrate", "--backed-up")
-    assert (copy.platform.execute(chain), copy.platform.execute(opened)) == before
-    assert copy.ask("wallet", "verify")["sound"]
     copy.platform.remove()

@@ -18,6 +18,8 @@
 
 /* ---- fixture --------------------------------------------------------------------------------- */
 
+#define NEWEST (sqlite_migrations[sqlite_migration_count - 1].number)
+
 struct fixture {
     char directory[TEST_DIRECTORY_SIZE];
     char path[96];
@@ -246,7 +248,7 @@ TEST_WITH(an_empty_file_asks_for_migration_and_takes_it, set_up, tear_down)
     OK(open_store(fixture, true));
     OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
     assert_int_equal(before, 0);
-    assert_int_equal(after, sqlite_migration_count);
+    assert_int_equal(after, NEWEST);
 }
 
 TEST_WITH(a_file_that_is_no_database_is_refused_and_left_alone, set_up, tear_down)
@@ -305,8 +307,8 @@ TEST_WITH(a_newer_schema_is_refused_also_by_migrate, set_up, tear_down)
     uint32_t after = 7;
     char sql[128];
     make_and_close(fixture);
-    (void)snprintf(sql, sizeof sql, "INSERT INTO schema_migration VALUES (%zu, 'later', 'x', 1)",
-                   sqlite_migration_count + 1);
+    (void)snprintf(sql, sizeof sql, "INSERT INTO schema_migration VALUES (%u, 'later', 'x', 1)",
+                   NEWEST + 1);
     execute(fixture, sql);
     assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "is newer");
     OK(open_store(fixture, true));
@@ -324,12 +326,16 @@ TEST_WITH(an_older_schema_is_refused_until_migrated, set_up, tear_down)
     assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "run: croupier migrate");
 }
 
-TEST_WITH(a_schema_of_a_different_build_is_refused, set_up, tear_down)
+TEST_WITH(a_schema_between_releases_is_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     make_and_close(fixture);
-    execute(fixture, "UPDATE schema_migration SET checksum = 'edited' WHERE number = 1");
-    assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "different build");
+    execute(fixture, "UPDATE schema_migration SET checksum = 'edited' WHERE number ="
+                     " (SELECT max(number) FROM schema_migration)");
+    assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "is of no release");
+    /* Nor is one from before the first release. */
+    execute(fixture, "UPDATE schema_migration SET number = number - 2");
+    assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "is of no release");
 }
 
 TEST_WITH(a_migration_that_fails_leaves_nothing_behind, set_up, tear_down)
@@ -343,7 +349,7 @@ TEST_WITH(a_migration_that_fails_leaves_nothing_behind, set_up, tear_down)
     OK(open_store(fixture, true));
     assert_true(platform_store_migrate(fixture->store, &before, &after, &fixture->error) !=
                 STATUS_OK);
-    assert_non_null(strstr(fixture->error.text, "migration 1 (customers)"));
+    assert_non_null(strstr(fixture->error.text, "migration 7 (release_0_1_0)"));
     platform_store_close(&fixture->store);
     execute(fixture, "CREATE TABLE legacy_address (it_was_not_made INTEGER)");
 }
@@ -357,7 +363,7 @@ struct watched {
 static void note_watched(void *context, const char *what, uint64_t rows)
 {
     struct watched *watched = context;
-    if (strstr(what, "schema 7 (") == NULL)
+    if (strstr(what, "schema 8 (") == NULL)
         return;
     (void)snprintf(watched->what, sizeof watched->what, "%s", what);
     watched->rises += watched->rows > 0 && rows > watched->rows;
@@ -374,30 +380,29 @@ TEST_WITH(a_long_step_says_how_far_it_is, set_up, tear_down)
                      "CREATE TABLE schema_migration (number INTEGER PRIMARY KEY CHECK (number > 0),"
                      " name TEXT NOT NULL, checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL)"
                      " STRICT");
-    for (size_t i = 0; i < 6; i++) {
-        char sql[256];
-        (void)snprintf(sql, sizeof sql, "INSERT INTO schema_migration VALUES (%u, '%s', '%s', 1)",
-                       sqlite_migrations[i].number, sqlite_migrations[i].name,
-                       sqlite_migrations[i].checksum);
-        execute(fixture, sqlite_migrations[i].sql);
-        execute(fixture, sql);
-    }
+    char sql[256];
+    (void)snprintf(sql, sizeof sql, "INSERT INTO schema_migration VALUES (%u, '%s', '%s', 1)",
+                   sqlite_migrations[0].number, sqlite_migrations[0].name,
+                   sqlite_migrations[0].checksum);
+    execute(fixture, sqlite_migrations[0].sql);
+    execute(fixture, sql);
     execute(fixture,
             "INSERT INTO customer VALUES (1, 'cus_One', 'One', 1, 1, 'all', NULL, NULL, '', 1, 1);"
             "INSERT INTO player (number, id, customer_id, reference, currency, created_ms)"
             " VALUES (1, 'pla_1', 'cus_One', 'one', 'EUR', 1);"
             "WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted"
             " WHERE n < 40000) INSERT INTO ledger_transaction (number, customer_number,"
-            " player_number, sequence, amount_minor, movement_minor, balance_minor, created_ms,"
+            " player_number, sequence, previous, amount_minor, movement_minor, balance_minor, "
+            "created_ms,"
             " transaction_id, operation, outcome, hash)"
-            " SELECT n, 1, 1, n, 5, 5, 5 * n, n, 't' || n, 'CREDIT', 'applied', zeroblob(32)"
+            " SELECT n, 1, 1, n, n - 1, 5, 5, 5 * n, n, 't' || n, 'CREDIT', 'applied', zeroblob(32)"
             " FROM counted");
     OK(open_store(fixture, true));
     platform_store_watch(fixture->store, (struct platform_watch){note_watched, &watched});
     OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
-    assert_int_equal(before, 6);
-    assert_int_equal(after, sqlite_migration_count);
-    assert_string_equal(watched.what, "schema 7 (ledger_that_does_not_slow)");
+    assert_int_equal(before, 7);
+    assert_int_equal(after, NEWEST);
+    assert_string_equal(watched.what, "schema 8 (release_0_2_0)");
     assert_true(watched.rises > 2);
 }
 
@@ -423,7 +428,7 @@ TEST_WITH(migrating_several_times_at_once_does_it_once, set_up, tear_down)
             if (status != STATUS_OK)
                 (void)fprintf(stderr, "%s\n", fixture->error.text);
             platform_store_close(&fixture->store);
-            _exit(status == STATUS_OK && after == sqlite_migration_count ? 0 : 1);
+            _exit(status == STATUS_OK && after == NEWEST ? 0 : 1);
         }
     }
     (void)close(gate[0]);

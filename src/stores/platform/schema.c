@@ -5,30 +5,48 @@
 
 void schema_note(struct schema *schema, int64_t number, struct text checksum)
 {
-    uint32_t last = ++schema->version;
-    schema->differs = schema->differs || number != last ||
-                      (last <= schema->count &&
-                       !text_equals(checksum, text_of(schema->migrations[last - 1].checksum)));
+    const uint32_t first = schema->migrations[0].number;
+    const uint32_t before = schema->version;
+    schema->version = (uint32_t)number;
+    if (schema->version < first) { /* of no release, unless the first one follows */
+        schema->differs = true;
+        return;
+    }
+    size_t at = schema->version - first;
+    bool wrong =
+        at < schema->count && !text_equals(checksum, text_of(schema->migrations[at].checksum));
+    schema->differs = wrong || (at > 0 && (schema->differs || schema->version != before + 1));
+}
+
+const struct migration *schema_next(const struct migration *migrations, size_t count,
+                                    uint32_t version)
+{
+    for (size_t i = 0; i < count; i++)
+        if (migrations[i].number > version)
+            return &migrations[i];
+    return NULL;
 }
 
 enum status schema_check(const struct platform_store *store, const struct schema *schema,
                          bool current, struct error *error)
 {
-    if (schema->version > schema->count)
-        return error_set(
-            error, STATUS_INVALID,
-            "%s: its schema %u is newer than this program's %zu; use the croupier that "
-            "upgraded it, or a newer one",
-            store->location, schema->version, schema->count);
+    const uint32_t newest = schema->migrations[schema->count - 1].number;
     if (schema->differs)
-        return error_set(error, STATUS_INVALID,
-                         "%s: its schema was made by a different build of croupier; use that one",
-                         store->location);
-    if (current && schema->version < schema->count)
         return error_set(
             error, STATUS_INVALID,
-            "%s: its schema %u is older than this program's %zu; run: croupier migrate",
-            store->location, schema->version, schema->count);
+            "%s: its schema %u is of no release: a version of croupier between releases "
+            "made it, and no release upgrades it; use that version, or restore a "
+            "release's backup",
+            store->location, schema->version);
+    if (schema->version > newest)
+        return error_set(error, STATUS_INVALID,
+                         "%s: its schema %u is newer than this program's %u; use the croupier that "
+                         "upgraded it, or a newer one",
+                         store->location, schema->version, newest);
+    if (current && schema->version < newest)
+        return error_set(error, STATUS_INVALID,
+                         "%s: its schema %u is older than this program's %u; run: croupier migrate",
+                         store->location, schema->version, newest);
     return STATUS_OK;
 }
 

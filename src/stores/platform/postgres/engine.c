@@ -110,9 +110,9 @@ static enum status migrate_step(struct postgres_store *store, bool *applied, str
                                   error);
     if (status == STATUS_OK)
         status = read_applied(store, &version, error);
-    if (status == STATUS_OK && version < postgres_migration_count) {
-        const struct migration *next = &postgres_migrations[version];
-        CHECK(next->number == version + 1);
+    const struct migration *next =
+        schema_next(postgres_migrations, postgres_migration_count, version);
+    if (status == STATUS_OK && next != NULL) {
         *applied = true;
         status = postgres_execute(store, next->sql, error);
         if (status == STATUS_OK)
@@ -139,7 +139,7 @@ static enum status postgres_schema(struct platform_store *base, uint32_t *versio
                                    struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
-    *newest = (uint32_t)postgres_migration_count;
+    *newest = postgres_migrations[postgres_migration_count - 1].number;
     enum status status = ready_to_migrate(store, error);
     return status == STATUS_OK ? read_version(store, version, error) : status;
 }
@@ -153,7 +153,8 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *befor
     enum status status = ready_to_migrate(store, error);
     if (status == STATUS_OK)
         status = read_version(store, &first, error);
-    bool due = first < postgres_migration_count; /* else no right to make tables is needed */
+    /* Without one that is due, no right to make tables is needed. */
+    bool due = schema_next(postgres_migrations, postgres_migration_count, first) != NULL;
     while (status == STATUS_OK && due) {
         postgres_forget_outcome(store);
         store->patient = true;

@@ -149,7 +149,7 @@ static const char find_clearings[] =
     " CROSS JOIN LATERAL (SELECT balance_minor FROM ledger_clearing"
     "  WHERE customer_number = asked.customer AND currency = asked.code LIMIT 1) AS clearing";
 
-/* After everything that is decided on: see sql/postgresql/0004_ledger.sql. */
+/* After everything that is decided on: see sql/postgresql/0005_release_0_1_0.sql. */
 static const char take_numbers[] =
     "SELECT nextval('ledger_number'), pg_current_xact_id()::text::bigint";
 

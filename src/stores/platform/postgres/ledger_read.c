@@ -104,7 +104,7 @@ enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *
         return status;
     array_add_integer(&owner, owner_number);
     array_add_string(&id, fact->transaction_id);
-    array_add_integer(&counts, fact->counts_credits);
+    array_add_integer(&counts, 1);
     set_array(&parameters, 1, &owner);
     set_array(&parameters, 2, &id);
     set_array(&parameters, 3, &counts);

@@ -410,30 +410,6 @@ enum status sqlite_load_fact(struct sqlite_store *store, struct ledger_fact *fac
 
 /* ---- in SQL ---------------------------------------------------------------------------------- */
 
-/* ledger_id_key(customer_number, id): schema 7 ordered ids by it, in tables that schema 10 drops.
- * NULL of what is no id: then the ledger was tampered with. */
-static void key_function(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    static const uint8_t identity[ID_IDENTITY_SIZE];
-    CHECK(count == 2);
-    struct text id = {(const char *)sqlite3_value_text(values[1]), 0};
-    id.size = id.at == NULL ? 0 : (size_t)sqlite3_value_bytes(values[1]);
-    if (id.at == NULL || id.size > TRANSACTION_ID_SIZE)
-        sqlite3_result_null(context);
-    else
-        sqlite3_result_int64(
-            context, (int64_t)sqlite_id_key(identity, sqlite3_value_int64(values[0]), "", id));
-}
-
-/* ledger_ids_take_over(last_number): schema 9 filled an index of ids with it. Schema 10, which
- * comes in the same transaction (engine.c), has none, so it does nothing. */
-static void take_over_function(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    CHECK(count == 1);
-    (void)values;
-    sqlite3_result_null(context);
-}
-
 /* ledger_id_number(owner, id): the number of the transaction of that id, NULL where there is none.
  * Brings the index up to the snapshot first, which costs little when it is there. */
 static void number_function(sqlite3_context *context, int count, sqlite3_value **values)
@@ -463,11 +439,5 @@ void sqlite_ids_register(struct sqlite_store *store)
 {
     CHECK(sqlite3_create_function(store->database, "ledger_id_number", 2,
                                   SQLITE_UTF8 | SQLITE_DIRECTONLY, store, number_function, NULL,
-                                  NULL) == SQLITE_OK);
-    CHECK(sqlite3_create_function(store->database, "ledger_id_key", 2,
-                                  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
-                                  key_function, NULL, NULL) == SQLITE_OK);
-    CHECK(sqlite3_create_function(store->database, "ledger_ids_take_over", 1,
-                                  SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL, take_over_function, NULL,
                                   NULL) == SQLITE_OK);
 }

@@ -50,7 +50,7 @@ MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_
 MUST_CHECK enum status sqlite_load_fact(struct sqlite_store *store, struct ledger_fact *fact,
                                         struct error *error);
 
-/* The functions that former migrations call in SQL. */
+/* Adds ledger_id_number to the SQL of a connection. */
 void sqlite_ids_register(struct sqlite_store *store);
 
 /* The newest row as of the transaction that is open, after which store->ledger is known. */

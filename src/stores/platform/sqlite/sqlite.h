@@ -167,8 +167,6 @@ void sqlite_ledger_index_facts(struct platform_store *, struct ledger_index_fact
 enum status sqlite_ledger_integrity(struct platform_store *, const struct ledger_check *,
                                     const char **, struct error *);
 enum status sqlite_ledger_counterparts(struct platform_store *, struct error *);
-/* ledger_decline_hash in SQL, for the migration that chained those that were there. */
-void sqlite_audit_register(sqlite3 *database);
 
 /* ledger.c */
 enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,

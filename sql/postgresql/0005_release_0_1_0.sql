@@ -1,3 +1,170 @@
+-- As released: f2ae70f94c44fee0e9453e815995321c64e142eaac17547bc317a13d6a896912
+-- The schema of croupier 0.1.0, for a new store, which the next steps bring up to date. A store that 0.1.0
+-- itself has made by its five steps is the same, and its last step has the checksum above.
+
+-- Customers, their keys, and legacy address policies.
+--
+-- Rows are never deleted: a revoked key and a removed address stay, marked, so that "what changed
+-- since revision R" (stores/platform_store.h) is a range scan that misses nothing. Times are
+-- milliseconds since the Unix epoch. Constraints repeat what the program checks, so that a row
+-- written by hand is refused as well. Texts compare by their bytes (COLLATE "C"): orders, and with
+-- them cursors and indexes, must not change with a system's locales.
+
+-- Which store this is: a copy carries the name of its original, another store never does.
+CREATE TABLE store_identity (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    id  uuid NOT NULL DEFAULT gen_random_uuid()
+);
+INSERT INTO store_identity DEFAULT VALUES;
+
+-- The one counter that every change of a customer, key or address takes its number from. Whoever
+-- changes something locks this row first and holds it until the commit, so that revisions become
+-- visible in their order, however many write at once.
+CREATE TABLE store_revision (
+    one      boolean PRIMARY KEY DEFAULT true CHECK (one),
+    revision bigint NOT NULL CHECK (revision >= 0)
+);
+INSERT INTO store_revision (revision) VALUES (0);
+
+CREATE TABLE customer (
+    number              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- in order of creation
+    id                  text COLLATE "C" NOT NULL UNIQUE CHECK (octet_length(id) BETWEEN 5 AND 23),
+    name                text COLLATE "C" NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 128),
+    enabled             boolean NOT NULL,
+    casino              boolean NOT NULL,
+    sports              text COLLATE "C" NOT NULL, -- "all", "none" or "cricket,tennis"
+    rate_requests       bigint CHECK (rate_requests BETWEEN 1 AND 1000000000),
+    rate_window_seconds bigint CHECK (rate_window_seconds BETWEEN 1 AND 86400),
+    cidrs               text COLLATE "C" NOT NULL, -- separated by one space; empty: denied everywhere
+    created_ms          bigint NOT NULL,
+    revision            bigint NOT NULL UNIQUE,
+    CHECK ((rate_requests IS NULL) = (rate_window_seconds IS NULL))
+);
+
+CREATE TABLE api_key (
+    number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id           text COLLATE "C" NOT NULL UNIQUE CHECK (octet_length(id) BETWEEN 5 AND 23),
+    customer_id  text COLLATE "C" NOT NULL REFERENCES customer (id),
+    label        text COLLATE "C" NOT NULL CHECK (octet_length(label) <= 64),
+    prefix       text COLLATE "C" NOT NULL CHECK (octet_length(prefix) = 8), -- to recognise it by
+    digest       bytea NOT NULL UNIQUE CHECK (octet_length(digest) = 32), -- SHA-256 of the whole key
+    created_ms   bigint NOT NULL,
+    expires_ms   bigint CHECK (expires_ms > 0),   -- NULL: never
+    last_used_ms bigint CHECK (last_used_ms > 0), -- about a minute behind; takes no revision
+    revoked_ms   bigint CHECK (revoked_ms > 0),   -- NULL: live
+    revision     bigint NOT NULL UNIQUE
+);
+CREATE INDEX api_key_by_customer ON api_key (customer_id, number);
+
+CREATE TABLE legacy_address (
+    address             bytea PRIMARY KEY CHECK (octet_length(address) = 16), -- v4 as ::ffff:a.b.c.d
+    enabled             boolean NOT NULL,
+    removed             boolean NOT NULL,
+    sports              text COLLATE "C" NOT NULL,
+    rate_requests       bigint CHECK (rate_requests BETWEEN 1 AND 1000000000),
+    rate_window_seconds bigint CHECK (rate_window_seconds BETWEEN 1 AND 86400),
+    created_ms          bigint NOT NULL,
+    revision            bigint NOT NULL UNIQUE,
+    CHECK ((rate_requests IS NULL) = (rate_window_seconds IS NULL))
+);
+
+-- Players, and the currencies that they have money in.
+--
+-- One customer + reference + currency is one player, for ever: rows are never changed and never
+-- deleted, and the triggers below say so to whoever tries by hand. Neither takes a revision: nobody
+-- keeps a copy of them.
+
+-- For tables that only grow: a trigger before UPDATE, DELETE or TRUNCATE, whose argument is the text.
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION USING MESSAGE = TG_ARGV[0], ERRCODE = 'restrict_violation';
+END $$;
+
+-- What the minor unit of a currency is worth, frozen when the currency is first used: an amount in
+-- the ledger must never change its meaning, whatever a later edition of ISO 4217 says.
+CREATE TABLE currency (
+    code       text COLLATE "C" PRIMARY KEY CHECK (code ~ '^[A-Z]{3}$'),
+    exponent   smallint NOT NULL CHECK (exponent BETWEEN 0 AND 4), -- minor units are 10^-exponent
+    created_ms bigint NOT NULL
+);
+
+CREATE TABLE player (
+    number      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- in order of creation
+    id          text COLLATE "C" NOT NULL UNIQUE CHECK (octet_length(id) BETWEEN 5 AND 23),
+    customer_id text COLLATE "C" NOT NULL REFERENCES customer (id),
+    reference   text COLLATE "C" NOT NULL CHECK (reference ~ '^[A-Za-z0-9._:-]{1,64}$'),
+    currency    text COLLATE "C" NOT NULL REFERENCES currency (code),
+    created_ms  bigint NOT NULL,
+    UNIQUE (customer_id, reference, currency)
+);
+
+CREATE TRIGGER currency_is_frozen BEFORE UPDATE ON currency
+    FOR EACH ROW EXECUTE FUNCTION refuse_change('a currency is frozen when it is first used');
+CREATE TRIGGER currency_stays BEFORE DELETE ON currency
+    FOR EACH ROW EXECUTE FUNCTION refuse_change('a currency that was used stays');
+CREATE TRIGGER currency_is_kept BEFORE TRUNCATE ON currency
+    EXECUTE FUNCTION refuse_change('a currency that was used stays');
+CREATE TRIGGER player_is_permanent BEFORE UPDATE ON player
+    FOR EACH ROW EXECUTE FUNCTION refuse_change('a player is never changed');
+CREATE TRIGGER player_stays BEFORE DELETE ON player
+    FOR EACH ROW EXECUTE FUNCTION refuse_change('a player is never deleted');
+CREATE TRIGGER player_is_kept BEFORE TRUNCATE ON player
+    EXECUTE FUNCTION refuse_change('a player is never deleted');
+
+-- Game providers, their games, and which games a customer may use.
+--
+-- Rows are never deleted. A provider's secret is kept sealed (casino/secrets.h): whoever reads this
+-- database without the key file learns nothing of it. Constraints repeat what the program checks.
+
+-- The counter that every change of a provider, a game or a list of games takes, locked as
+-- store_revision is. Not the one of customers: neither reader should wake the other.
+CREATE TABLE games_revision (
+    one      boolean PRIMARY KEY DEFAULT true CHECK (one),
+    revision bigint NOT NULL CHECK (revision >= 0)
+);
+INSERT INTO games_revision (revision) VALUES (0);
+
+CREATE TABLE provider (
+    id          text COLLATE "C" PRIMARY KEY CHECK (id ~ '^[a-z0-9][a-z0-9-]{0,63}$'),
+    name        text COLLATE "C" NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 128),
+    launch_url  text COLLATE "C" NOT NULL CHECK (octet_length(launch_url) BETWEEN 8 AND 1024),
+    return_url  text COLLATE "C" CHECK (octet_length(return_url) BETWEEN 8 AND 1024), -- NULL: none
+    audience    text COLLATE "C" NOT NULL CHECK (octet_length(audience) BETWEEN 1 AND 256),
+    secret      bytea NOT NULL CHECK (octet_length(secret) BETWEEN 29 AND 540), -- sealed
+    enabled     boolean NOT NULL,
+    created_ms  bigint NOT NULL,
+    revision    bigint NOT NULL,
+    launch_call boolean NOT NULL -- launch_url is an endpoint that is called
+);
+
+CREATE TABLE game (
+    id            text COLLATE "C" PRIMARY KEY CHECK (id ~ '^[a-z0-9][a-z0-9-]{0,63}$'),
+    provider_id   text COLLATE "C" NOT NULL REFERENCES provider (id),
+    name          text COLLATE "C" NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 128),
+    category      text COLLATE "C" NOT NULL CHECK (octet_length(category) BETWEEN 1 AND 64),
+    features      text COLLATE "C" NOT NULL, -- lists: one item a line, in the order given
+    rtp_bps       integer CHECK (rtp_bps BETWEEN 0 AND 10000),
+    volatility    text COLLATE "C" CHECK (volatility IN ('low', 'medium', 'high')),
+    thumbnail_url text COLLATE "C" CHECK (octet_length(thumbnail_url) BETWEEN 8 AND 1024),
+    demo          boolean NOT NULL,
+    currencies    text COLLATE "C" NOT NULL,
+    languages     text COLLATE "C" NOT NULL,
+    devices       text COLLATE "C" NOT NULL,
+    enabled       boolean NOT NULL,
+    updated_ms    bigint NOT NULL,
+    revision      bigint NOT NULL
+);
+CREATE INDEX game_by_provider ON game (provider_id, id);
+
+-- A customer without a row may use every game (if it may use the casino at all).
+CREATE TABLE customer_games (
+    customer_id text COLLATE "C" PRIMARY KEY REFERENCES customer (id),
+    every_game  boolean NOT NULL,
+    games       text COLLATE "C" NOT NULL, -- ids, one a line, in order; "" with every_game
+    revision    bigint NOT NULL,
+    CHECK (NOT every_game OR games = '')
+);
+
 -- The ledger: wallet transactions that are kept for ever, and the entries that moved money.
 --
 -- Double entry: every entry moves its amount between the player's account and the clearing account of
@@ -183,3 +350,6 @@ CREATE TRIGGER ledger_clearing_is_kept BEFORE TRUNCATE ON ledger_clearing
 CREATE VIEW ledger_entry AS
     SELECT player_number, sequence, number AS transaction_number, movement_minor, balance_minor, hash
     FROM ledger_transaction WHERE sequence IS NOT NULL;
+
+-- What was entered on a day (croupier wallet export --day). Its new rows go to its end.
+CREATE INDEX ledger_entered ON ledger_transaction (created_ms, number) WHERE sequence IS NOT NULL;

@@ -1,23 +1,142 @@
--- The same ledger, whose cost an operation does not grow with its length.
+-- As released: 13009a4f476f2802741848925688260cc4467d97e1fdb88b37e13ac8435f6c4f
+-- The schema of croupier 0.1.0, for a new store, which the next steps bring up to date. A store that 0.1.0
+-- itself has made by its seven steps is the same, and its last step has the checksum above.
 --
--- An index by transaction id, or by player, has as many places to write to as it has pages, and the ids
--- and players of a batch are strewn over all of them: the longer the ledger, the more pages a batch
--- changes, logs and copies. So an entry points to the one before it, which is young when the player
--- plays; an index leads to the first of every 256 entries of a player only; and the ids stand in levels
--- that are written to in order (stores/platform_sqlite_ids.c).
+-- Rows are never deleted: a revoked key and a removed address stay, marked, so that a range scan finds every
+-- change since a revision. Times are milliseconds since the Unix epoch. Constraints repeat the checks of the
+-- program, so that a row written by hand is refused as well.
 
-DROP TRIGGER ledger_entry_follows;
-DROP TRIGGER ledger_transaction_is_permanent;
-DROP TRIGGER ledger_transaction_stays;
-DROP TRIGGER ledger_rollback_is_permanent;
-DROP TRIGGER ledger_rollback_stays;
-DROP TRIGGER ledger_account_goes_on;
-DROP TRIGGER ledger_account_stays;
-ALTER TABLE ledger_transaction RENAME TO transaction_before;
-ALTER TABLE ledger_rollback RENAME TO rollback_before;
-ALTER TABLE ledger_account RENAME TO account_before;
+-- The one counter that every change of a customer, key or address takes its number from.
+CREATE TABLE store_revision (
+    one      INTEGER PRIMARY KEY CHECK (one = 1),
+    revision INTEGER NOT NULL CHECK (revision >= 0)
+) STRICT;
+INSERT INTO store_revision (one, revision) VALUES (1, 0);
 
--- Every request that was decided and kept, under its id, with what was answered; and what it entered.
+CREATE TABLE customer (
+    number              INTEGER PRIMARY KEY, -- in order of creation
+    id                  TEXT NOT NULL UNIQUE CHECK (length(id) BETWEEN 5 AND 23),
+    name                TEXT NOT NULL CHECK (length(CAST(name AS BLOB)) BETWEEN 1 AND 128),
+    enabled             INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    casino              INTEGER NOT NULL CHECK (casino IN (0, 1)),
+    sports              TEXT NOT NULL,       -- "all", "none" or "cricket,tennis"
+    rate_requests       INTEGER CHECK (rate_requests BETWEEN 1 AND 1000000000),
+    rate_window_seconds INTEGER CHECK (rate_window_seconds BETWEEN 1 AND 86400),
+    cidrs               TEXT NOT NULL,       -- separated by one space; empty: denied everywhere
+    created_ms          INTEGER NOT NULL,
+    revision            INTEGER NOT NULL UNIQUE,
+    CHECK ((rate_requests IS NULL) = (rate_window_seconds IS NULL))
+) STRICT;
+CREATE TABLE api_key (
+    number       INTEGER PRIMARY KEY,
+    id           TEXT NOT NULL UNIQUE CHECK (length(id) BETWEEN 5 AND 23),
+    customer_id  TEXT NOT NULL REFERENCES customer (id),
+    label        TEXT NOT NULL CHECK (length(CAST(label AS BLOB)) <= 64),
+    prefix       TEXT NOT NULL CHECK (length(prefix) = 8), -- of the key, to recognise it by
+    digest       BLOB NOT NULL UNIQUE CHECK (length(digest) = 32), -- SHA-256 of the whole key
+    created_ms   INTEGER NOT NULL,
+    expires_ms   INTEGER CHECK (expires_ms > 0),   -- NULL: never
+    last_used_ms INTEGER CHECK (last_used_ms > 0), -- about a minute behind; takes no revision
+    revoked_ms   INTEGER CHECK (revoked_ms > 0),   -- NULL: live
+    revision     INTEGER NOT NULL UNIQUE
+) STRICT;
+CREATE INDEX api_key_by_customer ON api_key (customer_id, number);
+CREATE TABLE legacy_address (
+    address             BLOB PRIMARY KEY CHECK (length(address) = 16), -- v4 as ::ffff:a.b.c.d
+    enabled             INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    removed             INTEGER NOT NULL CHECK (removed IN (0, 1)),
+    sports              TEXT NOT NULL,
+    rate_requests       INTEGER CHECK (rate_requests BETWEEN 1 AND 1000000000),
+    rate_window_seconds INTEGER CHECK (rate_window_seconds BETWEEN 1 AND 86400),
+    created_ms          INTEGER NOT NULL,
+    revision            INTEGER NOT NULL UNIQUE,
+    CHECK ((rate_requests IS NULL) = (rate_window_seconds IS NULL))
+) STRICT, WITHOUT ROWID;
+
+-- What the minor unit of a currency is worth, frozen when the currency is first used: an amount in
+-- the ledger must never change its meaning, whatever a later edition of ISO 4217 says.
+CREATE TABLE currency (
+    code       TEXT PRIMARY KEY CHECK (code GLOB '[A-Z][A-Z][A-Z]'),
+    exponent   INTEGER NOT NULL CHECK (exponent BETWEEN 0 AND 4), -- minor units are 10^-exponent
+    created_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One customer + reference + currency is one player, for ever.
+CREATE TABLE player (
+    number      INTEGER PRIMARY KEY, -- in order of creation
+    id          TEXT NOT NULL UNIQUE CHECK (length(id) BETWEEN 5 AND 23),
+    customer_id TEXT NOT NULL REFERENCES customer (id),
+    reference   TEXT NOT NULL CHECK (length(reference) BETWEEN 1 AND 64
+                                     AND reference NOT GLOB '*[^A-Za-z0-9._:-]*'),
+    currency    TEXT NOT NULL REFERENCES currency (code),
+    created_ms  INTEGER NOT NULL,
+    UNIQUE (customer_id, reference, currency)
+) STRICT;
+CREATE TRIGGER currency_is_frozen BEFORE UPDATE ON currency
+BEGIN SELECT RAISE(ABORT, 'a currency is frozen when it is first used'); END;
+CREATE TRIGGER currency_stays BEFORE DELETE ON currency
+BEGIN SELECT RAISE(ABORT, 'a currency that was used stays'); END;
+CREATE TRIGGER player_is_permanent BEFORE UPDATE ON player
+BEGIN SELECT RAISE(ABORT, 'a player is never changed'); END;
+CREATE TRIGGER player_stays BEFORE DELETE ON player
+BEGIN SELECT RAISE(ABORT, 'a player is never deleted'); END;
+
+-- Game providers, their games, and which games a customer may use. A provider's secret is kept sealed.
+-- Their counter is not the one of customers: neither reader should wake the other.
+CREATE TABLE games_revision (
+    one      INTEGER PRIMARY KEY CHECK (one = 1),
+    revision INTEGER NOT NULL CHECK (revision >= 0)
+) STRICT;
+INSERT INTO games_revision (one, revision) VALUES (1, 0);
+CREATE TABLE provider (
+    id         TEXT PRIMARY KEY CHECK (length(id) BETWEEN 1 AND 64),
+    name       TEXT NOT NULL CHECK (length(CAST(name AS BLOB)) BETWEEN 1 AND 128),
+    launch_url TEXT NOT NULL CHECK (length(launch_url) BETWEEN 8 AND 1024),
+    return_url TEXT CHECK (length(return_url) BETWEEN 8 AND 1024), -- NULL: none
+    audience   TEXT NOT NULL CHECK (length(audience) BETWEEN 1 AND 256),
+    secret     BLOB NOT NULL CHECK (length(secret) BETWEEN 29 AND 540), -- sealed
+    enabled    INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    created_ms INTEGER NOT NULL,
+    revision   INTEGER NOT NULL
+, launch_call INTEGER NOT NULL DEFAULT 0 CHECK (launch_call IN (0, 1))) STRICT, WITHOUT ROWID;
+CREATE TABLE game (
+    id            TEXT PRIMARY KEY CHECK (length(id) BETWEEN 1 AND 64),
+    provider_id   TEXT NOT NULL REFERENCES provider (id),
+    name          TEXT NOT NULL CHECK (length(CAST(name AS BLOB)) BETWEEN 1 AND 128),
+    category      TEXT NOT NULL CHECK (length(CAST(category AS BLOB)) BETWEEN 1 AND 64),
+    features      TEXT NOT NULL, -- lists: one item a line, in the order given
+    rtp_bps       INTEGER CHECK (rtp_bps BETWEEN 0 AND 10000),
+    volatility    TEXT CHECK (volatility IN ('low', 'medium', 'high')),
+    thumbnail_url TEXT CHECK (length(thumbnail_url) BETWEEN 8 AND 1024),
+    demo          INTEGER NOT NULL CHECK (demo IN (0, 1)),
+    currencies    TEXT NOT NULL,
+    languages     TEXT NOT NULL,
+    devices       TEXT NOT NULL,
+    enabled       INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    updated_ms    INTEGER NOT NULL,
+    revision      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX game_by_provider ON game (provider_id, id);
+
+-- A customer without a row may use every game (if it may use the casino at all).
+CREATE TABLE customer_games (
+    customer_id TEXT PRIMARY KEY REFERENCES customer (id),
+    every_game  INTEGER NOT NULL CHECK (every_game IN (0, 1)),
+    games       TEXT NOT NULL, -- ids, one a line, in order; "" with every_game
+    revision    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The ledger: the accounts that are the other side of the players', by customer and currency.
+CREATE TABLE ledger_clearing (
+    customer_number INTEGER NOT NULL REFERENCES customer (number),
+    currency        TEXT NOT NULL REFERENCES currency (code),
+    balance_minor   INTEGER NOT NULL CHECK (balance_minor BETWEEN -4611686018427387904 AND 0),
+    PRIMARY KEY (customer_number, currency)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER ledger_clearing_stays BEFORE DELETE ON ledger_clearing
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+
+-- Every request that was decided and kept, under its id, with its answer; and the entry that it made.
 CREATE TABLE ledger_transaction (
     number          INTEGER PRIMARY KEY, -- in order of decision
     customer_number INTEGER NOT NULL REFERENCES customer (number),
@@ -53,17 +172,7 @@ CREATE TABLE ledger_transaction (
            (operation = 'CREDIT' AND outcome = 'applied' AND reference IS NOT NULL))
 ) STRICT;
 
-INSERT INTO ledger_transaction
-SELECT number, customer_number, player_number, sequence,
-       CASE WHEN t.sequence > 1 THEN
-           (SELECT before.number FROM transaction_before AS before
-            WHERE before.player_number = t.player_number AND before.sequence = t.sequence - 1)
-       ELSE 0 END,
-       amount_minor, movement_minor, balance_minor, created_ms, settles, transaction_id, operation,
-       outcome, reference, game_id, round_id, hash
-FROM transaction_before AS t ORDER BY number;
-
--- Ids that are rolled back: a transaction's, or one that nobody has used yet (and never can).
+-- Ids that are rolled back: a transaction's, or one that no one has used yet (and never can).
 CREATE TABLE ledger_rollback (
     customer_number    INTEGER NOT NULL REFERENCES customer (number),
     target_id          TEXT NOT NULL CHECK (length(target_id) BETWEEN 1 AND 64),
@@ -71,8 +180,6 @@ CREATE TABLE ledger_rollback (
     transaction_number INTEGER NOT NULL REFERENCES ledger_transaction (number), -- the ROLLBACK
     PRIMARY KEY (customer_number, target_id)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO ledger_rollback SELECT * FROM rollback_before;
-
 CREATE TABLE ledger_account (
     player_number INTEGER PRIMARY KEY REFERENCES player (number),
     balance_minor INTEGER NOT NULL CHECK (balance_minor BETWEEN 0 AND 9007199254740991),
@@ -80,14 +187,8 @@ CREATE TABLE ledger_account (
     head          BLOB NOT NULL CHECK (length(head) = 32), -- hash of the last entry
     last_number   INTEGER NOT NULL REFERENCES ledger_transaction (number) -- the last entry
 ) STRICT;
-INSERT INTO ledger_account
-SELECT player_number, balance_minor, sequence, head,
-       (SELECT t.number FROM transaction_before AS t
-        WHERE t.player_number = a.player_number AND t.sequence = a.sequence)
-FROM account_before AS a ORDER BY player_number;
 
--- The number of a transaction, under a hash of its customer and id: in one of these levels. An id is
--- written to the first and moves on in time, in order of keys.
+-- The number of a transaction, under a hash of its customer and id, in one of five levels.
 CREATE TABLE ledger_id_0 (key INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (key, number))
     STRICT, WITHOUT ROWID;
 CREATE TABLE ledger_id_1 (key INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (key, number))
@@ -98,34 +199,18 @@ CREATE TABLE ledger_id_3 (key INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY
     STRICT, WITHOUT ROWID;
 CREATE TABLE ledger_id_4 (key INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (key, number))
     STRICT, WITHOUT ROWID;
-INSERT INTO ledger_id_4
-SELECT ledger_id_key(customer_number, transaction_id), number FROM transaction_before
-ORDER BY ledger_id_key(customer_number, transaction_id), number;
-
--- Of the levels that ids move on from.
 CREATE TABLE ledger_id_level (
     level    INTEGER PRIMARY KEY CHECK (level BETWEEN 0 AND 3),
     moved    INTEGER NOT NULL, -- how many ids have left it
     next_key INTEGER NOT NULL  -- where the next to leave begin
 ) STRICT;
-INSERT INTO ledger_id_level
-SELECT value.column1, (SELECT coalesce(max(number), 0) FROM transaction_before), 0
-FROM (VALUES (0), (1), (2), (3)) AS value;
+INSERT INTO ledger_id_level VALUES (0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0);
 
-DROP TABLE account_before;
-DROP TABLE rollback_before;
-DROP TABLE transaction_before;
-
--- No two entries follow the same one: from the first, this leads through all entries of a player.
 CREATE UNIQUE INDEX ledger_follows ON ledger_transaction (previous) WHERE previous <> 0;
 CREATE UNIQUE INDEX ledger_by_player ON ledger_transaction (player_number, sequence)
     WHERE sequence % 256 = 1;
--- Which credits refer to a debit.
 CREATE INDEX ledger_credit ON ledger_transaction (settles) WHERE settles IS NOT NULL;
--- What was entered on a day.
 CREATE INDEX ledger_entered ON ledger_transaction (created_ms) WHERE sequence IS NOT NULL;
-
--- An entry follows the one before it, or it is not written.
 CREATE TRIGGER ledger_entry_follows BEFORE INSERT ON ledger_transaction
 WHEN NEW.sequence IS NOT NULL AND CASE NEW.sequence
     WHEN 1 THEN NEW.balance_minor <> NEW.movement_minor
@@ -135,8 +220,6 @@ WHEN NEW.sequence IS NOT NULL AND CASE NEW.sequence
                      AND before.sequence = NEW.sequence - 1
                      AND before.balance_minor = NEW.balance_minor - NEW.movement_minor) END
 BEGIN SELECT RAISE(ABORT, 'a ledger entry must follow the one before it'); END;
-
--- A customer uses an id once.
 CREATE TRIGGER ledger_id_is_new BEFORE INSERT ON ledger_id_0
 WHEN EXISTS (SELECT 1 FROM (SELECT number FROM ledger_id_0 WHERE key = NEW.key
                             UNION ALL SELECT number FROM ledger_id_1 WHERE key = NEW.key
@@ -148,7 +231,6 @@ WHEN EXISTS (SELECT 1 FROM (SELECT number FROM ledger_id_0 WHERE key = NEW.key
              WHERE ours.customer_number = theirs.customer_number
              AND ours.transaction_id = theirs.transaction_id)
 BEGIN SELECT RAISE(ABORT, 'a transaction id is used once'); END;
-
 CREATE TRIGGER ledger_transaction_is_permanent BEFORE UPDATE ON ledger_transaction
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_transaction_stays BEFORE DELETE ON ledger_transaction
@@ -162,8 +244,6 @@ WHEN NEW.sequence <= OLD.sequence OR NEW.player_number <> OLD.player_number
 BEGIN SELECT RAISE(ABORT, 'an account only follows its entries'); END;
 CREATE TRIGGER ledger_account_stays BEFORE DELETE ON ledger_account
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-
--- An id leaves a level only when it stands in the next, and comes to that only from there.
 CREATE TRIGGER ledger_id_0_is_permanent BEFORE UPDATE ON ledger_id_0
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_id_1_is_permanent BEFORE UPDATE ON ledger_id_1
