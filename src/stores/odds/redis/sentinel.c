@@ -21,9 +21,8 @@
 /* The addresses of one sentinel. */
 struct found {
     struct redis_sentinel *sentinel;
-    struct redis_lookup *lookup; /* NULL: none is under way */
-    struct redis_addresses
-        addresses; /* of a lookup that took too long; used by the next question */
+    struct redis_lookup *lookup;      /* NULL: none is under way */
+    struct redis_addresses addresses; /* good until none of them answers */
 };
 
 struct redis_sentinel {
@@ -71,6 +70,7 @@ static void ask_next(struct redis_sentinel *sentinel, enum status status, const 
         open_next(sentinel);
         return;
     }
+    sentinel->found[sentinel->at].addresses.count = 0; /* none is of use, so look up again */
     sentinel->at = (sentinel->at + 1) % sentinel->options.link->location->host_count;
     if (++sentinel->asked < sentinel->options.link->location->host_count) {
         ask_one(sentinel);
@@ -173,14 +173,11 @@ static void on_looked_up(void *owner, const struct redis_addresses *addresses, c
     struct redis_sentinel *sentinel = found->sentinel;
     bool wanted = is_looked_up(sentinel) && found == &sentinel->found[sentinel->at];
     found->lookup = NULL;
-    if (!wanted) {
-        found->addresses = *addresses;
-    } else if (problem != NULL) {
+    found->addresses = *addresses;
+    if (wanted && problem != NULL)
         ask_next(sentinel, STATUS_UNAVAILABLE, problem);
-    } else {
-        sentinel->addresses = *addresses;
-        open_next(sentinel);
-    }
+    else if (wanted)
+        ask_one(sentinel);
 }
 
 static void ask_one(struct redis_sentinel *sentinel)
@@ -188,7 +185,6 @@ static void ask_one(struct redis_sentinel *sentinel)
     struct found *found = &sentinel->found[sentinel->at];
     redis_wire_destroy(&sentinel->wire);
     sentinel->addresses = found->addresses;
-    found->addresses.count = 0;
     start_late(sentinel);
     if (sentinel->addresses.count > 0)
         open_next(sentinel);
