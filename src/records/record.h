@@ -48,10 +48,10 @@ struct column_type {
 };
 
 /* A type for an enum whose values are stored by these names. NULL as a name is stored as NULL. */
-#define COLUMN_NAMES(names_)                                                                  \
-    {                                                                                         \
-        .kind = COLUMN_TEXT, .get = column_get_name, .set = column_set_name, .names = names_, \
-        .name_count = sizeof(names_) / sizeof(names_)[0]                                      \
+#define COLUMN_NAMES(names_)                                                                    \
+    {                                                                                           \
+        .kind = COLUMN_TEXT, .get = column_get_name, .set = column_set_name, .names = (names_), \
+        .name_count = sizeof(names_) / sizeof(names_)[0]                                        \
     }
 void column_get_name(const struct column *column, const void *record, struct column_value *value);
 bool column_set_name(const struct column *column, void *record, const struct column_value *value);
@@ -137,8 +137,8 @@ struct record_table {
 };
 
 /* The columns of a struct, in the table. */
-#define RECORD_COLUMNS(record_, columns_)                                        \
-    .columns = columns_, .column_count = sizeof(columns_) / sizeof(columns_)[0], \
+#define RECORD_COLUMNS(record_, columns_)                                          \
+    .columns = (columns_), .column_count = sizeof(columns_) / sizeof(columns_)[0], \
     .size = sizeof(struct record_)
 
 /* Indexed by kind. */
