@@ -153,8 +153,10 @@ static void compare_value(struct copy *copy, enum sport sport, const struct even
         copy->status = read_value(copy->from, sport, event, &source, copy->error);
     if (copy->status == STATUS_OK)
         copy->status = read_value(copy->to, sport, event, &target, copy->error);
-    bool same = (source.bytes == NULL) == (target.bytes == NULL) && source.size == target.size &&
-                (source.bytes == NULL || memcmp(source.bytes, target.bytes, source.size) == 0);
+    bool same =
+        source.bytes == NULL || target.bytes == NULL
+            ? source.bytes == target.bytes
+            : source.size == target.size && memcmp(source.bytes, target.bytes, source.size) == 0;
     memory_free(source.bytes);
     memory_free(target.bytes);
     if (copy->status == STATUS_OK && !same)
