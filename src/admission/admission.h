@@ -26,7 +26,7 @@
  *   struct admission     one serving thread's view: its table, picked up by generation number.
  */
 
-struct rate_budget;  /* the count of one client's current window; see admission/rate_limit.h */
+struct rate_budget;  /* the count of one client's current window; see limits/rate_limit.h */
 struct policy_entry; /* a key in the table; see admission/policy_table.h */
 
 struct policy {
@@ -159,21 +159,5 @@ MUST_CHECK bool admission_client(const struct admission *admission,
 /* A number that moves whenever a verdict may have changed that does not depend on the time; 0: at
  * present all of them are DENIAL_UNAVAILABLE. */
 uint64_t admission_epoch(struct admission *admission, uint64_t now_mono_ms);
-
-/* ---- rate limit ------------------------------------------------------------------------------ */
-
-struct rate_verdict {
-    bool limited; /* the policy has a limit: send X-RateLimit-* */
-    bool allowed;
-    bool alone;             /* the budget is shared, but the store could not be asked */
-    uint32_t limit;         /* requests a window */
-    uint32_t remaining;     /* after this one */
-    uint32_t reset_seconds; /* whole seconds left in the window, rounded up, at least 1 */
-};
-
-/* Counts this request against the policy's budget, also when it is refused. Any thread. This is for
- * a server that limits alone; for budgets that several share see admission/rate_lease.h. */
-void rate_limit_take(const struct policy *policy, int64_t now_wall_ms,
-                     struct rate_verdict *verdict);
 
 #endif

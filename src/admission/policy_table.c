@@ -14,9 +14,9 @@
 
 #include <openssl/crypto.h>
 
-#include "admission/rate_limit.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "limits/rate_limit.h"
 
 #define NAME_SIZE KEY_DIGEST_SIZE
 #define SHARDS 4096U
@@ -104,7 +104,7 @@ static void destroy_policy(struct item *item)
 
 static void item_release(const struct index *index, struct item *item)
 {
-    CHECK(item->references > 0);
+    CHECK(item != NULL && item->references > 0);
     if (--item->references == 0)
         index->destroy_item(item);
 }

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "admission/errors.h"
-#include "admission/rate_limit.h"
 #include "api/provider_admission.h"
 #include "api/routes.h"
 #include "base/clock.h"
 #include "games/errors.h"
+#include "limits/rate_limit.h"
 
 /* Opened stands before closed: see metrics_write. */
 enum {
@@ -179,19 +179,6 @@ static const struct policy *judge(struct service *service, struct http_request *
                : NULL;
 }
 
-/* True: go on. False: replied, or deferred until its rate limit is decided. */
-static bool admit(struct service *service, struct http_request *request, struct judged *judged,
-                  struct rate_verdict *rate)
-{
-    int64_t now_wall_ms = clock_wall_coarse_ms();
-    const struct policy *policy = judge(service, request, judged, now_wall_ms);
-    if (policy == NULL)
-        return false;
-    if (judged->match.route == NULL || !judged->match.route->rate_limited)
-        return true;
-    return rate_limiter_take(service->rates, request, policy, &judged->client, now_wall_ms, rate);
-}
-
 static void add_number(struct http_request *request, struct text name, uint64_t value)
 {
     char digits[20];
@@ -248,17 +235,40 @@ void service_rate_decided(void *context, struct http_request *request,
         dispatch(service, request, request->user);
 }
 
+/* Counts it against the budget of its policy, and goes on with it when that is decided. */
+static void take_rate(struct service *service, struct http_request *request,
+                      const struct policy *policy, int64_t now_wall_ms)
+{
+    const struct judged *judged = request->user;
+    const struct rate_claim claim = {policy->rate, policy->budget};
+    struct rate_verdict verdict;
+    char address[ADDRESS_TEXT_SIZE] = "";
+    if (!policy->is_customer && policy->rate.enabled)
+        address_format(&judged->client, address);
+    if (rate_limiter_take(service->rates, request, &claim,
+                          policy->is_customer ? policy->customer_id : address, now_wall_ms,
+                          &verdict))
+        service_rate_decided(service, request, &verdict);
+}
+
 static void handle(void *context, struct http_request *request)
 {
     struct service *service = context;
     struct judged *judged = request->user;
-    struct rate_verdict rate = {0};
+    int64_t now_wall_ms = clock_wall_coarse_ms();
     judged->client = request->peer;
     judged->match = route_find(request->path);
-    bool judge = judged->match.route == NULL || judged->match.route->admission;
-    if (judge && !admit(service, request, judged, &rate))
-        return;
-    service_rate_decided(service, request, &rate);
+    const struct route *route = judged->match.route;
+    const struct policy *policy = NULL;
+    if (route == NULL || route->admission) {
+        policy = judge(service, request, judged, now_wall_ms);
+        if (policy == NULL)
+            return;
+    }
+    if (policy != NULL && route != NULL && route->rate_limited)
+        take_rate(service, request, policy, now_wall_ms);
+    else
+        dispatch(service, request, judged);
 }
 
 /* ---- providers ------------------------------------------------------------------------------- */

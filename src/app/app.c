@@ -18,9 +18,7 @@
 #include <unistd.h>
 
 #include "admission/admission.h"
-#include "admission/rate_lease.h"
 #include "api/health.h"
-#include "api/rate_limiter.h"
 #include "api/routes.h"
 #include "api/service.h"
 #include "app/handover.h"
@@ -35,6 +33,8 @@
 #include "console/console.h"
 #include "games/games.h"
 #include "launch/launch.h"
+#include "limits/rate_lease.h"
+#include "limits/rate_limiter.h"
 #include "sports/sports.h"
 #include "stores/configured.h"
 #include "usage/usage.h"

@@ -5,7 +5,6 @@
 #include <stddef.h>
 
 #include "admission/admission.h"
-#include "admission/rate_lease.h"
 #include "api/health.h"
 #include "base/log.h"
 #include "base/mailbox.h"
@@ -15,6 +14,7 @@
 #include "http/tls.h"
 #include "launch/launch.h"
 #include "limits/client_limits.h"
+#include "limits/rate_lease.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
 #include "usage/usage.h"

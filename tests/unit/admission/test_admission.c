@@ -1,7 +1,7 @@
 /* admission/admission: the verdict, rule by rule (docs/interface.md, "Keys"). */
 #include "admission/admission.h"
-#include "admission/rate_limit.h"
 #include "fake_platform.h"
+#include "limits/rate_limit.h"
 #include "question.h"
 #include "stores/refresher.h"
 #include "tests.h"
@@ -555,7 +555,8 @@ TEST_WITH(a_refresh_gives_no_one_his_requests_back, set_up, tear_down)
         fake_commit(&fake.customer[0].revision);
         settle(scene->policies);
         assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_NONE);
-        rate_limit_take(scene->policy, NOW_WALL_MS, &verdict);
+        rate_limit_take(&(struct rate_claim){scene->policy->rate, scene->policy->budget},
+                        NOW_WALL_MS, &verdict);
         assert_int_equal(verdict.remaining, 10 + i - i);
     }
 }

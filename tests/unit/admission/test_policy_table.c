@@ -3,7 +3,7 @@
 
 #include "admission/key.h"
 #include "admission/policy_table.h"
-#include "admission/rate_limit.h"
+#include "limits/rate_limit.h"
 #include "tests.h"
 
 #define MANY 100000U

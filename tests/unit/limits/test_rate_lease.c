@@ -1,15 +1,15 @@
 /*
- * admission/rate_lease: one budget for several servers. A `struct shop` is the store with its
+ * limits/rate_lease: one budget for several servers. A `struct shop` is the store with its
  * clock; a `struct server` is one croupier: its handle, its budget. Our monotonic clock is a number
  * here.
  */
 #include <pthread.h>
 #include <sched.h>
 
-#include "admission/rate_lease.h"
-#include "admission/rate_limit.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "limits/rate_lease.h"
+#include "limits/rate_limit.h"
 #include "stores/odds_engine.h"
 #include "tests.h"
 
@@ -35,7 +35,7 @@ struct server {
     uint32_t calls;
     struct rate_leases *leases;
     struct rate_budget *budget;
-    struct policy policy;
+    struct rate_claim claim;
 };
 
 static enum status shop_lease(struct odds_store *store, struct odds_lease *lease)
@@ -125,10 +125,7 @@ static void server_open(struct server *server, struct shop *shop, uint32_t reque
                               .lock = PTHREAD_MUTEX_INITIALIZER,
                               .budget = rate_budget_create()};
     server->leases = rate_leases_create(&server->store, NULL);
-    server->policy = (struct policy){.is_customer = true,
-                                     .customer_id = "cus_0123456789abcdef",
-                                     .rate = {true, requests, seconds},
-                                     .budget = server->budget};
+    server->claim = (struct rate_claim){{true, requests, seconds}, server->budget};
 }
 
 static void server_close(struct server *server)
@@ -141,8 +138,8 @@ static void server_close(struct server *server)
 
 static struct rate_claim claim_of(struct server *server)
 {
-    static const struct address address = {{0}};
-    return rate_claim_of(server->leases, &server->policy, &address);
+    rate_lease_prepare(server->leases, &server->claim, "cus_0123456789abcdef");
+    return server->claim;
 }
 
 /* A thread that can be sent mails. */
@@ -463,7 +460,7 @@ TEST(a_raised_limit_holds_at_once)
     struct server server;
     server_open(&server, &shop, 10, 60);
     (void)take_all(&server, NOW_NS);
-    server.policy.rate.requests = 15;
+    server.claim.rate.requests = 15;
     for (int i = 0; i < 5; i++) {
         assert_true(take(&server, NOW_NS).allowed);
         answer_all(&server, NOW_NS);
@@ -478,7 +475,7 @@ TEST(a_lowered_limit_voids_what_is_left_of_a_lease)
     struct server server;
     server_open(&server, &shop, 1600, 60);
     (void)take(&server, NOW_NS); /* 100 were drawn, one is spent */
-    server.policy.rate.requests = 50;
+    server.claim.rate.requests = 50;
     assert_false(take(&server, NOW_NS).allowed);
     server_close(&server);
 }
@@ -489,7 +486,7 @@ TEST(a_lowered_limit_above_what_was_drawn_keeps_the_lease)
     struct server server;
     server_open(&server, &shop, 1600, 60);
     (void)take(&server, NOW_NS);
-    server.policy.rate.requests = 200;
+    server.claim.rate.requests = 200;
     assert_int_equal(take_all(&server, NOW_NS), 199);
     server_close(&server);
 }
@@ -500,7 +497,7 @@ TEST(a_window_made_longer_keeps_the_count)
     struct server server;
     server_open(&server, &shop, 4, 10);
     (void)take_all(&server, NOW_NS);
-    server.policy.rate.window_seconds = 60;
+    server.claim.rate.window_seconds = 60;
     struct rate_verdict verdict = take(&server, NOW_NS);
     assert_false(verdict.allowed);
     assert_int_equal(verdict.reset_seconds, 25);

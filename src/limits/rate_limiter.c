@@ -2,14 +2,14 @@
  * A pending request belongs to the limiter's queue from when it is deferred until its mail has
  * come; its request may be answered (it took too long) or go away before.
  */
-#include "api/rate_limiter.h"
+#include "limits/rate_limiter.h"
 
 #include <stddef.h>
 
-#include "admission/rate_limit.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "http/deferral.h"
+#include "limits/rate_limit.h"
 
 #define PENDING_MAX 8192U
 
@@ -106,18 +106,18 @@ static bool wait_for_lease(struct rate_limiter *limiter, struct http_request *re
 }
 
 bool rate_limiter_take(struct rate_limiter *limiter, struct http_request *request,
-                       const struct policy *policy, const struct address *client,
-                       int64_t now_wall_ms, struct rate_verdict *verdict)
+                       const struct rate_claim *claim, const char *client, int64_t now_wall_ms,
+                       struct rate_verdict *verdict)
 {
     CHECK(!limiter->pending.closed);
-    if (limiter->options.leases == NULL || !policy->rate.enabled) {
-        rate_limit_take(policy, now_wall_ms, verdict);
+    if (limiter->options.leases == NULL || !claim->rate.enabled) {
+        rate_limit_take(claim, now_wall_ms, verdict);
         return true;
     }
-    struct rate_claim claim = rate_claim_of(limiter->options.leases, policy, client);
+    rate_lease_prepare(limiter->options.leases, claim, client);
     uint64_t now_ns = clock_monotonic_ns();
-    if (rate_lease_take(&claim, now_ns, verdict) != STATUS_OK)
-        return wait_for_lease(limiter, request, &claim, now_ns, verdict);
+    if (rate_lease_take(claim, now_ns, verdict) != STATUS_OK)
+        return wait_for_lease(limiter, request, claim, now_ns, verdict);
     count(limiter, verdict);
     return true;
 }

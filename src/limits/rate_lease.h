@@ -3,8 +3,8 @@
 
 #include <sys/queue.h>
 
-#include "admission/admission.h"
 #include "base/mailbox.h"
+#include "limits/rate_limit.h"
 #include "metrics/metrics.h"
 #include "stores/odds.h"
 
@@ -59,16 +59,10 @@ struct rate_leases_facts {
 void rate_leases_facts(const struct rate_leases *leases, struct rate_leases_facts *facts);
 extern const struct metric rate_leases_metrics[];
 
-/* What a request asks for a unit of. The policy may change while it waits. */
-struct rate_claim {
-    struct rate_limit rate;     /* enabled */
-    struct rate_budget *budget; /* held by whoever waits */
-};
-
-/* `client` is the address that was admitted: it names the budget of a policy that is not a
- * customer's. Makes the budget's lease when it is the first. */
-struct rate_claim rate_claim_of(struct rate_leases *leases, const struct policy *policy,
-                                const struct address *client);
+/* Before a claim is handed to the calls below: makes its budget's lease when it is the first.
+ * `client` is the name of the budget in the store: a customer's id, or an address. */
+void rate_lease_prepare(struct rate_leases *leases, const struct rate_claim *claim,
+                        const char *client);
 
 /* STATUS_OK: decided. STATUS_PENDING: only the store knows. `now_ns` is clock_monotonic_ns, read
  * now: not when the loop woke up, since the process may have been stopped in between. */

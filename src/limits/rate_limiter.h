@@ -1,14 +1,13 @@
 #ifndef CROUPIER_API_RATE_LIMITER_H
 #define CROUPIER_API_RATE_LIMITER_H
 
-#include "admission/admission.h"
-#include "admission/rate_lease.h"
 #include "http/http.h"
+#include "limits/rate_lease.h"
 #include "metrics/metrics.h"
 
 /*
  * One serving thread's rate limits: nearly always decided on the spot; rarely, a request is
- * deferred until a lease of a shared budget comes (admission/rate_lease.h), at most `timeout_ms`.
+ * deferred until a lease of a shared budget comes (limits/rate_lease.h), at most `timeout_ms`.
  * Then it is decided without the store. All on the limiter's thread.
  */
 struct rate_limiter;
@@ -29,12 +28,12 @@ void rate_limiter_destroy(struct rate_limiter **limiter);
 
 /*
  * True: decided. False: it waits, and `decided` will be called, unless the client goes away before;
- * or too many wait, and the request was answered with 503. `client` is the address that was
- * admitted; policy and client are not needed afterwards.
+ * or too many wait, and the request was answered with 503. `client` names
+ * the budget where servers share it. Claim and client are not needed afterwards.
  */
 bool rate_limiter_take(struct rate_limiter *limiter, struct http_request *request,
-                       const struct policy *policy, const struct address *client,
-                       int64_t now_wall_ms, struct rate_verdict *verdict);
+                       const struct rate_claim *claim, const char *client, int64_t now_wall_ms,
+                       struct rate_verdict *verdict);
 
 extern const struct metric rate_limiter_metrics[];
 

@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "admission/admission.h"
 #include "limits/client_limits.h"
+#include "records/policy.h"
 
 /*
  * The count of one client's current window (docs/interface.md, "Limits"). Windows are fixed and
@@ -25,7 +25,7 @@
  *
  * All this is for a server that limits alone. With an odds store that several servers share, what
  * may be admitted is leased from there, and the word counts only what was admitted without the
- * store: see admission/rate_lease.h.
+ * store: see limits/rate_lease.h.
  */
 struct rate_budget {
     _Atomic uint64_t window;
@@ -48,6 +48,26 @@ uint64_t rate_window_requests(uint64_t window);
 uint64_t rate_window_count(uint64_t window, uint32_t window_seconds, int64_t now_wall_ms);
 /* Whole seconds from now to the end of the word's window, rounded up, at least 1. Pure. */
 uint32_t rate_window_seconds_left(uint64_t window, uint32_t window_seconds, int64_t now_wall_ms);
+
+/* What a request asks for a unit of. The policy may change while it waits. */
+struct rate_claim {
+    struct rate_limit rate;
+    struct rate_budget *budget; /* borrowed; where the request waits, it is held */
+};
+
+struct rate_verdict {
+    bool limited; /* the policy has a limit: send X-RateLimit-* */
+    bool allowed;
+    bool alone;             /* the budget is shared, but the store could not be asked */
+    uint32_t limit;         /* requests a window */
+    uint32_t remaining;     /* after this one */
+    uint32_t reset_seconds; /* whole seconds left in the window, rounded up, at least 1 */
+};
+
+/* Counts this request against the budget, also when it is refused. Any thread. This is for a server
+ * that limits alone; for budgets that several share see limits/rate_lease.h. */
+void rate_limit_take(const struct rate_claim *claim, int64_t now_wall_ms,
+                     struct rate_verdict *verdict);
 
 /* What a client is answered under a limit. Pure. */
 struct rate_verdict rate_verdict_of(const struct rate_limit *rate, bool allowed, uint64_t remaining,

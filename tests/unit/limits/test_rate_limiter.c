@@ -1,9 +1,9 @@
-/* api/rate_limiter: a request waits for its rate limit no longer than it has to, and is decided
+/* limits/rate_limiter: a request waits for its rate limit no longer than it has to, and is decided
  * once. */
-#include "admission/rate_limit.h"
-#include "api/rate_limiter.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "limits/rate_limit.h"
+#include "limits/rate_limiter.h"
 #include "stores/odds_engine.h"
 #include "tests.h"
 
@@ -58,7 +58,7 @@ struct scene {
     struct rate_leases *leases;
     struct rate_limiter *limiter;
     struct rate_budget *budget;
-    struct policy policy;
+    struct rate_claim claim;
     struct http_request requests[REQUESTS];
     unsigned decided[REQUESTS];
     struct rate_verdict verdicts[REQUESTS];
@@ -98,10 +98,7 @@ static int set_up(void **state)
     };
     scene->limiter = rate_limiter_create(&options);
     scene->budget = rate_budget_create();
-    scene->policy = (struct policy){.is_customer = true,
-                                    .customer_id = "cus_0123456789abcdef",
-                                    .rate = {true, 100, 60},
-                                    .budget = scene->budget};
+    scene->claim = (struct rate_claim){{true, 100, 60}, scene->budget};
     *state = scene;
     return 0;
 }
@@ -124,9 +121,8 @@ static int tear_down(void **state)
 
 static bool take(struct scene *scene, size_t i)
 {
-    static const struct address client = {{0}};
-    return rate_limiter_take(scene->limiter, &scene->requests[i], &scene->policy, &client,
-                             1763700000000, &scene->verdicts[i]);
+    return rate_limiter_take(scene->limiter, &scene->requests[i], &scene->claim,
+                             "cus_0123456789abcdef", 1763700000000, &scene->verdicts[i]);
 }
 
 static void deliver(struct scene *scene)

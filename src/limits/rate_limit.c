@@ -1,5 +1,5 @@
 /* Fixed windows in one atomic word; see rate_limit.h. */
-#include "admission/rate_limit.h"
+#include "limits/rate_limit.h"
 
 #include "base/memory.h"
 
@@ -80,15 +80,16 @@ struct rate_verdict rate_verdict_of(const struct rate_limit *rate, bool allowed,
     };
 }
 
-void rate_limit_take(const struct policy *policy, int64_t now_wall_ms, struct rate_verdict *verdict)
+void rate_limit_take(const struct rate_claim *claim, int64_t now_wall_ms,
+                     struct rate_verdict *verdict)
 {
-    const struct rate_limit *rate = &policy->rate;
+    const struct rate_limit *rate = &claim->rate;
     if (!rate->enabled) {
         *verdict = (struct rate_verdict){.allowed = true};
         return;
     }
-    CHECK(policy->budget != NULL && rate->window_seconds > 0);
-    _Atomic uint64_t *word = &policy->budget->window;
+    CHECK(claim->budget != NULL && rate->window_seconds > 0);
+    _Atomic uint64_t *word = &claim->budget->window;
     uint64_t before = atomic_load_explicit(word, memory_order_relaxed);
     uint64_t after;
     do

@@ -13,7 +13,7 @@
  * which also guards the pending requests; nothing slow happens under it, and a request that finds a
  * unit never takes it.
  */
-#include "admission/rate_lease.h"
+#include "limits/rate_lease.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@
 
 #include <uv.h>
 
-#include "admission/rate_limit.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "limits/rate_limit.h"
 #include "metrics/metrics.h"
 
 #define NO_OFFSET INT64_MIN
@@ -412,30 +412,23 @@ enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct rate_claim rate_claim_of(struct rate_leases *leases, const struct policy *policy,
-                                const struct address *client)
+void rate_lease_prepare(struct rate_leases *leases, const struct rate_claim *claim,
+                        const char *client)
 {
-    struct rate_budget *budget = policy->budget;
-    const struct rate_claim claim = {policy->rate, budget};
-    CHECK(policy->rate.enabled && budget != NULL);
+    struct rate_budget *budget = claim->budget;
+    CHECK(claim->rate.enabled && budget != NULL);
     if (atomic_load_explicit(&budget->lease, memory_order_acquire) != NULL)
-        return claim;
+        return;
     struct rate_lease *lease = memory_alloc_zeroed(1, sizeof *lease);
     lease->leases = leases;
     lease->budget = budget;
     STAILQ_INIT(&lease->pending);
-    if (policy->is_customer) {
-        CHECK(sizeof policy->customer_id <= sizeof lease->ask.client);
-        memcpy(lease->ask.client, policy->customer_id, sizeof policy->customer_id);
-    } else {
-        CHECK(ADDRESS_TEXT_SIZE <= sizeof lease->ask.client);
-        address_format(client, lease->ask.client);
-    }
+    CHECK(strlen(client) < sizeof lease->ask.client);
+    memcpy(lease->ask.client, client, strlen(client) + 1);
     struct rate_lease *none = NULL;
     if (!atomic_compare_exchange_strong_explicit(&budget->lease, &none, lease, memory_order_acq_rel,
                                                  memory_order_acquire))
         memory_free(lease); /* another thread was first */
-    return claim;
 }
 
 struct rate_leases *rate_leases_create(struct odds_store *store, struct log *log)
