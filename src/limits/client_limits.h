@@ -12,8 +12,8 @@
  * `[server] max_connections` or `waiting_max` (docs/configuration.md, "One client").
  *
  * Connections are counted for their address before anything is read from them, and for the customer
- * whose key their last admitted request had. The counts of an address are here, those of a customer
- * in its budget (limits/rate_limit.h): that is at hand where a request is admitted.
+ * whose key their last admitted request had. The counts of an address are here. Those of a customer
+ * are in its budget (limits/rate_limit.h), which is at hand where a request is admitted.
  *
  * One object for all serving threads; any thread calls.
  */

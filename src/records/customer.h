@@ -23,7 +23,7 @@ struct customer_record {
 
 extern const struct record_table customer_table;
 
-void customer_record_free(void *record); /* what it owns, not the struct */
+void customer_record_free(void *record); /* frees what it owns, not the struct */
 
 /* "192.0.2.0/24 2001:db8::/32": canonical, one space between, "" for none. A customer's blocks
  * in one column, because reading 100,000 customers must be one scan and not a join. */

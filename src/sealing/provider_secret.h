@@ -7,7 +7,7 @@
 /* A provider's secrets, into its record and out of it. Sealed for that very provider. Secrets are 1
  * to SECRETS_PLAIN_MAX bytes (CHECKed); the record's id must be set. */
 
-/* Replaces the newest: what it signed is good no more. One that had a kid gets another; a
+/* Replaces the newest: its signatures are no longer valid. One that had a kid gets another; a
  * provider's first has none. */
 void provider_secret_seal(const struct secrets *secrets, struct provider_record *record,
                           struct text secret, int64_t now_ms);
@@ -22,7 +22,7 @@ MUST_CHECK enum status provider_secret_add(const struct secrets *secrets,
 MUST_CHECK enum status provider_secret_retire(struct provider_record *record, const char *name,
                                               struct error *error);
 
-/* What people call it: its kid, or "first". */
+/* Its name for people: its kid, or "first". */
 const char *provider_secret_name(const struct provider_secret *secret);
 
 /* Appends the secret at `at`, which is there; the caller wipes the buffer. STATUS_MALFORMED: sealed

@@ -179,20 +179,20 @@ void odds_store_watch(struct odds_store *store, struct odds_watch *watch);
 /*
  * A lease: a part of a client's budget for the current window, drawn from the store for this server
  * alone. Windows are fixed and aligned to the epoch by the store's clock. Whatever any server's
- * clock says, all leases of one window together are never more than the budget; what is not spent
- * by the window's end is void. How much is granted is the engine's choice: at least `demand` if so
- * much is left, else a share that shrinks towards the end, so that little is stranded with a server
- * that goes idle, and one server alone can draw the whole budget in a few dozen leases.
+ * clock says, all leases of one window together are never more than the budget; units that are not
+ * spent by the window's end are void. How much is granted is the engine's choice: at least `demand`
+ * if so much is left, else a share that shrinks towards the end, so that little is stranded with a
+ * server that goes idle, and one server alone can draw the whole budget in a few dozen leases.
  *
- * The server tells what it knows, in case the store has forgotten (restarted empty, failed over):
+ * The server reports its knowledge, in case the store has forgotten (restarted empty, failed over):
  * the use it saw last, and what it has admitted without the store, which the store adds. Both hold
  * for the window that began at `since` and are ignored in any other.
  *
  * Always asynchronous. Returns STATUS_PENDING, then `done` is called once, later, on a thread of
  * the engine's, within the store's deadline, with `result`: STATUS_OK, STATUS_UNAVAILABLE,
- * STATUS_TIMEOUT (then it is not known whether the store has granted) or STATUS_MALFORMED (what the
- * store holds under that name, or its answer, is malformed). Anything else returned: not sent,
- * `done` is not called. The struct stays the caller's, and must live until then.
+ * STATUS_TIMEOUT (then it is not known whether the store has granted) or STATUS_MALFORMED (the
+ * value under that name, or the answer, is malformed). Anything else returned: not sent, `done` is
+ * not called. The struct stays the caller's, and must live until then.
  */
 #define ODDS_LEASE_CLIENT_SIZE 64
 
@@ -200,9 +200,9 @@ struct odds_lease {
     char client[ODDS_LEASE_CLIENT_SIZE]; /* whose budget; no spaces; NUL-terminated */
     uint32_t window_seconds;             /* above 0 */
     uint32_t limit;                      /* the budget of a window, above 0 */
-    uint32_t demand;                     /* what is waiting for it now, above 0 */
+    uint32_t demand;                     /* requests that wait for it now, above 0 */
     uint32_t since;                      /* start of a window, seconds since the epoch */
-    uint32_t since_used;                 /* what the store said was drawn in it */
+    uint32_t since_used;                 /* drawn units, as the store reported */
     uint32_t since_spent;                /* admitted in it without the store, not reported yet */
     void (*done)(struct odds_lease *lease);
     /* the answer */

@@ -24,9 +24,10 @@
  *
  * A database that is gone or failed with an I/O error, and a connection that was lost or timed out,
  * is opened afresh by the next call on the same handle; a caller just calls again. A server's
- * database that was replaced (a standby that took over) fails one call with STATUS_UNAVAILABLE:
- * whoever keeps a copy of the rows starts again from revision 0, as also when the revision is lower
- * than one seen before. In place of a file that is open no other is opened in the same process.
+ * database that was replaced (a standby that took over) fails one call with STATUS_UNAVAILABLE: a
+ * caller with a copy of the rows starts again from revision 0, and does so when the revision is
+ * lower than one seen before. In place of a file that is open no other is opened in the same
+ * process.
  *
  * Threads: one thread at a time may use a `struct platform_store`; open one for each thread.
  */
@@ -40,7 +41,7 @@ struct platform_store {
     const struct ledger_verbs *ledger;    /* stores/platform_ledger.h */
     const char *location; /* for texts: the file, or the server and database; never a secret */
     const char *unsafe; /* why it may lose what it acknowledged ("fsync = off"); NULL: it may not */
-    struct statements *statements; /* what records have asked for (stores/platform/statements.c) */
+    struct statements *statements; /* statements of records (stores/platform/statements.c) */
     struct author {
         char who[TRAIL_WHO_SIZE];
         char command[TRAIL_COMMAND_SIZE];
@@ -53,12 +54,12 @@ struct platform_store {
     const atomic_bool *stop; /* see platform_store_stop_when; may be NULL */
 };
 
-/* What the handles of one program do together, as an engine that is a server counts it. */
+/* Counts of all handles of the program, of an engine that is a server. */
 struct platform_facts {
     atomic_uint_least64_t round_trips;   /* to the server and back, whatever they carried */
     atomic_uint_least64_t round_trip_ns; /* and how long they took, together */
     atomic_uint_least64_t connections;   /* open now */
-    atomic_uint_least64_t connects;      /* that succeeded, since the start */
+    atomic_uint_least64_t connects;      /* successful ones, since the start */
     atomic_uint_least64_t repeats;       /* of what met a conflict or lost its connection */
     atomic_uint_least64_t timeouts;      /* the server was silent for too long */
     atomic_bool unsafe; /* a server that may lose what it acknowledged was seen, and logged */
@@ -120,8 +121,8 @@ MUST_CHECK enum status platform_store_migrate(struct platform_store *store, uint
 /* Really asks the database. */
 MUST_CHECK enum status platform_store_ping(struct platform_store *store, struct error *error);
 
-/* Who changes records through this handle from now on, and with what ("customer set"), as the audit
- * trail will say. Plain text that fits its field (CHECKed); "unknown" until this is called. */
+/* The author of changes through this handle from now on, and the command ("customer set"), for the
+ * audit trail. Plain text that fits its field (CHECKed); "unknown" until this is called. */
 void platform_store_act_as(struct platform_store *store, const char *who, const char *command);
 
 /* From now on the handle writes a copy of another store, whose audit trail is copied as it is:
@@ -137,13 +138,13 @@ void platform_store_begin_copy(struct platform_store *store);
  * name too long, a rate out of range) are STATUS_INVALID. The caller fills everything but
  * `revision`; ids of customers and keys come from identity_generate (admission/key.h). */
 
-/* EXISTS: there is one with this id (or digest) already; NOT_FOUND: what it belongs to is not there
- * (a key's customer). */
+/* EXISTS: there is one with this id (or digest) already; NOT_FOUND: its owner is not there (a key's
+ * customer). */
 MUST_CHECK enum status platform_add(struct platform_store *store, const struct record_table *table,
                                     const void *record, struct error *error);
 /* Replaces all of the record with this id but its COLUMN_FIXED columns. NOT_FOUND. With a
- * `revision` other than 0 only if the stored row still has it, else STATUS_EXISTS: somebody else
- * has changed it meanwhile, so read it again (so that `set` never undoes somebody's `disable`). */
+ * `revision` other than 0 only if the stored row still has it, else STATUS_EXISTS: another writer
+ * changed it first, so read it again (so that `set` never undoes another's `disable`). */
 MUST_CHECK enum status platform_update(struct platform_store *store,
                                        const struct record_table *table, const void *record,
                                        struct error *error);
@@ -156,7 +157,8 @@ MUST_CHECK enum status platform_get(struct platform_store *store, const struct r
 
 /* `see` is called for every record in the order of its table (customers, keys and players: as
  * created; addresses: by address, without removed ones), from one snapshot, in constant memory. It
- * must not call the store. `customer_id`: whose, of a kind that belongs to customers; NULL: all. */
+ * must not call the store. `customer_id`: the owner, of a kind that belongs to customers; NULL:
+ * all. */
 MUST_CHECK enum status platform_list(struct platform_store *store, const struct record_table *table,
                                      const char *customer_id, record_function *see, void *context,
                                      struct error *error);
@@ -235,7 +237,7 @@ MUST_CHECK enum status platform_usage_add(struct platform_store *store,
                                           const struct usage_record *records, size_t count,
                                           struct error *error);
 
-/* What is stored of the days from `from_day` to `to_day`, both included, by customer, day and
+/* The stored counts of the days from `from_day` to `to_day`, both included, by customer, day and
  * group; of one customer, or of all (NULL). One snapshot, constant memory; `see` returns false to
  * see no more, and must not call the store. */
 typedef bool usage_function(void *context, const struct usage_record *record);
@@ -252,7 +254,7 @@ MUST_CHECK enum status platform_verification_put(struct platform_store *store,
                                                  const struct verification_record *record,
                                                  struct error *error);
 
-/* What is stored, by scope: a `started_ms` of 0 says that there is none. */
+/* The stored verifications, by scope; `started_ms` 0: there is none. */
 struct verifications {
     struct verification_record of[VERIFICATION_SCOPE_COUNT];
 };
@@ -276,8 +278,8 @@ MUST_CHECK enum status platform_launches_newest(struct platform_store *store, co
                                                 size_t *count, struct error *error);
 
 /*
- * Who a provider means. A launch is stored before its provider hears of it and never changes, so
- * what is found once is so for ever, and what is not found now was not launched before the
+ * The player that a provider means. A launch is stored before its provider gets it and never
+ * changes, so a found one stays valid for ever, and one not found was not launched before the
  * question. So the ledger's thread may ask on the handle of its batches, before it begins one: once
  * a batch, one round trip, for those that it does not remember. Demo launches count for nothing
  * here.
@@ -296,7 +298,7 @@ MUST_CHECK enum status platform_launches_find(struct platform_store *store,
                                               struct launch_look_up *look_ups, size_t count,
                                               struct error *error);
 
-/* ---- what the policy table needs ------------------------------------------------------------- */
+/* ---- for the policy table ------------------------------------------------------------- */
 
 /* The store's revision now: one cheap query. */
 MUST_CHECK enum status platform_revision(struct platform_store *store, uint64_t *revision,
@@ -326,7 +328,7 @@ MUST_CHECK enum status platform_key_touch(struct platform_store *store, const st
  * reads everything again when the number has moved: platform_games_read, from one snapshot.
  */
 
-/* How an import went; what is the same already is left alone, updated_ms included. */
+/* The result of an import; an unchanged game is left alone, updated_ms included. */
 struct games_put_result {
     size_t added, changed, unchanged;
 };

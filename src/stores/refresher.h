@@ -8,17 +8,17 @@
 #include "stores/platform.h"
 
 /*
- * An immutable table made of what the platform store holds, and the thread that keeps it fresh.
+ * An immutable table made of rows of the platform store, and the thread that keeps it fresh.
  *
  * The thread asks the store for a revision every `refresh_ms`, and has its owner make a new table
  * when that has moved. A look that finds nothing wrong confirms the table as of the moment at which
  * it began; one that was not confirmed for more than a second decides nothing (docs/interface.md,
- * "Errors"). After trouble with the store it is opened again and everything is read: what comes
- * back may be another database.
+ * "Errors"). After trouble with the store it is opened again and everything is read, because it may
+ * be another database.
  *
  * Each table is a snapshot with a generation number. A serving thread compares the number, one
  * atomic load, and only when it has moved takes hold of the new snapshot under a mutex. A retired
- * snapshot is destroyed by the refresher's thread after its last holder has let go of it. A thread
+ * snapshot is destroyed by the refresher's thread after its last holder has released it. A thread
  * that is idle keeps an old one until its next request.
  */
 struct refresher;

@@ -58,8 +58,8 @@ static struct wallet_decision move(const struct wallet_state *state,
     };
 }
 
-/* Whether the reference has to do with another player: by a transaction, or by having been rolled
- * back before there was one. */
+/* Whether the reference concerns another player: by a transaction, or by a rollback of an unused
+ * id. */
 static bool is_anothers(const struct ledger_id *reference, const struct wallet_request *request)
 {
     if (reference->known)

@@ -10,20 +10,20 @@
 /*
  * The ledger: durable answers to wallet requests (docs/decisions/ledger.md).
  *
- * One thread writes. It takes whatever has queued up, at most LEDGER_BATCH_MAX, as one transaction
- * of the platform store: loads the players and ids concerned, decides each request in its turn with
+ * One thread writes. It takes all queued requests, at most LEDGER_BATCH_MAX, as one transaction of
+ * the platform store: loads the players and ids concerned, decides each request in its turn with
  * wallet_decide (a later one sees what an earlier one did), writes, commits, and answers all. So
- * one durable commit carries many operations, and one asker waits for one commit and for no batch
- * to fill. Another thread, with a handle of its own, answers BALANCE from what was committed last,
- * all that has queued up with one look-up, and waits for no commit.
+ * one durable commit carries many operations, and a request never waits for a batch to fill.
+ * Another thread, with its own handle, answers all queued BALANCEs from the last commit with one
+ * look-up, and waits for no commit.
  *
  * Several instances may write to one store, where it is a server. A batch that another instance
  * comes between is loaded and decided again, some times; then it is WALLET_ANSWER_UNAVAILABLE. So
  * is at once a batch that needs what the store is making again beside it (STATUS_PENDING); others
  * go on.
  *
- * What was submitted is done, whether its request still waits or not. When a commit fails, no one
- * knows what the disk has: that batch is answered WALLET_ANSWER_UNKNOWN, the handle is closed, and
+ * A submitted operation is done even if its request has gone. When a commit fails, the content of
+ * the disk is not known: that batch is answered WALLET_ANSWER_UNKNOWN, the handle is closed, and
  * nothing is acknowledged before the store has been opened again and has checked itself.
  */
 
@@ -56,7 +56,7 @@ struct ledger_job {
     struct mail mail; /* first */
     struct mailbox *mailbox;
     struct wallet_request request;
-    enum wallet_game game; /* that the request names */
+    enum wallet_game game; /* named by the request */
     bool launched;       /* by sessions.h, of a provider's: the launch it names is this player's */
     int64_t launched_ms; /* and was made then */
     struct wallet_answer answer;
@@ -86,7 +86,7 @@ void ledger_destroy(struct ledger **ledger);
 MUST_CHECK enum status ledger_submit(struct ledger *ledger, struct ledger_job *job);
 
 /* The same of many, chained by their mails, in one go: the ledger is woken once, when all are in
- * its queue. What found the queue full stays in the list, and is the asker's. */
+ * its queue. Requests that find the queue full stay in the list and belong to the caller. */
 void ledger_submit_all(struct ledger *ledger, struct mail_list *jobs);
 
 /* Takes back a job that waits too long: true when it was still queued, so surely not applied, and
@@ -116,7 +116,7 @@ struct ledger_facts {
     struct ledger_index_facts index; /* as of the last batch; zeros where the store has none */
 };
 void ledger_facts(struct ledger *ledger, struct ledger_facts *facts);
-/* Was its store open and prepared once? What comes from then on is answered at once. */
+/* Was its store open and prepared once? From then on requests are answered at once. */
 bool ledger_has_begun(struct ledger *ledger);
 extern const struct metric ledger_metrics[];
 /* Within which so many of a hundred were committed, in ms; negative: none was. */

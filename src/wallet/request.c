@@ -57,7 +57,7 @@ static unsigned operation_of(const void *request)
     return BIT(((const struct wallet_request *)request)->operation);
 }
 
-/* What the members must not say; NULL: it is sound. */
+/* The first fault of the members; NULL: they are sound. */
 static const char *flaw_of(const struct wallet_request *request)
 {
     if (request->amount_minor > LEDGER_AMOUNT_MAX)

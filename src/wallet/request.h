@@ -13,7 +13,7 @@
  * UNKNOWN_FIELD); every value has its type and bounds, and the operation has exactly its fields
  * (else INVALID). An amount is digits alone: no sign, fraction, exponent or leading zero.
  */
-/* Whose request it is: customers and providers have different fields (docs/wallet.md,
+/* The kind of author: customers and providers have different fields (docs/wallet.md,
  * docs/providers.md). */
 enum wallet_client { WALLET_CUSTOMER, WALLET_PROVIDER };
 

@@ -1,7 +1,6 @@
 /*
- * What is remembered stands in a slot that the hash of all three names leads to; who comes later
- * takes the place of who was there. So there is nothing to look after, and no more memory than
- * this.
+ * The hash of all three names leads to a slot; a later session replaces the one in its slot. So
+ * nothing needs upkeep, and the memory is fixed.
  */
 #include "wallet/sessions.h"
 
@@ -12,7 +11,7 @@
 
 #define SLOTS 4096 /* a power of two; some 1 MB */
 
-/* What one provider meant by one subject and one launch. */
+/* The meaning of one provider's subject and launch. */
 struct meant {
     bool known; /* else the slot is empty */
     bool launched;

@@ -4,10 +4,10 @@
 #include "wallet/ledger.h"
 
 /*
- * Whom providers' requests are about: from a provider, its own id of a player and a launch to the
- * player, and to when the launch was made. Launches are never changed, so what was found once is
- * remembered, in a table of a fixed size, for as long as the store is the same. What was not found
- * is asked for again each time: it may be there by now.
+ * The player of a provider's request: from a provider, its id of a player and a launch to the
+ * player and the time of the launch. Launches never change, so found ones are remembered, in a
+ * table of a fixed size, as long as the store is the same. Others are asked for again each time:
+ * they may exist by now.
  *
  * One thread at a time.
  */

@@ -20,7 +20,7 @@ static enum status read_all(void *context, struct platform_store *store, bool al
     struct verifications *found = memory_alloc_zeroed(1, sizeof *found);
     (void)context;
     (void)all;
-    /* The number first: what comes between is read again. */
+    /* The number first: a change in between is read again. */
     enum status status = platform_verifications_revision(store, revision, error);
     if (status == STATUS_OK)
         status = platform_verifications(store, found, error);
