@@ -807,14 +807,15 @@ static enum status start(struct app *app, struct error *error)
     status = name_setting(status, "operator", "CROUPIER_OPERATOR_LISTEN", error);
     if (status != STATUS_OK)
         return status;
-    status = open_stores(app, error);
-    if (status != STATUS_OK)
-        return status;
+    /* Before the stores, so that a command can ask while they are away. */
     app->reload_socket =
         reload_socket_create(&app->loop, RELOAD_CONFIGURATION, on_reload_asked, app, app->log);
     if (app->options->odds == NULL)
         app->upgrade_socket =
             reload_socket_create(&app->loop, RELOAD_PROGRAM, on_upgrade_asked, app, app->log);
+    status = open_stores(app, error);
+    if (status != STATUS_OK)
+        return status;
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->shared.sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
