@@ -147,11 +147,3 @@ class Names:
             else:
                 under_way.remove(line[1:])
         return begun
-
-
-def kill_connections(redis):
-    """All but the one that says so; the tests' own is made again when that is seen."""
-    with redis.connect() as connection:
-        connection.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-    with contextlib.suppress(OSError):
-        redis.call("PING")

@@ -6,14 +6,12 @@ A fake server makes orderings that a real one makes once in a million; the rest 
 import os
 import re
 import signal
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from fake_redis import array, bulk, invalidation
-from redis_store import PATIENCE, eventually
+from redis_store import eventually
 
 
 # ---- what is remembered --------------------------------------------------------------------------------

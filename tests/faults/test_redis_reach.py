@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fake_redis import FakeRedis, array, bulk
-from redis_store import PATIENCE, Store, eventually, kill_connections
+from redis_store import Store, eventually
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import servers  # noqa: E402

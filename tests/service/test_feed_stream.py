@@ -158,14 +158,16 @@ def number_of(connection, path, key):
     return answer["event"].get("n"), answer["odds"][0]["n"]
 
 
-@pytest.mark.parametrize("with_row", [True, False], ids=["in one answer", "in answers one after the other"])
-def test_what_is_published_together_is_seen_together(shared, stream, with_row):
+@pytest.mark.parametrize("with_row, padding, least", [(True, 0, 3000), (True, 500_000, 50), (False, 0, 3000)],
+                         ids=["in one answer", "with a large catalog", "in answers one after the other"])
+def test_what_is_published_together_is_seen_together(shared, stream, with_row, padding, least):
     feed = stream(shared)
     key, seen, torn, over = shared.customer.key, set(), [], threading.Event()
     paths = [event_path(event, "tennis") for event in (9, 8)]
 
     def document(n):
-        row = {"catalog": "tennis", "document": [{"gmid": 9, "n": n}, {"gmid": 8}]}
+        rows = [{"gmid": 7, "n": "x" * (n % 7)}, {"gmid": 9, "n": n}, {"gmid": 8}, {"gmid": 6, "n": "y" * padding}]
+        row = {"catalog": "tennis", "document": rows}
         return {"together": [*[row] * with_row, odds(9, [{"n": n}], "tennis"), odds(8, [{"n": n}], "tennis")]}
 
     feed.send({"catalog": "tennis", "document": [{"gmid": 9}, {"gmid": 8}]}, document(0))
@@ -185,7 +187,7 @@ def test_what_is_published_together_is_seen_together(shared, stream, with_row):
         thread.start()
     try:
         number = 0
-        while (len(seen) < 50 or number < 3000) and number < 20000 and not torn:
+        while (len(seen) < 50 or number < least) and number < 20000 and not torn:
             number += 1
             feed.send(document(number))
             assert feed.receive()["published"]

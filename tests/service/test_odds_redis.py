@@ -1,7 +1,6 @@
 """Odds from Redis, through the whole service: what is asked of the server, how soon a change is seen, and what
 customers are told while it is away. The engine's own tests are tests/faults/test_redis_*.py."""
 
-import json
 import re
 import signal
 import socket
@@ -11,7 +10,7 @@ import time
 
 import pytest
 
-from croupier import PATIENCE, eventually, row
+from croupier import eventually, row
 
 pytestmark = [pytest.mark.only("redis"), pytest.mark.depends_on("odds")]
 
@@ -319,75 +318,6 @@ def test_nothing_stale_is_ever_dealt(dealing, fault):
     assert answers > 50 and set(statuses) <= ({200} if fault == "none" else {200, 503, 504}), statuses
     eventually(lambda: get_number(service)[0] == 200)
     eventually(lambda: get_number(service) == (200, writer.stored[-1][1]))  # the word of it may be on its way
-
-
-class Transactions(threading.Thread):
-    """Puts the same number into an event's row and into its odds, again and again, with MULTI and EXEC."""
-
-    def __init__(self, redis, pause, padding):
-        super().__init__(daemon=True)
-        self.redis, self.pause, self.padding, self.number, self.ending = redis, pause, padding, 0, False
-
-    def run(self):
-        with self.redis.connect(timeout=20) as connection:
-            while not self.ending:
-                self.number += 1
-                rows = [{"gmid": 2, "padding": "x" * (self.number % 7)}, {"gmid": 1, "n": self.number},
-                        {"gmid": 3, "padding": "y" * self.padding}]
-                for words in (("MULTI",), ("SET", "catalog:cricket", json.dumps(rows)),
-                              ("SET", "odds:cricket:1", f'[{{"n":{self.number}}}]'), ("EXEC",)):
-                    connection.send(*words)
-                for _ in range(4):
-                    connection.receive()
-                time.sleep(self.pause)
-
-
-@pytest.mark.parametrize("pause, padding", [(0.005, 10), (0.0005, 10), (0.002, 500_000)])
-def test_a_row_and_its_odds_are_always_of_one_transaction(dealing, pause, padding):
-    service = dealing(timeout_ms=2000)
-    feed = Transactions(service.odds.server, pause, padding)
-    feed.start()
-    eventually(lambda: "n" in service.get(event_path(1), key=service.customer.key).json().get("event", {}))
-    torn, seen, began = [], set(), time.monotonic()
-
-    def ask():
-        last = 0
-        with service.connect() as connection:
-            while (took := time.monotonic() - began) < 4 or (len(seen) <= 20 and took < 60 * PATIENCE):
-                connection.send(request(event_path(1), service.customer.key))
-                response = connection.receive()
-                assert response.status == 200, response.status
-                document = response.json()
-                row, odds = document["event"]["n"], document["odds"][0]["n"]
-                if row != odds or row < last:
-                    torn.append((last, row, odds))
-                last = row
-                seen.add(row)
-
-    failures = run_together([ask] * 3)
-    feed.ending = True
-    feed.join()
-    assert not failures and not torn, (failures, len(torn), torn[:5])
-    assert len(seen) > 20, "it has changed in between"
-    eventually(lambda: service.get(event_path(1), key=service.customer.key).json()["odds"][0]["n"] == feed.number)
-
-
-def run_together(functions):
-    """What they have raised."""
-    failures = []
-
-    def run(function):
-        try:
-            function()
-        except Exception as failure:  # noqa: BLE001
-            failures.append(failure)
-
-    threads = [threading.Thread(target=run, args=(function,)) for function in functions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return failures
 
 
 def test_a_change_is_seen_by_every_instance(dealing, make_service):
