@@ -492,7 +492,11 @@ sys.stdin.read()
 
 
 @pytest.mark.only("sqlite")
-def test_a_stopped_process_that_holds_the_write_lock_is_named(casino, player):
+def test_a_stopped_process_that_holds_the_write_lock_is_named(make_service):
+    casino = make_service({"platform.timeout_ms": "500"})
+    casino.customer = casino.add_customer("Casino", options=["--casino"])
+    casino.start()
+    player = add_player(casino, casino.customer)
     holder = subprocess.Popen([sys.executable, "-c", HOLDS, str(casino.platform.path)], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE)
     try:
