@@ -36,7 +36,7 @@
 #define LEDGER_AMOUNT_MAX 1000000000000LL         /* 10^12 */
 #define LEDGER_CLEARING_MAX 4611686018427387904LL /* 2^62: far from where int64_t would overflow */
 
-/* What is asked of the wallet. A BALANCE is answered and never kept. */
+/* A request to the wallet. A BALANCE is answered and never kept. */
 enum ledger_operation { LEDGER_DEBIT, LEDGER_CREDIT, LEDGER_ROLLBACK, LEDGER_BALANCE };
 #define LEDGER_OPERATION_COUNT 3                                    /* that are kept */
 #define WALLET_OPERATION_COUNT 4                                    /* that are asked for */

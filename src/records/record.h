@@ -19,7 +19,7 @@
  *
  * Rows are input: a person may have edited them, or a later version written them. Reading one never
  * goes beyond a field. A value that does not fit leaves its field zero and makes the record
- * unsound, and the table's `settle` decides what becomes of such a record.
+ * unsound; the table's `settle` decides about such a record.
  *
  * Everything here is pure. Threads: any.
  */
@@ -133,7 +133,7 @@ struct record_table {
     /* After all fields of a zeroed struct were set. False: the row is not fit to be seen, which is
      * an error (money is at stake). NULL: nothing more to do. */
     bool (*settle)(void *record, bool sound);
-    void (*release)(void *record); /* what it owns; NULL: nothing */
+    void (*release)(void *record); /* frees its memory; NULL: none */
 };
 
 /* The columns of a struct, in the table. */

@@ -324,8 +324,8 @@ MUST_CHECK enum status platform_key_touch(struct platform_store *store, const st
 
 /*
  * Every change of a provider, a game or a list of games takes the next number of a counter of its
- * own (platform_games_revision). The whole is small (thousands of games), so whoever keeps a copy
- * reads everything again when the number has moved: platform_games_read, from one snapshot.
+ * own (platform_games_revision). The whole is small (thousands of games), so a copy is read
+ * again as a whole when the number has moved: platform_games_read, from one snapshot.
  */
 
 /* The result of an import; an unchanged game is left alone, updated_ms included. */

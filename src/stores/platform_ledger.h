@@ -55,7 +55,7 @@ struct ledger_clearing {
     bool changed;          /* the caller's */
 };
 
-/* What is stored of a player and of a clearing account, as begin loaded it. */
+/* A player and a clearing account as they are stored, loaded by begin. */
 struct ledger_stored {
     int64_t player_number;   /* 0: there is none */
     int64_t customer_number; /* SQLite's alone, as the rest */
@@ -68,7 +68,7 @@ struct ledger_stored_clearing {
     bool found;
 };
 
-/* What begin loads for commit, in the order of the batch; the engine's alone. */
+/* The rows that begin loads for commit, in the order of the batch; the engine's alone. */
 struct ledger_loaded {
     struct ledger_stored players[LEDGER_BATCH_MAX];
     struct ledger_stored_clearing clearings[LEDGER_BATCH_MAX];
@@ -111,10 +111,10 @@ struct ledger_index_facts {
     uint64_t write_failures; /* files that could not be written */
 };
 
-/* What an engine does for the ledger: `store->ledger->begin(store, batch, error)`. */
+/* The verbs of an engine for the ledger: `store->ledger->begin(store, batch, error)`. */
 struct ledger_verbs {
     /* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
-     * STATUS_PENDING: what is known of one of the ids is being made again, and the handle is as
+     * STATUS_PENDING: the index part of one of the ids is being made again, and the handle is as
      * good as before; a batch without that id will be taken. `commit` may say so as well.
      * `standing_credits` is exact up to LEDGER_BATCH_MAX, beyond which a batch cannot bring it
      * to 0. */
@@ -124,33 +124,33 @@ struct ledger_verbs {
     /*
      * Writes what is kept and what is changed, and commits: when this returns STATUS_OK all of it
      * is durable. Otherwise nothing was applied, unless `unknown` is set: then the commit itself
-     * failed, and no one can say before the handle has been closed, opened again and `recover` has
-     * succeeded. (A server whose connection breaks is asked first, for a bounded time.)
-     * STATUS_CONFLICT as above. A batch that keeps nothing writes nothing; STATUS_OK says that what
-     * begin loaded is durable, and `unknown` that no one can say, so that what was to be repeated
-     * from it must not be.
+     * failed, and its outcome is unknown until the handle has been closed and opened again and
+     * `recover` has succeeded. (A server whose connection breaks is asked first, for a bounded
+     * time.) STATUS_CONFLICT as above. A batch that keeps nothing writes nothing; STATUS_OK says
+     * that the rows that begin loaded are durable. With `unknown` they may not be, and no answer
+     * may be repeated from them.
      */
     MUST_CHECK enum status (*commit)(struct platform_store *store, const struct ledger_batch *batch,
                                      bool *unknown, struct error *error);
 
     /*
-     * Before the first batch of a handle: what a crash may have left visible but not yet durable is
-     * made durable, also after a sync that failed, because it may be answered from; and the newest
+     * Before the first batch of a handle. A crash or a failed sync may have left rows visible that
+     * are not durable: they are made durable, because answers are made from them. The newest
      * entries are checked against their chain and their accounts. STATUS_MALFORMED: they do not
      * fit; do not go on.
      */
     MUST_CHECK enum status (*recover)(struct platform_store *store, struct error *error);
 
     /*
-     * May be NULL. After `recover` and before the first batch of a handle: what makes batches fast
-     * and may take long to be made. Balances can be asked for meanwhile. The first batch does it
-     * where no one has.
+     * May be NULL. After `recover` and before the first batch of a handle: makes the index that
+     * batches need, which may take long. Other handles can read balances at the same time. Without
+     * this call the first batch does it, and logs how far it is.
      */
     MUST_CHECK enum status (*prepare)(struct platform_store *store, struct error *error);
 
     /*
-     * What an engine has to do now and then that is no batch: SQLite brings its log into the file.
-     * After a batch its handle says whether that is wanted. Another handle on another thread then
+     * Upkeep beside the batches: SQLite brings its log into the file. After a batch its handle says
+     * whether that is wanted. Another handle on another thread then
      * does most of it, beside the batches; and then the handle of the batches, between two of them,
      * does the rest, which is short. Nothing is lost when it is not done, but batches will take
      * longer.
@@ -204,7 +204,7 @@ MUST_CHECK enum status platform_ledger_balance(struct platform_store *store, con
 typedef bool ledger_transaction_visitor(void *context,
                                         const struct ledger_transaction *transaction);
 
-/* Whose entries: a player's, else a customer's, else all. What is not asked for is NULL. */
+/* A selection of entries: a player's, else a customer's, else all. Unused fields are NULL. */
 struct ledger_whose {
     const char *customer_id;
     const char *player_id;
@@ -225,16 +225,16 @@ struct ledger_scope {
     int64_t from_ms, to_ms;
     const char *customer_id, *provider_id;
 };
-/* The entries of a time, in order of time and decision. What it costs depends on how many they are,
- * not on how long the ledger is. */
+/* The entries of a time, in order of time and decision. The cost depends on their number, not on
+ * the length of the ledger. */
 MUST_CHECK enum status platform_ledger_entered(struct platform_store *store,
                                                const struct ledger_scope *scope,
                                                ledger_transaction_visitor *visit, void *context,
                                                struct error *error);
 
 /* Every transaction that is kept, declines included, in order of decision (as far as one player's
- * go; several instances decide for different players at once). For copying a ledger: what is
- * visited may be put into the `kept` of another store's batch as it is. */
+ * go; several instances decide for different players at once). For copying a ledger: a
+ * visited transaction may be put into the `kept` of another store's batch as it is. */
 MUST_CHECK enum status platform_ledger_transactions(struct platform_store *store,
                                                     ledger_transaction_visitor *visit,
                                                     void *context, struct error *error);
@@ -262,12 +262,11 @@ MUST_CHECK enum status platform_ledger_count(struct platform_store *store, uint6
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 /*
- * What entries come to, in integers of the minor unit. What a sum is not grouped by is "" or 0.
+ * Sums of entries, in integers of the minor unit. A field that does not group is "" or 0.
  *
- * What an entry belongs to: a debit names its game and round, or neither. A credit that names none
- * belongs where the debit belongs that it refers to, and a ROLLBACK, which names none, where what
- * it rolled back does. The provider is who moved it, else the game's. What leads to neither has ""
- * for both.
+ * Each entry belongs to a game and a round, or to neither ("" for both). A debit names its own. A
+ * credit that names none has those of the debit that it refers to. A ROLLBACK has those of the
+ * transaction that it rolled back. The provider is the one that moved the money, else the game's.
  */
 struct ledger_sum {
     int64_t day; /* UTC, since 1970-01-01 */

@@ -34,7 +34,7 @@
  * fills in `player_id`, which is "" where there is none. */
 struct wallet_request {
     enum ledger_operation operation;
-    /* Whose request it is, never from the body: one of these, the other is "". */
+    /* The owner of the request, never from the body: one of these, the other is "". */
     char customer_id[CUSTOMER_ID_SIZE];
     char provider_id[PROVIDER_ID_SIZE];
     char subject[TRANSACTION_ID_SIZE]; /* a provider's */
@@ -48,14 +48,14 @@ struct wallet_request {
     int64_t amount_minor;
 };
 
-/* What is known of the game that a request names. */
+/* The game that a request names. */
 enum wallet_game {
     WALLET_GAME_VISIBLE,   /* the customer sees it; or none is named */
     WALLET_GAME_INVISIBLE, /* there is none, or the customer does not see it */
     WALLET_GAME_UNKNOWN,   /* there is no confirmed table of games to ask */
 };
 
-/* What the launch that a provider's DEBIT names entitles it to. */
+/* The session of the launch that a provider's DEBIT names. */
 enum wallet_session {
     WALLET_SESSION_OPEN,    /* or none is needed */
     WALLET_SESSION_EXPIRED, /* or there is no such launch of this player and provider, for money */
@@ -67,7 +67,7 @@ enum wallet_session {
 enum wallet_session wallet_session_at(const struct wallet_request *request, bool launched,
                                       int64_t age_ms, int64_t session_ms);
 
-/* What is known when a request is decided. */
+/* The facts from which a request is decided. */
 struct wallet_state {
     const struct ledger_account *account; /* NULL: there is no such player */
     const struct ledger_id *id;           /* of the request's transaction_id */

@@ -1,7 +1,7 @@
 /*
  * Two lanes, each a bounded queue and a thread: one for what writes, one for BALANCE. A lane's lock
  * guards its queue; a job belongs to the queue, then to the thread, then to its mailbox. A third
- * thread looks after the store meanwhile.
+ * thread does the store's upkeep.
  *
  * The writer keeps the batch's view in memory: players and facts are loaded once and brought up to
  * date with each decision, so that the last request of a batch sees what the first one did. Nothing
@@ -19,8 +19,8 @@
 #include "base/threads.h"
 #include "wallet/sessions.h"
 
-/* Between two attempts to open a store that cannot be used. What comes meanwhile is refused at
- * once, so it is also how long one failure of the disk may be felt. */
+/* Between two attempts to open a store that cannot be used. Jobs are refused at once until
+ * then, so one failure of the disk is felt for so long. */
 #define REOPEN_PAUSE_MS 100
 #define ATTEMPTS_MAX 8   /* at a batch that other writers come between */
 #define ATTEMPTS_MS 2000 /* after which there is no further one */
@@ -184,7 +184,7 @@ static bool store_is_ready(struct lane *lane)
     return true;
 }
 
-/* ---- what a batch is about ------------------------------------------------------------------- */
+/* ---- players and ids of a batch -------------------------------------------------------------- */
 
 static size_t player_of(struct ledger *ledger, const char *player_id)
 {
@@ -373,7 +373,7 @@ static bool checkpointer_waits(struct checkpointer *checkpointer)
     return goes_on;
 }
 
-/* What fails here is found and logged by the batches. */
+/* The batches find and log a failure here. */
 static void run_checkpointer(void *argument)
 {
     struct ledger *ledger = argument;

@@ -1,5 +1,5 @@
 /*
- * What operators sign in with, beyond what every record has: listing the sessions that are live,
+ * Credentials of operators, beyond what every record has: listing the sessions that are live,
  * and deleting what ended long ago. An index by the end serves both.
  */
 #include "stores/platform/engine.h"

@@ -6,7 +6,7 @@
 #include "stores/platform_ledger.h"
 
 /*
- * What an engine of the platform store provides; only files in stores/ include this. The front
+ * The interface of an engine of the platform store; only files in stores/ include this. The front
  * (platform.c) chooses the engine by the URI's scheme. A new engine is one row in its table.
  */
 struct ledger_texts;
@@ -38,7 +38,7 @@ static inline bool platform_store_is_stopped(const struct platform_store *store)
 /* STATUS_MALFORMED, with what is wrong and what to do. */
 enum status platform_damaged(const struct platform_store *store, const char *what,
                              struct error *error);
-/* The same of a row of the ledger, by its number: what is wrong with it. */
+/* The same of a row of the ledger, by its number, with its fault. */
 enum status platform_damaged_row(const struct platform_store *store, int64_t number,
                                  const char *what, struct error *error);
 

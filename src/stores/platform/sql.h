@@ -5,8 +5,8 @@
 #include "stores/platform.h"
 
 /*
- * What every engine of the platform store does with SQL, so that the statements of records are
- * written once (stores/platform/records.c, players.c, games.c); only files in stores/ include this.
+ * SQL that every engine of the platform store runs, so that the statements of records are written
+ * once (stores/platform/records.c, players.c, games.c); only files in stores/ include this.
  *
  * The SQL is what SQLite and PostgreSQL both understand. Parameters are $1, $2, …; a comparison
  * that would not tell PostgreSQL a parameter's type says CAST($2 AS bigint). A text is prepared
@@ -26,7 +26,7 @@ void sql_add_text(struct sql_parameters *parameters, struct text text);
 void sql_add_integer(struct sql_parameters *parameters, int64_t integer);
 void sql_add_flag(struct sql_parameters *parameters, bool flag);
 void sql_add_bytes(struct sql_parameters *parameters, const void *bytes, size_t size);
-void sql_parameters_free(struct sql_parameters *parameters); /* what was made for them */
+void sql_parameters_free(struct sql_parameters *parameters); /* the texts made for them */
 
 /* Valid, with the bytes of its values, while the reader that it is given to runs. */
 struct sql_row {
@@ -81,13 +81,13 @@ enum statement_form {
     STATEMENT_LIST,        /* in order, without what lists leave out */
     STATEMENT_SEARCH,      /* by the table's own condition, and its parameters */
     STATEMENT_OF_CUSTOMER, /* $1: customer_id; in order */
-    STATEMENT_CHANGED,     /* $1: a revision; whatever has a later one, in order of change */
+    STATEMENT_CHANGED,     /* $1: a revision; rows with a later one, in order of change */
     STATEMENT_REVISION,    /* the table's counter */
     STATEMENT_TAKE_REVISION, /* counts on, and locks the counter until the commit */
 };
 #define STATEMENT_FORM_COUNT 13
 
-/* What the parameters of an ADD, UPDATE or PUT are. */
+/* Binds the parameters of an ADD, UPDATE or PUT. */
 void statement_bind(const struct record_table *table, enum statement_form form, const void *record,
                     struct sql_parameters *parameters);
 

@@ -1,13 +1,13 @@
 /*
- * One reading of all entries, each with what it follows: so an entry is proved by itself, and nothing
- * is kept of its player. That entries lead from an account's last one to its first without a gap is
- * then a matter of their count: as many entries as the accounts' sequences come to. One reading of
- * all accounts compares each with its last entry and its last decline, and one of all declines
- * proves their chains.
+ * The audit reads each entry together with the entry that it follows, so it proves an entry by
+ * itself and remembers nothing of a player. Each account names its last entry; from there entries
+ * lead back to the player's first. No entry is missing and none is beside the chains when there are
+ * as many entries as the sequences of all accounts add up to. The audit then reads the accounts,
+ * which must fit their last entry and last decline, and the declines, which are chained in the same
+ * way.
  *
- * Meanwhile, on another thread with a handle of its own, or before and after, the store says whether
- * it is sound itself, because a damaged index hides rows, and compares the rows that no chain leads
- * through.
+ * The store checks its own pages and indexes, because a damaged index hides rows, and compares the
+ * rows outside the chains: on another thread, with a handle of its own, or before and after.
  */
 #include "stores/ledger_audit.h"
 
@@ -62,7 +62,7 @@ static enum status broken_decline(struct audit *audit, const char *player_id, ui
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* What an entry follows. */
+/* The entry before an entry. */
 struct before {
     uint64_t sequence; /* 0: there is nothing before it */
     int64_t balance_minor;
@@ -289,7 +289,7 @@ static enum status audit_rows(struct audit *audit)
 
 /* ---- the store itself ------------------------------------------------------------------------ */
 
-/* What the store checks by itself: on the thread of the audit or, with a handle for it, beside
+/* The store's checks of itself, on the thread of the audit or, with a handle for them, beside
  * it. */
 struct self_check {
     struct platform_store *store;
@@ -339,8 +339,8 @@ static void run_self_check(void *argument)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* A damaged store comes first, because what else was found may be owed to it; then what a chain
- * says, which names the row; then rows without counterparts. */
+/* Damage of the store comes first, because it may be the cause of the rest; then a broken chain,
+ * which names the row; then rows without counterparts. */
 static enum status judge(struct audit *audit, struct self_check *check, enum status rows)
 {
     enum status status = check->integrity != STATUS_OK ? check->integrity

@@ -57,7 +57,7 @@ bool ledger_read_row(struct platform_store *store, const struct sql_row *row,
     return ledger_read_transaction(row, 0, player, transaction);
 }
 
-/* What a row is handed on to. */
+/* The receiver of rows. */
 struct visit {
     struct platform_store *store;
     ledger_transaction_visitor *transaction;

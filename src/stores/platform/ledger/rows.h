@@ -20,7 +20,7 @@
 bool ledger_read_player(const struct sql_row *row, int first, struct player_record *player);
 MUST_CHECK bool ledger_read_account(const struct sql_row *row, int first,
                                     struct ledger_account *account);
-/* The last three columns: what changes with every entry. */
+/* The last three columns, which change with every entry. */
 MUST_CHECK bool ledger_read_balance(const struct sql_row *row, int first,
                                     struct ledger_account *account);
 
@@ -30,9 +30,8 @@ MUST_CHECK bool ledger_read_balance(const struct sql_row *row, int first,
 MUST_CHECK bool ledger_read_declined(const struct sql_row *row, int first,
                                      struct ledger_account *account);
 
-/* A transaction: what it has of its player (four columns, not read where `player` is given), and the
- * columns of ledger_transaction, of which the
- * engines name three in their own ways. */
+/* A transaction: what it has of its player (four columns, not read where `player` is given), and
+ * the columns of ledger_transaction, of which the engines name three in their own ways. */
 #define LEDGER_TRANSACTION_OF(whose, game, provider, launch)                         \
     whose ", ledger_transaction.transaction_id, ledger_transaction.reference, " game \
           ", ledger_transaction.round_id, ledger_transaction.operation,"             \

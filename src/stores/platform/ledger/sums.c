@@ -1,4 +1,4 @@
-/* What the ledger's entries come to: the store adds up (texts.h), and what it says is checked. */
+/* Sums of the ledger's entries: the store adds up (texts.h), and the sums are checked here. */
 #include "stores/platform/ledger/reads.h"
 
 int64_t ledger_sum_rollbacks_minor(const struct ledger_sum *sum)

@@ -4,9 +4,9 @@
 #include "stores/platform/ledger/rows.h"
 
 /*
- * The SQL that reads the ledger. What both engines understand is written here once, from the parts
- * in which their schemas differ; an engine fills in the rest (sqlite/ledger_texts.c,
- * postgres/ledger_texts.c). All of it is read by reads.c, sums.c and audit.c.
+ * The SQL that reads the ledger. Statements that both engines understand are written here once; an
+ * engine gives the parts in which its schema differs, and the statements of its own
+ * (sqlite/ledger_texts.c, postgres/ledger_texts.c). reads.c, sums.c and audit.c use them.
  */
 
 /* A statement that names the first row that does not fit, and finds none in a sound ledger. */
@@ -128,98 +128,32 @@ struct ledger_texts {
  * game, and by round. Of the time from $1 until before $2, of the customer $3 or all (""), and of
  * the provider $4 or all. `order` is the engine's word for the order of bytes.
  */
-#define LEDGER_SUM_OF(condition, value) \
-    "CAST(sum(CASE WHEN " condition " THEN " value " ELSE 0 END) AS bigint)"
-#define LEDGER_TEXT_SUMS(from, origin, condition, game, round, provider, order)                                                                                                                                                \
-    "SELECT customer_id, currency, exponent, day, provider, game, round,"                                                                                                                                                      \
-    " " LEDGER_SUM_OF("operation = 'DEBIT'", "1") ", " LEDGER_SUM_OF("operation = 'CREDIT'", "1") ", " LEDGER_SUM_OF("operation = 'ROLLBACK'", "1") ", " LEDGER_SUM_OF("operation = 'DEBIT'", "-movement") ", " LEDGER_SUM_OF( \
-        "operation = 'CREDIT'",                                                                                                                                                                                                \
-        "movement") ", " LEDGER_SUM_OF("operation = 'ROLLBACK' AND movement > 0",                                                                                                                                              \
-                                       "movement") ", " LEDGER_SUM_OF("operation = 'ROLLBACK' "                                                                                                                                \
-                                                                      "AND movement < 0",                                                                                                                                      \
-                                                                      "-movement") " FROM "                                                                                                                                    \
-                                                                                   "(SELECT "                                                                                                                                  \
-                                                                                   "player."                                                                                                                                   \
-                                                                                   "customer_"                                                                                                                                 \
-                                                                                   "id" order                                                                                                                                  \
-                                                                                   " AS "                                                                                                                                      \
-                                                                                   "customer_id, "                                                                                                                             \
-                                                                                   "player."                                                                                                                                   \
-                                                                                   "currenc"                                                                                                                                   \
-                                                                                   "y" order                                                                                                                                   \
-                                                                                   " AS "                                                                                                                                      \
-                                                                                   "currency, "                                                                                                                                \
-                                                                                   "currency."                                                                                                                                 \
-                                                                                   "exponent AS "                                                                                                                              \
-                                                                                   "exponent,"                                                                                                                                 \
-                                                                                   " CASE WHEN "                                                                                                                               \
-                                                                                   "$5 = 1 THEN "                                                                                                                              \
-                                                                                   "ledger_"                                                                                                                                   \
-                                                                                   "transaction."                                                                                                                              \
-                                                                                   "created_ms "                                                                                                                               \
-                                                                                   "/ " LEDGER_DAY                                                                                                                             \
-                                                                                   " ELSE 0 END "                                                                                                                              \
-                                                                                   "AS day,"                                                                                                                                   \
-                                                                                   " CASE WHEN "                                                                                                                               \
-                                                                                   "$6 = 1 "                                                                                                                                   \
-                                                                                   "THEN"                                                                                                                                      \
-                                                                                   " " provider                                                                                                                                \
-                                                                                   " ELSE '' "                                                                                                                                 \
-                                                                                   "END" order                                                                                                                                 \
-                                                                                   " AS provider,"                                                                                                                             \
-                                                                                   " CASE WHEN "                                                                                                                               \
-                                                                                   "$6 = 1 "                                                                                                                                   \
-                                                                                   "THEN " game                                                                                                                                \
-                                                                                   " ELSE '' "                                                                                                                                 \
-                                                                                   "END" order                                                                                                                                 \
-                                                                                   " AS game,"                                                                                                                                 \
-                                                                                   " CASE WHEN "                                                                                                                               \
-                                                                                   "$7 = 1 "                                                                                                                                   \
-                                                                                   "THEN " round                                                                                                                               \
-                                                                                   " ELSE '' "                                                                                                                                 \
-                                                                                   "END" order                                                                                                                                 \
-                                                                                   " AS round,"                                                                                                                                \
-                                                                                   " ledger_"                                                                                                                                  \
-                                                                                   "transaction."                                                                                                                              \
-                                                                                   "operation AS "                                                                                                                             \
-                                                                                   "operation, "                                                                                                                               \
-                                                                                   "ledger_"                                                                                                                                   \
-                                                                                   "transaction."                                                                                                                              \
-                                                                                   "movement_"                                                                                                                                 \
-                                                                                   "minor AS "                                                                                                                                 \
-                                                                                   "movement"                                                                                                                                  \
-                                                                                   " FROM " from                                                                                                                               \
-                                                                                       origin                                                                                                                                  \
-                                                                                   " WHERE"                                                                                                                                    \
-                                                                                   " " condition                                                                                                                               \
-                                                                                   " AND "                                                                                                                                     \
-                                                                                   "ledger_"                                                                                                                                   \
-                                                                                   "transaction."                                                                                                                              \
-                                                                                   "sequence IS "                                                                                                                              \
-                                                                                   "NOT NULL"                                                                                                                                  \
-                                                                                   " AND "                                                                                                                                     \
-                                                                                   "ledger_"                                                                                                                                   \
-                                                                                   "transaction."                                                                                                                              \
-                                                                                   "created_ms "                                                                                                                               \
-                                                                                   ">= $1 AND "                                                                                                                                \
-                                                                                   "ledger_"                                                                                                                                   \
-                                                                                   "transaction."                                                                                                                              \
-                                                                                   "created_ms < "                                                                                                                             \
-                                                                                   "$2"                                                                                                                                        \
-                                                                                   " AND ($3 = "                                                                                                                               \
-                                                                                   "'' OR "                                                                                                                                    \
-                                                                                   "player."                                                                                                                                   \
-                                                                                   "customer_id "                                                                                                                              \
-                                                                                   "= $3) AND "                                                                                                                                \
-                                                                                   "($4 = '' "                                                                                                                                 \
-                                                                                   "OR " provider                                                                                                                              \
-                                                                                   " = $4)) AS "                                                                                                                               \
-                                                                                   "entry"                                                                                                                                     \
-                                                                                   " GROUP BY 1, "                                                                                                                             \
-                                                                                   "2, 3, 4, 5, "                                                                                                                              \
-                                                                                   "6, 7 ORDER "                                                                                                                               \
-                                                                                   "BY 1, 2, 4, "                                                                                                                              \
-                                                                                   "5, 6, 7"
+#define LEDGER_SUM(condition, value) \
+    ", CAST(sum(CASE WHEN operation = " condition " THEN " value " ELSE 0 END) AS bigint)"
+#define LEDGER_SUMS                                       \
+    LEDGER_SUM("'DEBIT'", "1")                            \
+    LEDGER_SUM("'CREDIT'", "1")                           \
+    LEDGER_SUM("'ROLLBACK'", "1")                         \
+    LEDGER_SUM("'DEBIT'", "-movement")                    \
+    LEDGER_SUM("'CREDIT'", "movement")                    \
+    LEDGER_SUM("'ROLLBACK' AND movement > 0", "movement") \
+    LEDGER_SUM("'ROLLBACK' AND movement < 0", "-movement")
+#define LEDGER_SUM_KEY(wanted, value, order, name) \
+    " CASE WHEN " wanted " = 1 THEN " value " ELSE '' END" order " AS " name ","
+#define LEDGER_SUM_KEYS(game, round, provider, order)                                    \
+    " player.customer_id" order " AS customer_id, player.currency" order " AS currency," \
+    " currency.exponent AS exponent,"                                                    \
+    " CASE WHEN $5 = 1 THEN ledger_transaction.created_ms / " LEDGER_DAY                 \
+    " ELSE 0 END AS day," LEDGER_SUM_KEY("$6", provider, order, "provider")              \
+        LEDGER_SUM_KEY("$6", game, order, "game") LEDGER_SUM_KEY("$7", round, order, "round")
+#define LEDGER_TEXT_SUMS(from, condition, keys, provider)                                    \
+    "SELECT customer_id, currency, exponent, day, provider, game, round" LEDGER_SUMS         \
+    " FROM (SELECT" keys " ledger_transaction.operation AS operation,"                       \
+    " ledger_transaction.movement_minor AS movement FROM " from " WHERE " condition          \
+    " AND ledger_transaction.sequence IS NOT NULL"                                           \
+    " AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2"        \
+    " AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR " provider " = $4)) AS entry" \
+    " GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 4, 5, 6, 7"
 
 extern const struct ledger_texts sqlite_ledger_texts, postgres_ledger_texts;
 

@@ -1,8 +1,8 @@
 /*
- * What an audit of the ledger asks PostgreSQL itself: whether indexes and tables are sound, and
- * whether the rows of the ledger and of its players have their counterparts. The chains are the
- * caller's to follow (stores/platform/ledger/audit.c); here each row is compared with the others that say
- * the same.
+ * The questions of an audit to PostgreSQL itself: whether indexes and tables are sound, and whether
+ * the rows of the ledger and of its players have their counterparts. The chains are the caller's to
+ * follow (ledger/audit.c); here each row is compared with the others that say the
+ * same.
  *
  * Whether an index leads to all of its table, amcheck knows: an extension that the database's owner
  * makes and whose functions this user has to be given. Without it each index is read from end to

@@ -6,13 +6,13 @@
 /*
  * Players, and owners of ids (customers and providers), that a connection's batches have met:
  * their numbers, and what of them never changes. So a batch asks the server for accounts and ids
- * by number, and not again for what it said before. Whatever can change (balances above all) is
- * not here.
+ * by number, and not again for what it said before. Facts that can
+ * change (balances above all) are not here.
  *
  * It holds for one connection: another may lead to a database that knows less (a standby that took
  * over). Bounded: when it is full, it is emptied and filled by what is met from then on.
  *
- * One thread at a time. What is found is borrowed until the next add or forget.
+ * One thread at a time. Pointers are borrowed until the next add or forget.
  */
 
 #define KNOWN_MAX 65536 /* players, and as many owners */

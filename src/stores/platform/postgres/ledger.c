@@ -10,22 +10,22 @@
  *    decided one after the other, and the entries of a batch follow the ones before. (A player and
  *    a sequence are a key as well: of two that decide on the same, whatever they locked, one
  *    fails.)
- *  - An id is its customer's, and so is shared by players. Its key decides: a batch that meets an
- *    id or the rollback of one that another has brought meanwhile fails, and is decided again. Keys
- *    are inserted in order, so that two batches do not wait for each other.
+ *  - An id is its customer's, and so is shared by players. Its key decides: if another
+ *    batch has committed the same id, or its rollback, since begin, this batch fails and is decided
+ *    again. Keys are inserted in order, so that two batches do not wait for each other.
  *  - The clearing accounts are shared by a customer's players. Their rows are locked last and
  *    briefly, in order, and added to; their limit is the table's. A batch that meets it is decided
  *    again with the rows locked from its start, so that the balance that it decides on is exact.
  *
- * When the connection is lost while a commit is under way, the transaction's number says what
- * became of it: the server is asked until it knows, for a bounded time.
+ * If the connection is lost during a commit, the server is asked for the fate of the transaction's
+ * number until it knows, for a bounded time.
  *
- * What can be seen is not yet safe. Where commits wait for a standby, one whose wait was cut short
- * (the server restarted, somebody ended or cancelled the session) can be seen although the standby
- * does not have it, and a failover loses it. A later commit that waits proves all before it. So
- * whoever answers from what it has found commits first, something that is in the server's log:
- * batches that keep nothing too (the locks on their players are in it), and who asks what became of
- * a commit.
+ * A visible row is not yet safe. Where commits wait for a standby, a commit whose wait was cut
+ * short (the server restarted, an administrator ended the session) is visible although the standby
+ * does not have it, and a failover loses it. A later commit that waits proves all before it. So an
+ * answer from stored rows needs a commit of its own first, of something that is in the server's
+ * log. That holds for batches that keep nothing (the locks on their players are in the log) and for
+ * the question about a lost commit.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@
 #include "base/memory.h"
 #include "stores/platform/postgres/ledger.h"
 
-#define RESOLVE_MS 3000 /* at least so long is asked what became of a commit */
+#define RESOLVE_MS 3000 /* the least time for asking about a lost commit */
 #define RESOLVE_PAUSE_MS 50
 
 struct postgres_ledger *postgres_ledger_of(struct postgres_store *store)
@@ -70,7 +70,7 @@ enum status postgres_ledger_give_up(struct postgres_store *store, enum status st
     return again && !store->unknown ? STATUS_CONFLICT : status;
 }
 
-/* ---- what is to be written ------------------------------------------------------------------- */
+/* ---- rows to be written ---------------------------------------------------------------------- */
 
 /* A row of ledger_transaction: a transaction, or the key of an id that its rollback is the first to
  * name. */
@@ -123,7 +123,7 @@ struct writing {
     struct postgres_array new_clearings[CLEARING_COLUMN_COUNT];
 };
 
-/* What the columns of each are, by letter: integer, text, bytes. */
+/* The types of the columns, by letter: integer, text, bytes. */
 static void set_kinds(struct postgres_array *arrays, const char *letters)
 {
     for (size_t i = 0; letters[i] != '\0'; i++)
@@ -511,7 +511,7 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
     return status;
 }
 
-/* ---- what became of a commit ----------------------------------------------------------------- */
+/* ---- the fate of a lost commit --------------------------------------------------------------- */
 
 /*
  * A transaction that the server has heard of is running, committed or aborted; one that another

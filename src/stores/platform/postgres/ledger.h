@@ -7,12 +7,12 @@
 #include "stores/platform/postgres/postgres.h"
 
 /*
- * What the files of the PostgreSQL ledger share: ledger_load.c begins a batch, ledger.c writes and
+ * Shared by the files of the PostgreSQL ledger: ledger_load.c begins a batch, ledger.c writes and
  * commits it, ledger_read.c reads balances and ids, and ledger_texts.c has
  * the SQL by which stores/platform/ledger reads all of it.
  */
 
-/* What batches remember of their players, and of how the last one ended. */
+/* The memory of batches: their players, and how the last one ended. */
 struct postgres_ledger {
     struct known *known;
     uint32_t connects;   /* the connection that `known` is of (postgres_store.connects) */

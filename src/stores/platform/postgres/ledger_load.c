@@ -2,14 +2,14 @@
  * How a batch begins in PostgreSQL (ledger.c has the whole): in one round trip its players are
  * locked and all that it decides on is read.
  *
- * What is locked of a player is the row of its account, which is also what is read of it: FOR NO
- * KEY UPDATE returns the row as the last commit left it. A player without one is locked by its own
- * row, which whoever makes the account has to lock before. Both are locked in order of the players'
- * numbers, players before accounts, so that two batches do not wait for each other. What else is
- * read comes in later statements, whose snapshots are taken when the locks are held.
+ * One statement locks and reads a player's account: FOR NO KEY UPDATE returns the row as the last
+ * commit left it. A player without an account is locked by the player's own row; the batch that
+ * makes the account locks that row first. Both are locked in order of the players' numbers, players
+ * before accounts, so that two batches do not wait for each other. Later statements, whose
+ * snapshots are taken when the locks are held, read the rest.
  *
- * Numbers of players and owners, and what never changes of a player, a connection asks for once
- * (known.h); a batch that meets a new one has a round trip more.
+ * A connection asks once for the numbers of players and owners and for the facts of a player that
+ * never change (known.h). A batch with a new one takes one more round trip.
  *
  * Look-ups are LATERAL with LIMIT, as in ledger_read.c.
  */
@@ -274,7 +274,7 @@ player_of_row(struct ledger_batch *batch, const struct loading *loading, const s
                                                          : NULL;
 }
 
-/* What is known of a player does not say it (known.h). */
+/* Not among the known facts of a player (known.h). */
 static bool read_block(const struct sql_row *row, int first, struct ledger_account *account)
 {
     account->player.blocked_ms = ledger_read_integer(row, first);

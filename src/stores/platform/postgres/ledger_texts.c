@@ -13,8 +13,8 @@
     " LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number"
 #define COLUMNS LEDGER_TRANSACTION_COLUMNS
 
-/* What an entry refers to: a CREDIT leads to its DEBIT, a ROLLBACK to what it rolled back, and to
- * that one's DEBIT. */
+/* The reference of an entry: a CREDIT leads to its DEBIT, a ROLLBACK to its target, and to the
+ * DEBIT of that. */
 #define REFERRED(as, from)                                                              \
     " LEFT JOIN ledger_transaction AS " as " ON " as ".operation IS NOT NULL AND " as   \
     ".owner_number = ledger_transaction.owner_number AND " as ".transaction_id = " from \
@@ -23,6 +23,7 @@
     JOINS REFERRED("one", "ledger_transaction")                \
         REFERRED("two", "one") " LEFT JOIN game ON game.id = " \
                                "coalesce(ledger_transaction.game_id, one.game_id, two.game_id)"
+#define BYTES " COLLATE \"C\""
 #define GAME "coalesce(ledger_transaction.game_id, one.game_id, two.game_id, '')"
 #define ROUND "coalesce(ledger_transaction.round_id, one.round_id, two.round_id, '')"
 #define PROVIDER "coalesce(provider.id, game.provider_id, '')"
@@ -173,10 +174,10 @@ const struct ledger_texts postgres_ledger_texts = {
     .clearings = LEDGER_TEXT_CLEARINGS,
     .count = LEDGER_TEXT_COUNT,
     .miscounted = LEDGER_TEXT_MISCOUNTED,
-    .sums =
-        LEDGER_TEXT_SUMS("ledger_transaction", JOINS, "true", "''", "''", "''", " COLLATE \"C\""),
-    .sums_of_games = LEDGER_TEXT_SUMS("ledger_transaction", ORIGIN, "true", GAME, ROUND, PROVIDER,
-                                      " COLLATE \"C\""),
+    .sums = LEDGER_TEXT_SUMS("ledger_transaction" JOINS, "true",
+                             LEDGER_SUM_KEYS("''", "''", "''", BYTES), "''"),
+    .sums_of_games = LEDGER_TEXT_SUMS("ledger_transaction" ORIGIN, "true",
+                                      LEDGER_SUM_KEYS(GAME, ROUND, PROVIDER, BYTES), PROVIDER),
     .checks = checks,
     .check_count = sizeof checks / sizeof checks[0],
 };

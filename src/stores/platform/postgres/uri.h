@@ -8,8 +8,8 @@
 #include "base/status.h"
 
 /*
- * What a postgresql:// URI says, as libpq understands it, with what croupier asks of every
- * connection added to it. No text made here ever holds a part of the password, however the URI was
+ * A postgresql:// URI as libpq understands it, with the options that croupier adds to every
+ * connection. No text made here ever holds a part of the password, however the URI was
  * misspelt. Threads: any; a target is not changed once it is made.
  */
 

@@ -1,8 +1,8 @@
 /*
- * What an audit of the ledger asks SQLite itself: whether the file is what SQLite left, and whether
- * the rows of the ledger and of its players have their counterparts. The chains are the caller's to
- * follow (stores/platform/ledger/audit.c); here each row is compared with the others that say the same:
- * those of the ledger itself in one pass (rows_audit.c).
+ * The questions of an audit to SQLite itself: whether the file is what SQLite left, and whether the
+ * rows of the ledger and of its players have their counterparts. The chains are the caller's to
+ * follow (ledger/audit.c); here each row is compared with the others that say the
+ * same: those of the ledger itself in one pass (rows_audit.c).
  *
  * Each check is a statement that names the first row that does not fit, and finds none in a sound
  * ledger.

@@ -4,15 +4,15 @@
 #include "stores/platform_ledger.h"
 
 /*
- * What a handle of the SQLite ledger keeps in memory of what is stored, as of the last commit that
- * it knows of: accounts of players who play, the numbers of customers and players, players by
- * number, and the newest transactions. All of it bounded: the least recently used makes room.
+ * The cache of a handle of the SQLite ledger, as of the last commit that the handle knows of:
+ * accounts of players who play, the numbers of customers and players, players by number, and the
+ * newest transactions. All of it bounded: the least recently used makes room.
  *
  * Players, numbers and transactions never change, so a cache lives as long as its connection.
- * Accounts change: whoever finds that another process has written forgets those, and who writes an
- * account has SQLite compare what is stored with what was cached.
+ * Accounts change: they are forgotten when another process has written, and SQLite compares the
+ * stored account with the cached one when it is written.
  *
- * What is returned is the cache's, until the next call that adds. One thread at a time.
+ * The cache owns the pointers that it returns, until the next call that adds. One thread at a time.
  */
 
 struct cached_player {

@@ -1,12 +1,11 @@
 /*
- * The write-ahead log of the SQLite file, as far as the ledger is concerned: who brings it into the
- * file, and when.
+ * Checkpoints: the ledger's write-ahead log is copied into the SQLite file.
  *
  * SQLite does that by itself after a commit, in whose thread all requests then wait for two more
  * syncs and some megabytes. Here a handle of its own does it beside the batches. While batches go
  * on it can never get to the end, and only a log that was copied to its end is restarted; so the
- * writer's handle copies the rest, which is short when it comes right after. Should no one do any
- * of this, the writer's handle does all of it, before the log grows without bound.
+ * writer's handle copies the rest, which is short when it comes right after. If neither
+ * happens, the writer's handle does all of it before the log grows without bound.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -66,7 +66,7 @@ static enum status sqlite_open(struct platform_store **store,
 
 #define WATCHED_EVERY 100000 /* steps of SQLite's machine, some milliseconds */
 
-/* What is under way, for who watches the store. */
+/* The step under way, for the store's watcher. */
 struct watched {
     struct sqlite_store *store;
     sqlite3_stmt *statement; /* whose rows count; NULL: none */

@@ -40,7 +40,7 @@ MUST_CHECK enum status id_directory_lock(const struct id_directory *directory, u
                                          struct error *error);
 void id_directory_unlock(const struct id_directory *directory);
 
-/* What makes names and deletions durable. */
+/* Makes names and deletions durable. */
 MUST_CHECK enum status id_directory_sync(const struct id_directory *directory, struct error *error);
 
 /* The runs, by first row, the longest first; for memory_free. */

@@ -440,7 +440,7 @@ static bool is_outdated(const struct id_index *index)
     return atomic_load_explicit(&index->outdated, memory_order_relaxed);
 }
 
-/* What another process has added to the rows. */
+/* The rows that another process has added. */
 static enum status catch_up(struct id_index *index, const struct id_source *source,
                             int64_t last_number, struct error *error)
 {

@@ -12,7 +12,7 @@
  * The index of the embedded ledger's transaction ids: from a key to the numbers of the rows that
  * have to do with it. It is derived from the rows and knows no SQL. A key is a digest that the
  * caller makes, of a customer and an id, or of the DEBIT that a CREDIT settles. A number is a
- * candidate: whoever asks loads the row, and the row decides. So different ids may have equal keys,
+ * candidate: the caller loads the row, and the row decides. So different ids may have equal keys,
  * and a key may lead to several rows, even to thousands.
  *
  * The ids of the newest rows stand in tables in memory, older ones in runs: files in the directory
@@ -68,7 +68,7 @@ static inline bool id_entry_is_before(const struct id_entry *one, const struct i
     return one->key < other->key || (one->key == other->key && one->number < other->number);
 }
 
-/* What is being read from the rows. */
+/* A reading of rows. */
 struct id_feed;
 
 /*

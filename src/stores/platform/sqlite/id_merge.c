@@ -21,7 +21,7 @@
 #define MERGED_MAX (4 * ID_INDEX_FANOUT) /* runs at once */
 #define RUNS_MAX (16 * ID_INDEX_LEVELS)  /* small ones, before they are merged whatever they are */
 
-/* ---- what there is to do --------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 struct choice {
     size_t from, count;
@@ -164,7 +164,7 @@ static enum status publish(const struct step *step, struct error *error)
     return status;
 }
 
-/* Puts the run in the place of what it was made of. Parts that came meanwhile stand behind it. */
+/* Puts the run in the place of its parts. Newer parts stand behind it. */
 static void replace(const struct step *step, struct id_run **run)
 {
     struct id_index *index = step->index;
@@ -181,7 +181,7 @@ static void replace(const struct step *step, struct id_run **run)
     *run = NULL;
 }
 
-/* What is written is made known. With the directory's lock. */
+/* Makes the written run known. With the directory's lock. */
 static enum status install(struct step *step, struct id_run **run, struct error *error)
 {
     enum status status = id_parts_compare(step->index, step->directory, error);

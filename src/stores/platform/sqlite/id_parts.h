@@ -11,8 +11,8 @@
 #include "stores/platform/sqlite/id_table.h"
 
 /*
- * What the index is made of, for id_index.c, which asks and adds and reads the rows, and
- * id_merge.c, which writes runs: a list of parts, in order of the rows that they cover, each one a
+ * The parts of the index, for id_index.c, which asks and adds and reads the rows, and id_merge.c,
+ * which writes runs: a list of parts, in order of the rows that they cover, each one a
  * table or a run. The last part is always a table, the one that is added to. id_repair.c puts
  * others in the place of a damaged run.
  *

@@ -132,7 +132,7 @@ static void replace(struct repair *repair)
     made->count = 0;
 }
 
-/* What was written for it and is not used. */
+/* Its files, when they are not used. */
 static void delete_made(const struct repair *repair)
 {
     char name[ID_NAME_SIZE];

@@ -275,7 +275,7 @@ static enum status load_found(struct sqlite_store *store, int64_t number, struct
     return status;
 }
 
-/* What one row under the id's key says of it. False: it cannot stand there. */
+/* Adds the facts of one row under the id's key. False: the row cannot stand there. */
 static bool take_found(const struct sqlite_store *store, const struct ledger_row *found,
                        uint64_t key, struct ledger_fact *fact)
 {

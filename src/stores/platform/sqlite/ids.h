@@ -5,8 +5,8 @@
 #include "stores/platform/sqlite/rows.h"
 
 /*
- * What is known of a transaction id: from the index of ids (id_index.h), which leads to rows, and
- * from the rows, which decide. Inside platform/sqlite.
+ * Looks transaction ids up: the index of ids (id_index.h) leads to rows, and the rows decide.
+ * Inside platform/sqlite.
  */
 
 #ifndef IDS_KEY_MASK /* a test makes keys short, to see ids that have the same */

@@ -1,10 +1,10 @@
 /*
- * What a batch of the ledger writes into SQLite. It was decided from what sqlite_ledger_begin
- * loaded, in the same transaction.
+ * Writes a batch of the ledger into SQLite, in the transaction in which sqlite_ledger_begin loaded
+ * it.
  *
- * What was loaded may have been cached since an earlier batch. So an account is written only over
- * what it was decided from, to the last byte: where nothing is written, what is stored is not what
- * this program wrote, and the batch is taken back.
+ * The accounts of a batch may come from the cache. So each account is updated only where the stored
+ * row equals the one that the batch was decided from, to the last byte. If no row is updated, the
+ * stored account is not what this program wrote, and the batch is rolled back.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void bind_if_given(sqlite3_stmt *statement, int at, const char *string)
         bind_string(statement, at, string);
 }
 
-/* What is being written, with the numbers that its rows refer to. */
+/* A batch that is being written, with the numbers that its rows refer to. */
 struct writing {
     struct sqlite_store *store;
     const struct ledger_batch *batch;
@@ -37,7 +37,7 @@ static enum status refuse(const struct writing *writing, const char *why, struct
     return error_set(error, STATUS_INVALID, "%s: %s", writing->store->path, why);
 }
 
-/* ---- what the rows refer to ------------------------------------------------------------------ */
+/* ---- references of the rows ------------------------------------------------------------------ */
 
 static bool is_of_player(const struct ledger_batch *batch, size_t player,
                          const struct ledger_transaction *kept)
@@ -262,7 +262,8 @@ static enum status write_kept(struct writing *writing, struct error *error)
 
 /* ---- accounts -------------------------------------------------------------------------------- */
 
-/* Runs what has to change one row. None: what is stored is not what was decided from. */
+/* Runs a statement that has to change one row. If it changes none, the stored row is not the one
+ * that the batch was decided from. */
 static enum status change_one(struct writing *writing, sqlite3_stmt *statement, struct error *error)
 {
     struct sqlite_store *store = writing->store;

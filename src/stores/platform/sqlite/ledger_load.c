@@ -1,10 +1,9 @@
 /*
  * The ledger in SQLite. A batch is BEGIN IMMEDIATE … COMMIT in WAL with synchronous=FULL, so a
- * commit that returned is on the disk. What a batch is decided from comes from memory as far as
- * possible: accounts of players who play are cached (cache.h), ids are found by an index in memory
- * and in files (ids.h). Before anything is decided, and with the write lock held, ledger_last says
- * whether another process has written in between; and what was cached of an account is compared
- * with what is stored when the account is written (ledger.c).
+ * commit that returned is on the disk. Accounts of players who play are cached (cache.h), and an
+ * index in memory and in files finds ids (ids.h). Before anything is decided, and with the write
+ * lock held, ledger_last says whether another process has written since the last batch. When an
+ * account is written, SQLite compares the cached one with the stored one (ledger.c).
  *
  * A malformed row is an error here and never skipped: it is money.
  */
@@ -166,7 +165,7 @@ static enum status load_player(struct sqlite_store *store, struct ledger_batch_p
 }
 
 /* Which of the batch's players are blocked: asked each time, for what is cached of a player does
- * not say it. Nearly always no one is. */
+ * not say it. Nearly always none is. */
 static enum status load_blocks(struct sqlite_store *store, struct ledger_batch *batch,
                                struct error *error)
 {
@@ -267,7 +266,7 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
         status = sqlite_log_renew(store, error);
     if (status == STATUS_OK)
         status = sqlite_log_adopt(store, error);
-    /* What the rows of a batch refer to, it was loaded from; the audit looks at all of it. */
+    /* Rows of a batch refer to rows that begin loaded; the audit checks all references. */
     if (status == STATUS_OK)
         status = sqlite_execute(store, "PRAGMA foreign_keys = OFF", error);
     return status == STATUS_OK ? ledger_check_newest(base, error) : status;

@@ -17,8 +17,8 @@
     "SELECT " COLUMNS " FROM (" numbers ") AS wanted" \
     " CROSS JOIN ledger_transaction ON ledger_transaction.number = wanted.number"
 
-/* What an entry refers to, as far as it does not say itself where it belongs: a CREDIT leads to its
- * DEBIT, a ROLLBACK to what it rolled back, and to that one's DEBIT. */
+/* The reference of an entry that does not name its own game and round: a CREDIT leads to its DEBIT,
+ * a ROLLBACK to its target, and to the DEBIT of that. */
 #define REFERRED(from)                                                                           \
     "CASE WHEN " from ".reference IS NOT NULL AND (ledger_transaction.game IS NULL"              \
     " OR ledger_transaction.round_id IS NULL) THEN coalesce(" from ".settles, ledger_id_number(" \
@@ -175,8 +175,9 @@ const struct ledger_texts sqlite_ledger_texts = {
     .clearings = LEDGER_TEXT_CLEARINGS,
     .count = LEDGER_TEXT_COUNT,
     .miscounted = LEDGER_TEXT_MISCOUNTED,
-    .sums = LEDGER_TEXT_SUMS(OF_DAYS, JOINS, DAYS, "''", "''", "''", ""),
-    .sums_of_games = LEDGER_TEXT_SUMS(OF_DAYS, ORIGIN, DAYS, GAME, ROUND, PROVIDER, ""),
+    .sums = LEDGER_TEXT_SUMS(OF_DAYS JOINS, DAYS, LEDGER_SUM_KEYS("''", "''", "''", ""), "''"),
+    .sums_of_games = LEDGER_TEXT_SUMS(OF_DAYS ORIGIN, DAYS,
+                                      LEDGER_SUM_KEYS(GAME, ROUND, PROVIDER, ""), PROVIDER),
     .checks = checks,
     .check_count = sizeof checks / sizeof checks[0],
 };

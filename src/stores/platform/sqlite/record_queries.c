@@ -88,8 +88,8 @@ static enum status sqlite_run_queries(struct platform_store *base, struct sql_qu
     return status;
 }
 
-/* What is sorted and does not fit into memory goes to files. Cannot be changed within a transaction:
- * then sqlite_snapshot_begin has done it. */
+/* Sorts spill into files. The setting cannot be changed within a transaction: then
+ * sqlite_snapshot_begin has done it. */
 static enum status sort_in_files(struct sqlite_store *store, struct error *error)
 {
     return sqlite3_get_autocommit(store->database) == 0

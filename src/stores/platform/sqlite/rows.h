@@ -7,8 +7,8 @@
 #include "stores/platform/sqlite/sqlite.h"
 
 /*
- * The rows of the ledger by their numbers, and the proof that one is what was written. A row that is
- * malformed is an error and never skipped: it is money.
+ * The rows of the ledger by their numbers, and the proof that one is what was written. A row that
+ * is malformed is an error and never skipped: it is money.
  */
 
 /* ---- rows by number -------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /*
  * One pass over all rows of the ledger, in order of their numbers, that compares each with the
  * others that say the same: its player, the entry before it, the debit that it settles, its place
- * in the chain of declines, and its day. What it refers to mostly came shortly before, so the
- * latest rows are kept in memory. The keys of its ids go to ids_audit.h.
+ * in the chain of declines, and its day. A row mostly refers to one
+ * shortly before it, so the latest rows are kept in memory. The keys of its ids go to ids_audit.h.
  *
  * Chains are not followed here. But since each entry follows one of the same player with the
  * sequence before its own, it is enough to look for the account at a player's first entry.
@@ -16,7 +16,7 @@
 #define RECENT 131072
 #define DAY_MS 86400000
 
-/* What rows that come later may refer to. */
+/* A row that later rows may refer to. */
 struct referred {
     int64_t number;
     int64_t player_number;
@@ -50,7 +50,7 @@ static enum status broken(const struct rows_audit *audit, const char *what, stru
     return ledger_broken_row(error, text_of(row), what);
 }
 
-/* ---- what a row refers to -------------------------------------------------------------------- */
+/* ---- references of a row --------------------------------------------------------------------- */
 
 static enum status load_referred(struct rows_audit *audit, int64_t number,
                                  struct referred *referred, struct error *error)

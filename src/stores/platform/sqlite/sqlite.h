@@ -128,7 +128,8 @@ MUST_CHECK enum status sqlite_number(struct sqlite_store *store, const char *sql
 MUST_CHECK enum status sqlite_execute(struct sqlite_store *store, const char *sql,
                                       struct error *error);
 
-/* What the last failed call on the connection means: status, and a text with path and remedy. */
+/* The meaning of the last failed call on the connection: status, and a text with path and
+ * remedy. */
 enum status sqlite_failure(struct sqlite_store *store, struct error *error);
 
 /* Ends a transaction: commits when `status` is STATUS_OK, else rolls back. Returns `status`, or
