@@ -34,6 +34,20 @@
     }                                                                               \
     static void name(void **state)
 
+/* The same between functions that are called set_up and tear_down, with what the first has made: a
+ * struct of that name. */
+#define TEST_OF(object, name)                                                          \
+    static void name(struct object *object);                                           \
+    static void name##_is_run(void **state)                                            \
+    {                                                                                  \
+        name(*state);                                                                  \
+    }                                                                                  \
+    __attribute__((constructor)) static void name##_is_a_test(void)                    \
+    {                                                                                  \
+        tests_add((struct CMUnitTest){#name, name##_is_run, set_up, tear_down, NULL}); \
+    }                                                                                  \
+    static void name(struct object *object)
+
 /* What is done once, before the first test and after the last. */
 #define TESTS_WITH(set_up, tear_down)                               \
     __attribute__((constructor)) static void tests_are_set_up(void) \
@@ -41,6 +55,14 @@
         tests_between((set_up), (tear_down));                       \
     }                                                               \
     _Static_assert(1, "a semicolon follows")
+
+/* It is STATUS_OK, or the failure says what it is and what `error` holds. */
+#define ASSERT_OK(call, error)                                                 \
+    do {                                                                       \
+        enum status status_ = (call);                                          \
+        if (status_ != STATUS_OK)                                              \
+            fail_msg("%s: %s: %s", #call, status_name(status_), (error).text); \
+    } while (0)
 
 void tests_add(struct CMUnitTest test);
 void tests_between(CMFixtureFunction set_up, CMFixtureFunction tear_down);

@@ -236,9 +236,8 @@ static void assert_mends(struct fixture *fixture)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-TEST_WITH(test_empty, set_up, tear_down)
+TEST_OF(fixture, test_empty)
 {
-    struct fixture *fixture = *state;
     open_index(fixture);
     assert_complete(fixture);
     assert_false(id_index_wants_upkeep(fixture->index));
@@ -246,9 +245,8 @@ TEST_WITH(test_empty, set_up, tear_down)
     assert_int_not_equal(access(fixture->directory, F_OK), 0); /* nothing is made for nothing */
 }
 
-TEST_WITH(test_all_is_found_through_all_merges, set_up, tear_down)
+TEST_OF(fixture, test_all_is_found_through_all_merges)
 {
-    struct fixture *fixture = *state;
     open_index(fixture);
     for (int i = 0; i < 60; i++) {
         add_rows(fixture, 40);
@@ -265,9 +263,8 @@ TEST_WITH(test_all_is_found_through_all_merges, set_up, tear_down)
     assert_true(facts.written_bytes < facts.ids_in_runs * 16 * ID_INDEX_LEVELS * 4);
 }
 
-TEST_WITH(test_opened_again, set_up, tear_down)
+TEST_OF(fixture, test_opened_again)
 {
-    struct fixture *fixture = *state;
     open_index(fixture);
     add_rows(fixture, 1000);
     uint64_t in_memory = facts_of(fixture).ids_in_memory;
@@ -280,9 +277,8 @@ TEST_WITH(test_opened_again, set_up, tear_down)
     assert_complete(fixture);
 }
 
-TEST_WITH(test_without_upkeep, set_up, tear_down)
+TEST_OF(fixture, test_without_upkeep)
 {
-    struct fixture *fixture = *state;
     open_index(fixture);
     for (int i = 0; i < 8; i++) {
         id_rows_add(&fixture->rows, fixture->index, fixture->rows.last + 20);
@@ -294,9 +290,8 @@ TEST_WITH(test_without_upkeep, set_up, tear_down)
     assert_complete(fixture);
 }
 
-TEST_WITH(test_made_again_from_nothing, set_up, tear_down)
+TEST_OF(fixture, test_made_again_from_nothing)
 {
-    struct fixture *fixture = *state;
     fixture->rows.last = 5000; /* of which most are in runs when it is open */
     open_index(fixture);
     assert_complete(fixture);
@@ -310,9 +305,8 @@ TEST_WITH(test_made_again_from_nothing, set_up, tear_down)
     assert_complete(fixture);
 }
 
-TEST_WITH(test_modes, set_up, tear_down)
+TEST_OF(fixture, test_modes)
 {
-    struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
     char path[256];
     struct stat facts;
@@ -331,9 +325,8 @@ TEST_WITH(test_modes, set_up, tear_down)
 
 /* ---- another process ------------------------------------------------------------------------- */
 
-TEST_WITH(test_rows_of_another_process, set_up, tear_down)
+TEST_OF(fixture, test_rows_of_another_process)
 {
-    struct fixture *fixture = *state;
     open_index(fixture);
     add_rows(fixture, 30);
     for (int i = 0; i < 40; i++) {
@@ -344,9 +337,8 @@ TEST_WITH(test_rows_of_another_process, set_up, tear_down)
     }
 }
 
-TEST_WITH(test_two_processes_write, set_up, tear_down)
+TEST_OF(fixture, test_two_processes_write)
 {
-    struct fixture *fixture = *state;
     struct id_index *indexes[2] = {NULL, NULL};
     struct id_index_options options = options_of(fixture);
     for (int i = 0; i < 2; i++)
@@ -373,9 +365,8 @@ TEST_WITH(test_two_processes_write, set_up, tear_down)
     assert_true(fixture->rows.read < 300 * 9 / 2); /* the rest was in runs */
 }
 
-TEST_WITH(test_one_key_only, set_up, tear_down)
+TEST_OF(fixture, test_one_key_only)
 {
-    struct fixture *fixture = *state;
     static char before[FILES_MAX][ID_NAME_SIZE];
     static char after[FILES_MAX][ID_NAME_SIZE];
     open_index(fixture);
@@ -400,9 +391,8 @@ TEST_WITH(test_one_key_only, set_up, tear_down)
     assert_int_equal(list_files(fixture, after), count);
 }
 
-TEST_WITH(test_locked_by_another_process, set_up, tear_down)
+TEST_OF(fixture, test_locked_by_another_process)
 {
-    struct fixture *fixture = *state;
     open_index(fixture);
     add_rows(fixture, 200);
     uint64_t runs = facts_of(fixture).runs;
@@ -443,9 +433,8 @@ static off_t size_of(const struct fixture *fixture, const char *name)
 }
 
 /* Each byte of a run in turn, found by who opens it or by who asks. */
-TEST_WITH(test_every_byte, set_up, tear_down)
+TEST_OF(fixture, test_every_byte)
 {
-    struct fixture *fixture = *state;
     char names[FILES_MAX][ID_NAME_SIZE];
     open_index(fixture);
     while (facts_of(fixture).merges == 0)
@@ -467,9 +456,8 @@ TEST_WITH(test_every_byte, set_up, tear_down)
     }
 }
 
-TEST_WITH(test_damaged_while_open, set_up, tear_down)
+TEST_OF(fixture, test_damaged_while_open)
 {
-    struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
     open_index(fixture);
     for (int i = 0; i < 40; i++) {
@@ -486,9 +474,8 @@ TEST_WITH(test_damaged_while_open, set_up, tear_down)
     assert_true(facts_of(fixture).made_again > 0);
 }
 
-TEST_WITH(test_truncated, set_up, tear_down)
+TEST_OF(fixture, test_truncated)
 {
-    struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
     char path[256];
     open_index(fixture);
@@ -509,9 +496,8 @@ TEST_WITH(test_truncated, set_up, tear_down)
     }
 }
 
-TEST_WITH(test_missing, set_up, tear_down)
+TEST_OF(fixture, test_missing)
 {
-    struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
     char path[256];
     open_index(fixture);
@@ -529,9 +515,8 @@ TEST_WITH(test_missing, set_up, tear_down)
 }
 
 /* Its keys would not be those that are looked for. */
-TEST_WITH(test_of_a_former_version, set_up, tear_down)
+TEST_OF(fixture, test_of_a_former_version)
 {
-    struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
     open_index(fixture);
     add_rows(fixture, 40);
@@ -555,9 +540,8 @@ TEST_WITH(test_of_a_former_version, set_up, tear_down)
     assert_mends(fixture);
 }
 
-TEST_WITH(test_of_another_ledger, set_up, tear_down)
+TEST_OF(fixture, test_of_another_ledger)
 {
-    struct fixture *fixture = *state;
     open_index(fixture);
     add_rows(fixture, 500);
     uint64_t runs = facts_of(fixture).runs;
@@ -573,9 +557,8 @@ TEST_WITH(test_of_another_ledger, set_up, tear_down)
 }
 
 /* A backup was restored: the ledger has fewer rows than the runs, and goes on differently. */
-TEST_WITH(test_of_another_history, set_up, tear_down)
+TEST_OF(fixture, test_of_another_history)
 {
-    struct fixture *fixture = *state;
     open_index(fixture);
     add_rows(fixture, 500);
     fixture->rows.last = 333;
@@ -617,9 +600,8 @@ static bool is_there(const struct fixture *fixture, const char *name)
     return access(path, F_OK) == 0;
 }
 
-TEST_WITH(test_other_files, set_up, tear_down)
+TEST_OF(fixture, test_other_files)
 {
-    struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
     static const char *const kept[] = {"notes.txt", "0-5.run", "01-05.run", "5-1.run",
                                        "1-5.run.bak"};
@@ -643,9 +625,8 @@ TEST_WITH(test_other_files, set_up, tear_down)
 }
 
 /* A crash between a merge and the deletion of what it merged. */
-TEST_WITH(test_merged_runs_left_behind, set_up, tear_down)
+TEST_OF(fixture, test_merged_runs_left_behind)
 {
-    struct fixture *fixture = *state;
     static char before[FILES_MAX][ID_NAME_SIZE];
     static char after[FILES_MAX][ID_NAME_SIZE];
     char from[256];
@@ -732,9 +713,8 @@ static uint64_t damage_blocks(struct fixture *fixture, const char *name)
     return (uint64_t)(last - first + 1);
 }
 
-TEST_WITH(test_upkeep_makes_again, set_up, tear_down)
+TEST_OF(fixture, test_upkeep_makes_again)
 {
-    struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
     struct beside beside;
     open_index(fixture);
@@ -770,9 +750,8 @@ TEST_WITH(test_upkeep_makes_again, set_up, tear_down)
 }
 
 /* The same in the index's own thread, which is given what a merge meets and what is asked for. */
-TEST_WITH(test_upkeep_makes_again_meanwhile, set_up, tear_down)
+TEST_OF(fixture, test_upkeep_makes_again_meanwhile)
 {
-    struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
     struct beside beside;
     open_index(fixture);
@@ -798,9 +777,8 @@ TEST_WITH(test_upkeep_makes_again_meanwhile, set_up, tear_down)
 }
 
 /* It is closed in the middle: whoever opens it next finds all. */
-TEST_WITH(test_closed_while_made_again, set_up, tear_down)
+TEST_OF(fixture, test_closed_while_made_again)
 {
-    struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
     struct beside beside;
     open_index(fixture);
@@ -819,9 +797,8 @@ TEST_WITH(test_closed_while_made_again, set_up, tear_down)
 
 /* ---- when runs cannot be written ------------------------------------------------------------- */
 
-TEST_WITH(test_cannot_be_written, set_up, tear_down)
+TEST_OF(fixture, test_cannot_be_written)
 {
-    struct fixture *fixture = *state;
     enum status status = STATUS_OK;
     make_database(fixture, 0600);
     open_index(fixture);
@@ -861,9 +838,8 @@ static enum status fail_to_read(void *context, int64_t first, int64_t last, stru
     return error_set(error, STATUS_TIMEOUT, "not now");
 }
 
-TEST_WITH(test_rows_cannot_be_read, set_up, tear_down)
+TEST_OF(fixture, test_rows_cannot_be_read)
 {
-    struct fixture *fixture = *state;
     struct id_index_options options = options_of(fixture);
     struct id_source broken = fixture->source;
     int64_t numbers[ROOM];
@@ -892,9 +868,8 @@ static enum status fail_to_prove(void *context, int64_t number, uint8_t proof[ID
 }
 
 /* It is not the run that is damaged then. */
-TEST_WITH(test_rows_are_damaged, set_up, tear_down)
+TEST_OF(fixture, test_rows_are_damaged)
 {
-    struct fixture *fixture = *state;
     static char names[FILES_MAX][ID_NAME_SIZE];
     struct id_index_options options = options_of(fixture);
     struct id_source broken = fixture->source;
@@ -913,9 +888,8 @@ TEST_WITH(test_rows_are_damaged, set_up, tear_down)
     assert_complete(fixture);
 }
 
-TEST_WITH(test_own_thread, set_up, tear_down)
+TEST_OF(fixture, test_own_thread)
 {
-    struct fixture *fixture = *state;
     open_index(fixture);
     id_index_start(fixture->index);
     for (int i = 0; i < 200; i++) {
@@ -957,9 +931,8 @@ static void damage_something(struct fixture *fixture)
     }
 }
 
-TEST_WITH(test_model, set_up, tear_down)
+TEST_OF(fixture, test_model)
 {
-    struct fixture *fixture = *state;
     const char *rounds = getenv("ID_INDEX_ROUNDS");
     long steps = rounds != NULL ? strtol(rounds, NULL, 10) : 600;
     open_index(fixture);

@@ -14,12 +14,7 @@
 #include "tests.h"
 
 /* Succeeds, or ends the test with the reason; where `fixture` has an `error`. */
-#define OK(call)                                                                      \
-    do {                                                                              \
-        enum status status_ = (call);                                                 \
-        if (status_ != STATUS_OK)                                                     \
-            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
-    } while (0)
+#define OK(call) ASSERT_OK(call, fixture->error)
 
 struct place {
     char directory[TEST_DIRECTORY_SIZE]; /* or the schema of a server's database */

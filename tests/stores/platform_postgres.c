@@ -76,12 +76,7 @@ static enum status open_with(struct fixture *fixture, const char *uri, bool crea
     return platform_store_open(store, &options, &fixture->error);
 }
 
-#define OK(call)                                                                      \
-    do {                                                                              \
-        enum status status_ = (call);                                                 \
-        if (status_ != STATUS_OK)                                                     \
-            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
-    } while (0)
+#define OK(call) ASSERT_OK(call, fixture->error)
 
 #define SAYS(fixture, part)                                               \
     do {                                                                  \
@@ -175,9 +170,8 @@ static int black_hole(char *uri, size_t room)
 
 /* ---- servers that do not answer -------------------------------------------------------------- */
 
-TEST_WITH(a_frozen_server_is_a_timeout_in_time, set_up, tear_down)
+TEST_OF(fixture, a_frozen_server_is_a_timeout_in_time)
 {
-    struct fixture *fixture = *state;
     pid_t frozen = backend(fixture);
     assert_true(frozen > 0);
     assert_int_equal(kill(frozen, SIGSTOP), 0);
@@ -192,9 +186,8 @@ TEST_WITH(a_frozen_server_is_a_timeout_in_time, set_up, tear_down)
     assert_int_equal(count(&fixture->facts.timeouts), 1);
 }
 
-TEST_WITH(a_frozen_server_in_a_change_leaves_no_lock_behind, set_up, tear_down)
+TEST_OF(fixture, a_frozen_server_in_a_change_leaves_no_lock_behind)
 {
-    struct fixture *fixture = *state;
     run(fixture, "CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS"
                  " $$ BEGIN PERFORM pg_sleep(30); RETURN NEW; END $$");
     run(fixture, "CREATE TRIGGER sleep BEFORE INSERT ON customer"
@@ -234,9 +227,8 @@ TEST_WITH(a_server_that_is_not_there_is_unavailable_at_once, set_up_schema, tear
     assert_null(strstr(fixture->error.text, "hunter2"));
 }
 
-TEST_WITH(of_several_hosts_the_one_that_answers_is_used, set_up, tear_down)
+TEST_OF(fixture, of_several_hosts_the_one_that_answers_is_used)
 {
-    struct fixture *fixture = *state;
     char place[64];
     char host[256];
     char uri[1024];
@@ -262,9 +254,8 @@ TEST_WITH(of_several_hosts_the_one_that_answers_is_used, set_up, tear_down)
 
 /* ---- connections that end -------------------------------------------------------------------- */
 
-TEST_WITH(a_connection_that_was_ended_is_made_again_by_the_next_call, set_up, tear_down)
+TEST_OF(fixture, a_connection_that_was_ended_is_made_again_by_the_next_call)
 {
-    struct fixture *fixture = *state;
     for (int i = 0; i < 3; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "cus_%d", i);
@@ -295,9 +286,8 @@ static void *end_connections(void *argument)
 }
 
 /* What was acknowledged is there; what was refused for sure is not. */
-TEST_WITH(a_loop_of_endings_loses_nothing_that_was_acknowledged, set_up, tear_down)
+TEST_OF(fixture, a_loop_of_endings_loses_nothing_that_was_acknowledged)
 {
-    struct fixture *fixture = *state;
     struct ending ending = {fixture, false};
     pthread_t thread;
     long acknowledged = 0;
@@ -320,9 +310,8 @@ TEST_WITH(a_loop_of_endings_loses_nothing_that_was_acknowledged, set_up, tear_do
     OK(platform_store_ping(fixture->store, &fixture->error));
 }
 
-TEST_WITH(a_commit_that_no_one_heard_the_end_of_is_said_to_be_open, set_up, tear_down)
+TEST_OF(fixture, a_commit_that_no_one_heard_the_end_of_is_said_to_be_open)
 {
-    struct fixture *fixture = *state;
     run(fixture, "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS"
                  " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid());"
                  " PERFORM pg_sleep(10); RETURN NULL; END $$");
@@ -335,9 +324,8 @@ TEST_WITH(a_commit_that_no_one_heard_the_end_of_is_said_to_be_open, set_up, tear
     OK(add(fixture, "cus_1"));
 }
 
-TEST_WITH(a_commit_with_a_warning_is_not_taken_for_one, set_up, tear_down)
+TEST_OF(fixture, a_commit_with_a_warning_is_not_taken_for_one)
 {
-    struct fixture *fixture = *state;
     run(fixture, "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS"
                  " $$ BEGIN RAISE WARNING 'nobody waited for the standby'; RETURN NULL; END $$");
     run(fixture, "CREATE CONSTRAINT TRIGGER warn AFTER INSERT ON customer"
@@ -359,9 +347,8 @@ static void await_setting(struct fixture *fixture, const char *question)
     }
 }
 
-TEST_WITH(a_session_waits_for_the_disk_whatever_the_server_is_told_later, set_up, tear_down)
+TEST_OF(fixture, a_session_waits_for_the_disk_whatever_the_server_is_told_later)
 {
-    struct fixture *fixture = *state;
     run(fixture, "CREATE TABLE seen (setting text)");
     run(fixture, "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
                  " INSERT INTO seen VALUES (current_setting('synchronous_commit'));"
@@ -415,9 +402,8 @@ TEST_WITH(a_commit_that_waits_for_a_standby_leaves_one_session_behind_and_no_mor
     OK(add(fixture, "cus_a"));
 }
 
-TEST_WITH(another_database_in_the_same_place_fails_one_call, set_up, tear_down)
+TEST_OF(fixture, another_database_in_the_same_place_fails_one_call)
 {
-    struct fixture *fixture = *state;
     uint64_t revision;
     OK(add(fixture, "cus_1"));
     run(fixture, "UPDATE store_identity SET id = gen_random_uuid()"); /* as a restored one has */
@@ -437,9 +423,8 @@ static bool see(void *context, const void *record)
     return true;
 }
 
-TEST_WITH(a_snapshot_that_lost_its_connection_brings_no_mixture, set_up, tear_down)
+TEST_OF(fixture, a_snapshot_that_lost_its_connection_brings_no_mixture)
 {
-    struct fixture *fixture = *state;
     unsigned seen = 0;
     OK(add(fixture, "cus_1"));
     OK(fixture->store->ledger->snapshot_begin(fixture->store, &fixture->error));
@@ -462,9 +447,8 @@ TEST_WITH(a_snapshot_that_lost_its_connection_brings_no_mixture, set_up, tear_do
 
 /* ---- transactions that collide --------------------------------------------------------------- */
 
-TEST_WITH(collisions_are_repeated_and_not_for_ever, set_up, tear_down)
+TEST_OF(fixture, collisions_are_repeated_and_not_for_ever)
 {
-    struct fixture *fixture = *state;
     run(fixture, "CREATE SEQUENCE tries");
     run(fixture, "CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
                  " IF nextval('tries') % 3 <> 0 THEN"
@@ -520,9 +504,8 @@ TEST_WITH(what_the_server_says_becomes_a_status, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_lock_that_others_keep_is_a_timeout_and_the_connection_stays, set_up, tear_down)
+TEST_OF(fixture, a_lock_that_others_keep_is_a_timeout_and_the_connection_stays)
 {
-    struct fixture *fixture = *state;
     struct platform_store_options patient = {.uri = fixture->uri, .timeout_ms = 3000};
     platform_store_close(&fixture->store);
     OK(platform_store_open(&fixture->store, &patient, &fixture->error));
@@ -542,9 +525,8 @@ static void *add_in_thread(void *argument)
 }
 
 /* Whoever has taken a revision and not yet committed holds back all later ones. */
-TEST_WITH(revisions_become_visible_in_their_order, set_up, tear_down)
+TEST_OF(fixture, revisions_become_visible_in_their_order)
 {
-    struct fixture *fixture = *state;
     struct platform_store *reader = NULL;
     pthread_t writer;
     uint64_t revision = 9;
@@ -634,9 +616,8 @@ TEST_WITH(somebody_elses_tables_are_left_alone, set_up_schema, tear_down)
                      1);
 }
 
-TEST_WITH(schemas_of_other_programs_are_refused, set_up, tear_down)
+TEST_OF(fixture, schemas_of_other_programs_are_refused)
 {
-    struct fixture *fixture = *state;
     struct platform_store *store = NULL;
     uint32_t before;
     uint32_t after;
@@ -829,9 +810,8 @@ static bool ignore_legacy(void *context, const void *record)
     return true;
 }
 
-TEST_WITH(frequent_calls_are_one_round_trip_each, set_up, tear_down)
+TEST_OF(fixture, frequent_calls_are_one_round_trip_each)
 {
-    struct fixture *fixture = *state;
     const struct record_visitor visit = {.see[RECORD_CUSTOMER] = ignore_customer,
                                          .see[RECORD_KEY] = ignore_key,
                                          .see[RECORD_ADDRESS] = ignore_legacy,
@@ -857,9 +837,8 @@ static bool see_two(void *context, const void *record)
     return ++*(unsigned *)context < 2;
 }
 
-TEST_WITH(a_long_list_that_no_one_reads_to_its_end_does_not_harm, set_up, tear_down)
+TEST_OF(fixture, a_long_list_that_no_one_reads_to_its_end_does_not_harm)
 {
-    struct fixture *fixture = *state;
     unsigned seen = 0;
     run(fixture, "INSERT INTO customer (id, name, enabled, casino, sports, cidrs, created_ms,"
                  " revision) SELECT 'cus_' || n, 'n', true, true, 'all', '', 1, n"
@@ -879,9 +858,8 @@ static bool see_slowly(void *context, const void *visited)
     return see(context, record);
 }
 
-TEST_WITH(a_slow_reader_is_not_a_slow_server, set_up, tear_down)
+TEST_OF(fixture, a_slow_reader_is_not_a_slow_server)
 {
-    struct fixture *fixture = *state;
     unsigned seen = 0;
     for (int i = 0; i < 5; i++) {
         char id[16];

@@ -61,12 +61,7 @@ static enum status open_store(struct fixture *fixture, bool create)
     return platform_store_open(&fixture->store, &options, &fixture->error);
 }
 
-#define OK(call)                                                                      \
-    do {                                                                              \
-        enum status status_ = (call);                                                 \
-        if (status_ != STATUS_OK)                                                     \
-            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
-    } while (0)
+#define OK(call) ASSERT_OK(call, fixture->error)
 
 /* Refused with this status, and with words that name the file and what matters about it. */
 static void assert_refused(struct fixture *fixture, enum status status, enum status expected,
@@ -156,9 +151,8 @@ static unsigned mode_of(struct fixture *fixture, const char *ending)
     return facts.st_mode & 0777U;
 }
 
-TEST_WITH(the_file_and_its_companions_are_made_closed_to_others, set_up, tear_down)
+TEST_OF(fixture, the_file_and_its_companions_are_made_closed_to_others)
 {
-    struct fixture *fixture = *state;
     mode_t before = umask(0);
     make_store(fixture);
     add_customer(fixture, "cus_1");
@@ -168,26 +162,23 @@ TEST_WITH(the_file_and_its_companions_are_made_closed_to_others, set_up, tear_do
     assert_int_equal(mode_of(fixture, "-shm"), 0640);
 }
 
-TEST_WITH(a_tighter_umask_is_kept, set_up, tear_down)
+TEST_OF(fixture, a_tighter_umask_is_kept)
 {
-    struct fixture *fixture = *state;
     mode_t before = umask(077);
     make_store(fixture);
     (void)umask(before);
     assert_int_equal(mode_of(fixture, ""), 0600);
 }
 
-TEST_WITH(a_missing_file_is_not_made_unless_asked, set_up, tear_down)
+TEST_OF(fixture, a_missing_file_is_not_made_unless_asked)
 {
-    struct fixture *fixture = *state;
     assert_refused(fixture, open_store(fixture, false), STATUS_UNAVAILABLE,
                    "run: croupier migrate");
     assert_int_equal(access(fixture->path, F_OK), -1);
 }
 
-TEST_WITH(a_missing_directory_is_named, set_up, tear_down)
+TEST_OF(fixture, a_missing_directory_is_named)
 {
-    struct fixture *fixture = *state;
     char uri[128];
     (void)snprintf(uri, sizeof uri, "sqlite:%s/not/there.db", fixture->directory);
     struct platform_store_options options = {.uri = uri, .timeout_ms = 1000, .create = true};
@@ -197,9 +188,8 @@ TEST_WITH(a_missing_directory_is_named, set_up, tear_down)
     assert_non_null(strstr(fixture->error.text, "/not"));
 }
 
-TEST_WITH(a_directory_in_its_place_is_refused, set_up, tear_down)
+TEST_OF(fixture, a_directory_in_its_place_is_refused)
 {
-    struct fixture *fixture = *state;
     assert_int_equal(mkdir(fixture->path, 0700), 0);
     assert_refused(fixture, open_store(fixture, true), STATUS_UNAVAILABLE, "not a regular file");
     assert_int_equal(rmdir(fixture->path), 0);
@@ -211,9 +201,8 @@ static void expect_unwritable_file(struct fixture *fixture)
                    "cannot be read and written by user");
 }
 
-TEST_WITH(a_read_only_file_is_refused, set_up, tear_down)
+TEST_OF(fixture, a_read_only_file_is_refused)
 {
-    struct fixture *fixture = *state;
     make_and_close(fixture);
     assert_int_equal(chmod(fixture->path, 0444), 0);
     assert_int_equal(chmod(fixture->directory, 0777), 0);
@@ -226,9 +215,8 @@ static void expect_unwritable_directory(struct fixture *fixture)
                    "cannot be written by user");
 }
 
-TEST_WITH(a_read_only_directory_is_refused, set_up, tear_down)
+TEST_OF(fixture, a_read_only_directory_is_refused)
 {
-    struct fixture *fixture = *state;
     make_and_close(fixture);
     assert_int_equal(chmod(fixture->path, 0666), 0);
     assert_int_equal(chmod(fixture->directory, 0555), 0);
@@ -238,9 +226,8 @@ TEST_WITH(a_read_only_directory_is_refused, set_up, tear_down)
 
 /* ---- files that are something else ----------------------------------------------------------- */
 
-TEST_WITH(an_empty_file_asks_for_migration_and_takes_it, set_up, tear_down)
+TEST_OF(fixture, an_empty_file_asks_for_migration_and_takes_it)
 {
-    struct fixture *fixture = *state;
     uint32_t before = 9;
     uint32_t after = 9;
     write_file(fixture, "", 0);
@@ -251,9 +238,8 @@ TEST_WITH(an_empty_file_asks_for_migration_and_takes_it, set_up, tear_down)
     assert_int_equal(after, NEWEST);
 }
 
-TEST_WITH(a_file_that_is_no_database_is_refused_and_left_alone, set_up, tear_down)
+TEST_OF(fixture, a_file_that_is_no_database_is_refused_and_left_alone)
 {
-    struct fixture *fixture = *state;
     char text[4096];
     memset(text, 'x', sizeof text);
     write_file(fixture, text, sizeof text);
@@ -264,9 +250,8 @@ TEST_WITH(a_file_that_is_no_database_is_refused_and_left_alone, set_up, tear_dow
     assert_int_equal(facts.st_size, sizeof text);
 }
 
-TEST_WITH(another_programs_database_is_refused_and_left_alone, set_up, tear_down)
+TEST_OF(fixture, another_programs_database_is_refused_and_left_alone)
 {
-    struct fixture *fixture = *state;
     execute(fixture, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
     assert_refused(fixture, open_store(fixture, true), STATUS_INVALID, "another program's");
     assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "another program's");
@@ -275,9 +260,8 @@ TEST_WITH(another_programs_database_is_refused_and_left_alone, set_up, tear_down
     execute(fixture, "CREATE TABLE customer (x)"); /* nothing of ours came into it */
 }
 
-TEST_WITH(a_damaged_file_is_called_damaged, set_up, tear_down)
+TEST_OF(fixture, a_damaged_file_is_called_damaged)
 {
-    struct fixture *fixture = *state;
     make_and_close(fixture);
     struct stat facts;
     assert_int_equal(stat(fixture->path, &facts), 0);
@@ -290,9 +274,8 @@ TEST_WITH(a_damaged_file_is_called_damaged, set_up, tear_down)
     assert_refused(fixture, open_store(fixture, false), STATUS_MALFORMED, "is damaged");
 }
 
-TEST_WITH(a_file_that_was_cut_off_is_called_damaged, set_up, tear_down)
+TEST_OF(fixture, a_file_that_was_cut_off_is_called_damaged)
 {
-    struct fixture *fixture = *state;
     make_and_close(fixture);
     assert_int_equal(truncate(fixture->path, 4096), 0);
     assert_refused(fixture, open_store(fixture, false), STATUS_MALFORMED, "is damaged");
@@ -300,9 +283,8 @@ TEST_WITH(a_file_that_was_cut_off_is_called_damaged, set_up, tear_down)
 
 /* ---- migrations ------------------------------------------------------------------------------ */
 
-TEST_WITH(a_newer_schema_is_refused_also_by_migrate, set_up, tear_down)
+TEST_OF(fixture, a_newer_schema_is_refused_also_by_migrate)
 {
-    struct fixture *fixture = *state;
     uint32_t before = 7;
     uint32_t after = 7;
     char sql[128];
@@ -318,17 +300,15 @@ TEST_WITH(a_newer_schema_is_refused_also_by_migrate, set_up, tear_down)
     assert_true(before == 7 && after == 7);
 }
 
-TEST_WITH(an_older_schema_is_refused_until_migrated, set_up, tear_down)
+TEST_OF(fixture, an_older_schema_is_refused_until_migrated)
 {
-    struct fixture *fixture = *state;
     make_and_close(fixture);
     execute(fixture, "DELETE FROM schema_migration"); /* as if no step had been taken yet */
     assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "run: croupier migrate");
 }
 
-TEST_WITH(a_schema_between_releases_is_refused, set_up, tear_down)
+TEST_OF(fixture, a_schema_between_releases_is_refused)
 {
-    struct fixture *fixture = *state;
     make_and_close(fixture);
     execute(fixture, "UPDATE schema_migration SET checksum = 'edited' WHERE number ="
                      " (SELECT max(number) FROM schema_migration)");
@@ -338,9 +318,8 @@ TEST_WITH(a_schema_between_releases_is_refused, set_up, tear_down)
     assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "is of no release");
 }
 
-TEST_WITH(a_migration_that_fails_leaves_nothing_behind, set_up, tear_down)
+TEST_OF(fixture, a_migration_that_fails_leaves_nothing_behind)
 {
-    struct fixture *fixture = *state;
     uint32_t before;
     uint32_t after;
     make_and_close(fixture);
@@ -370,9 +349,8 @@ static void note_watched(void *context, const char *what, uint64_t rows)
     watched->rows = rows;
 }
 
-TEST_WITH(a_long_step_says_how_far_it_is, set_up, tear_down)
+TEST_OF(fixture, a_long_step_says_how_far_it_is)
 {
-    struct fixture *fixture = *state;
     uint32_t before;
     uint32_t after;
     struct watched watched = {.rows = 0};
@@ -406,9 +384,8 @@ TEST_WITH(a_long_step_says_how_far_it_is, set_up, tear_down)
     assert_true(watched.rises > 2);
 }
 
-TEST_WITH(migrating_several_times_at_once_does_it_once, set_up, tear_down)
+TEST_OF(fixture, migrating_several_times_at_once_does_it_once)
 {
-    struct fixture *fixture = *state;
     enum { PROCESSES = 4 };
     pid_t children[PROCESSES];
     int gate[2];
@@ -444,9 +421,8 @@ TEST_WITH(migrating_several_times_at_once_does_it_once, set_up, tear_down)
 
 /* ---- while it is in use ---------------------------------------------------------------------- */
 
-TEST_WITH(a_lock_held_by_another_process_is_waited_for_and_then_told, set_up, tear_down)
+TEST_OF(fixture, a_lock_held_by_another_process_is_waited_for_and_then_told)
 {
-    struct fixture *fixture = *state;
     make_and_close(fixture);
     struct platform_store_options options = {.uri = fixture->uri, .timeout_ms = 50};
     OK(platform_store_open(&fixture->store, &options, &fixture->error));
@@ -468,9 +444,8 @@ TEST_WITH(a_lock_held_by_another_process_is_waited_for_and_then_told, set_up, te
     OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
 }
 
-TEST_WITH(no_file_is_opened_in_the_place_of_one_that_is_open, set_up, tear_down)
+TEST_OF(fixture, no_file_is_opened_in_the_place_of_one_that_is_open)
 {
-    struct fixture *fixture = *state;
     char old[128];
     uint64_t revision = 9;
     (void)snprintf(old, sizeof old, "%s.old", fixture->path);
@@ -492,9 +467,8 @@ TEST_WITH(no_file_is_opened_in_the_place_of_one_that_is_open, set_up, tear_down)
     add_customer(fixture, "cus_2");
 }
 
-TEST_WITH(a_log_that_lost_its_name_is_brought_into_the_file_at_the_end, set_up, tear_down)
+TEST_OF(fixture, a_log_that_lost_its_name_is_brought_into_the_file_at_the_end)
 {
-    struct fixture *fixture = *state;
     char path[128];
     uint64_t revision = 0;
     make_store(fixture);
@@ -509,9 +483,8 @@ TEST_WITH(a_log_that_lost_its_name_is_brought_into_the_file_at_the_end, set_up, 
     assert_int_equal(revision, 1);
 }
 
-TEST_WITH(a_database_damaged_while_in_use_fails_and_recovers_when_restored, set_up, tear_down)
+TEST_OF(fixture, a_database_damaged_while_in_use_fails_and_recovers_when_restored)
 {
-    struct fixture *fixture = *state;
     uint64_t revision = 0;
     make_store(fixture);
     execute(fixture, "DELETE FROM store_revision");
@@ -546,9 +519,8 @@ static bool note_legacy_usable(void *context, const void *visited)
     return true;
 }
 
-TEST_WITH(rows_that_make_no_sense_are_unusable_and_harm_no_other, set_up, tear_down)
+TEST_OF(fixture, rows_that_make_no_sense_are_unusable_and_harm_no_other)
 {
-    struct fixture *fixture = *state;
     make_store(fixture);
     execute(fixture,
             "PRAGMA ignore_check_constraints = ON;"
@@ -588,9 +560,8 @@ static bool note_revoked(void *context, const void *visited)
     return true;
 }
 
-TEST_WITH(a_key_row_that_makes_no_sense_opens_nothing, set_up, tear_down)
+TEST_OF(fixture, a_key_row_that_makes_no_sense_opens_nothing)
 {
-    struct fixture *fixture = *state;
     int64_t revoked_ms = 0;
     make_store(fixture);
     add_customer(fixture, "cus_1");
@@ -601,9 +572,8 @@ TEST_WITH(a_key_row_that_makes_no_sense_opens_nothing, set_up, tear_down)
     assert_true(revoked_ms != 0);
 }
 
-TEST_WITH(the_schema_itself_refuses_what_the_program_would, set_up, tear_down)
+TEST_OF(fixture, the_schema_itself_refuses_what_the_program_would)
 {
-    struct fixture *fixture = *state;
     static const char *const wrong[] = {
         "UPDATE customer SET enabled = 2",
         "UPDATE customer SET name = ''",

@@ -150,9 +150,8 @@ static void write_until_merged(struct fixture *fixture, uint64_t merges, unsigne
     }
 }
 
-TEST_WITH(an_id_is_found_wherever_it_has_come_to, set_up, tear_down)
+TEST_OF(fixture, an_id_is_found_wherever_it_has_come_to)
 {
-    struct fixture *fixture = *state;
     write_until_merged(fixture, 4, LEDGER_BATCH_MAX);
     assert_all_found(fixture);
     assert_sound(fixture);
@@ -161,16 +160,14 @@ TEST_WITH(an_id_is_found_wherever_it_has_come_to, set_up, tear_down)
     assert_sound(fixture);
 }
 
-TEST_WITH(one_at_a_time_they_are_found_as_well, set_up, tear_down)
+TEST_OF(fixture, one_at_a_time_they_are_found_as_well)
 {
-    struct fixture *fixture = *state;
     write_until_merged(fixture, 1, 1);
     assert_all_found(fixture);
 }
 
-TEST_WITH(the_store_refuses_an_id_twice_wherever_it_is, set_up, tear_down)
+TEST_OF(fixture, the_store_refuses_an_id_twice_wherever_it_is)
 {
-    struct fixture *fixture = *state;
     write_until_merged(fixture, 1, LEDGER_BATCH_MAX);
     for (unsigned id = 0; id < fixture->written; id += 3) {
         assert_int_not_equal(write_ids(fixture, id, 1), STATUS_OK);
@@ -235,9 +232,8 @@ static void alter_file(const char *path)
     assert_int_equal(close(file), 0);
 }
 
-TEST_WITH(what_has_become_of_the_files_hides_no_id, set_up, tear_down)
+TEST_OF(fixture, what_has_become_of_the_files_hides_no_id)
 {
-    struct fixture *fixture = *state;
     void (*const damages[])(const char *) = {remove_file, cut_file, alter_file};
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         write_until_merged(fixture, 1, LEDGER_BATCH_MAX);
@@ -269,9 +265,8 @@ static enum status ask_in_batch(struct fixture *fixture, unsigned id)
 
 /* Until upkeep has made it again, an id that needs what is damaged is refused, and the handle and
  * its index stay. */
-TEST_WITH(what_is_damaged_meanwhile_is_made_again, set_up, tear_down)
+TEST_OF(fixture, what_is_damaged_meanwhile_is_made_again)
 {
-    struct fixture *fixture = *state;
     struct ledger_index_facts facts;
     write_until_merged(fixture, 1, LEDGER_BATCH_MAX);
     const struct id_index *index = sqlite_store_of(fixture->store)->index;
@@ -302,9 +297,8 @@ static void copy_database(const struct fixture *fixture, const char *from, const
 }
 
 /* A backup is restored, and the ledger goes on otherwise: the runs are of what is no more. */
-TEST_WITH(runs_of_another_history_are_not_believed, set_up, tear_down)
+TEST_OF(fixture, runs_of_another_history_are_not_believed)
 {
-    struct fixture *fixture = *state;
     write_more(fixture, 100);
     platform_store_close(&fixture->store);
     copy_database(fixture, "platform.db", "backup");
@@ -327,9 +321,8 @@ TEST_WITH(runs_of_another_history_are_not_believed, set_up, tear_down)
 }
 
 /* Each handle has accounts in its cache and an index of its own. */
-TEST_WITH(what_another_handle_wrote_is_noticed_before_anything_is_decided, set_up, tear_down)
+TEST_OF(fixture, what_another_handle_wrote_is_noticed_before_anything_is_decided)
 {
-    struct fixture *fixture = *state;
     struct platform_store *other = NULL;
     struct platform_store_options options = {.uri = fixture->place.uri, .timeout_ms = 5000};
     OK(platform_store_open(&other, &options, &fixture->error));
@@ -390,9 +383,8 @@ static enum status enter(struct fixture *fixture, unsigned count, int64_t create
 
 /* What is in the cache is compared with what is stored when it is written; and what is stored with
  * the last entry when it is loaded. */
-TEST_WITH(an_account_that_somebody_altered_is_not_written_over, set_up, tear_down)
+TEST_OF(fixture, an_account_that_somebody_altered_is_not_written_over)
 {
-    struct fixture *fixture = *state;
     static const char *const altered[][2] = {
         {"UPDATE ledger_account SET balance_minor = balance_minor + 1",
          "UPDATE ledger_account SET balance_minor = balance_minor - 1"},
@@ -448,9 +440,8 @@ static void see_from(struct fixture *fixture, uint64_t entries)
     }
 }
 
-TEST_WITH(entries_are_walked_in_order_however_many_there_are, set_up, tear_down)
+TEST_OF(fixture, entries_are_walked_in_order_however_many_there_are)
 {
-    struct fixture *fixture = *state;
     for (unsigned entries = 0; entries < 1200;) {
         struct seen seen = {.in_order = true};
         unsigned more = entries % 3 == 0 ? 1 : entries % 3 == 1 ? 255 : 128;
@@ -484,9 +475,8 @@ static bool count_entered(void *context, const struct ledger_transaction *entry)
 }
 
 /* Also where the clock was set back. */
-TEST_WITH(the_entries_of_a_day_are_found, set_up, tear_down)
+TEST_OF(fixture, the_entries_of_a_day_are_found)
 {
-    struct fixture *fixture = *state;
     const int64_t day = 86400000;
     const int64_t times[] = {5 * day, 6 * day - 1, 6 * day, 5 * day + 7, 7 * day, 9 * day, 5 * day};
     const uint64_t expected[] = {0, 8, 2, 2, 0, 2, 0}; /* of day 4 and those after it */
@@ -503,9 +493,8 @@ TEST_WITH(the_entries_of_a_day_are_found, set_up, tear_down)
 }
 
 #if IDS_KEY_MASK != UINT64_MAX
-TEST_WITH(ids_of_the_same_key_are_told_apart, set_up, tear_down)
+TEST_OF(fixture, ids_of_the_same_key_are_told_apart)
 {
-    struct fixture *fixture = *state;
     write_more(fixture, LEDGER_BATCH_MAX);
     write_more(fixture, LEDGER_BATCH_MAX);
     const uint8_t *ledger = sqlite_store_of(fixture->store)->ledger;
@@ -533,9 +522,8 @@ static void assert_broken(struct fixture *fixture, const char *what)
         fail_msg("%s", fixture->error.text);
 }
 
-TEST_WITH(an_audit_finds_an_index_that_is_not_of_the_rows, set_up, tear_down)
+TEST_OF(fixture, an_audit_finds_an_index_that_is_not_of_the_rows)
 {
-    struct fixture *fixture = *state;
     struct sqlite_store *store = sqlite_store_of(fixture->store);
     for (int i = 0; i < 4; i++)
         write_more(fixture, 64);
@@ -578,9 +566,8 @@ TEST_WITH(a_key_is_the_same_for_ever_in_one_ledger, set_up, tear_down)
     assert_int_not_equal(sqlite_id_key(one, 1, "", TEXT("id-1")), sqlite_id_key(one, 1, "", id));
 }
 
-TEST_WITH(what_others_do_with_the_files_through_sqlite_raises_no_alarm, set_up, tear_down)
+TEST_OF(fixture, what_others_do_with_the_files_through_sqlite_raises_no_alarm)
 {
-    struct fixture *fixture = *state;
     static const char *const commands[] = {
         "PRAGMA wal_checkpoint(PASSIVE)",
         "PRAGMA wal_checkpoint(FULL)",

@@ -46,9 +46,8 @@ static void await_change(struct watcher *watcher, enum sport sport, const char *
     assert_int_equal(pthread_mutex_unlock(&watcher->lock), 0);
 }
 
-TEST_WITH(what_has_changed_is_told, set_up, tear_down)
+TEST_OF(fixture, what_has_changed_is_told)
 {
-    struct fixture *fixture = *state;
     odds_store_close(&fixture->store);
     struct odds_store_options options = {
         .uri = fixture->uri, .timeout_ms = 2000, .prefix = fixture->prefix, .patient = true};

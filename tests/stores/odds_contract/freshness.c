@@ -85,9 +85,8 @@ TEST_WITH(the_versions_of_an_event_are_told, set_up, tear_down)
     assert_true(versions.catalog == catalog && versions.odds == 0);
 }
 
-TEST_WITH(another_process_is_seen_at_once, set_up, tear_down)
+TEST_OF(fixture, another_process_is_seen_at_once)
 {
-    struct fixture *fixture = *state;
     publish_one(fixture->store, odds_change(SPORT_CRICKET, "1", "[0]"));
     for (int i = 1; i <= 5; i++) {
         char bytes[16];
@@ -104,9 +103,8 @@ TEST_WITH(another_process_is_seen_at_once, set_up, tear_down)
     }
 }
 
-TEST_WITH(what_was_published_outlives_the_handle, set_up, tear_down)
+TEST_OF(fixture, what_was_published_outlives_the_handle)
 {
-    struct fixture *fixture = *state;
     publish_one(fixture->store, catalog_change(SPORT_TENNIS, "[5]"));
     odds_store_close(&fixture->store);
     fixture->store = open_store(fixture, false);
@@ -138,9 +136,8 @@ static void *poll_numbers(void *argument)
     return NULL;
 }
 
-TEST_WITH(threads_publish_while_others_read, set_up, tear_down)
+TEST_OF(fixture, threads_publish_while_others_read)
 {
-    struct fixture *fixture = *state;
     struct polling polling = {.store = fixture->store, .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t threads[3];
     for (size_t i = 0; i < 3; i++)

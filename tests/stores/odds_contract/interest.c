@@ -111,9 +111,8 @@ TEST_WITH(interest_does_not_move_the_stamp, set_up, tear_down)
     assert_true(stamp_of(store) == before);
 }
 
-TEST_WITH(interest_noted_before_closing_is_written, set_up, tear_down)
+TEST_OF(fixture, interest_noted_before_closing_is_written)
 {
-    struct fixture *fixture = *state;
     note(fixture->store, SPORT_CRICKET, "1");
     odds_store_close(&fixture->store);
     fixture->store = open_store(fixture, false);

@@ -175,9 +175,8 @@ TEST_WITH(withdrawing_a_sport_takes_its_catalog_and_all_its_odds, set_up, tear_d
     withdraw_sport(store, SPORT_TENNIS);
 }
 
-TEST_WITH(a_batch_is_published_as_one, set_up, tear_down)
+TEST_OF(fixture, a_batch_is_published_as_one)
 {
-    struct fixture *fixture = *state;
     struct odds_change changes[] = {
         catalog_change(SPORT_CRICKET, "[{\"gmid\":1}]"),
         odds_change(SPORT_CRICKET, "1", "[1]"),

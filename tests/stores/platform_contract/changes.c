@@ -3,9 +3,8 @@
  */
 #include "platform_contract/contract.h"
 
-TEST_WITH(changes_are_what_is_above_the_revision_customers_first, set_up, tear_down)
+TEST_OF(fixture, changes_are_what_is_above_the_revision_customers_first)
 {
-    struct fixture *fixture = *state;
     struct cidr block = cidr("198.51.100.0/24");
     struct seen seen;
     struct legacy_record legacy_record = legacy("192.0.2.1");
@@ -75,9 +74,8 @@ static bool ignore_legacy(void *context, const void *record)
     return true;
 }
 
-TEST_WITH(changes_come_from_one_snapshot_and_block_no_writer, set_up, tear_down)
+TEST_OF(fixture, changes_come_from_one_snapshot_and_block_no_writer)
 {
-    struct fixture *fixture = *state;
     struct meddler meddler = {.fixture = fixture, .writer = open_store(fixture, false)};
     struct customer_record record = customer("cus_1", "One");
     uint64_t revision = 0;
@@ -96,9 +94,8 @@ TEST_WITH(changes_come_from_one_snapshot_and_block_no_writer, set_up, tear_down)
     platform_store_close(&meddler.writer);
 }
 
-TEST_WITH(another_handle_sees_a_change_at_once, set_up, tear_down)
+TEST_OF(fixture, another_handle_sees_a_change_at_once)
 {
-    struct fixture *fixture = *state;
     struct platform_store *reader = open_store(fixture, false);
     struct customer_record record = customer("cus_1", "One");
     uint64_t revision = 0;
@@ -161,9 +158,8 @@ static bool ignore_key(void *context, const void *record)
     return true;
 }
 
-TEST_WITH(a_follower_of_several_writers_sees_every_row_once, set_up, tear_down)
+TEST_OF(fixture, a_follower_of_several_writers_sees_every_row_once)
 {
-    struct fixture *fixture = *state;
     struct writer writers[WRITERS];
     struct follower follower = {.in_order = true};
     struct record_visitor visit = {.see[RECORD_CUSTOMER] = follow_customer,

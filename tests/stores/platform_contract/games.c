@@ -28,9 +28,8 @@ static void assert_same_game(const struct game_record *a, const struct game_reco
     assert_int_equal(a->enabled, b->enabled);
 }
 
-TEST_WITH(a_provider_comes_back_as_it_was_stored_and_changed, set_up, tear_down)
+TEST_OF(fixture, a_provider_comes_back_as_it_was_stored_and_changed)
 {
-    struct fixture *fixture = *state;
     struct provider_record record = provider("acme");
     struct provider_record read = {0};
     record.secrets[1] = record.secrets[0]; /* the newest is the one with a name */
@@ -87,9 +86,8 @@ TEST_WITH(a_provider_comes_back_as_it_was_stored_and_changed, set_up, tear_down)
                      STATUS_NOT_FOUND);
 }
 
-TEST_WITH(providers_and_games_that_are_not_acceptable_are_refused, set_up, tear_down)
+TEST_OF(fixture, providers_and_games_that_are_not_acceptable_are_refused)
 {
-    struct fixture *fixture = *state;
     static const char *const ids[] = {"", "-a", "A", "a_b", "a b"};
     static const char *const urls[] = {"",           "ftp://x",     "https://",
                                        "https:///x", "https://a b", "https://a/#f"};
@@ -131,9 +129,8 @@ TEST_WITH(providers_and_games_that_are_not_acceptable_are_refused, set_up, tear_
                          STATUS_INVALID);
 }
 
-TEST_WITH(an_import_adds_changes_and_leaves_alone_or_does_nothing, set_up, tear_down)
+TEST_OF(fixture, an_import_adds_changes_and_leaves_alone_or_does_nothing)
 {
-    struct fixture *fixture = *state;
     struct provider_record host = provider("acme");
     struct game_record games[3] = {game("aa", "acme"), game("bb", "acme"), game("cc", "acme")};
     struct game_record read = {0};
@@ -169,9 +166,8 @@ TEST_WITH(an_import_adds_changes_and_leaves_alone_or_does_nothing, set_up, tear_
     assert_int_equal(read.rtp_bps, 9612);
 }
 
-TEST_WITH(an_import_keeps_a_disabled_game_disabled_unless_it_says_otherwise, set_up, tear_down)
+TEST_OF(fixture, an_import_keeps_a_disabled_game_disabled_unless_it_says_otherwise)
 {
-    struct fixture *fixture = *state;
     struct provider_record host = provider("acme");
     struct game_record record = game("aa", "acme");
     struct game_record read = {0};
@@ -229,10 +225,8 @@ static bool see_policy(void *context, const void *visited)
     return true;
 }
 
-TEST_WITH(everything_about_games_is_read_at_a_revision_that_moves_with_every_change, set_up,
-          tear_down)
+TEST_OF(fixture, everything_about_games_is_read_at_a_revision_that_moves_with_every_change)
 {
-    struct fixture *fixture = *state;
     struct games_seen seen = {{0}};
     const struct record_visitor visit = {.see[RECORD_PROVIDER] = see_provider,
                                          .see[RECORD_GAME] = see_game,

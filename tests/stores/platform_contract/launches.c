@@ -36,9 +36,8 @@ static struct launch_look_up find(struct fixture *fixture, const char *provider_
     return look_up;
 }
 
-TEST_WITH(a_launch_comes_back_as_it_was_kept, set_up, tear_down)
+TEST_OF(fixture, a_launch_comes_back_as_it_was_kept)
 {
-    struct fixture *fixture = *state;
     add_two_customers(fixture);
     add_games(fixture);
     struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
@@ -57,9 +56,8 @@ TEST_WITH(a_launch_comes_back_as_it_was_kept, set_up, tear_down)
 }
 
 /* Also more than go to a server at once. */
-TEST_WITH(launches_are_kept_all_or_none_in_their_order, set_up, tear_down)
+TEST_OF(fixture, launches_are_kept_all_or_none_in_their_order)
 {
-    struct fixture *fixture = *state;
     static struct launch_record kept[600];
     add_two_customers(fixture);
     add_games(fixture);
@@ -97,9 +95,8 @@ TEST_WITH(launches_are_kept_all_or_none_in_their_order, set_up, tear_down)
 #define ALICE "aaaaaaaaaaaaaaaaaaaaaa"
 #define BOB "bbbbbbbbbbbbbbbbbbbbbb"
 
-TEST_WITH(a_provider_means_players_that_were_launched_with_it, set_up, tear_down)
+TEST_OF(fixture, a_provider_means_players_that_were_launched_with_it)
 {
-    struct fixture *fixture = *state;
     add_two_customers(fixture);
     add_games(fixture);
     struct player_record alice = open_player(fixture, "cus_One", "alice", "EUR", 2);
@@ -132,9 +129,8 @@ TEST_WITH(a_provider_means_players_that_were_launched_with_it, set_up, tear_down
     assert_false(find(fixture, "acme", "", "").known);
 }
 
-TEST_WITH(the_newest_launches_of_a_player_come_first, set_up, tear_down)
+TEST_OF(fixture, the_newest_launches_of_a_player_come_first)
 {
-    struct fixture *fixture = *state;
     struct launch_record newest[2];
     size_t count = 9;
     add_two_customers(fixture);
@@ -156,9 +152,8 @@ TEST_WITH(the_newest_launches_of_a_player_come_first, set_up, tear_down)
     assert_int_equal(count, 0);
 }
 
-TEST_WITH(many_are_found_at_once, set_up, tear_down)
+TEST_OF(fixture, many_are_found_at_once)
 {
-    struct fixture *fixture = *state;
     static struct launch_look_up look_ups[LAUNCH_LOOK_UPS_MAX];
     add_two_customers(fixture);
     add_games(fixture);

@@ -44,9 +44,8 @@ static void enter_first(struct ledger_batch *batch, const char *id, int64_t amou
     enter_as(batch, "", id, amount_minor);
 }
 
-TEST_WITH(a_batch_of_the_ledger_is_there_when_it_was_committed, set_up, tear_down)
+TEST_OF(fixture, a_batch_of_the_ledger_is_there_when_it_was_committed)
 {
-    struct fixture *fixture = *state;
     static struct ledger_batch batch;
     struct ledger_account account;
     bool unknown = true;
@@ -98,9 +97,8 @@ static bool see_decline(void *context, const struct ledger_transaction *decline,
     return see_transaction(context, decline);
 }
 
-TEST_WITH(transactions_are_read_in_order_of_decision_declines_included, set_up, tear_down)
+TEST_OF(fixture, transactions_are_read_in_order_of_decision_declines_included)
 {
-    struct fixture *fixture = *state;
     static struct ledger_batch batch;
     struct transactions_seen seen = {0};
     bool unknown = true;
@@ -151,9 +149,8 @@ TEST_WITH(transactions_are_read_in_order_of_decision_declines_included, set_up, 
     assert_int_equal(seen.count, 2);
 }
 
-TEST_WITH(an_id_of_a_provider_is_another_than_the_customers, set_up, tear_down)
+TEST_OF(fixture, an_id_of_a_provider_is_another_than_the_customers)
 {
-    struct fixture *fixture = *state;
     static struct ledger_batch batch;
     static const char *const owners[] = {"cus_One", "acme", "oasis"};
     struct transactions_seen seen = {0};
@@ -188,9 +185,8 @@ TEST_WITH(an_id_of_a_provider_is_another_than_the_customers, set_up, tear_down)
     assert_memory_equal(seen.transactions, batch.kept, 2 * sizeof batch.kept[0]);
 }
 
-TEST_WITH(a_batch_that_does_not_follow_is_refused_whole, set_up, tear_down)
+TEST_OF(fixture, a_batch_that_does_not_follow_is_refused_whole)
 {
-    struct fixture *fixture = *state;
     static struct ledger_batch batch;
     struct ledger_account account;
     bool unknown = true;

@@ -61,9 +61,8 @@ static struct credential signed_in_session(struct fixture *fixture, const char *
     return session;
 }
 
-TEST_WITH(an_operator_is_added_changed_removed_and_added_again, set_up, tear_down)
+TEST_OF(fixture, an_operator_is_added_changed_removed_and_added_again)
 {
-    struct fixture *fixture = *state;
     struct operator_record record;
     bool exist = true;
     OK(operators_exist(fixture->store, &exist, &fixture->error));
@@ -89,9 +88,8 @@ TEST_WITH(an_operator_is_added_changed_removed_and_added_again, set_up, tear_dow
     assert_int_equal(record.role, ROLE_OPERATOR);
 }
 
-TEST_WITH(a_name_and_a_role_are_what_they_must_be, set_up, tear_down)
+TEST_OF(fixture, a_name_and_a_role_are_what_they_must_be)
 {
-    struct fixture *fixture = *state;
     struct operator_record record;
     static const char *const wrong[] = {
         "", "a b", "<b>", "anna\n", "a/b", "\xC3\xA9", "12345678901234567890123456789012x"};
@@ -105,9 +103,8 @@ TEST_WITH(a_name_and_a_role_are_what_they_must_be, set_up, tear_down)
                      STATUS_INVALID);
 }
 
-TEST_WITH(a_link_signs_in_once, set_up, tear_down)
+TEST_OF(fixture, a_link_signs_in_once)
 {
-    struct fixture *fixture = *state;
     struct credential session;
     struct signed_in found;
     add_operator(fixture, "anna", "owner");
@@ -123,9 +120,8 @@ TEST_WITH(a_link_signs_in_once, set_up, tear_down)
     OK(look_up(fixture, session.secret, NOW_MS + 2));
 }
 
-TEST_WITH(a_secret_is_good_for_its_time_and_for_what_it_is, set_up, tear_down)
+TEST_OF(fixture, a_secret_is_good_for_its_time_and_for_what_it_is)
 {
-    struct fixture *fixture = *state;
     struct credential session;
     add_operator(fixture, "anna", "owner");
     struct credential link = make_link(fixture, "anna");
@@ -140,9 +136,8 @@ TEST_WITH(a_secret_is_good_for_its_time_and_for_what_it_is, set_up, tear_down)
     assert_int_equal(sign_in(fixture, session.secret, begun_ms, &session), STATUS_NOT_FOUND);
 }
 
-TEST_WITH(another_secret_opens_nothing, set_up, tear_down)
+TEST_OF(fixture, another_secret_opens_nothing)
 {
-    struct fixture *fixture = *state;
     add_operator(fixture, "anna", "owner");
     struct credential session = signed_in_session(fixture, "anna");
     for (size_t i = 0; i < CREDENTIAL_LENGTH; i++) {
@@ -158,9 +153,8 @@ TEST_WITH(another_secret_opens_nothing, set_up, tear_down)
     assert_int_equal(look_up(fixture, session.record.id, NOW_MS + 1), STATUS_NOT_FOUND);
 }
 
-TEST_WITH(what_becomes_of_an_operator_becomes_of_the_sessions, set_up, tear_down)
+TEST_OF(fixture, what_becomes_of_an_operator_becomes_of_the_sessions)
 {
-    struct fixture *fixture = *state;
     struct credential link;
     add_operator(fixture, "anna", "owner");
     struct credential session = signed_in_session(fixture, "anna");
@@ -181,9 +175,8 @@ TEST_WITH(what_becomes_of_an_operator_becomes_of_the_sessions, set_up, tear_down
                      STATUS_NOT_FOUND);
 }
 
-TEST_WITH(a_session_is_ended_once_and_for_all, set_up, tear_down)
+TEST_OF(fixture, a_session_is_ended_once_and_for_all)
 {
-    struct fixture *fixture = *state;
     add_operator(fixture, "anna", "owner");
     struct credential session = signed_in_session(fixture, "anna");
     OK(credential_end(fixture->store, session.record.id, NOW_MS + 2, &fixture->error));
@@ -212,9 +205,8 @@ static bool see_trail(void *context, const void *visited)
     return true;
 }
 
-TEST_WITH(all_of_it_is_in_the_trail_and_no_secret, set_up, tear_down)
+TEST_OF(fixture, all_of_it_is_in_the_trail_and_no_secret)
 {
-    struct fixture *fixture = *state;
     struct trail_seen seen = {0};
     add_operator(fixture, "anna", "owner");   /* a row, */
     (void)signed_in_session(fixture, "anna"); /* the link, its use, the session */
@@ -237,9 +229,8 @@ static size_t live_sessions(struct fixture *fixture, int64_t now_ms)
     return count;
 }
 
-TEST_WITH(live_sessions_are_listed_as_far_as_they_are_wanted, set_up, tear_down)
+TEST_OF(fixture, live_sessions_are_listed_as_far_as_they_are_wanted)
 {
-    struct fixture *fixture = *state;
     struct credential session;
     add_operator(fixture, "anna", "owner");
     (void)make_link(fixture, "anna");
@@ -261,9 +252,8 @@ static bool is_stored(struct fixture *fixture, const struct credential *credenti
     return status == STATUS_OK;
 }
 
-TEST_WITH(what_is_over_is_deleted_after_its_time, set_up, tear_down)
+TEST_OF(fixture, what_is_over_is_deleted_after_its_time)
 {
-    struct fixture *fixture = *state;
     struct credential later;
     struct trail_seen seen = {0};
     add_operator(fixture, "anna", "owner");

@@ -3,9 +3,8 @@
  */
 #include "platform_contract/contract.h"
 
-TEST_WITH(one_customer_reference_and_currency_is_one_player_for_ever, set_up, tear_down)
+TEST_OF(fixture, one_customer_reference_and_currency_is_one_player_for_ever)
 {
-    struct fixture *fixture = *state;
     add_two_customers(fixture);
     struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
     assert_int_equal(strlen(player.id), 20);
@@ -32,9 +31,8 @@ TEST_WITH(one_customer_reference_and_currency_is_one_player_for_ever, set_up, te
     assert_int_equal(revision, 2); /* of the two customers: a player takes none */
 }
 
-TEST_WITH(a_currency_keeps_the_exponent_of_its_first_use, set_up, tear_down)
+TEST_OF(fixture, a_currency_keeps_the_exponent_of_its_first_use)
 {
-    struct fixture *fixture = *state;
     add_two_customers(fixture);
     assert_int_equal(open_player(fixture, "cus_One", "a", "ISK", 2).currency_exponent, 2);
     assert_int_equal(open_player(fixture, "cus_Two", "b", "ISK", 0).currency_exponent, 2);
@@ -42,9 +40,8 @@ TEST_WITH(a_currency_keeps_the_exponent_of_its_first_use, set_up, tear_down)
     assert_int_equal(open_player(fixture, "cus_One", "a", "JPY", 0).currency_exponent, 0);
 }
 
-TEST_WITH(players_that_are_not_acceptable_are_refused, set_up, tear_down)
+TEST_OF(fixture, players_that_are_not_acceptable_are_refused)
 {
-    struct fixture *fixture = *state;
     add_two_customers(fixture);
     static const char longest[] =
         "0123456789012345678901234567890123456789012345678901234567890123";
@@ -104,9 +101,8 @@ static void *open_many(void *argument)
     return NULL;
 }
 
-TEST_WITH(players_opened_at_once_are_the_same_for_everybody, set_up, tear_down)
+TEST_OF(fixture, players_opened_at_once_are_the_same_for_everybody)
 {
-    struct fixture *fixture = *state;
     add_two_customers(fixture);
     pthread_t threads[OPENERS];
     static struct opener openers[OPENERS];
@@ -136,9 +132,8 @@ static bool see_player(void *context, const void *visited)
     return seen->count < seen->most;
 }
 
-TEST_WITH(players_are_listed_as_created_and_can_be_put_into_another_store, set_up, tear_down)
+TEST_OF(fixture, players_are_listed_as_created_and_can_be_put_into_another_store)
 {
-    struct fixture *fixture = *state;
     struct players_seen seen = {.most = 4};
     struct player_record found;
     add_two_customers(fixture);
@@ -195,9 +190,8 @@ static int64_t blocked_in_a_batch(struct platform_store *store, const char *play
 }
 
 /* Also where batches met the player before, as in another server. */
-TEST_WITH(a_blocked_player_is_blocked_in_the_next_batch_everywhere, set_up, tear_down)
+TEST_OF(fixture, a_blocked_player_is_blocked_in_the_next_batch_everywhere)
 {
-    struct fixture *fixture = *state;
     add_two_customers(fixture);
     struct player_record alice = open_player(fixture, "cus_One", "alice", "EUR", 2);
     struct player_record bob = open_player(fixture, "cus_One", "bob", "EUR", 2);
@@ -232,9 +226,8 @@ TEST_WITH(a_blocked_player_is_blocked_in_the_next_batch_everywhere, set_up, tear
     assert_memory_equal(&read, &alice, sizeof read);
 }
 
-TEST_WITH(players_are_found_by_their_customers_name_for_them, set_up, tear_down)
+TEST_OF(fixture, players_are_found_by_their_customers_name_for_them)
 {
-    struct fixture *fixture = *state;
     struct player_record found[4];
     size_t count = 9;
     add_two_customers(fixture);

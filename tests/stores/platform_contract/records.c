@@ -4,9 +4,8 @@
  */
 #include "platform_contract/contract.h"
 
-TEST_WITH(a_new_store_is_empty_at_revision_zero, set_up, tear_down)
+TEST_OF(fixture, a_new_store_is_empty_at_revision_zero)
 {
-    struct fixture *fixture = *state;
     struct seen seen;
     uint64_t revision = 7;
     OK(platform_store_ping(fixture->store, &fixture->error));
@@ -16,9 +15,8 @@ TEST_WITH(a_new_store_is_empty_at_revision_zero, set_up, tear_down)
     assert_int_equal(seen.customers + seen.keys + seen.addresses, 0);
 }
 
-TEST_WITH(migrating_again_changes_nothing, set_up, tear_down)
+TEST_OF(fixture, migrating_again_changes_nothing)
 {
-    struct fixture *fixture = *state;
     struct customer_record record = customer("cus_1", "One");
     uint32_t before = 0;
     uint32_t after = 0;
@@ -30,9 +28,8 @@ TEST_WITH(migrating_again_changes_nothing, set_up, tear_down)
     customer_record_free(&found);
 }
 
-TEST_WITH(a_customer_comes_back_as_it_was_stored, set_up, tear_down)
+TEST_OF(fixture, a_customer_comes_back_as_it_was_stored)
 {
-    struct fixture *fixture = *state;
     struct cidr blocks[] = {cidr("192.0.2.0/24"), cidr("2001:db8::/32"), cidr("0.0.0.0/0")};
     struct customer_record record = customer("cus_0123456789abcdef", "Caf\xC3\xA9 \"O'Neill\"; --");
     record.enabled = false;
@@ -61,9 +58,8 @@ TEST_WITH(a_customer_comes_back_as_it_was_stored, set_up, tear_down)
     customer_record_free(&found);
 }
 
-TEST_WITH(a_customer_may_have_no_sport_no_limit_no_block_or_the_most, set_up, tear_down)
+TEST_OF(fixture, a_customer_may_have_no_sport_no_limit_no_block_or_the_most)
 {
-    struct fixture *fixture = *state;
     struct cidr blocks[CIDRS_MAX];
     for (size_t i = 0; i < CIDRS_MAX; i++) {
         char text[CIDR_TEXT_SIZE];
@@ -94,9 +90,8 @@ TEST_WITH(a_customer_may_have_no_sport_no_limit_no_block_or_the_most, set_up, te
     customer_record_free(&found);
 }
 
-TEST_WITH(records_that_are_not_acceptable_are_refused, set_up, tear_down)
+TEST_OF(fixture, records_that_are_not_acceptable_are_refused)
 {
-    struct fixture *fixture = *state;
     struct platform_store *store = fixture->store;
     struct customer_record wrong[8];
     for (size_t i = 0; i < 8; i++)
@@ -123,9 +118,8 @@ TEST_WITH(records_that_are_not_acceptable_are_refused, set_up, tear_down)
     assert_int_equal(look(fixture, store, 0, &seen), 0);
 }
 
-TEST_WITH(ids_are_unique, set_up, tear_down)
+TEST_OF(fixture, ids_are_unique)
 {
-    struct fixture *fixture = *state;
     struct customer_record record = customer("cus_1", "One");
     struct key_record key_record = key("key_1", "cus_1", 1);
     uint64_t revision;
@@ -142,9 +136,8 @@ TEST_WITH(ids_are_unique, set_up, tear_down)
     assert_int_equal(revision, 2); /* what failed took none */
 }
 
-TEST_WITH(an_update_replaces_everything_but_id_and_creation, set_up, tear_down)
+TEST_OF(fixture, an_update_replaces_everything_but_id_and_creation)
 {
-    struct fixture *fixture = *state;
     struct cidr blocks[] = {cidr("192.0.2.0/24"), cidr("198.51.100.7/32")};
     struct customer_record record = customer("cus_1", "One");
     record.cidrs = blocks;
@@ -174,9 +167,8 @@ TEST_WITH(an_update_replaces_everything_but_id_and_creation, set_up, tear_down)
     customer_record_free(&found);
 }
 
-TEST_WITH(an_update_of_a_revision_that_has_passed_is_refused, set_up, tear_down)
+TEST_OF(fixture, an_update_of_a_revision_that_has_passed_is_refused)
 {
-    struct fixture *fixture = *state;
     struct customer_record record = customer("cus_1", "One");
     OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
     struct customer_record first;
@@ -203,9 +195,8 @@ TEST_WITH(an_update_of_a_revision_that_has_passed_is_refused, set_up, tear_down)
     OK(platform_put(fixture->store, &legacy_table, &put, &fixture->error));
 }
 
-TEST_WITH(what_is_not_there_is_not_found, set_up, tear_down)
+TEST_OF(fixture, what_is_not_there_is_not_found)
 {
-    struct fixture *fixture = *state;
     struct customer_record record = customer("cus_none", "None");
     struct customer_record untouched = {.name = "untouched"};
     struct key_record key_record = key("key_1", "cus_none", 1);
@@ -231,9 +222,8 @@ TEST_WITH(what_is_not_there_is_not_found, set_up, tear_down)
     assert_int_equal(revision, 0);
 }
 
-TEST_WITH(a_key_comes_back_as_it_was_stored, set_up, tear_down)
+TEST_OF(fixture, a_key_comes_back_as_it_was_stored)
 {
-    struct fixture *fixture = *state;
     struct customer_record owner = customer("cus_1", "One");
     struct key_record record = key("key_0123456789abcdef", "cus_1", 0xA5);
     record.expires_ms = 1800000000000;
@@ -261,9 +251,8 @@ TEST_WITH(a_key_comes_back_as_it_was_stored, set_up, tear_down)
     assert_int_equal(seen.key[0].revision, 2);
 }
 
-TEST_WITH(revoking_keeps_the_first_time_and_is_seen_as_a_change, set_up, tear_down)
+TEST_OF(fixture, revoking_keeps_the_first_time_and_is_seen_as_a_change)
 {
-    struct fixture *fixture = *state;
     struct customer_record owner = customer("cus_1", "One");
     struct key_record record = key("key_1", "cus_1", 1);
     struct seen seen;
@@ -280,9 +269,8 @@ TEST_WITH(revoking_keeps_the_first_time_and_is_seen_as_a_change, set_up, tear_do
     assert_true(seen.key[0].revoked_ms == 1000);
 }
 
-TEST_WITH(touching_keys_moves_forward_only_and_takes_no_revision, set_up, tear_down)
+TEST_OF(fixture, touching_keys_moves_forward_only_and_takes_no_revision)
 {
-    struct fixture *fixture = *state;
     struct customer_record owner = customer("cus_1", "One");
     struct key_record first = key("key_1", "cus_1", 1);
     struct key_record second = key("key_2", "cus_1", 2);
@@ -303,9 +291,8 @@ TEST_WITH(touching_keys_moves_forward_only_and_takes_no_revision, set_up, tear_d
     assert_int_equal(seen.key[1].last_used_ms, 700);
 }
 
-TEST_WITH(a_legacy_address_is_added_replaced_and_removed_but_never_gone, set_up, tear_down)
+TEST_OF(fixture, a_legacy_address_is_added_replaced_and_removed_but_never_gone)
 {
-    struct fixture *fixture = *state;
     struct address wanted = address("203.0.113.9");
     struct legacy_record record = legacy("203.0.113.9");
     struct legacy_record found;
@@ -339,9 +326,8 @@ TEST_WITH(a_legacy_address_is_added_replaced_and_removed_but_never_gone, set_up,
     assert_true(found.removed);
 }
 
-TEST_WITH(both_spellings_of_a_v4_address_are_one, set_up, tear_down)
+TEST_OF(fixture, both_spellings_of_a_v4_address_are_one)
 {
-    struct fixture *fixture = *state;
     struct legacy_record record = legacy("192.0.2.1");
     struct address mapped = address("::ffff:192.0.2.1");
     struct legacy_record found;
@@ -349,9 +335,8 @@ TEST_WITH(both_spellings_of_a_v4_address_are_one, set_up, tear_down)
     OK(platform_get(fixture->store, &legacy_table, &mapped, &found, &fixture->error));
 }
 
-TEST_WITH(lists_keep_their_order_and_stop_when_told, set_up, tear_down)
+TEST_OF(fixture, lists_keep_their_order_and_stop_when_told)
 {
-    struct fixture *fixture = *state;
     static const char *const ids[] = {"cus_c", "cus_a", "cus_b"};
     static const char *const key_ids[] = {"key_z", "key_x", "key_y"};
     static const char *const addresses[] = {"2001:db8::1", "192.0.2.10", "192.0.2.9"};
@@ -393,9 +378,8 @@ TEST_WITH(lists_keep_their_order_and_stop_when_told, set_up, tear_down)
                     &fixture->error)); /* a stopped list leaves nothing open */
 }
 
-TEST_WITH(an_unknown_kind_of_store_is_refused_without_repeating_it, set_up, tear_down)
+TEST_OF(fixture, an_unknown_kind_of_store_is_refused_without_repeating_it)
 {
-    struct fixture *fixture = *state;
     struct platform_store *store = NULL;
     static const char *const wrong[] = {"", "platform.db", "mysql://user:secret@host/db",
                                         "sqlite:"};

@@ -50,9 +50,8 @@ static void assert_row(const struct row *row, const char *kind, const char *obje
     assert_true(row->record.at_ms > 0);
 }
 
-TEST_WITH(every_change_says_who_and_what, set_up, tear_down)
+TEST_OF(fixture, every_change_says_who_and_what)
 {
-    struct fixture *fixture = *state;
     struct customer_record record = customer("cus_1", "One");
     struct rows rows;
     OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
@@ -77,9 +76,8 @@ TEST_WITH(every_change_says_who_and_what, set_up, tear_down)
     assert_int_equal(rows.row[1].record.number, 2);
 }
 
-TEST_WITH(keys_and_addresses_leave_rows_and_no_secret, set_up, tear_down)
+TEST_OF(fixture, keys_and_addresses_leave_rows_and_no_secret)
 {
-    struct fixture *fixture = *state;
     struct key_use use = {.used_ms = 1763700000005};
     struct key_record first = key("key_1", "cus_One", 0xA5);
     struct legacy_record address_record = legacy("192.0.2.7");
@@ -105,9 +103,8 @@ TEST_WITH(keys_and_addresses_leave_rows_and_no_secret, set_up, tear_down)
     assert_row(&rows.row[5], "address", "192.0.2.7", "{\"removed\":false}", "{\"removed\":true}");
 }
 
-TEST_WITH(what_fails_or_changes_nothing_leaves_no_row, set_up, tear_down)
+TEST_OF(fixture, what_fails_or_changes_nothing_leaves_no_row)
 {
-    struct fixture *fixture = *state;
     struct customer_record record = customer("cus_One", "One");
     struct key_record orphan = key("key_1", "cus_None", 1);
     struct rows rows;
@@ -139,9 +136,8 @@ static struct game_record named_game(const char *id, const char *name)
     return record;
 }
 
-TEST_WITH(an_import_leaves_a_row_for_each_game_that_changed, set_up, tear_down)
+TEST_OF(fixture, an_import_leaves_a_row_for_each_game_that_changed)
 {
-    struct fixture *fixture = *state;
     struct provider_record provider = {.id = "p",
                                        .name = "P",
                                        .launch_url = "https://p/",
@@ -175,9 +171,8 @@ TEST_WITH(an_import_leaves_a_row_for_each_game_that_changed, set_up, tear_down)
     assert_row(&rows.row[5], "game", "a", "{\"enabled\":false}", "{\"enabled\":true}");
 }
 
-TEST_WITH(lists_of_games_leave_rows, set_up, tear_down)
+TEST_OF(fixture, lists_of_games_leave_rows)
 {
-    struct fixture *fixture = *state;
     struct game_policy_record record = {.customer_id = "cus_One", .games = TEXT("")};
     struct rows rows;
     add_two_customers(fixture);
@@ -197,9 +192,8 @@ TEST_WITH(lists_of_games_leave_rows, set_up, tear_down)
                "{\"every_game\":true}");
 }
 
-TEST_WITH(rows_are_found_by_object_who_and_time_the_last_one_first, set_up, tear_down)
+TEST_OF(fixture, rows_are_found_by_object_who_and_time_the_last_one_first)
 {
-    struct fixture *fixture = *state;
     struct customer_record record = customer("cus_One", "One");
     struct rows rows;
     add_two_customers(fixture);
@@ -232,9 +226,8 @@ TEST_WITH(rows_are_found_by_object_who_and_time_the_last_one_first, set_up, tear
 }
 
 /* A copy brings the trail of its source, number for number, and adds nothing of its own. */
-TEST_WITH(a_copy_takes_the_trail_as_it_is, set_up, tear_down)
+TEST_OF(fixture, a_copy_takes_the_trail_as_it_is)
 {
-    struct fixture *fixture = *state;
     struct customer_record record = customer("cus_1", "One");
     struct trail_record row = {.at_ms = 5,
                                .who = "anna",

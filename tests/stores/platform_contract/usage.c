@@ -33,9 +33,8 @@ static struct listed list(struct fixture *fixture, const char *customer_id, int6
     return listed;
 }
 
-TEST_WITH(usage_adds_up_by_customer_day_and_group, set_up, tear_down)
+TEST_OF(fixture, usage_adds_up_by_customer_day_and_group)
 {
-    struct fixture *fixture = *state;
     const struct usage_record records[] = {
         record("cus_Two", 20002, USAGE_WALLET, 7), record("cus_One", 20001, USAGE_SPORTS, 5),
         record("cus_One", 20001, USAGE_WALLET, 3), record("", 20001, USAGE_OTHER, 1)};
@@ -63,9 +62,8 @@ TEST_WITH(usage_adds_up_by_customer_day_and_group, set_up, tear_down)
     platform_store_close(&other);
 }
 
-TEST_WITH(as_much_usage_as_goes_into_one_transaction_is_written, set_up, tear_down)
+TEST_OF(fixture, as_much_usage_as_goes_into_one_transaction_is_written)
 {
-    struct fixture *fixture = *state;
     static struct usage_record records[PLATFORM_USAGE_MAX];
     for (unsigned i = 0; i < PLATFORM_USAGE_MAX; i++)
         records[i] = record("cus_One", 20000 + i, USAGE_GAMES, i);

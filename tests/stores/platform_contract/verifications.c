@@ -51,9 +51,8 @@ static void expect_same(const struct verification_record *one,
     assert_string_equal(one->reason, other->reason);
 }
 
-TEST_WITH(the_last_verification_of_each_scope_is_kept, set_up, tear_down)
+TEST_OF(fixture, the_last_verification_of_each_scope_is_kept)
 {
-    struct fixture *fixture = *state;
     assert_int_equal(revision(fixture), 0);
     for (int scope = 0; scope < VERIFICATION_SCOPE_COUNT; scope++)
         assert_int_equal(found(fixture).of[scope].started_ms, 0);
@@ -74,9 +73,8 @@ TEST_WITH(the_last_verification_of_each_scope_is_kept, set_up, tear_down)
     expect_same(&last.of[VERIFICATION_RECENT], &recent);
 }
 
-TEST_WITH(a_sound_whole_does_away_with_an_earlier_recent_one, set_up, tear_down)
+TEST_OF(fixture, a_sound_whole_does_away_with_an_earlier_recent_one)
 {
-    struct fixture *fixture = *state;
     struct verification_record recent = record(VERIFICATION_RECENT, 1000, "an entry");
     struct verification_record whole = record(VERIFICATION_WHOLE, 1005, "");
     put(fixture, &recent);
@@ -92,9 +90,8 @@ TEST_WITH(a_sound_whole_does_away_with_an_earlier_recent_one, set_up, tear_down)
 }
 
 /* An error may quote what someone wrote into a row. */
-TEST_WITH(a_reason_is_printable_and_fits, set_up, tear_down)
+TEST_OF(fixture, a_reason_is_printable_and_fits)
 {
-    struct fixture *fixture = *state;
     char reason[VERIFICATION_REASON_SIZE + 50];
     memset(reason, 'x', sizeof reason - 1);
     reason[sizeof reason - 1] = '\0';
@@ -117,9 +114,8 @@ static bool see_trail(void *context, const void *row)
     return true;
 }
 
-TEST_WITH(each_is_a_row_of_the_audit_trail, set_up, tear_down)
+TEST_OF(fixture, each_is_a_row_of_the_audit_trail)
 {
-    struct fixture *fixture = *state;
     const struct trail_search search = {.object = "recent", .who = "", .limit = 10};
     struct verification_record recent = record(VERIFICATION_RECENT, 1000, "a gap");
     struct buffer seen = {0};
@@ -138,9 +134,8 @@ static void raise_flag(void *context)
 }
 
 /* What takes long ends when nobody waits for it any more, and so does all that follows. */
-TEST_WITH(a_handle_that_is_stopped_answers_no_more, set_up, tear_down)
+TEST_OF(fixture, a_handle_that_is_stopped_answers_no_more)
 {
-    struct fixture *fixture = *state;
     struct platform_store *store = open_store(fixture, false);
     const char *how = NULL;
     atomic_bool stop;

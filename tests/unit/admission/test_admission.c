@@ -112,31 +112,27 @@ static const char *bearer(const struct scene *scene, const char *format)
 
 /* ---- which key ------------------------------------------------------------------------------- */
 
-TEST_WITH(a_bearer_token_admits, set_up, tear_down)
+TEST_OF(scene, a_bearer_token_admits)
 {
-    struct scene *scene = *state;
     assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer *")), DENIAL_NONE);
     assert_string_equal(scene->policy->customer_id, "cus_0000000000000000");
     assert_true(scene->policy->is_customer);
 }
 
-TEST_WITH(the_scheme_has_no_case_and_the_token_may_stand_off, set_up, tear_down)
+TEST_OF(scene, the_scheme_has_no_case_and_the_token_may_stand_off)
 {
-    struct scene *scene = *state;
     assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "bEARER *")), DENIAL_NONE);
     assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer   *")), DENIAL_NONE);
     assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer\t*")), DENIAL_NONE);
 }
 
-TEST_WITH(an_x_api_key_admits, set_up, tear_down)
+TEST_OF(scene, an_x_api_key_admits)
 {
-    struct scene *scene = *state;
     assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_NONE);
 }
 
-TEST_WITH(a_bearer_token_comes_before_x_api_key, set_up, tear_down)
+TEST_OF(scene, a_bearer_token_comes_before_x_api_key)
 {
-    struct scene *scene = *state;
     struct admission_question question = with_bearer("192.0.2.1", "Bearer wrong");
     question.api_key_count = 1;
     question.api_key = text_of(scene->key);
@@ -147,9 +143,8 @@ TEST_WITH(a_bearer_token_comes_before_x_api_key, set_up, tear_down)
     assert_verdict(scene, question, DENIAL_NONE);
 }
 
-TEST_WITH(an_empty_bearer_token_is_a_supplied_key, set_up, tear_down)
+TEST_OF(scene, an_empty_bearer_token_is_a_supplied_key)
 {
-    struct scene *scene = *state;
     struct admission_question question = with_bearer("203.0.113.7", "Bearer");
     assert_verdict(scene, question, DENIAL_UNUSABLE_KEY); /* no legacy access */
     question = with_bearer("203.0.113.7", "Bearer   ");
@@ -160,16 +155,14 @@ TEST_WITH(an_empty_bearer_token_is_a_supplied_key, set_up, tear_down)
     assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
 }
 
-TEST_WITH(an_empty_x_api_key_is_a_supplied_key, set_up, tear_down)
+TEST_OF(scene, an_empty_x_api_key_is_a_supplied_key)
 {
-    struct scene *scene = *state;
     assert_verdict(scene, with_api_key("203.0.113.7", ""), DENIAL_UNUSABLE_KEY);
     assert_verdict(scene, with_api_key("203.0.113.7", "  "), DENIAL_UNUSABLE_KEY);
 }
 
-TEST_WITH(other_schemes_are_ignored, set_up, tear_down)
+TEST_OF(scene, other_schemes_are_ignored)
 {
-    struct scene *scene = *state;
     const char *others[] = {"Basic dXNlcjpwYXNz", "Bearerxyz", "Bear", "", "Digest Bearer x"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct admission_question question = with_bearer("203.0.113.7", others[i]);
@@ -183,9 +176,8 @@ TEST_WITH(other_schemes_are_ignored, set_up, tear_down)
     }
 }
 
-TEST_WITH(two_lines_of_either_field_are_an_unusable_key, set_up, tear_down)
+TEST_OF(scene, two_lines_of_either_field_are_an_unusable_key)
 {
-    struct scene *scene = *state;
     struct admission_question question = with_bearer("192.0.2.1", bearer(scene, "Bearer *"));
     question.authorization_count = 2;
     assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
@@ -200,9 +192,8 @@ TEST_WITH(two_lines_of_either_field_are_an_unusable_key, set_up, tear_down)
     assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
 }
 
-TEST_WITH(a_malformed_or_unknown_key_is_denied, set_up, tear_down)
+TEST_OF(scene, a_malformed_or_unknown_key_is_denied)
 {
-    struct scene *scene = *state;
     char unknown[KEY_SIZE];
     char typo[KEY_SIZE];
     char overlong[5000];
@@ -223,9 +214,8 @@ TEST_WITH(a_malformed_or_unknown_key_is_denied, set_up, tear_down)
 
 /* ---- whose key ------------------------------------------------------------------------------- */
 
-TEST_WITH(a_key_expires, set_up, tear_down)
+TEST_OF(scene, a_key_expires)
 {
-    struct scene *scene = *state;
     fake_begin();
     fake.key[0].expires_ms = NOW_WALL_MS;
     fake_commit(&fake.key[0].revision);
@@ -238,9 +228,8 @@ TEST_WITH(a_key_expires, set_up, tear_down)
     assert_verdict(scene, question, DENIAL_EXPIRED_KEY);
 }
 
-TEST_WITH(a_revoked_key_is_denied_on_a_connection_that_used_it, set_up, tear_down)
+TEST_OF(scene, a_revoked_key_is_denied_on_a_connection_that_used_it)
 {
-    struct scene *scene = *state;
     char second[KEY_SIZE];
     (void)fake_add_key(0, second);
     settle(scene->policies);
@@ -268,9 +257,8 @@ static void narrow_key(struct scene *scene, enum key_scope scope, const char *bl
     settle(scene->policies);
 }
 
-TEST_WITH(a_key_may_be_for_sports_or_for_the_casino_only, set_up, tear_down)
+TEST_OF(scene, a_key_may_be_for_sports_or_for_the_casino_only)
 {
-    struct scene *scene = *state;
     struct admission_question question = with_api_key("192.0.2.1", scene->key);
     fake_begin();
     fake.customer[0].casino = true;
@@ -290,9 +278,8 @@ TEST_WITH(a_key_may_be_for_sports_or_for_the_casino_only, set_up, tear_down)
 }
 
 /* Customer 0 may call from 192.0.2.0/24. */
-TEST_WITH(the_blocks_of_a_key_narrow_those_of_its_customer, set_up, tear_down)
+TEST_OF(scene, the_blocks_of_a_key_narrow_those_of_its_customer)
 {
-    struct scene *scene = *state;
     narrow_key(scene, KEY_SCOPE_ALL, "192.0.2.128/25");
     assert_verdict(scene, with_api_key("192.0.2.129", scene->key), DENIAL_NONE);
     assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
@@ -301,9 +288,8 @@ TEST_WITH(the_blocks_of_a_key_narrow_those_of_its_customer, set_up, tear_down)
     assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
-TEST_WITH(a_disabled_customer_is_denied_until_enabled_again, set_up, tear_down)
+TEST_OF(scene, a_disabled_customer_is_denied_until_enabled_again)
 {
-    struct scene *scene = *state;
     struct admission_question question = with_api_key("192.0.2.1", scene->key);
     for (int enabled = 0; enabled < 2; enabled++) {
         fake_begin();
@@ -315,9 +301,8 @@ TEST_WITH(a_disabled_customer_is_denied_until_enabled_again, set_up, tear_down)
     }
 }
 
-TEST_WITH(an_unusable_customer_is_denied, set_up, tear_down)
+TEST_OF(scene, an_unusable_customer_is_denied)
 {
-    struct scene *scene = *state;
     fake_begin();
     fake.customer[0].usable = false;
     fake_commit(&fake.customer[0].revision);
@@ -325,9 +310,8 @@ TEST_WITH(an_unusable_customer_is_denied, set_up, tear_down)
     assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_CUSTOMER_DISABLED);
 }
 
-TEST_WITH(what_the_customer_may_do_comes_with_the_verdict, set_up, tear_down)
+TEST_OF(scene, what_the_customer_may_do_comes_with_the_verdict)
 {
-    struct scene *scene = *state;
     fake_begin();
     fake.customer[0].sports = SPORT_BIT(SPORT_TENNIS);
     fake.customer[0].casino = false;
@@ -348,9 +332,8 @@ static void assert_why(struct scene *scene, struct admission_question question,
     assert_string_equal(scene->policy == NULL ? "" : scene->policy->customer_id, customer);
 }
 
-TEST_WITH(the_operator_can_be_told_why_it_was_denied, set_up, tear_down)
+TEST_OF(scene, the_operator_can_be_told_why_it_was_denied)
 {
-    struct scene *scene = *state;
     const char *customer = "cus_0000000000000000";
     char unknown[KEY_SIZE];
     key_generate(unknown);
@@ -378,31 +361,27 @@ TEST_WITH(the_operator_can_be_told_why_it_was_denied, set_up, tear_down)
 
 /* ---- from where ------------------------------------------------------------------------------ */
 
-TEST_WITH(an_address_outside_the_customers_blocks_is_denied, set_up, tear_down)
+TEST_OF(scene, an_address_outside_the_customers_blocks_is_denied)
 {
-    struct scene *scene = *state;
     assert_verdict(scene, with_api_key("192.0.3.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
     assert_verdict(scene, with_api_key("::1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
-TEST_WITH(a_legacy_address_does_not_help_a_key, set_up, tear_down)
+TEST_OF(scene, a_legacy_address_does_not_help_a_key)
 {
-    struct scene *scene = *state;
     assert_verdict(scene, with_api_key("203.0.113.7", scene->key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
-TEST_WITH(an_empty_list_of_blocks_denies, set_up, tear_down)
+TEST_OF(scene, an_empty_list_of_blocks_denies)
 {
-    struct scene *scene = *state;
     char key[KEY_SIZE];
     (void)fake_add_key(fake_add_customer(""), key);
     settle(scene->policies);
     assert_verdict(scene, with_api_key("192.0.2.1", key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
-TEST_WITH(v6_blocks_and_several_blocks_work, set_up, tear_down)
+TEST_OF(scene, v6_blocks_and_several_blocks_work)
 {
-    struct scene *scene = *state;
     char key[KEY_SIZE];
     (void)fake_add_key(fake_add_customer("198.51.100.4,2001:db8::/32"), key);
     settle(scene->policies);
@@ -412,9 +391,8 @@ TEST_WITH(v6_blocks_and_several_blocks_work, set_up, tear_down)
     assert_verdict(scene, with_api_key("2001:db9::5", key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
-TEST_WITH(a_connection_that_moves_to_another_address_is_judged_anew, set_up, tear_down)
+TEST_OF(scene, a_connection_that_moves_to_another_address_is_judged_anew)
 {
-    struct scene *scene = *state;
     struct text forwarded = TEXT("192.0.2.9");
     struct admission_question question = with_api_key("10.0.0.1", scene->key);
     question.forwarded = &forwarded;
@@ -429,9 +407,8 @@ TEST_WITH(a_connection_that_moves_to_another_address_is_judged_anew, set_up, tea
     assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
 }
 
-TEST_WITH(a_connection_that_changes_its_key_is_judged_anew, set_up, tear_down)
+TEST_OF(scene, a_connection_that_changes_its_key_is_judged_anew)
 {
-    struct scene *scene = *state;
     char key[KEY_SIZE];
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
     settle(scene->policies);
@@ -444,9 +421,8 @@ TEST_WITH(a_connection_that_changes_its_key_is_judged_anew, set_up, tear_down)
     assert_int_equal(judge_again(scene, &question), DENIAL_NO_POLICY);
 }
 
-TEST_WITH(an_unknown_address_matches_nothing, set_up, tear_down)
+TEST_OF(scene, an_unknown_address_matches_nothing)
 {
-    struct scene *scene = *state;
     char key[KEY_SIZE];
     struct text forwarded = TEXT("unknown");
     (void)fake_add_key(fake_add_customer("::/0,10.0.0.1"), key);
@@ -458,9 +434,8 @@ TEST_WITH(an_unknown_address_matches_nothing, set_up, tear_down)
     assert_verdict(scene, question, DENIAL_UNKNOWN_ADDRESS);
 }
 
-TEST_WITH(trusted_proxies_can_change, set_up, tear_down)
+TEST_OF(scene, trusted_proxies_can_change)
 {
-    struct scene *scene = *state;
     struct text forwarded = TEXT("192.0.2.9");
     struct admission_question question = with_api_key("10.0.0.1", scene->key);
     question.forwarded = &forwarded;
@@ -472,18 +447,16 @@ TEST_WITH(trusted_proxies_can_change, set_up, tear_down)
 
 /* ---- without a key --------------------------------------------------------------------------- */
 
-TEST_WITH(a_legacy_address_admits_exactly_itself, set_up, tear_down)
+TEST_OF(scene, a_legacy_address_admits_exactly_itself)
 {
-    struct scene *scene = *state;
     assert_verdict(scene, from("203.0.113.7"), DENIAL_NONE);
     assert_false(scene->policy->is_customer);
     assert_verdict(scene, from("203.0.113.8"), DENIAL_NO_POLICY);
     assert_verdict(scene, from("192.0.2.1"), DENIAL_NO_POLICY); /* a customer's block is no help */
 }
 
-TEST_WITH(a_disabled_unusable_or_removed_legacy_address_is_denied, set_up, tear_down)
+TEST_OF(scene, a_disabled_unusable_or_removed_legacy_address_is_denied)
 {
-    struct scene *scene = *state;
     bool *switches[] = {&fake.address[0].enabled, &fake.address[0].usable,
                         &fake.address[0].removed};
     for (size_t i = 0; i < 3; i++) {
@@ -499,9 +472,8 @@ TEST_WITH(a_disabled_unusable_or_removed_legacy_address_is_denied, set_up, tear_
 
 /* ---- the table's age ------------------------------------------------------------------------- */
 
-TEST_WITH(a_table_that_is_not_confirmed_for_a_second_decides_nothing, set_up, tear_down)
+TEST_OF(scene, a_table_that_is_not_confirmed_for_a_second_decides_nothing)
 {
-    struct scene *scene = *state;
     fake_set(&fake.query_status, STATUS_TIMEOUT);
     struct policies_facts facts;
     do
@@ -531,9 +503,8 @@ TEST(without_any_table_nothing_is_decided)
 
 /* ---- budgets --------------------------------------------------------------------------------- */
 
-TEST_WITH(all_keys_and_addresses_of_a_customer_share_one_budget, set_up, tear_down)
+TEST_OF(scene, all_keys_and_addresses_of_a_customer_share_one_budget)
 {
-    struct scene *scene = *state;
     char second[KEY_SIZE];
     (void)fake_add_key(0, second);
     settle(scene->policies);
@@ -545,9 +516,8 @@ TEST_WITH(all_keys_and_addresses_of_a_customer_share_one_budget, set_up, tear_do
     assert_ptr_not_equal(scene->policy->budget, budget);
 }
 
-TEST_WITH(a_refresh_gives_no_one_his_requests_back, set_up, tear_down)
+TEST_OF(scene, a_refresh_gives_no_one_his_requests_back)
 {
-    struct scene *scene = *state;
     struct rate_verdict verdict;
     for (uint32_t i = 1; i <= 3; i++) {
         fake_begin();

@@ -112,9 +112,8 @@ static bool becomes(struct scene *scene, const char *key, enum admission_denial 
     return true;
 }
 
-TEST_WITH(what_the_operator_does_decides_the_next_verdicts, set_up, tear_down)
+TEST_OF(scene, what_the_operator_does_decides_the_next_verdicts)
 {
-    struct scene *scene = *state;
     struct error error = {.text = ""};
     struct cidr block;
     char key[KEY_SIZE];
@@ -140,9 +139,8 @@ static bool keep_last_use(void *context, const void *visited)
     return true;
 }
 
-TEST_WITH(the_last_use_arrives_in_the_store, set_up, tear_down)
+TEST_OF(scene, the_last_use_arrives_in_the_store)
 {
-    struct scene *scene = *state;
     struct error error = {.text = ""};
     struct cidr block;
     char key[KEY_SIZE];

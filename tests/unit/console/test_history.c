@@ -53,9 +53,8 @@ static void assert_written(struct house *house, enum history_span span, const ch
         fail_msg("%s is not in %s", part, written);
 }
 
-TEST_WITH(one_sample_says_nothing_but_what_is_now, set_up, tear_down)
+TEST_OF(house, one_sample_says_nothing_but_what_is_now)
 {
-    struct house *house = *state;
     const char *nothing =
         "{\"at\":\"2026-11-23T01:00:00.000Z\",\"live\":{\"requests_per_second\":null,"
         "\"requests_2xx_per_second\":null,\"requests_3xx_per_second\":null,"
@@ -66,9 +65,8 @@ TEST_WITH(one_sample_says_nothing_but_what_is_now, set_up, tear_down)
     assert_written(house, HISTORY_MINUTES, nothing);
 }
 
-TEST_WITH(figures_are_between_two_samples, set_up, tear_down)
+TEST_OF(house, figures_are_between_two_samples)
 {
-    struct house *house = *state;
     house->sample.answers.requests[0] = 30;
     house->sample.answers.requests[3] = 1;
     house->sample.answers.durations[2] = 31; /* above 50 microseconds, at most 100 */
@@ -90,9 +88,8 @@ TEST_WITH(figures_are_between_two_samples, set_up, tear_down)
     assert_written(house, HISTORY_MINUTES, "\"p99_ms\":[0.0995,null],");
 }
 
-TEST_WITH(a_sample_that_comes_too_early_is_left_out, set_up, tear_down)
+TEST_OF(house, a_sample_that_comes_too_early_is_left_out)
 {
-    struct house *house = *state;
     house->sample.connections = 1;
     history_add(house->history, &house->sample);
     house->sample.monotonic_ms += 1000;
@@ -111,9 +108,8 @@ static size_t count_of(const char *text, char c)
     return count;
 }
 
-TEST_WITH(rings_go_round, set_up, tear_down)
+TEST_OF(house, rings_go_round)
 {
-    struct house *house = *state;
     char times[8192] = "";
     for (size_t i = 0; i < 3 * HISTORY_HOURS_SAMPLES; i++) {
         house->sample.answers.requests[0] += 240;
@@ -129,9 +125,8 @@ TEST_WITH(rings_go_round, set_up, tear_down)
     assert_written(house, HISTORY_MINUTES, "\"requests_2xx_per_second\":[2,2,2,");
 }
 
-TEST_WITH(denials_of_the_last_hour_are_apart_from_all, set_up, tear_down)
+TEST_OF(house, denials_of_the_last_hour_are_apart_from_all)
 {
-    struct house *house = *state;
     house->sample.denials[DENIAL_UNKNOWN_KEY] = 5;
     pass(house, 2000);
     assert_written(house, HISTORY_MINUTES,

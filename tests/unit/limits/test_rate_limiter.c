@@ -130,9 +130,8 @@ static void deliver(struct scene *scene)
     (void)uv_run(&scene->loop, UV_RUN_NOWAIT);
 }
 
-TEST_WITH(a_request_waits_for_its_lease, set_up, tear_down)
+TEST_OF(scene, a_request_waits_for_its_lease)
 {
-    struct scene *scene = *state;
     assert_false(take(scene, 0));
     deliver(scene);
     assert_int_equal(scene->decided[0], 0);
@@ -145,9 +144,8 @@ TEST_WITH(a_request_waits_for_its_lease, set_up, tear_down)
     assert_int_equal(scene->verdicts[1].remaining, 98);
 }
 
-TEST_WITH(those_who_find_it_spent_wait_again, set_up, tear_down)
+TEST_OF(scene, those_who_find_it_spent_wait_again)
 {
-    struct scene *scene = *state;
     for (size_t i = 0; i < REQUESTS; i++)
         assert_false(take(scene, i));
     assert_int_equal(scene->fake.calls, 1);
@@ -161,9 +159,8 @@ TEST_WITH(those_who_find_it_spent_wait_again, set_up, tear_down)
     assert_int_equal(scene->verdicts[4].allowed + scene->verdicts[5].allowed, 1);
 }
 
-TEST_WITH(one_that_goes_away_is_forgotten, set_up, tear_down)
+TEST_OF(scene, one_that_goes_away_is_forgotten)
 {
-    struct scene *scene = *state;
     assert_false(take(scene, 0));
     assert_false(take(scene, 1));
     scene->requests[0].abandoned(&scene->requests[0]);
@@ -174,9 +171,8 @@ TEST_WITH(one_that_goes_away_is_forgotten, set_up, tear_down)
     assert_true(scene->verdicts[1].allowed); /* nothing was spent for the other */
 }
 
-TEST_WITH(no_one_waits_longer_than_the_stores_deadline, set_up, tear_down)
+TEST_OF(scene, no_one_waits_longer_than_the_stores_deadline)
 {
-    struct scene *scene = *state;
     assert_false(take(scene, 0));
     uint64_t began_ms = clock_monotonic_ms();
     while (scene->decided[0] == 0 && clock_monotonic_ms() < began_ms + 5000)
@@ -189,9 +185,8 @@ TEST_WITH(no_one_waits_longer_than_the_stores_deadline, set_up, tear_down)
     assert_int_equal(scene->decided[0], 1);
 }
 
-TEST_WITH(when_the_store_is_away_no_one_waits, set_up, tear_down)
+TEST_OF(scene, when_the_store_is_away_no_one_waits)
 {
-    struct scene *scene = *state;
     scene->fake.refusal = STATUS_UNAVAILABLE;
     (void)take(scene, 0);
     deliver(scene);
@@ -201,9 +196,8 @@ TEST_WITH(when_the_store_is_away_no_one_waits, set_up, tear_down)
     assert_true(scene->verdicts[1].allowed && scene->verdicts[1].alone);
 }
 
-TEST_WITH(waiters_may_be_left_when_the_desk_goes, set_up, tear_down)
+TEST_OF(scene, waiters_may_be_left_when_the_desk_goes)
 {
-    struct scene *scene = *state;
     assert_false(take(scene, 0));
     assert_false(take(scene, 1));
     for (size_t i = 0; i < 2; i++)

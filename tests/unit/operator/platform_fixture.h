@@ -44,12 +44,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define OK(call)                                                                      \
-    do {                                                                              \
-        enum status status_ = (call);                                                 \
-        if (status_ != STATUS_OK)                                                     \
-            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
-    } while (0)
+#define OK(call) ASSERT_OK(call, fixture->error)
 
 #define REFUSED(call, expected, words)                                        \
     do {                                                                      \

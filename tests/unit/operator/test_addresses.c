@@ -16,9 +16,8 @@ static enum status change(struct fixture *fixture, const char *address,
                            &fixture->error);
 }
 
-TEST_WITH(an_address_is_added_once_in_whatever_spelling, set_up, tear_down)
+TEST_OF(fixture, an_address_is_added_once_in_whatever_spelling)
 {
-    struct fixture *fixture = *state;
     struct legacy_record record = {0};
     OK(add(fixture, EDIT({"address", "192.0.2.1"}), NOW_MS, &record));
     assert_true(record.enabled && !record.removed && !record.rate.enabled);
@@ -27,9 +26,8 @@ TEST_WITH(an_address_is_added_once_in_whatever_spelling, set_up, tear_down)
             "croupier ip set 192.0.2.1");
 }
 
-TEST_WITH(only_one_exact_address_is_taken, set_up, tear_down)
+TEST_OF(fixture, only_one_exact_address_is_taken)
 {
-    struct fixture *fixture = *state;
     struct legacy_record record = {0};
     static const char *const wrong[] = {"",        "192.0.2.0/24", "192.0.2.1:80",
                                         "[::1]",   "localhost",    "192.0.2.1 ",
@@ -43,9 +41,8 @@ TEST_WITH(only_one_exact_address_is_taken, set_up, tear_down)
                 "no address that a client can have");
 }
 
-TEST_WITH(a_change_leaves_what_is_not_mentioned, set_up, tear_down)
+TEST_OF(fixture, a_change_leaves_what_is_not_mentioned)
 {
-    struct fixture *fixture = *state;
     struct legacy_record record = {0};
     OK(add(fixture, EDIT({"address", "2001:db8::1"}, {"sports", "tennis"}, {"rate", "5/60"}),
            NOW_MS, &record));
@@ -79,9 +76,8 @@ TEST_WITH(a_removed_address_is_gone_until_it_is_added_afresh, set_up, tear_down)
     assert_true(record.enabled && record.created_ms == NOW_MS + 1);
 }
 
-TEST_WITH(a_document_has_every_field, set_up, tear_down)
+TEST_OF(fixture, a_document_has_every_field)
 {
-    struct fixture *fixture = *state;
     struct legacy_record record = {0};
     OK(add(fixture, EDIT({"address", "192.0.2.1"}, {"sports", "none"}, {"rate", "5/60"}), NOW_MS,
            &record));

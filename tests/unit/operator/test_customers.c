@@ -17,9 +17,8 @@ static struct customer_view get(struct fixture *fixture, const char *id)
     return view;
 }
 
-TEST_WITH(a_new_customer_has_all_sports_no_limit_and_no_casino, set_up, tear_down)
+TEST_OF(fixture, a_new_customer_has_all_sports_no_limit_and_no_casino)
 {
-    struct fixture *fixture = *state;
     struct customer_record record = add(fixture, EDIT({"name", "Acme"}));
     assert_memory_equal(record.id, "cus_", 4);
     assert_int_equal(strlen(record.id), 20);
@@ -34,18 +33,16 @@ TEST_WITH(a_new_customer_has_all_sports_no_limit_and_no_casino, set_up, tear_dow
     customer_record_free(&record);
 }
 
-TEST_WITH(blocks_may_be_listed_and_are_kept_once, set_up, tear_down)
+TEST_OF(fixture, blocks_may_be_listed_and_are_kept_once)
 {
-    struct fixture *fixture = *state;
     struct customer_record record =
         add(fixture, EDIT({"name", "n"}, {"cidrs", "192.0.2.0/24, 198.51.100.7,192.0.2.0/24"}));
     assert_int_equal(record.cidr_count, 2);
     customer_record_free(&record);
 }
 
-TEST_WITH(what_is_not_acceptable_is_refused_and_nothing_is_added, set_up, tear_down)
+TEST_OF(fixture, what_is_not_acceptable_is_refused_and_nothing_is_added)
 {
-    struct fixture *fixture = *state;
     struct customer_view view = {0};
     char long_name[CUSTOMER_NAME_SIZE + 1];
     memset(long_name, 'n', sizeof long_name);
@@ -83,9 +80,8 @@ TEST_WITH(what_is_not_acceptable_is_refused_and_nothing_is_added, set_up, tear_d
     assert_int_equal(revision, 0);
 }
 
-TEST_WITH(more_blocks_than_a_customer_may_have_are_refused, set_up, tear_down)
+TEST_OF(fixture, more_blocks_than_a_customer_may_have_are_refused)
 {
-    struct fixture *fixture = *state;
     struct buffer list = {0};
     struct customer_view view = {0};
     for (int i = 0; i <= CIDRS_MAX; i++)
@@ -100,9 +96,8 @@ TEST_WITH(more_blocks_than_a_customer_may_have_are_refused, set_up, tear_down)
     buffer_free(&list);
 }
 
-TEST_WITH(a_change_leaves_what_is_not_mentioned, set_up, tear_down)
+TEST_OF(fixture, a_change_leaves_what_is_not_mentioned)
 {
-    struct fixture *fixture = *state;
     struct customer_record record =
         add(fixture, EDIT({"name", "Acme"}, {"sports", "tennis"}, {"rate", "5/60"},
                           {"cidrs", "192.0.2.0/24"}, {"casino", "yes"}));
@@ -133,9 +128,8 @@ TEST_WITH(a_change_leaves_what_is_not_mentioned, set_up, tear_down)
     customer_record_free(&record);
 }
 
-TEST_WITH(a_change_that_is_refused_changes_nothing, set_up, tear_down)
+TEST_OF(fixture, a_change_that_is_refused_changes_nothing)
 {
-    struct fixture *fixture = *state;
     struct customer_record record = add(fixture, EDIT({"name", "Acme"}));
     struct customer_view view = {0};
     REFUSED(resource_change(&customer_resource, fixture->store, record.id,
@@ -150,9 +144,8 @@ TEST_WITH(a_change_that_is_refused_changes_nothing, set_up, tear_down)
     customer_record_free(&record);
 }
 
-TEST_WITH(a_document_has_every_field, set_up, tear_down)
+TEST_OF(fixture, a_document_has_every_field)
 {
-    struct fixture *fixture = *state;
     struct customer_view view = {
         add(fixture, EDIT({"name", "A \"b\" \xC3\xA9"}, {"sports", "tennis,cricket"},
                           {"rate", "5/60"}, {"cidrs", "192.0.2.0/24,2001:db8::1"})),

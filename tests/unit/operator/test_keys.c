@@ -34,9 +34,8 @@ static bool keep_key(void *context, const void *visited)
     return true;
 }
 
-TEST_WITH(what_is_stored_of_a_key_is_its_digest_and_prefix, set_up, tear_down)
+TEST_OF(fixture, what_is_stored_of_a_key_is_its_digest_and_prefix)
 {
-    struct fixture *fixture = *state;
     char customer_id[CUSTOMER_ID_SIZE];
     char key[KEY_SIZE] = "";
     uint8_t digest[KEY_DIGEST_SIZE];
@@ -56,9 +55,8 @@ TEST_WITH(what_is_stored_of_a_key_is_its_digest_and_prefix, set_up, tear_down)
     assert_true(stored.expires_ms == NOW_MS + DAY_MS);
 }
 
-TEST_WITH(issuing_is_refused_without_a_customer_or_with_bad_texts, set_up, tear_down)
+TEST_OF(fixture, issuing_is_refused_without_a_customer_or_with_bad_texts)
 {
-    struct fixture *fixture = *state;
     char customer_id[CUSTOMER_ID_SIZE];
     char long_label[KEY_LABEL_SIZE + 1];
     char key[KEY_SIZE] = "";
@@ -84,9 +82,8 @@ TEST_WITH(issuing_is_refused_without_a_customer_or_with_bad_texts, set_up, tear_
     assert_string_equal(key, "");
 }
 
-TEST_WITH(a_key_is_found_by_id_by_all_of_it_and_by_its_prefix, set_up, tear_down)
+TEST_OF(fixture, a_key_is_found_by_id_by_all_of_it_and_by_its_prefix)
 {
-    struct fixture *fixture = *state;
     char customer_id[CUSTOMER_ID_SIZE];
     char key[KEY_SIZE];
     char prefix[KEY_PREFIX_SIZE];
@@ -107,9 +104,8 @@ TEST_WITH(a_key_is_found_by_id_by_all_of_it_and_by_its_prefix, set_up, tear_down
             STATUS_NOT_FOUND, "no key 'crk_----'");
 }
 
-TEST_WITH(a_whole_key_is_never_repeated_in_a_refusal, set_up, tear_down)
+TEST_OF(fixture, a_whole_key_is_never_repeated_in_a_refusal)
 {
-    struct fixture *fixture = *state;
     char key[KEY_SIZE];
     struct key_record found;
     key_generate(key);
@@ -132,9 +128,8 @@ static void add_key(struct fixture *fixture, const char *customer_id, const char
     OK(platform_add(fixture->store, &key_table, &record, &fixture->error));
 }
 
-TEST_WITH(a_prefix_of_several_live_keys_is_refused_with_their_ids, set_up, tear_down)
+TEST_OF(fixture, a_prefix_of_several_live_keys_is_refused_with_their_ids)
 {
-    struct fixture *fixture = *state;
     char customer_id[CUSTOMER_ID_SIZE];
     struct key_record record;
     bool before = false;
@@ -152,9 +147,8 @@ TEST_WITH(a_prefix_of_several_live_keys_is_refused_with_their_ids, set_up, tear_
             STATUS_EXISTS, "none of them is live");
 }
 
-TEST_WITH(revoking_twice_is_fine_and_says_so, set_up, tear_down)
+TEST_OF(fixture, revoking_twice_is_fine_and_says_so)
 {
-    struct fixture *fixture = *state;
     char customer_id[CUSTOMER_ID_SIZE];
     struct key_record record;
     bool before = true;
@@ -184,9 +178,8 @@ static bool see(void *context, const void *record)
     return true;
 }
 
-TEST_WITH(live_keys_are_counted_for_each_customer, set_up, tear_down)
+TEST_OF(fixture, live_keys_are_counted_for_each_customer)
 {
-    struct fixture *fixture = *state;
     char first[CUSTOMER_ID_SIZE];
     char second[CUSTOMER_ID_SIZE];
     int64_t day_hence_ms = clock_wall_ms() + DAY_MS;

@@ -7,12 +7,7 @@
 
 #define NOW_MS 1763700000000
 
-#define OK(call)                                                                    \
-    do {                                                                            \
-        enum status status_ = (call);                                               \
-        if (status_ != STATUS_OK)                                                   \
-            fail_msg("%s: %s: %s", #call, status_name(status_), house->error.text); \
-    } while (0)
+#define OK(call) ASSERT_OK(call, house->error)
 
 /* The two walks over each store at the end; the last one is the source's ledger. */
 enum moment { NEVER, WHILE_THE_FIRST_IS_READ, WHILE_THE_LAST_IS_READ };

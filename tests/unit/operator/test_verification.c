@@ -21,9 +21,8 @@ static struct verification_state ended(struct verification *verification)
     return state;
 }
 
-TEST_WITH(it_runs_one_at_a_time_and_is_kept, set_up, tear_down)
+TEST_OF(fixture, it_runs_one_at_a_time_and_is_kept)
 {
-    struct fixture *fixture = *state;
     char uri[128];
     struct verification *verification = make(fixture, uri);
     struct verification_state found;
@@ -47,9 +46,8 @@ TEST_WITH(it_runs_one_at_a_time_and_is_kept, set_up, tear_down)
     verification_destroy(&verification);
 }
 
-TEST_WITH(it_is_stopped_while_it_runs, set_up, tear_down)
+TEST_OF(fixture, it_is_stopped_while_it_runs)
 {
-    struct fixture *fixture = *state;
     char uri[128];
     for (int i = 0; i < 10; i++) {
         struct verification *verification = make(fixture, uri);
@@ -60,9 +58,8 @@ TEST_WITH(it_is_stopped_while_it_runs, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_store_that_is_away_is_said, set_up, tear_down)
+TEST_OF(fixture, a_store_that_is_away_is_said)
 {
-    struct fixture *fixture = *state;
     const struct platform_store_options options = {.uri = "sqlite:/nowhere/at/all.db",
                                                    .timeout_ms = 5000};
     struct verification *verification = verification_create(&options);

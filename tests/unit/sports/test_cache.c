@@ -121,9 +121,8 @@ static void publish_match(struct world *world)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-TEST_WITH(a_catalog_is_made_once_and_then_sent_from_memory, set_up, tear_down)
+TEST_OF(world, a_catalog_is_made_once_and_then_sent_from_memory)
 {
-    struct world *world = *state;
     publish_match(world);
     assert_body(world, NULL, "[{\"gmid\":7},{\"gmid\":8}]");
     for (int i = 0; i < 10; i++)
@@ -137,9 +136,8 @@ TEST_WITH(a_catalog_is_made_once_and_then_sent_from_memory, set_up, tear_down)
     assert_int_equal(atomic_load(&world->store->catalog_reads), 2);
 }
 
-TEST_WITH(an_event_is_made_once_and_then_sent_from_memory, set_up, tear_down)
+TEST_OF(world, an_event_is_made_once_and_then_sent_from_memory)
 {
-    struct world *world = *state;
     publish_match(world);
     assert_body(world, "7", BODY("[{\"price\":1.80}]"));
     struct http_message *first = message_of(world, "7", NULL);
@@ -152,9 +150,8 @@ TEST_WITH(an_event_is_made_once_and_then_sent_from_memory, set_up, tear_down)
     assert_int_equal(counted(world, SPORTS_READY_HITS), 11);
 }
 
-TEST_WITH(what_changes_elsewhere_rebuilds_nothing, set_up, tear_down)
+TEST_OF(world, what_changes_elsewhere_rebuilds_nothing)
 {
-    struct world *world = *state;
     publish_match(world);
     struct http_message *first = message_of(world, "7", NULL);
     fake_move_stamp(world->store);
@@ -165,9 +162,8 @@ TEST_WITH(what_changes_elsewhere_rebuilds_nothing, set_up, tear_down)
     assert_int_equal(atomic_load(&world->store->catalog_reads), 1);
 }
 
-TEST_WITH(new_odds_are_in_the_next_answer, set_up, tear_down)
+TEST_OF(world, new_odds_are_in_the_next_answer)
 {
-    struct world *world = *state;
     publish_match(world);
     for (int i = 0; i < 20; i++) {
         struct buffer odds = {0};
@@ -183,9 +179,8 @@ TEST_WITH(new_odds_are_in_the_next_answer, set_up, tear_down)
     assert_body(world, "7", BODY("[]"));
 }
 
-TEST_WITH(the_same_odds_again_are_the_same_answer, set_up, tear_down)
+TEST_OF(world, the_same_odds_again_are_the_same_answer)
 {
-    struct world *world = *state;
     publish_match(world);
     struct http_message *plain = message_of(world, "7", NULL);
     publish_match(world);
@@ -193,9 +188,8 @@ TEST_WITH(the_same_odds_again_are_the_same_answer, set_up, tear_down)
     assert_int_equal(counted(world, SPORTS_READY_REBUILDS), 3); /* two catalogs, one event */
 }
 
-TEST_WITH(a_new_catalog_with_the_same_row_keeps_the_answer, set_up, tear_down)
+TEST_OF(world, a_new_catalog_with_the_same_row_keeps_the_answer)
 {
-    struct world *world = *state;
     publish_match(world);
     struct http_message *first = message_of(world, "7", NULL);
     fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":9},{\"gmid\":7}]");
@@ -208,9 +202,8 @@ TEST_WITH(a_new_catalog_with_the_same_row_keeps_the_answer, set_up, tear_down)
                 "\"odds\":[{\"price\":1.80}]}");
 }
 
-TEST_WITH(a_second_desk_finds_what_the_first_had_made, set_up, tear_down)
+TEST_OF(world, a_second_desk_finds_what_the_first_had_made)
 {
-    struct world *world = *state;
     struct fake_thread second;
     struct fake_request request;
     publish_match(world);
@@ -224,9 +217,8 @@ TEST_WITH(a_second_desk_finds_what_the_first_had_made, set_up, tear_down)
     fake_thread_free(&second);
 }
 
-TEST_WITH(a_known_tag_is_answered_304, set_up, tear_down)
+TEST_OF(world, a_known_tag_is_answered_304)
 {
-    struct world *world = *state;
     struct fake_request request;
     publish_match(world);
     (void)message_of(world, "7", NULL);
@@ -256,9 +248,8 @@ static bool is_gzip(const struct http_message *message)
     return message->body_size > 2 && memcmp(message->body, "\x1F\x8B", 2) == 0;
 }
 
-TEST_WITH(gzip_is_made_once_when_it_is_first_asked_for, set_up, tear_down)
+TEST_OF(world, gzip_is_made_once_when_it_is_first_asked_for)
 {
-    struct world *world = *state;
     publish_large(world, 1);
     assert_false(is_gzip(message_of(world, "7", NULL)));
     assert_int_equal(counted(world, SPORTS_GZIP_REBUILDS), 0);
@@ -270,9 +261,8 @@ TEST_WITH(gzip_is_made_once_when_it_is_first_asked_for, set_up, tear_down)
     assert_int_equal(atomic_load(&world->store->odds_reads), 1);
 }
 
-TEST_WITH(gzip_comes_with_the_rebuild_where_it_was_wanted_before, set_up, tear_down)
+TEST_OF(world, gzip_comes_with_the_rebuild_where_it_was_wanted_before)
 {
-    struct world *world = *state;
     publish_large(world, 1);
     assert_true(is_gzip(message_of(world, "7", "gzip")));
     publish_large(world, 2);
@@ -286,9 +276,8 @@ TEST_WITH(gzip_comes_with_the_rebuild_where_it_was_wanted_before, set_up, tear_d
     fake_request_free(&request);
 }
 
-TEST_WITH(a_list_is_gzipped_too, set_up, tear_down)
+TEST_OF(world, a_list_is_gzipped_too)
 {
-    struct world *world = *state;
     struct buffer catalog = {0};
     for (unsigned round = 0; round < 3; round++) {
         buffer_clear(&catalog);
@@ -306,9 +295,8 @@ TEST_WITH(a_list_is_gzipped_too, set_up, tear_down)
 
 /* ---- what is not there ----------------------------------------------------------------------- */
 
-TEST_WITH(a_catalog_that_was_never_published_is_unavailable, set_up, tear_down)
+TEST_OF(world, a_catalog_that_was_never_published_is_unavailable)
 {
-    struct world *world = *state;
     assert_string_equal(outcome_of(world, NULL), "catalog_unavailable");
     assert_string_equal(outcome_of(world, "7"), "catalog_unavailable");
     assert_int_equal(atomic_load(&world->store->catalog_reads), 0);
@@ -319,9 +307,8 @@ TEST_WITH(a_catalog_that_was_never_published_is_unavailable, set_up, tear_down)
     assert_string_equal(outcome_of(world, "7"), "catalog_unavailable");
 }
 
-TEST_WITH(an_unknown_event_is_not_found_and_leaves_no_trace, set_up, tear_down)
+TEST_OF(world, an_unknown_event_is_not_found_and_leaves_no_trace)
 {
-    struct world *world = *state;
     publish_match(world);
     assert_string_equal(outcome_of(world, "7"), FAKE_SENT);
     struct sports_facts before;
@@ -343,9 +330,8 @@ TEST_WITH(an_unknown_event_is_not_found_and_leaves_no_trace, set_up, tear_down)
     assert_string_equal(outcome_of(world, "7"), "event_not_found");
 }
 
-TEST_WITH(missing_odds_are_not_found_without_a_read_and_noted_all_the_same, set_up, tear_down)
+TEST_OF(world, missing_odds_are_not_found_without_a_read_and_noted_all_the_same)
 {
-    struct world *world = *state;
     publish_match(world);
     for (int i = 0; i < 5; i++)
         assert_string_equal(outcome_of(world, "8"), "odds_not_found");
@@ -357,9 +343,8 @@ TEST_WITH(missing_odds_are_not_found_without_a_read_and_noted_all_the_same, set_
     assert_string_equal(outcome_of(world, "8"), "odds_not_found");
 }
 
-TEST_WITH(a_malformed_catalog_is_refused_and_logged_once, set_up, tear_down)
+TEST_OF(world, a_malformed_catalog_is_refused_and_logged_once)
 {
-    struct world *world = *state;
     publish_match(world);
     fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":7},]");
     for (int i = 0; i < 5; i++) {
@@ -374,9 +359,8 @@ TEST_WITH(a_malformed_catalog_is_refused_and_logged_once, set_up, tear_down)
     assert_string_equal(outcome_of(world, "7"), FAKE_SENT);
 }
 
-TEST_WITH(malformed_odds_are_refused_for_that_event_alone_and_logged_once, set_up, tear_down)
+TEST_OF(world, malformed_odds_are_refused_for_that_event_alone_and_logged_once)
 {
-    struct world *world = *state;
     publish_match(world);
     fake_publish(world->store, SPORT_TENNIS, "8", "{\"not\":\"an array\"}");
     for (int i = 0; i < 5; i++) {
@@ -390,9 +374,8 @@ TEST_WITH(malformed_odds_are_refused_for_that_event_alone_and_logged_once, set_u
     assert_string_equal(outcome_of(world, "8"), FAKE_SENT);
 }
 
-TEST_WITH(a_damaged_value_is_refused_and_logged_once, set_up, tear_down)
+TEST_OF(world, a_damaged_value_is_refused_and_logged_once)
 {
-    struct world *world = *state;
     publish_match(world);
     assert_string_equal(outcome_of(world, NULL), FAKE_SENT);
     world->store->read_status = STATUS_MALFORMED;
@@ -409,9 +392,8 @@ TEST_WITH(a_damaged_value_is_refused_and_logged_once, set_up, tear_down)
 
 /* ---- a store that fails ---------------------------------------------------------------------- */
 
-TEST_WITH(a_store_that_is_away_is_said_so_at_once_whatever_is_ready, set_up, tear_down)
+TEST_OF(world, a_store_that_is_away_is_said_so_at_once_whatever_is_ready)
 {
-    struct world *world = *state;
     publish_match(world);
     assert_string_equal(outcome_of(world, "7"), FAKE_SENT);
     assert_string_equal(outcome_of(world, NULL), FAKE_SENT);
@@ -426,9 +408,8 @@ TEST_WITH(a_store_that_is_away_is_said_so_at_once_whatever_is_ready, set_up, tea
     assert_string_equal(outcome_of(world, "7"), FAKE_SENT);
 }
 
-TEST_WITH(a_read_that_fails_fails_its_waiters_and_no_others, set_up, tear_down)
+TEST_OF(world, a_read_that_fails_fails_its_waiters_and_no_others)
 {
-    struct world *world = *state;
     publish_match(world);
     world->store->read_status = STATUS_UNAVAILABLE;
     assert_string_equal(outcome_of(world, "7"), "cache_unavailable");
@@ -438,9 +419,8 @@ TEST_WITH(a_read_that_fails_fails_its_waiters_and_no_others, set_up, tear_down)
     assert_string_equal(outcome_of(world, "7"), FAKE_SENT);
 }
 
-TEST_WITH(a_request_waits_two_seconds_at_most_for_a_fast_store, set_up, tear_down)
+TEST_OF(world, a_request_waits_two_seconds_at_most_for_a_fast_store)
 {
-    struct world *world = *state;
     publish_match(world);
     fake_gate(world->store, true);
     assert_string_equal(outcome_of(world, "7"), "cache_timeout");
@@ -480,9 +460,8 @@ TEST_WITH(a_full_queue_is_an_overload_at_once, set_up_with_a_short_queue, tear_d
 
 /* ---- waiting together ------------------------------------------------------------------------ */
 
-TEST_WITH(requests_that_come_together_share_one_read, set_up, tear_down)
+TEST_OF(world, requests_that_come_together_share_one_read)
 {
-    struct world *world = *state;
     struct fake_request requests[100];
     publish_match(world);
     assert_string_equal(outcome_of(world, NULL), FAKE_SENT);
@@ -504,9 +483,8 @@ TEST_WITH(requests_that_come_together_share_one_read, set_up, tear_down)
     assert_int_equal(counted(world, SPORTS_READY_MISSES), 101);
 }
 
-TEST_WITH(no_one_is_handed_what_was_replaced_before_he_came, set_up, tear_down)
+TEST_OF(world, no_one_is_handed_what_was_replaced_before_he_came)
 {
-    struct world *world = *state;
     struct fake_request first;
     struct fake_request second;
     publish_match(world);
@@ -530,9 +508,8 @@ TEST_WITH(no_one_is_handed_what_was_replaced_before_he_came, set_up, tear_down)
 }
 
 /* The feed publishes row and odds together, between our reading of the one and of the other. */
-TEST_WITH(a_row_and_its_odds_are_those_of_one_moment, set_up, tear_down)
+TEST_OF(world, a_row_and_its_odds_are_those_of_one_moment)
 {
-    struct world *world = *state;
     for (unsigned asks = 0; asks < 2; asks++) {
         world->store->asks = asks == 1;
         for (unsigned moves = 1; moves < 6; moves++) {
@@ -555,9 +532,8 @@ TEST_WITH(a_row_and_its_odds_are_those_of_one_moment, set_up, tear_down)
     }
 }
 
-TEST_WITH(an_event_that_leaves_the_catalog_while_it_is_read_is_not_found, set_up, tear_down)
+TEST_OF(world, an_event_that_leaves_the_catalog_while_it_is_read_is_not_found)
 {
-    struct world *world = *state;
     struct fake_request request;
     publish_match(world);
     assert_string_equal(outcome_of(world, NULL), FAKE_SENT);
@@ -574,9 +550,8 @@ TEST_WITH(an_event_that_leaves_the_catalog_while_it_is_read_is_not_found, set_up
     assert_string_equal(outcome_of(world, "7"), "event_not_found");
 }
 
-TEST_WITH(a_client_that_goes_away_is_forgotten, set_up, tear_down)
+TEST_OF(world, a_client_that_goes_away_is_forgotten)
 {
-    struct world *world = *state;
     struct fake_request gone;
     struct fake_request stays;
     publish_match(world);
@@ -593,9 +568,8 @@ TEST_WITH(a_client_that_goes_away_is_forgotten, set_up, tear_down)
     fake_request_free(&stays);
 }
 
-TEST_WITH(a_desk_may_end_while_its_errands_are_out, set_up, tear_down)
+TEST_OF(world, a_desk_may_end_while_its_errands_are_out)
 {
-    struct world *world = *state;
     struct fake_request gone;
     publish_match(world);
     fake_gate(world->store, true);
@@ -608,9 +582,8 @@ TEST_WITH(a_desk_may_end_while_its_errands_are_out, set_up, tear_down)
 
 /* ---- an engine that has to ask --------------------------------------------------------------- */
 
-TEST_WITH(an_engine_that_must_ask_is_asked_for_each_request, set_up, tear_down)
+TEST_OF(world, an_engine_that_must_ask_is_asked_for_each_request)
 {
-    struct world *world = *state;
     world->store->asks = true;
     publish_match(world);
     assert_body(world, "7", BODY("[{\"price\":1.80}]"));
@@ -634,9 +607,8 @@ static void *open_gate_later(void *store)
     return NULL;
 }
 
-TEST_WITH(the_end_waits_for_reads_that_no_one_waits_for, set_up, tear_down)
+TEST_OF(world, the_end_waits_for_reads_that_no_one_waits_for)
 {
-    struct world *world = *state;
     struct fake_request gone;
     pthread_t opener;
     world->store->asks = true;
@@ -670,9 +642,8 @@ static const char *outcome_at(struct world *world, const char *event, uint64_t m
     return outcome;
 }
 
-TEST_WITH(interest_is_noted_once_a_second_for_an_event, set_up, tear_down)
+TEST_OF(world, interest_is_noted_once_a_second_for_an_event)
 {
-    struct world *world = *state;
     publish_match(world);
     for (uint64_t ms = 50000; ms < 53000; ms += 100)
         assert_string_equal(outcome_at(world, "7", ms), FAKE_SENT);
@@ -681,9 +652,8 @@ TEST_WITH(interest_is_noted_once_a_second_for_an_event, set_up, tear_down)
     assert_int_equal(atomic_load(&world->store->notes), 3);
 }
 
-TEST_WITH(what_no_one_asks_for_is_let_go_after_a_minute, set_up, tear_down)
+TEST_OF(world, what_no_one_asks_for_is_let_go_after_a_minute)
 {
-    struct world *world = *state;
     struct sports_facts alone;
     struct sports_facts both;
     struct sports_facts after;
@@ -703,9 +673,8 @@ TEST_WITH(what_no_one_asks_for_is_let_go_after_a_minute, set_up, tear_down)
     assert_int_equal(world->sports->events.count, 2);
 }
 
-TEST_WITH(an_event_that_is_asked_for_stays_though_it_never_changes, set_up, tear_down)
+TEST_OF(world, an_event_that_is_asked_for_stays_though_it_never_changes)
 {
-    struct world *world = *state;
     publish_match(world);
     for (uint64_t ms = 50000; ms < 250000; ms += 10000)
         assert_string_equal(outcome_at(world, "7", ms), FAKE_SENT);
@@ -728,9 +697,8 @@ static const char *route_event(struct world *world, sport_set allowed, const cha
     return request.outcome;
 }
 
-TEST_WITH(a_path_is_judged_before_permission_and_permission_before_the_store, set_up, tear_down)
+TEST_OF(world, a_path_is_judged_before_permission_and_permission_before_the_store)
 {
-    struct world *world = *state;
     atomic_store(&world->store->status, STATUS_UNAVAILABLE);
     assert_string_equal(route_event(world, 0, "Tennis", "x"), "invalid_sport");
     assert_string_equal(route_event(world, 0, "tennis", "x"), "invalid_event_id");
@@ -759,9 +727,8 @@ static void assert_sports(struct world *world, sport_set allowed, const char *bo
     fake_request_free(&request);
 }
 
-TEST_WITH(the_list_of_sports_is_in_order_and_only_what_is_allowed, set_up, tear_down)
+TEST_OF(world, the_list_of_sports_is_in_order_and_only_what_is_allowed)
 {
-    struct world *world = *state;
     assert_sports(world, 0, "{\"sports\":[]}");
     assert_sports(world, SPORT_BIT(SPORT_TENNIS) | SPORT_BIT(SPORT_CRICKET),
                   "{\"sports\":[{\"key\":\"cricket\",\"name\":\"Cricket\"},"

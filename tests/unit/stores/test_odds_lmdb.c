@@ -208,9 +208,8 @@ static void make_store(const struct fixture *fixture)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-TEST_WITH(a_missing_store_is_not_made_unless_asked, set_up, tear_down)
+TEST_OF(fixture, a_missing_store_is_not_made_unless_asked)
 {
-    struct fixture *fixture = *state;
     struct odds_store *store = NULL;
     struct error error = {{0}};
     assert_int_equal(try_open(fixture, false, &store, &error), STATUS_UNAVAILABLE);
@@ -222,9 +221,8 @@ TEST_WITH(a_missing_store_is_not_made_unless_asked, set_up, tear_down)
     odds_store_close(&store);
 }
 
-TEST_WITH(a_patient_store_says_unavailable_until_it_is_there, set_up, tear_down)
+TEST_OF(fixture, a_patient_store_says_unavailable_until_it_is_there)
 {
-    struct fixture *fixture = *state;
     struct odds_store_options options = {.uri = fixture->uri, .timeout_ms = 1000, .patient = true};
     struct odds_store *store = NULL;
     struct error error = {{0}};
@@ -253,9 +251,8 @@ TEST_WITH(a_patient_store_says_unavailable_until_it_is_there, set_up, tear_down)
     odds_store_close(&store);
 }
 
-TEST_WITH(versions_of_a_store_and_of_its_replacement_never_meet, set_up, tear_down)
+TEST_OF(fixture, versions_of_a_store_and_of_its_replacement_never_meet)
 {
-    struct fixture *fixture = *state;
     struct fixture other = *fixture;
     struct error error = {{0}};
     (void)snprintf(other.root, sizeof other.root, "%s/other", fixture->directory);
@@ -282,9 +279,8 @@ TEST_WITH(versions_of_a_store_and_of_its_replacement_never_meet, set_up, tear_do
     odds_store_close(&store);
 }
 
-TEST_WITH(a_store_is_open_once_in_a_process, set_up, tear_down)
+TEST_OF(fixture, a_store_is_open_once_in_a_process)
 {
-    struct fixture *fixture = *state;
     struct odds_store *store = open_new(fixture);
     struct odds_store *second = NULL;
     struct error error = {{0}};
@@ -295,9 +291,8 @@ TEST_WITH(a_store_is_open_once_in_a_process, set_up, tear_down)
     odds_store_close(&store);
 }
 
-TEST_WITH(a_file_of_another_format_is_refused_and_an_older_one_replaced, set_up, tear_down)
+TEST_OF(fixture, a_file_of_another_format_is_refused_and_an_older_one_replaced)
 {
-    struct fixture *fixture = *state;
     struct odds_store *store = open_new(fixture);
     struct error error = {{0}};
     odds_store_close(&store);
@@ -318,9 +313,8 @@ TEST_WITH(a_file_of_another_format_is_refused_and_an_older_one_replaced, set_up,
     memory_free(bytes);
 }
 
-TEST_WITH(a_file_that_was_being_made_when_its_maker_died_is_made_again, set_up, tear_down)
+TEST_OF(fixture, a_file_that_was_being_made_when_its_maker_died_is_made_again)
 {
-    struct fixture *fixture = *state;
     make_store(fixture);
     for (off_t size = 0; size <= 4096; size += 4096) {
         assert_int_equal(truncate(fixture->data, size), 0);
@@ -613,9 +607,8 @@ static void await_interest(struct odds_store *store, const char *event)
 }
 
 /* Garbage in it, none of it, all of it gone: what is asked for from then on is recorded. */
-TEST_WITH(a_damaged_interest_file_loses_nothing_but_interest, set_up, tear_down)
+TEST_OF(fixture, a_damaged_interest_file_loses_nothing_but_interest)
 {
-    struct fixture *fixture = *state;
     char path[128];
     char garbage[9000];
     use_guards();

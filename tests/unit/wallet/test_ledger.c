@@ -26,12 +26,7 @@ struct asked {
     struct fixture *fixture;
 };
 
-#define OK(call)                                                                      \
-    do {                                                                              \
-        enum status status_ = (call);                                                 \
-        if (status_ != STATUS_OK)                                                     \
-            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
-    } while (0)
+#define OK(call) ASSERT_OK(call, fixture->error)
 
 static struct platform_store *open_store(struct fixture *fixture, bool create)
 {
@@ -216,9 +211,8 @@ static size_t prove(struct fixture *fixture)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-TEST_WITH(what_is_answered_is_stored_and_given_again, set_up, tear_down)
+TEST_OF(fixture, what_is_answered_is_stored_and_given_again)
 {
-    struct fixture *fixture = *state;
     struct wallet_answer first = ask(fixture, LEDGER_CREDIT, 0, "c", 500, "");
     assert_applied(&first, 1, 500);
     assert_false(first.replayed);
@@ -242,9 +236,8 @@ TEST_WITH(what_is_answered_is_stored_and_given_again, set_up, tear_down)
     assert_int_equal(prove(fixture), 2);
 }
 
-TEST_WITH(customers_see_their_own_players_and_ids_alone, set_up, tear_down)
+TEST_OF(fixture, customers_see_their_own_players_and_ids_alone)
 {
-    struct fixture *fixture = *state;
     struct wallet_answer one = ask(fixture, LEDGER_CREDIT, 0, "same", 5, "");
     struct wallet_answer two = ask(fixture, LEDGER_CREDIT, 2, "same", 7, "");
     assert_applied(&one, 1, 5);
@@ -263,9 +256,8 @@ TEST_WITH(customers_see_their_own_players_and_ids_alone, set_up, tear_down)
     assert_int_equal(balance.account.balance_minor, 0);
 }
 
-TEST_WITH(a_game_that_is_not_seen_is_refused_and_the_id_stays_free, set_up, tear_down)
+TEST_OF(fixture, a_game_that_is_not_seen_is_refused_and_the_id_stays_free)
 {
-    struct fixture *fixture = *state;
     (void)ask(fixture, LEDGER_CREDIT, 0, "c", 100, "");
     static const enum wallet_game games[] = {WALLET_GAME_INVISIBLE, WALLET_GAME_UNKNOWN,
                                              WALLET_GAME_VISIBLE, WALLET_GAME_INVISIBLE};
@@ -289,9 +281,8 @@ TEST_WITH(a_game_that_is_not_seen_is_refused_and_the_id_stays_free, set_up, tear
     assert_int_equal(prove(fixture), 2);
 }
 
-TEST_WITH(settled_and_rolled_back_are_remembered_across_batches, set_up, tear_down)
+TEST_OF(fixture, settled_and_rolled_back_are_remembered_across_batches)
 {
-    struct fixture *fixture = *state;
     (void)ask(fixture, LEDGER_CREDIT, 0, "c", 100, "");
     (void)ask(fixture, LEDGER_DEBIT, 0, "d", 40, "");
     (void)ask(fixture, LEDGER_CREDIT, 0, "w", 10, "d");
@@ -331,9 +322,8 @@ static void let_go(struct fixture *fixture, struct platform_store **other,
 
 #define BURST 200
 
-TEST_WITH(a_batch_comes_to_the_same_as_one_after_the_other, set_up, tear_down)
+TEST_OF(fixture, a_batch_comes_to_the_same_as_one_after_the_other)
 {
-    struct fixture *fixture = *state;
     static struct asked burst[BURST];
     static struct ledger_batch batch;
     unsigned seed = 7;
@@ -388,9 +378,8 @@ TEST_WITH(a_batch_comes_to_the_same_as_one_after_the_other, set_up, tear_down)
     assert_true(facts.batches[4] >= 9); /* of 65 to 256 operations */
 }
 
-TEST_WITH(a_full_queue_says_so_at_once_and_balances_go_on, set_up, tear_down)
+TEST_OF(fixture, a_full_queue_says_so_at_once_and_balances_go_on)
 {
-    struct fixture *fixture = *state;
     static struct ledger_batch batch;
     struct asked asked[4];
     ledger_destroy(&fixture->ledger);
@@ -420,9 +409,8 @@ TEST_WITH(a_full_queue_says_so_at_once_and_balances_go_on, set_up, tear_down)
 }
 
 /* One wake-up each way: nobody sees the first of them without the rest. */
-TEST_WITH(what_is_submitted_together_is_one_batch_and_answered_together, set_up, tear_down)
+TEST_OF(fixture, what_is_submitted_together_is_one_batch_and_answered_together)
 {
-    struct fixture *fixture = *state;
     static struct ledger_facts facts;
     struct asked asked[5];
     struct mail_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
@@ -453,9 +441,8 @@ TEST_WITH(what_is_submitted_together_is_one_batch_and_answered_together, set_up,
 }
 
 /* The answers are in the mailbox at once, so one turn of the loop delivers them all. */
-TEST_WITH(the_answers_of_a_batch_are_delivered_in_one_turn, set_up, tear_down)
+TEST_OF(fixture, the_answers_of_a_batch_are_delivered_in_one_turn)
 {
-    struct fixture *fixture = *state;
     struct asked asked[100];
     struct mail_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
     for (int i = 0; i < 100; i++) {
@@ -470,9 +457,8 @@ TEST_WITH(the_answers_of_a_batch_are_delivered_in_one_turn, set_up, tear_down)
     assert_int_equal(prove(fixture), 100);
 }
 
-TEST_WITH(a_batch_is_no_larger_than_it_may_be, set_up, tear_down)
+TEST_OF(fixture, a_batch_is_no_larger_than_it_may_be)
 {
-    struct fixture *fixture = *state;
     static struct ledger_batch batch;
     static struct ledger_facts facts;
     struct asked asked[7];
@@ -494,9 +480,8 @@ TEST_WITH(a_batch_is_no_larger_than_it_may_be, set_up, tear_down)
     assert_int_equal(prove(fixture), 7);
 }
 
-TEST_WITH(a_store_that_is_away_is_unavailable_and_comes_back, set_up, tear_down)
+TEST_OF(fixture, a_store_that_is_away_is_unavailable_and_comes_back)
 {
-    struct fixture *fixture = *state;
     char path[160];
     char away[160];
     (void)ask(fixture, LEDGER_CREDIT, 0, "c", 9, "");
