@@ -37,7 +37,7 @@ def main():
             match = SECTION.fullmatch(body.rstrip("\n"))
             if match is None:
                 sys.exit(f"{path}: {name}: expected a line, paragraphs, and Examples:")
-            names.append(f"const struct command_help help_{name.replace(' ', '_')}")
+            names.append(f"const struct command_help help_{re.sub('[ -]', '_', name)}")
             texts.append(f"{names[-1]} = {{\n    " + ",\n    ".join(map(quoted, match.groups())) + "};\n")
     note = "/* Made by tools/embed_help.py from help/; do not edit. */\n"
     with open(source, "w", encoding="utf-8") as file:

@@ -1,5 +1,5 @@
-/* croupier wallet statement | transaction | verify; export and report are in books.c. All of them
- * read, beside a running server, and stream long answers. */
+/* croupier wallet statement | transaction | verify | accept-loss; export and report are in books.c.
+ * All but accept-loss read, beside a running server, and stream long answers. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -342,6 +342,40 @@ static int run_verify(const struct command_line *line)
     return wallet_finish(line);
 }
 
+/* ---- accept-loss ----------------------------------------------------------------------------- */
+
+static int run_accept_loss(const struct command_line *line)
+{
+    struct platform_store *store = NULL;
+    struct document document;
+    struct ledger_end end = {0};
+    struct error error = {0};
+    const char *given = command_option(line, "last");
+    uint64_t last = 0;
+    if (given != NULL && text_to_u64(text_of(given), INT64_MAX, &last) != STATUS_OK)
+        return command_usage(line, "--last is the number of a transaction");
+    if (!command_open_platform(line, false, &store))
+        return EXIT_REFUSED;
+    enum status status =
+        platform_ledger_accept_loss(store, given != NULL ? (int64_t)last : -1, &end, &error);
+    platform_store_close(&store);
+    if (status == STATUS_MALFORMED)
+        command_note(line, "to go on without what was lost: --last %" PRId64, end.last);
+    if (status != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    if (command_json(line)) {
+        struct json_writer *json = document_object(&document, JSON_COMPACT);
+        json_integer(json, "last", end.last);
+        json_integer(json, "acknowledged", end.acknowledged);
+        document_print(&document);
+    } else {
+        (void)printf("The ledger goes on after transaction %" PRId64
+                     ". Now run: croupier wallet verify\n",
+                     end.last);
+    }
+    return wallet_finish(line);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct command_option statement_options[] = {
@@ -356,11 +390,18 @@ static const struct command_option verify_options[] = {
     {0},
 };
 
+static const struct command_option accept_loss_options[] = {
+    {"last", "NUMBER", "the transaction that the ledger ends with, to confirm", false},
+    {0},
+};
+
 const struct command wallet_commands[] = {
     {"statement", "PLAYER", &help_wallet_statement, .options = statement_options,
      .run = run_statement},
     {"transaction", "CUSTOMER|PROVIDER ID", &help_wallet_transaction, .run = run_transaction},
     {"verify", "", &help_wallet_verify, .options = verify_options, .run = run_verify},
+    {"accept-loss", "", &help_wallet_accept_loss, .options = accept_loss_options,
+     .run = run_accept_loss},
     {"export", "", &help_wallet_export, .options = export_options, .run = run_export},
     {"report", "", &help_wallet_report, .options = report_options, .run = run_report},
     {0},

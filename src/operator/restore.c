@@ -95,7 +95,7 @@ static enum status refuse_what_is_there(const char *path, const char *suffix, st
 /* A log or an index of another database would be taken for this one's. */
 static enum status check_platform(const char *path, struct error *error)
 {
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", "-ids"};
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", "-ids", "-last"};
     enum status status = STATUS_OK;
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0] && status == STATUS_OK; i++)
         status = refuse_what_is_there(path, suffixes[i], error);

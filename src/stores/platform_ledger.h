@@ -111,6 +111,12 @@ struct ledger_index_facts {
     uint64_t write_failures; /* files that could not be written */
 };
 
+/* Numbers of transactions. */
+struct ledger_end {
+    int64_t last;         /* the newest that is there */
+    int64_t acknowledged; /* the newest that is known to have been acknowledged */
+};
+
 /* The verbs of an engine for the ledger: `store->ledger->begin(store, batch, error)`. */
 struct ledger_verbs {
     /* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
@@ -188,10 +194,25 @@ struct ledger_verbs {
      */
     MUST_CHECK enum status (*counterparts)(struct platform_store *store, struct error *error);
 
+    /* Both may be NULL: the engine keeps its newest rows by other means. In no snapshot.
+     * STATUS_MALFORMED: the ledger has lost rows that it had acknowledged; `error` says so. Batches
+     * are refused then, until a backup takes its place or `accept_end` is told the number of the
+     * transaction that it ends with (STATUS_CONFLICT: it ends with another). */
+    MUST_CHECK enum status (*check_end)(struct platform_store *store, struct ledger_end *end,
+                                        struct error *error);
+    MUST_CHECK enum status (*accept_end)(struct platform_store *store, int64_t last,
+                                         struct error *error);
+
     /* Everything read between these two comes from one snapshot. */
     MUST_CHECK enum status (*snapshot_begin)(struct platform_store *store, struct error *error);
     void (*snapshot_end)(struct platform_store *store);
 };
+
+/* Has the ledger go on without rows that it has lost, with a row of the audit trail. `last` confirms
+ * what it ends with: STATUS_MALFORMED, as check_end says it, when that is another number, and
+ * nothing has happened. STATUS_CONFLICT: nothing is known to be lost. */
+MUST_CHECK enum status platform_ledger_accept_loss(struct platform_store *store, int64_t last,
+                                                   struct ledger_end *end, struct error *error);
 
 /* ---- reading (stores/platform/ledger) -------------------------------------------------------- */
 

@@ -167,7 +167,7 @@ def test_a_disk_that_never_syncs_acknowledges_nothing(uri):
 def test_a_log_that_may_not_be_on_the_disk_is_written_again_before_anything_is_answered(uri, tmp_path):
     """After a failed sync the kernel may hold pages as written that are not, and a second sync says nothing."""
     log = tmp_path / "store" / "platform.db-wal"
-    acknowledged, _ = answers(injected(uri, "fdatasync:signal=SIGKILL:when=6").stdout)
+    acknowledged, _ = answers(injected(uri, "fdatasync:signal=SIGKILL:when=8").stdout)
     size = log.stat().st_size
     assert acknowledged and size > 4096
     # A disk that cannot be written: nothing is answered, not even what was acknowledged.
@@ -263,6 +263,53 @@ def test_nothing_is_acknowledged_into_files_that_someone_took_away(uri, tmp_path
     assert refused.index(True) <= before + 2 * BURST, "no more than what was on its way"
     assert all(refused[refused.index(True):]) and "unavailable" not in lines[refused.index(True) - 1]
     assert log.read_text().count("ledger is unavailable") == 1 and "available again" not in log.read_text(), log.read_text()
+    if taken == "directory replaced":
+        shutil.rmtree(store)  # its mark is the older one's: only who put it there knows
+    elif taken != "database removed":
+        assert_nothing_is_hidden(uri, output.read_text(), before)
+
+
+def assert_nothing_is_hidden(uri, output, count):
+    """Whatever was acknowledged is there; or the ledger refuses everything, and the proof says that it lost rows. True: it is there."""
+    done = subprocess.run([TOOL, "verify", uri], capture_output=True, text=True, timeout=120)
+    acknowledged, _ = answers(output)
+    if done.returncode != 0:
+        lost = "has lost its newest rows" in done.stderr or "-last: " in done.stderr
+        assert lost or "damaged" in done.stderr, done.stderr
+        count = 2 * BURST
+    again, others = answers(tool("run", uri, count, BURST, *PLAYERS))
+    if done.returncode == 0:
+        assert not others
+    elif lost:
+        assert not again and set(others.values()) == {"unavailable"}
+    for number, answer in again.items():
+        if number in acknowledged:
+            assert answer == (*acknowledged[number][:3], True), number
+    return done.returncode == 0
+
+
+def test_a_flipped_bit_in_the_files_of_a_killed_server_hides_nothing(uri, tmp_path):
+    """In its log, of which SQLite then drops the rest, and in the mark that tells of it."""
+    store, output, count = tmp_path / "store", tmp_path / "output", 4 * COUNT
+    with open(output, "wb") as to:
+        process = subprocess.Popen([TOOL, "run", uri, "100000", str(BURST), *PLAYERS], stdout=to)
+        wait_for(process, output, lambda text: text.count("\n") > count)
+        process.kill()
+        process.wait()
+    log = (store / "platform.db-wal").stat().st_size
+    verdicts = collections.Counter()
+    for name, position in [("platform.db-wal", random.randrange(log)) for _ in range(60 // SAMPLE)] + [("platform.db-last", n) for n in range(0, 512, 73)]:
+        print(name, position)
+        copy = tmp_path / "copy"
+        shutil.copytree(store, copy)
+        with open(copy / name, "r+b") as file:
+            file.seek(position)
+            byte = file.read(1)[0]
+            file.seek(position)
+            file.write(bytes([byte ^ 1 << random.randrange(8)]))
+        verdicts[assert_nothing_is_hidden(f"sqlite:{copy}/platform.db", output.read_text(), output.read_text().count("\n"))] += 1
+        shutil.rmtree(copy)
+    assert verdicts[False] > 10, verdicts
 
 
 def verified(uri, *options):
@@ -307,7 +354,7 @@ def test_verify_that_cannot_sort_says_so_and_leaves_no_file(written, tmp_path, c
             assert done.returncode == 1 and not done.stdout
             assert "the ids cannot be sorted in a file beside it" in done.stderr or (
                 call == "pread64" and "the ids that were sorted beside it cannot be read" in done.stderr)
-        assert {path.name for path in copy.iterdir()} <= {"platform.db", "platform.db-wal", "platform.db-shm", "platform.db-ids"}
+        assert {path.name for path in copy.iterdir()} <= {"platform.db", *(f"platform.db-{name}" for name in ("wal", "shm", "ids", "last"))}
         assert int(tool("verify", f"sqlite:{copy}/platform.db")) > 0
 
 

@@ -9,8 +9,10 @@ WALLET_SEED=N replays the choices of a run (the moments are the machine's). WALL
 """
 
 import http.client
+import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -292,6 +294,39 @@ def test_while_no_sync_succeeds_nothing_is_acknowledged(world):
         assert after and 500 not in after
         world.again()
     world.end()
+
+
+def test_rows_that_a_damaged_log_took_away_are_missed_until_an_operator_accepts_it(slow):
+    server, key = slow, slow.customer.key
+    server.start()
+    server.await_admission(key)
+    for i in range(8):
+        assert send(server, key, credit(server.player, f"in-{i}", 100)).status == 200
+    server.die()
+    with open(server.directory / "platform.db-wal", "r+b") as log:
+        log.seek(-5000, os.SEEK_END)  # in one of the last transactions
+        log.write(b"!!")
+    server.start()
+    server.await_admission(key)
+    refused = send(server, key, credit(server.player, "in-7", 100))
+    assert (refused.status, refused.json()["error"]) == (503, "ledger_unavailable")
+    assert send(server, key, balance(server.player)).status == 503
+    assert "has lost its newest rows" in server.log_text()
+    proof = json.loads(server.run("wallet", "verify", "--json", status=1).text)
+    assert not proof["sound"] and "has lost its newest rows" in proof["reason"]
+
+    told = server.run("wallet", "accept-loss", status=1).errors
+    last = re.search(r"--last (\d+)", told)[1]
+    assert "transaction 8 was acknowledged" in told and int(last) < 8
+    assert "has lost its newest rows" in server.run("wallet", "accept-loss", "--last", "8", status=1).errors
+    server.run("wallet", "accept-loss", "--last", "x", status=2)
+    assert server.ask("wallet", "accept-loss", "--last", last) == {"last": int(last), "acknowledged": 8}
+    assert "lost nothing" in server.run("wallet", "accept-loss", "--last", last, status=1).errors
+    row = next(row for row in server.ask("audit", "list") if row["kind"] == "ledger")
+    assert (row["command"], row["before"], row["after"]) == ("wallet accept-loss", {"last": 8}, {"last": int(last)})
+    eventually(lambda: send(server, key, credit(server.player, "in-7", 100)).status == 200)
+    assert server.ask("wallet", "verify")["sound"] is True
+    server.stop()
 
 
 # ---- a disk, or another process, that keeps the ledger waiting ------------------------------------------

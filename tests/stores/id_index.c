@@ -603,9 +603,9 @@ static bool is_there(const struct fixture *fixture, const char *name)
 TEST_OF(fixture, test_other_files)
 {
     static char names[FILES_MAX][ID_NAME_SIZE];
-    static const char *const kept[] = {"notes.txt", "0-5.run", "01-05.run", "5-1.run",
-                                       "1-5.run.bak"};
-    static const char *const removed[] = {"new-0", "1-7.run", "100-200.run", "3-999999.run"};
+    static const char *const kept[] = {"notes.txt", "0-5.run",     "01-05.run",
+                                       "5-1.run",   "1-5.run.bak", "3-999999.run"};
+    static const char *const removed[] = {"new-0", "1-7.run", "100-200.run"};
     open_index(fixture);
     add_rows(fixture, 500);
     id_index_close(&fixture->index);

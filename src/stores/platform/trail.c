@@ -44,22 +44,28 @@ static void copy_string(char *out, size_t room, const char *from)
     memcpy(out, from, size + 1);
 }
 
-bool trail_row_make(struct trail_row *row, const struct platform_store *store,
-                    const struct trail_image *before, const struct trail_image *after)
+void trail_row_sign(struct trail_row *row, const struct platform_store *store, const char *kind,
+                    const char *object)
 {
     struct trail_record *record = &row->record;
-    if (store->copying || after->table->unaudited || !trail_images_differ(before, after))
-        return false;
-    buffer_clear(&row->before);
-    buffer_clear(&row->after);
-    trail_images_write(before, after, &row->before, &row->after);
     *record = (struct trail_record){.at_ms = clock_wall_ms(),
                                     .before = buffer_text(&row->before),
                                     .after = buffer_text(&row->after)};
     copy_string(record->who, sizeof record->who, store->author.who);
     copy_string(record->command, sizeof record->command, store->author.command);
-    copy_string(record->kind, sizeof record->kind, after->table->what);
-    copy_string(record->object, sizeof record->object, after->object);
+    copy_string(record->kind, sizeof record->kind, kind);
+    copy_string(record->object, sizeof record->object, object);
+}
+
+bool trail_row_make(struct trail_row *row, const struct platform_store *store,
+                    const struct trail_image *before, const struct trail_image *after)
+{
+    if (store->copying || after->table->unaudited || !trail_images_differ(before, after))
+        return false;
+    buffer_clear(&row->before);
+    buffer_clear(&row->after);
+    trail_images_write(before, after, &row->before, &row->after);
+    trail_row_sign(row, store, after->table->what, after->object);
     return true;
 }
 

@@ -30,6 +30,9 @@ struct trail_row {
  * none to write, since nothing differs, or what is written is a copy. */
 MUST_CHECK bool trail_row_make(struct trail_row *row, const struct platform_store *store,
                                const struct trail_image *before, const struct trail_image *after);
+/* Of an event that is no change of a record, whose `before` and `after` the row has. */
+void trail_row_sign(struct trail_row *row, const struct platform_store *store, const char *kind,
+                    const char *object);
 /* Adds the TRAIL_QUERIES that write it; the row stays as it is until they have run. */
 #define TRAIL_QUERIES 2U
 void trail_row_add(const struct trail_row *row, struct sql_flight *flight);

@@ -15,20 +15,13 @@ static void trail_of(const struct platform_store *store, const struct verificati
                      struct trail_row *row)
 {
     struct json_writer json = {.out = &row->after};
-    struct trail_record *trail = &row->record;
     json_object(&json, NULL);
     json_bool(&json, "sound", record->sound);
     json_unsigned(&json, "entries", record->entries);
     json_unsigned(&json, "players", record->players);
     json_string_or_null(&json, "reason", record->reason);
     json_end(&json);
-    trail->at_ms = clock_wall_ms();
-    trail->after = buffer_text(&row->after);
-    (void)snprintf(trail->who, sizeof trail->who, "%s", store->author.who);
-    (void)snprintf(trail->command, sizeof trail->command, "%s", store->author.command);
-    (void)snprintf(trail->kind, sizeof trail->kind, "verification");
-    (void)snprintf(trail->object, sizeof trail->object, "%s",
-                   verification_scope_name(record->scope));
+    trail_row_sign(row, store, "verification", verification_scope_name(record->scope));
 }
 
 static enum status put(struct platform_store *store, void *context, struct error *error)

@@ -395,7 +395,11 @@ enum status wallet_audit(struct platform_store *store, const struct audit_option
                          struct audit_result *result, struct error *error)
 {
     struct audit audit = {.options = options, .store = store, .error = error};
-    enum status status = store->ledger->snapshot_begin(store, error);
+    struct ledger_end end;
+    enum status status =
+        store->ledger->check_end != NULL ? store->ledger->check_end(store, &end, error) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = store->ledger->snapshot_begin(store, error);
     if (status == STATUS_OK) {
         status = audit_all(&audit);
         store->ledger->snapshot_end(store);

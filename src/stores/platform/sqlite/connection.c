@@ -510,6 +510,7 @@ void sqlite_disconnect(struct sqlite_store *store)
     id_index_close(&store->index);
     ledger_cache_destroy(&store->cache);
     store->last_number = -1;
+    sqlite_mark_end(store);
 }
 
 enum status sqlite_connect(struct sqlite_store *store, bool create, struct error *error)

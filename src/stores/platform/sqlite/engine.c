@@ -47,6 +47,7 @@ static enum status sqlite_open(struct platform_store **store,
     struct sqlite_store *made = memory_alloc_zeroed(1, sizeof *made);
     made->base.engine = &platform_sqlite_engine;
     made->magic = SQLITE_STORE_MAGIC;
+    made->mark = -1;
     made->add_functions = sqlite_ids_register;
     made->path = memory_copy_string(buffer_string(&literal));
     made->base.location = made->path;
@@ -304,6 +305,8 @@ static const struct ledger_verbs sqlite_ledger = {
     .wants_upkeep = sqlite_ledger_wants_upkeep,
     .upkeep = sqlite_ledger_upkeep,
     .index_facts = sqlite_ledger_index_facts,
+    .check_end = sqlite_ledger_check_end,
+    .accept_end = sqlite_ledger_accept_end,
     .snapshot_begin = sqlite_snapshot_begin,
     .snapshot_end = sqlite_snapshot_end,
 };

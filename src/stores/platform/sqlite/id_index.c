@@ -168,18 +168,13 @@ static void end_selection(struct selection *selection)
 /* Whether a run is of this ledger as it is now: then `sound`. A row that cannot be read, or is
  * damaged itself, proves nothing against the run. */
 static enum status check_history(const struct id_run *run, const struct id_file *file,
-                                 const struct id_source *source, int64_t last_number, bool *sound,
-                                 struct error *error)
+                                 const struct id_source *source, bool *sound, struct error *error)
 {
     const struct id_run_header *header = &run->header;
     uint8_t proof[ID_PROOF_SIZE];
     *sound = false;
     if (header->first != file->first || header->last != file->last) {
         (void)error_set(error, STATUS_MALFORMED, "it has another run's name");
-        return STATUS_OK;
-    }
-    if (header->last > last_number) {
-        (void)error_set(error, STATUS_MALFORMED, "it has rows that the ledger has not");
         return STATUS_OK;
     }
     enum status status = source->proof(source->context, header->last, proof, error);
@@ -194,14 +189,14 @@ static enum status check_history(const struct id_run *run, const struct id_file 
 /* Opens a run and takes it if it is sound. */
 static enum status select_run(struct id_index *index, const struct id_directory *directory,
                               const struct id_file *file, const struct id_source *source,
-                              int64_t last_number, struct selection *selection, struct error *error)
+                              struct selection *selection, struct error *error)
 {
     struct id_run *run = NULL;
     bool sound = false;
     enum status status =
         id_run_open(&run, directory->descriptor, file->name, index->identity, error);
     if (status == STATUS_OK)
-        status = check_history(run, file, source, last_number, &sound, error);
+        status = check_history(run, file, source, &sound, error);
     else if (status == STATUS_MALFORMED)
         status = STATUS_OK;
     if (status == STATUS_OK && sound) {
@@ -232,13 +227,16 @@ static enum status select_runs(struct id_index *index, const struct id_directory
         return status;
     selection->runs = memory_alloc_zeroed(count + 1, sizeof(struct id_run *));
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        /* Another process has written it meanwhile, or the ledger has lost rows (ledger_end.c). */
+        if (files[i].last > last_number)
+            continue;
         const struct id_run *before =
             selection->count > 0 ? selection->runs[selection->count - 1] : NULL;
         if (before != NULL && files[i].first <= before->header.last) {
             if (!index->reads_only)
                 (void)unlinkat(directory->descriptor, files[i].name, 0);
         } else {
-            status = select_run(index, directory, &files[i], source, last_number, selection, error);
+            status = select_run(index, directory, &files[i], source, selection, error);
         }
     }
     memory_free(files);
@@ -550,6 +548,36 @@ void id_index_add(struct id_index *index, const struct id_entry *entries, size_t
     uv_mutex_unlock(&index->lock);
     if (full)
         id_parts_wake(index);
+}
+
+/* ---- rows that the ledger has lost ------------------------------------------------------------ */
+
+enum status id_index_beyond(const char *database, const uint8_t identity[ID_IDENTITY_SIZE],
+                            int64_t last_number, bool deletes, int64_t *last, struct error *error)
+{
+    struct id_directory directory = {.descriptor = -1};
+    struct id_file *files = NULL;
+    size_t count = 0;
+    enum status status = id_directory_open(&directory, database, false, error);
+    if (status == STATUS_OK && deletes)
+        status = id_directory_lock(&directory, READY_PATIENCE_MS, error);
+    if (status == STATUS_OK)
+        status = id_directory_list(&directory, &files, &count, error);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct id_run *run = NULL;
+        if (files[i].last <= last_number)
+            continue;
+        if (id_run_open(&run, directory.descriptor, files[i].name, identity, error) == STATUS_OK &&
+            run->header.last > *last)
+            *last = run->header.last;
+        id_run_close(&run);
+        if (deletes && unlinkat(directory.descriptor, files[i].name, 0) != 0 && errno != ENOENT)
+            status = error_set(error, STATUS_UNAVAILABLE, "%s-ids/%s: cannot be deleted (%s)",
+                               database, files[i].name, strerror(errno));
+    }
+    memory_free(files);
+    id_directory_close(&directory);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */

@@ -164,6 +164,13 @@ MUST_CHECK enum status id_index_find(struct id_index *index, uint64_t key, int64
 void id_index_add(struct id_index *index, const struct id_entry *entries, size_t count,
                   int64_t last_number, const uint8_t proof[ID_PROOF_SIZE]);
 
+/* Raises `last` to the newest row that a sound run of this ledger covers, where the ledger itself
+ * ends with `last_number`. `deletes`: such runs, since the ledger goes on without these rows. */
+MUST_CHECK enum status id_index_beyond(const char *database,
+                                       const uint8_t identity[ID_IDENTITY_SIZE],
+                                       int64_t last_number, bool deletes, int64_t *last,
+                                       struct error *error);
+
 /* ---- upkeep ---------------------------------------------------------------------------------- */
 
 /* Gives the index a thread that does upkeep whenever it is wanted, until id_index_close. */

@@ -438,11 +438,14 @@ enum status sqlite_ledger_commit(struct platform_store *base, const struct ledge
         store->failed = true;
         return status;
     }
-    /* Committed, but into which files? Only what the next start will find is acknowledged. */
+    /* Committed, but into which files? The next start has to find it, or that it is lost. */
     struct stat facts;
     status = sqlite_files_named(store, &facts, error);
     if (status == STATUS_OK)
         status = sqlite_files_content(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_mark(store, writing.first_number + (int64_t)batch->kept_count - 1,
+                             batch->kept[batch->kept_count - 1].hash, error);
     if (status != STATUS_OK) {
         *unknown = true;
         return status;

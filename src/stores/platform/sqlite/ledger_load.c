@@ -219,6 +219,8 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
         return status;
     status = sqlite_files_content(store, error);
     if (status == STATUS_OK)
+        status = sqlite_mark_begin(store, error);
+    if (status == STATUS_OK)
         status = load_batch(store, batch, error);
     return status == STATUS_OK ? STATUS_OK : sqlite_end(store, status, error);
 }
@@ -259,6 +261,7 @@ enum status sqlite_ledger_prepare(struct platform_store *base, struct error *err
 enum status sqlite_ledger_recover(struct platform_store *base, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
+    struct ledger_end end;
     enum status status = sqlite_ready(store, error);
     if (status == STATUS_OK)
         status = sqlite_files_content(store, error);
@@ -269,5 +272,7 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
     /* Rows of a batch refer to rows that begin loaded; the audit checks all references. */
     if (status == STATUS_OK)
         status = sqlite_execute(store, "PRAGMA foreign_keys = OFF", error);
+    if (status == STATUS_OK)
+        status = sqlite_ledger_check_end(base, &end, error);
     return status == STATUS_OK ? ledger_check_newest(base, error) : status;
 }

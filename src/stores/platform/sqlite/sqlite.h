@@ -25,6 +25,7 @@
  *   ledger_texts.c    the SQL by which stores/platform/ledger reads all of it
  *   audit.c           the file and what stands beside the ledger; rows_audit.c its rows, and
  *   ids_audit.c       their ids, against each other and the index
+ *   ledger_end.c      whether the newest rows are there, by the mark of watermark.c
  *   checkpoint.c      the write-ahead log, brought into the file beside the batches
  */
 
@@ -63,6 +64,8 @@ struct sqlite_store {
     int64_t last_number; /* the newest transaction that cache and index know of; -1: unknown */
     int64_t last_day;    /* and its day, of ledger_day */
     uint64_t logged_ms;  /* when it was last logged how far the index is */
+    int mark;            /* descriptor of the mark of its end (watermark.h); -1: not open */
+    uint64_t marked_ms;  /* when that was synced */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct platform_store *store)
@@ -172,6 +175,17 @@ enum status sqlite_ledger_counterparts(struct platform_store *, struct error *);
 /* ledger.c */
 enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
                                  struct error *);
+
+/* ledger_end.c */
+enum status sqlite_ledger_check_end(struct platform_store *, struct ledger_end *, struct error *);
+enum status sqlite_ledger_accept_end(struct platform_store *, int64_t, struct error *);
+/* Before a handle writes to the ledger, under the write lock: it ends where it should, and the mark
+ * says so. */
+MUST_CHECK enum status sqlite_mark_begin(struct sqlite_store *store, struct error *error);
+/* After a commit: its last transaction. */
+MUST_CHECK enum status sqlite_mark(struct sqlite_store *store, int64_t number,
+                                   const uint8_t hash[LEDGER_HASH_SIZE], struct error *error);
+void sqlite_mark_end(struct sqlite_store *store);
 
 /* checkpoint.c */
 #define SQLITE_LOG_IS_LONG 4000 /* pages: time for upkeep */

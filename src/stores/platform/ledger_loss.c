@@ -1,0 +1,40 @@
+/* Going on without rows that the ledger has lost: an operator says so, and the audit trail keeps
+ * it. */
+#include "base/json_writer.h"
+#include "stores/platform/trail.h"
+
+static enum status note(struct platform_store *store, void *context, struct error *error)
+{
+    const struct ledger_end *end = context;
+    struct trail_row row = {0};
+    struct json_writer before = {.out = &row.before};
+    struct json_writer after = {.out = &row.after};
+    struct sql_flight *flight = sql_flight_create(store);
+    json_object(&before, NULL);
+    json_integer(&before, "last", end->acknowledged);
+    json_end(&before);
+    json_object(&after, NULL);
+    json_integer(&after, "last", end->last);
+    json_end(&after);
+    trail_row_sign(&row, store, "ledger", "last transaction");
+    trail_row_add(&row, flight);
+    enum status status = sql_flight_run(flight, true, error);
+    sql_flight_destroy(&flight);
+    trail_row_free(&row);
+    return status;
+}
+
+enum status platform_ledger_accept_loss(struct platform_store *store, int64_t last,
+                                        struct ledger_end *end, struct error *error)
+{
+    enum status status = STATUS_OK;
+    if (store->ledger->check_end != NULL)
+        status = store->ledger->check_end(store, end, error);
+    if (status == STATUS_OK)
+        return error_set(error, STATUS_CONFLICT, "the ledger has lost nothing that is known of");
+    if (status != STATUS_MALFORMED || end->last != last)
+        return status;
+    /* The row first: it may tell of an attempt that failed, but no loss goes without one. */
+    status = store->engine->sql->transact(store, note, end, error);
+    return status == STATUS_OK ? store->ledger->accept_end(store, last, error) : status;
+}

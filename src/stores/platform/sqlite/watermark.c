@@ -1,0 +1,120 @@
+/* See watermark.h. */
+#include "stores/platform/sqlite/watermark.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "base/clock.h"
+#include "base/file.h"
+
+#define SLOTS 8 /* of 64 bytes: one sector, which a disk writes whole or not at all */
+#define SYNC_EVERY_MS 1000
+
+_Static_assert(sizeof(struct watermark) == 64, "a slot");
+
+static uint64_t sum_of(const struct watermark *mark)
+{
+    return checksum_add(1, mark, offsetof(struct watermark, sum));
+}
+
+static size_t own_slot(void)
+{
+    return (size_t)getpid() % SLOTS;
+}
+
+static enum status failed(const char *path, struct error *error)
+{
+    return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be used (%s)", path, strerror(errno));
+}
+
+static enum status read_slots(const char *path, struct watermark slots[SLOTS], struct error *error)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return errno == ENOENT ? STATUS_NOT_FOUND : failed(path, error);
+    ssize_t got = pread(file, slots, SLOTS * sizeof slots[0], 0);
+    enum status status = got < 0 ? failed(path, error) : STATUS_OK;
+    (void)close(file);
+    if (status == STATUS_OK && got != (ssize_t)(SLOTS * sizeof slots[0]))
+        status = error_set(error, STATUS_MALFORMED, "%s: is damaged", path);
+    return status;
+}
+
+enum status watermark_read(const char *database, struct watermark *mark, struct error *error)
+{
+    static const struct watermark unused;
+    struct watermark slots[SLOTS];
+    struct buffer path = {0};
+    const struct watermark *highest = NULL;
+    buffer_append_format(&path, "%s-last", database);
+    enum status status = read_slots(buffer_string(&path), slots, error);
+    for (size_t i = 0; i < SLOTS && status == STATUS_OK; i++) {
+        if (memcmp(&slots[i], &unused, sizeof unused) == 0)
+            continue;
+        if (slots[i].sum != sum_of(&slots[i]) || slots[i].number < 0)
+            status = error_set(error, STATUS_MALFORMED, "%s: is damaged", buffer_string(&path));
+        else if (highest == NULL || slots[i].number > highest->number)
+            highest = &slots[i];
+    }
+    if (status == STATUS_OK && highest == NULL)
+        status = error_set(error, STATUS_MALFORMED, "%s: is damaged", buffer_string(&path));
+    if (status == STATUS_OK)
+        *mark = *highest;
+    buffer_free(&path);
+    return status;
+}
+
+/* Who may write the database may write the mark, also when root makes it. */
+static int open_as(const char *path, const char *database)
+{
+    struct stat facts;
+    if (stat(database, &facts) != 0)
+        return -1;
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, facts.st_mode & 0666);
+    if (file >= 0 && geteuid() == 0 && fchown(file, facts.st_uid, facts.st_gid) != 0) {
+        (void)close(file);
+        return -1;
+    }
+    return file;
+}
+
+enum status watermark_set(const char *database, const struct watermark *mark, int *file,
+                          struct error *error)
+{
+    struct watermark slots[SLOTS] = {0};
+    struct buffer path = {0};
+    enum status status = STATUS_OK;
+    slots[own_slot()] = *mark;
+    slots[own_slot()].sum = sum_of(mark);
+    buffer_append_format(&path, "%s-last", database);
+    int opened = open_as(buffer_string(&path), database);
+    if (opened < 0 || pwrite(opened, slots, sizeof slots, 0) != (ssize_t)sizeof slots ||
+        fdatasync(opened) != 0 || file_sync_directory(buffer_string(&path)) != 0)
+        status = failed(buffer_string(&path), error);
+    buffer_free(&path);
+    if (status == STATUS_OK)
+        *file = opened;
+    else if (opened >= 0)
+        (void)close(opened);
+    return status;
+}
+
+int watermark_write(int file, struct watermark *mark, uint64_t *synced_ms)
+{
+    uint64_t now_ms = clock_monotonic_ms();
+    struct stat facts;
+    mark->sum = sum_of(mark);
+    if (pwrite(file, mark, sizeof *mark, (off_t)(own_slot() * sizeof *mark)) !=
+        (ssize_t)sizeof *mark)
+        return errno;
+    if (fstat(file, &facts) != 0 || facts.st_nlink == 0)
+        return ENOENT;
+    if (now_ms < *synced_ms + SYNC_EVERY_MS)
+        return 0;
+    *synced_ms = now_ms;
+    return fdatasync(file) == 0 ? 0 : errno;
+}
