@@ -1,8 +1,8 @@
 /*
  * A simulated event as upstream would write it: the catalog row and the odds document, in the
  * derived form of the interface, with members that must stay hidden and the dirt real feeds carry.
- * What looks random here is a hash of the event's salt, so that an event that has not moved is
- * written the same.
+ * Values that look random are hashes of the event's salt, so an event that has not moved gives the
+ * same document.
  */
 #include <inttypes.h>
 #include <stdarg.h>

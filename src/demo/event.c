@@ -16,8 +16,8 @@
 #define OFFERED_BEFORE_MS (20 * 60 * 1000)
 #define START_SUSPENSION_MS 3000
 
-/* Prices quoted are between these: 985,000 ppm is a fair 1.015, 1,005 ppm a fair 995. What a
- * favourite at 1.01 leaves of 100 %, the others of its market share at least. */
+/* Prices quoted are between these: 985,000 ppm is a fair 1.015, 1,005 ppm a fair 995. The
+ * others of a market share at least what a favourite at 1.01 leaves of 100 %. */
 #define QUOTED_MOST 985000U
 #define QUOTED_LEAST 1005U
 #define LEFT_BY_FAVOURITE 10000U
@@ -71,7 +71,7 @@ static void decide_race(const struct event *event, struct market *market)
     close_market(market, MARKET_CLOSED);
 }
 
-/* Who cannot win any more has lost; who must win has won. */
+/* A runner without a possible score has lost; the only one left has won. */
 static void decide(struct market *market, const uint64_t *weights)
 {
     uint32_t possible = 0;

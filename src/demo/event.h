@@ -129,7 +129,7 @@ struct cricket {
 };
 struct tennis {
     uint32_t sets[2], games[2], points[2];
-    uint32_t won[3]; /* who won the set: 0, 1 */
+    uint32_t won[3]; /* the winner of each set: 0, 1 */
     uint32_t games_played, server;
     uint32_t serve_wins[2]; /* ppm */
 };
@@ -154,7 +154,7 @@ struct event {
     bool changed; /* its status has, since it was last published */
     bool offered; /* markets are open (early events have none yet) */
     int64_t start_ms;
-    int64_t clock_shift_ms; /* what to add to its times to get the time of day */
+    int64_t clock_shift_ms; /* added to its times, gives the time of day */
     int64_t duration_ms;    /* planned, in play */
     int64_t now_ms;         /* how far it has been advanced */
     int64_t elapsed_ms;     /* by the last step */
