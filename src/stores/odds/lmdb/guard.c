@@ -46,7 +46,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *machine)
         odds_guard_escape();
     }
     size_t which = 0;
-    while (guarded_signals[which] != signal_number)
+    while (which + 1 < GUARDED_COUNT && guarded_signals[which] != signal_number)
         which++;
     /* Not ours: another handler's, or the default. The default's fault happens again on return; a
      * signal that was sent is sent again. */
