@@ -132,6 +132,7 @@ bool command_open_platform(const struct command_line *line, bool create,
         return false;
     struct platform_store_options options = platform_store_configured(config);
     options.create = create;
+    options.reads = !create;
     if (!create)
         command_bound_reading(line, config_platform_file(config), options.timeout_ms);
     enum status status = platform_store_open(store, &options, &error);

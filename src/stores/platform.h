@@ -71,6 +71,7 @@ struct platform_store_options {
     const char *uri;              /* sqlite:FILE, postgresql://USER:PASSWORD@HOST:PORT/DATABASE */
     uint32_t timeout_ms;          /* how long a call may wait for the store */
     bool create;                  /* make the database when it is not there (migrate, demo) */
+    bool reads;                   /* a file on a read-only file system will do; changes then fail */
     struct log *log;              /* borrowed; may be NULL */
     struct platform_facts *facts; /* borrowed, shared by any number of handles; may be NULL */
 };

@@ -54,6 +54,7 @@ RUNTIME = tempfile.TemporaryDirectory(prefix="croupier-run-")  # where commands 
 def sanitizer_environment():
     environment = {**os.environ, "RUNTIME_DIRECTORY": RUNTIME.name}
     environment.setdefault("ASAN_OPTIONS", "exitcode=99:detect_leaks=1:abort_on_error=0")
+    environment.setdefault("LSAN_OPTIONS", f"print_suppressions=0:suppressions={ROOT}/tests/lsan.supp")
     environment.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1:exitcode=99")
     environment.setdefault("TSAN_OPTIONS", f"exitcode=99:halt_on_error=0:second_deadlock_stack=1:suppressions={ROOT}/tests/tsan.supp")
     for name in [name for name in environment if name.startswith("CROUPIER_")]:
@@ -281,6 +282,7 @@ class Service:
             lines.append(f"[{section}]")
             lines += [f"{key} = {value}" for (of, key), value in self.settings.items() if of == section]
         self.configuration.write_text("\n".join(lines) + "\n")
+        self.configuration.chmod(0o640)  # there may be a password in it
 
     def run(self, *arguments, input=None, status=0, configuration=True):
         """Runs a command with -c; its exit status must be `status` (None: any)."""

@@ -613,9 +613,10 @@ def test_check_knows_its_own_listeners_from_others(make_service):
 
 
 def test_messages_have_no_bytes_that_steer_a_terminal(service):
-    done = service.run("player", "show", "\x1b[31m\x9b\u009b\r\n\udcff", status=None)
-    assert done.returncode != 0 and "?[31m" in done.errors
-    assert not set(done.stderr.rstrip(b"\n")) & {*range(0x20), 0x7F, 0x9B, 0xFF}
+    for word, shown in (("\x1b[31m\x9b\u009b\r\n", "?[31m"), ("\x1b\udcff", "player show")):  # the store may quote the second
+        done = service.run("player", "show", word, status=None)
+        assert done.returncode != 0 and shown in done.errors
+        assert not set(done.stderr.rstrip(b"\n")) & {*range(0x20), 0x7F, 0x9B, 0xFF}
 
 
 def test_check_warns_of_a_password_that_everyone_may_read(service):

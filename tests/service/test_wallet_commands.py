@@ -469,3 +469,29 @@ def test_a_reader_ends_when_its_output_is_not_taken(written):
     assert process.wait(60 * PATIENCE) == 1
     assert b"its output was not taken" in process.stderr.read()
     process.communicate()
+
+
+def on_read_only_mount(service, *arguments):
+    """A command while the directory of the service's stores is mounted so that nothing can be written."""
+    directory = service.platform.path.parent
+    script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+    return subprocess.run(["unshare", "--mount", "sh", "-c", script, directory, BINARY, *arguments, "-c", service.configuration],
+                          capture_output=True, text=True, env=service.environment, timeout=60 * PATIENCE)
+
+
+@pytest.mark.only("embedded", "sqlite")
+def test_a_ledger_on_a_read_only_mount_is_verified(make_service):
+    service = make_service()
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+        pytest.skip("this user may not make a mount of its own")
+    service.add_customer("Casino")
+    verified = on_read_only_mount(service, "wallet", "verify")
+    assert verified.returncode == 0 and verified.stdout.startswith("The ledger is sound"), verified
+    assert "cannot be written" in verified.stderr  # so the outcome is not kept
+    changed = on_read_only_mount(service, "customer", "add", "Another")
+    assert changed.returncode == 1 and "cannot be written" in changed.stderr
+    log = service.platform.path.with_name(service.platform.path.name + "-wal")
+    log.write_bytes(b"what a killed server left")
+    refused = on_read_only_mount(service, "wallet", "verify")
+    assert refused.returncode == 1 and "-wal: holds changes that cannot be read on a read-only file system" in refused.stderr
+    log.unlink()

@@ -83,7 +83,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const names[] = {"platform.db", "platform.db-wal", "platform.db-shm"};
+    static const char *const names[] = {"platform.db", "platform.db-wal", "platform.db-shm",
+                                        "platform.db-last"};
     ledger_destroy(&fixture->ledger);
     mailbox_destroy(&fixture->mailbox);
     (void)uv_run(&fixture->loop, UV_RUN_DEFAULT);

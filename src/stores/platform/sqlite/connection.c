@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -361,6 +362,47 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
     return status;
 }
 
+/* Nothing changes on a read-only file system, so SQLite needs neither locks nor shared memory there.
+ * But it would pass over the log, so one that holds anything is refused. */
+static enum status examine_read_only(struct sqlite_store *store, struct error *error)
+{
+    struct statvfs disk;
+    struct stat facts;
+    struct buffer log = {0};
+    enum status status = STATUS_OK;
+    store->immutable =
+        store->reads && statvfs(store->path, &disk) == 0 && (disk.f_flag & ST_RDONLY) != 0;
+    if (!store->immutable)
+        return STATUS_OK;
+    buffer_append_format(&log, "%s-wal", store->path);
+    if (stat(buffer_string(&log), &facts) == 0 && facts.st_size > 0)
+        status = error_set(error, STATUS_UNAVAILABLE,
+                           "%s: holds changes that cannot be read on a read-only file system; copy"
+                           " the files to another",
+                           buffer_string(&log));
+    buffer_free(&log);
+    return status;
+}
+
+static int open_database(struct sqlite_store *store)
+{
+    struct buffer uri = {0};
+    if (!store->immutable)
+        return sqlite3_open_v2(store->path, &store->database,
+                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    buffer_append_string(&uri, "file:");
+    for (const char *at = store->path; *at != '\0'; at++)
+        if (strchr("?#%", *at) != NULL)
+            buffer_append_format(&uri, "%%%02X", (unsigned)(unsigned char)*at);
+        else
+            buffer_append_char(&uri, *at);
+    buffer_append_string(&uri, "?immutable=1");
+    int code = sqlite3_open_v2(buffer_string(&uri), &store->database,
+                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    buffer_free(&uri);
+    return code;
+}
+
 static uint32_t big_endian(const unsigned char bytes[4])
 {
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
@@ -515,14 +557,15 @@ void sqlite_disconnect(struct sqlite_store *store)
 
 enum status sqlite_connect(struct sqlite_store *store, bool create, struct error *error)
 {
-    enum status status = examine_file(store, create, error);
-    if (status == STATUS_OK)
+    enum status status = examine_read_only(store, error);
+    if (status == STATUS_OK && !store->immutable)
+        status = examine_file(store, create, error);
+    if (status == STATUS_OK && !store->immutable)
         status = sqlite_files_expect(store, error);
     if (status != STATUS_OK)
         return status;
     index_guard_install();
-    int code = sqlite3_open_v2(store->path, &store->database,
-                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    int code = open_database(store);
     if (store->database == NULL)
         return error_set(error, STATUS_INTERNAL, "%s: no memory to open it", store->path);
     if (code != SQLITE_OK) {
@@ -542,7 +585,7 @@ enum status sqlite_connect(struct sqlite_store *store, bool create, struct error
             error_set(error, STATUS_INVALID, "%s: is empty; run: croupier migrate", store->path);
     else if (status == STATUS_OK && !create)
         status = sqlite_check_schema(store, true, &version, error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !store->immutable)
         status = ensure_wal(store, error);
     if (status == STATUS_OK)
         status = sqlite_execute(store,
@@ -552,7 +595,7 @@ enum status sqlite_connect(struct sqlite_store *store, bool create, struct error
                                 error);
     if (status == STATUS_OK) /* which opens the log */
         status = sqlite_number(store, "PRAGMA schema_version", &read, error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !store->immutable)
         status = sqlite_files_attach(store, error);
     if (status == STATUS_OK)
         return STATUS_OK;
@@ -588,6 +631,8 @@ static enum status ready(struct sqlite_store *store, struct error *error)
 {
     struct stat facts;
     enum status status = STATUS_OK;
+    if (store->database != NULL && !store->failed && store->immutable)
+        return STATUS_OK;
     if (store->database != NULL && !store->failed) {
         status = sqlite_check_names(store, &facts, error);
         return status == STATUS_OK ? look_at_head(store, &facts, error) : status;

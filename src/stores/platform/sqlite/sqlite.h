@@ -40,9 +40,10 @@ struct sqlite_store {
     sqlite3 *database; /* NULL: to be opened again by the next call */
     char *path;
     uint32_t timeout_ms;
-    bool create;
-    bool sound;  /* found so just now, for a backup before a migration */
-    bool failed; /* an error after which the connection is not to be trusted */
+    bool reads;     /* a read-only file system will do: */
+    bool immutable; /* it is on one, so there are no locks, no log and no files to watch */
+    bool sound;     /* found so just now, for a backup before a migration */
+    bool failed;    /* an error after which the connection is not to be trusted */
     void (*add_functions)(struct sqlite_store *store); /* of SQL, to each connection */
     struct log *log;
     struct open_files *files;           /* file_identity.h; NULL: it is not attached */
