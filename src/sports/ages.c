@@ -1,16 +1,17 @@
 /*
- * How old is what customers see; see sports.h. A feed that has stopped in part is seen here: odds
- * that stay as they are beside a catalog that goes on.
+ * The age of the odds and catalogs that customers see; see sports.h. It shows a feed that has
+ * stopped in part: the catalog changes, but some odds do not.
  *
- * An entry is only read again when it is asked for, so its age counts up to when it was asked for
- * last: what has been published since is not known here, and has not been shown to any client.
+ * A job reads a value only when a request asks for it. So an entry's age counts up to the last
+ * request for it. This file does not know of later publications, and no client has seen them.
  */
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "sports/shared.h"
 
-/* Negative: it was not asked for within the minute, or it is not known when it was published. */
+/* Negative: no request asked for it within the minute, or the time of its publication is not
+ * known. */
 static int64_t age_ms(const struct entry *entry, uint64_t used_ms, uint64_t now_ms, int64_t wall_ms)
 {
     if (entry == NULL || entry->status != STATUS_OK || used_ms == 0 ||

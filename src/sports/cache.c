@@ -1,31 +1,32 @@
 /*
- * One serving thread's cache: what it has ready, and the requests it has deferred.
+ * One serving thread's cache: the answers it has ready, and the requests it has deferred.
  *
- * Freshness (docs/decisions/freshness.md). An entry may answer a request when the store
- * held its version at some moment after the request came. The cache knows that in one of two ways:
+ * Freshness (docs/decisions/freshness.md). An entry may answer a request if the store held the
+ * entry's version at some moment after the request came. The cache knows that in one of two ways:
  *
- *   - the store confirms it: odds_store_versions, asked after the request came, names that
- *     version. The stamp of that moment is kept with it, and as long as odds_store_stamp gives the
- *     same stamp, nothing has changed and nothing more needs to be asked. That is the usual case,
- *     and all it costs is one look-up in a table and one comparison;
- *   - it was read after the request came (checked_ns): a store that changes faster than answers are
- *     made would otherwise never be answered from.
+ *   - The store confirms it: odds_store_versions, called after the request came, names that
+ *     version. The cache keeps the stamp of that moment with the entry. As long as odds_store_stamp
+ *     gives the same stamp, nothing has changed and the cache asks no more. This is the usual case,
+ *     and it costs one look-up in a table and one comparison.
+ *   - A job read it after the request came (checked_ns). Without this rule a store that changes
+ *     faster than jobs make answers could never be answered from.
  *
- * An event's answer holds its catalog row as well. An entry is made of a row and odds that the
- * store held together (job.c), so what was read after the request came may be sent as it is. One
- * that is older needs both confirmed: its odds by their version, and its row by a catalog that is
- * fresh in the same sense; a new catalog with the same row leaves the answer as it is.
+ * An event's answer holds its catalog row as well. A job makes an entry from a row and odds that
+ * the store held together (job.c), so an entry that was read after the request came may be sent as
+ * it is. An older entry needs both parts confirmed: its odds by their version, and its row by a
+ * catalog that is fresh in the same sense. A new catalog with the same row leaves the answer as it
+ * is.
  *
- * A store that is asked over a network may be unable to confirm anything for a while; then only the
- * second way is left, and every answer waits for the store.
+ * A store behind a network may be unable to confirm anything for a while. Then only the second way
+ * is left, and every answer waits for the store.
  *
- * What is missing is asked for with a completion, and the request is deferred. When the completion
- * is back the cache looks again, from the start: jobs leave entries behind, they do not decide.
- * What was fresh for a request once is so for good, so each look gets further; the number of looks
- * is bounded all the same.
+ * When an entry is missing, the cache asks for a job with a completion and defers the request. When
+ * the completion is back, the cache looks again from the start: jobs leave entries behind, they do
+ * not decide. An entry that was fresh for a request stays fresh for it, so each look gets further.
+ * LOOKS_MAX bounds the number of looks.
  *
- * Everything here runs on the cache's thread. A pending request belongs to the cache; while its
- * completion is out, its request may be answered (deadline) or go away (abandoned), then the mail
+ * Everything here runs on the cache's thread. A pending request belongs to the cache. While its
+ * completion is out, its request may be answered (deadline) or go away (abandoned); then the mail
  * frees it.
  */
 #include <stddef.h>
@@ -40,15 +41,15 @@
 
 #define CACHE_EVENTS_MAX 32768U
 #define CACHE_PENDING_MAX 8192U
-/* How long a request waits. Longer than a read may take, so that it is the store's deadline that is
- * heard of. */
+/* How long a request waits. A read may not take as long, so the client hears of the store's
+ * deadline. */
 #define WAIT_MS_LEAST 2000U
 #define WAIT_MS_BEYOND_READ 1000U
 #define LOOKS_MAX 16U
 #define CONFLICTS_TO_READ_BOTH 2U
 #define NOTE_MS 1000U /* between two notes of interest in one event */
 
-/* What is at hand for one value. */
+/* The cache's state of one value. */
 struct ready {
     bool confirmed; /* `status` was right under `stamp` */
     uint64_t stamp;
@@ -57,7 +58,7 @@ struct ready {
     uint64_t noted_ms;    /* when interest was noted last */
     int64_t published_ms; /* as `published_text` says */
     char published_text[25];
-    struct wait_group *group; /* polls that wait for another; NULL: none */
+    struct wait_group *group; /* polls that wait for another answer; NULL: none */
 };
 
 struct cached_event {
@@ -77,7 +78,7 @@ struct pending_request {
     unsigned conflicts;       /* how often a row and its odds turned out not to belong together */
     struct entry *catalog;    /* held: fresh for this request; NULL: not found yet */
     struct entry *chosen;     /* held: fresh and the one to send; NULL: not found yet */
-    struct wait_group *leads; /* for whom it looks; NULL: for itself alone */
+    struct wait_group *leads; /* the group that it leads; NULL: none */
 };
 
 struct sports_cache {
@@ -86,7 +87,7 @@ struct sports_cache {
     metrics_cell *counters;
     struct ready catalogs[SPORT_COUNT];
     struct event_table events;          /* of struct cached_event */
-    struct http_deferral_queue pending; /* whose completions are out */
+    struct http_deferral_queue pending; /* requests whose completions are out */
     struct waiting *waiting;
 };
 
@@ -129,16 +130,16 @@ static void reply_error(struct sports_cache *cache, struct http_request *request
     http_reply_error(request, error);
 }
 
-/* What is said of an answer, where its poll would rather wait for another one. */
+/* The facts about an answer that `park` and `add_published` need. */
 struct wish {
     enum sport sport;
     const struct event_id *event; /* NULL: the list */
-    struct ready *ready;          /* NULL: it is not at hand */
-    const struct entry *entry;    /* what is answered from */
+    struct ready *ready;          /* NULL: the cache has none */
+    const struct entry *entry;    /* the entry of the answer */
     bool deferred;
 };
 
-/* Is what is at hand right under the stamp that the store has now? */
+/* Is the value's state right under the store's present stamp? */
 static bool is_sure(const struct sports_cache *cache, const struct ready *ready)
 {
     uint64_t stamp;
@@ -163,7 +164,7 @@ static bool park(struct sports_cache *cache, struct http_request *request,
     return waiting_park(cache->waiting, &what, request);
 }
 
-/* The text is kept beside what is ready, as making it costs more than all else here. */
+/* `ready` keeps the text, as making it costs more than the rest of this function. */
 static void add_published(struct http_request *request, const struct wish *wish)
 {
     int64_t published_ms = atomic_load_explicit(&wish->entry->published_ms, memory_order_relaxed);
@@ -181,8 +182,8 @@ static void add_published(struct http_request *request, const struct wish *wish)
                            (struct text){ready->published_text, sizeof ready->published_text - 1});
 }
 
-/* Sends the message, which was picked of the answer, unless it has no news for a poll that can
- * wait. */
+/* Sends the message, which belongs to the answer. A poll that would get `not modified` and can wait
+ * is parked instead. */
 static void reply(struct sports_cache *cache, struct http_request *request,
                   const struct answer *answer, struct http_message *message,
                   const struct wish *wish)
@@ -199,7 +200,7 @@ static struct cached_event *find_event(struct sports_cache *cache, enum sport sp
     return (struct cached_event *)event_table_find(&cache->events, sport, id);
 }
 
-/* The place of a value; NULL: of an event that is not at hand. */
+/* The state of a value. NULL: the cache does not have this event. */
 static struct ready *ready_of(struct sports_cache *cache, enum sport sport,
                               const struct event_id *id)
 {
@@ -207,9 +208,9 @@ static struct ready *ready_of(struct sports_cache *cache, enum sport sport,
     return id == NULL ? &cache->catalogs[sport] : event == NULL ? NULL : &event->ready;
 }
 
-/* ---- events at hand -------------------------------------------------------------------------- */
+/* ---- cached events --------------------------------------------------------------------------- */
 
-/* It stays while polls wait for it, without what it is answered from. */
+/* While polls wait for it the event stays, but without its entry. */
 static void drop_event(struct sports_cache *cache, struct cached_event *event)
 {
     if (event->ready.group != NULL) {
@@ -222,8 +223,8 @@ static void drop_event(struct sports_cache *cache, struct cached_event *event)
     memory_free(event);
 }
 
-/* Lets go of what was not asked for lately, and of the oldest when there are too many or all that
- * is held ready is too large; a few at a time. */
+/* Drops events that no request asked for lately. Drops the oldest ones too when there are too many
+ * or all answers held ready are too large. A few at a time. */
 static void tidy(struct sports_cache *cache, uint64_t now_ms)
 {
     for (int i = 0; i < 4 && cache->events.count > 0; i++) {
@@ -247,8 +248,8 @@ static struct cached_event *add_event(struct sports_cache *cache, enum sport spo
     return event;
 }
 
-/* At most once a second for a value. Keeps what it is answered from from being dropped. `event`
- * NULL: it is a list; else the feed will know that the event was asked for. */
+/* At most once a second for a value. Keeps its entry from being dropped. `event` NULL: it is a
+ * list; else the feed will know that a client asked for the event. */
 static void note_use(struct sports_cache *cache, struct ready *ready, struct cached_event *event,
                      uint64_t now_ms)
 {
@@ -265,7 +266,7 @@ static void note_use(struct sports_cache *cache, struct ready *ready, struct cac
 
 /* ---- pending requests ------------------------------------------------------------------------ */
 
-/* Before its request is answered, or when there is none any more. */
+/* Called before the request is answered, or when it has gone. */
 static void end_lead(struct pending_request *pending, enum wait_outcome outcome)
 {
     struct wait_group *group = pending->leads;
@@ -276,7 +277,7 @@ static void end_lead(struct pending_request *pending, enum wait_outcome outcome)
 static void drop_pending(struct pending_request *pending)
 {
     CHECK(pending->leads == NULL);
-    http_deferral_remove(&pending->deferral); /* the cache may be over */
+    http_deferral_remove(&pending->deferral); /* the cache may have been destroyed */
     entry_release(&pending->catalog);
     entry_release(&pending->chosen);
     memory_free(pending);
@@ -288,7 +289,7 @@ static struct pending_request *pending_of(struct http_deferral *deferral)
                                               offsetof(struct pending_request, deferral));
 }
 
-/* Only its mail is awaited now. */
+/* From here on the pending request only waits for its mail. */
 static void on_gone(struct http_deferral *deferral)
 {
     struct pending_request *pending = pending_of(deferral);
@@ -336,7 +337,7 @@ static void fail(struct pending_request *pending, const struct http_error *error
     reply_error(cache, request, error);
 }
 
-/* The value is as `status` says, and is not to be had. */
+/* The value cannot be answered from, and `status` says why. */
 static void refuse(struct pending_request *pending, enum status status,
                    const struct http_error *not_found)
 {
@@ -346,19 +347,19 @@ static void refuse(struct pending_request *pending, enum status status,
 
 static void look(struct pending_request *pending);
 
-/* `sent` is what the completion's setting out ended in. */
+/* `sent` is what sports_want returned. */
 static void wait_or_fail(struct pending_request *pending, enum status sent)
 {
     if (sent == STATUS_PENDING)
         await_completion(pending);
     else if (sent == STATUS_OK)
-        look(pending); /* only so often: each completion is counted */
+        look(pending); /* bounded: `want` counts each look */
     else
         fail(pending, sports_error_of(sent, NULL));
 }
 
-/* Has a job done for the pending request, if it has not been looked for too often. `seen` is the
- * newest entry that was found, `checked_ns` when that had been checked; may be NULL. */
+/* Asks for a job for the pending request, unless it has looked too often. `seen` is the newest
+ * entry that the cache found, and `checked_ns` its time of checking then; `seen` may be NULL. */
 static enum status want(struct pending_request *pending, struct job draft, const struct entry *seen,
                         uint64_t checked_ns)
 {
@@ -389,8 +390,8 @@ static bool is_fresh(const struct entry *entry, const uint64_t *known, uint64_t 
            atomic_load_explicit(&entry->checked_ns, memory_order_acquire) >= arrived_ns;
 }
 
-/* The entry that the message is of is held until it is sent, and nothing is touched then: what the
- * client has sent behind this request comes next, from inside of it. */
+/* Holds the message's entry until it is sent. Nothing of the pending request is used after `reply`:
+ * a pipelined request of the same client may be handled inside that call. */
 static void send_and_drop(struct pending_request *pending, const struct answer *answer,
                           struct http_message *message)
 {
@@ -410,7 +411,7 @@ static void send_and_drop(struct pending_request *pending, const struct answer *
     entry_release(&chosen);
 }
 
-/* Sends the chosen entry's answer, or has it completed first. */
+/* Sends the chosen entry's answer, or asks for a job that completes it first. */
 static void send_chosen(struct pending_request *pending)
 {
     struct http_request *request = pending->deferral.request;
@@ -433,13 +434,13 @@ static void send_chosen(struct pending_request *pending)
     send_and_drop(pending, answer, message);
 }
 
-/* NULL: the store could not tell it. */
+/* NULL: the store does not know the version. */
 static const uint64_t *known_version(const uint64_t *version)
 {
     return *version == ODDS_VERSION_UNKNOWN ? NULL : version;
 }
 
-/* Finds the pending request a catalog that is fresh for it. False: it was answered, or
+/* Finds a catalog that is fresh for the pending request. False: the request was answered or
  * deferred. */
 static bool find_catalog(struct pending_request *pending, const struct odds_versions *versions)
 {
@@ -452,9 +453,9 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
         refuse(pending, STATUS_NOT_FOUND, &error_catalog_unavailable);
         return false;
     }
-    /* Looking once more, it takes the newest one even if its own would do: an event's entry fits
-     * one row, and caches that hold on to different catalogs would go on making each other's
-     * unfit. */
+    /* A second look takes the newest catalog even if the cache's own is still fresh. An event's
+     * entry fits one row, so caches that hold different catalogs would keep replacing each other's
+     * entries. */
     if (pending->looks > 0 || !is_fresh(ready->entry, known, pending->arrived_ns)) {
         ready->confirmed = false;
         entry_release(&ready->entry);
@@ -477,7 +478,7 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
     return false;
 }
 
-/* It is what the store holds now: these odds with this row. */
+/* Does the store hold these odds with this row now? */
 static bool is_current(const struct entry *entry, const uint64_t *known,
                        const struct catalog_row *row)
 {
@@ -485,14 +486,14 @@ static bool is_current(const struct entry *entry, const uint64_t *known,
            (entry->status != STATUS_OK || text_equals(entry->row, row->text));
 }
 
-/* The store held it, row and odds together, after the request came. */
+/* Did the store hold row and odds together after the request came? */
 static bool fits(const struct entry *entry, const uint64_t *known, uint64_t arrived_ns,
                  const struct catalog_row *row)
 {
     return is_current(entry, known, row) || is_fresh(entry, NULL, arrived_ns);
 }
 
-/* The pending request has its catalog; now for the event in it. */
+/* The pending request has its catalog: looks for the event in it. */
 static void look_for_event(struct pending_request *pending, const struct odds_versions *versions)
 {
     struct sports_cache *cache = pending->cache;
@@ -593,7 +594,8 @@ static void on_mail(struct mail *mail)
         look(pending);
 }
 
-/* Begins to look for an answer. `chosen` is one that is fresh but not complete, or NULL. */
+/* Begins to look for an answer. `chosen` is an entry that is fresh but lacks the form that the
+ * client wants, or NULL. */
 static void set_out(struct sports_cache *cache, struct http_request *request, enum sport sport,
                     const struct event_id *event, struct entry *chosen, struct wait_group *leads)
 {
@@ -621,8 +623,8 @@ static void set_out(struct sports_cache *cache, struct http_request *request, en
 
 /* ---- answering ------------------------------------------------------------------------------- */
 
-/* Answers from what is at hand under the store's present stamp. False: it only lacks the form that
- * the client wants. */
+/* Answers from a value that is right under the store's present stamp. False: it only lacks the form
+ * that the client wants. */
 static bool answer_ready(struct sports_cache *cache, struct http_request *request,
                          const struct wish *wish, struct wait_group *leads)
 {
@@ -644,7 +646,7 @@ static bool answer_ready(struct sports_cache *cache, struct http_request *reques
     return true;
 }
 
-/* Is there no such event, as far as the cache has the catalog at hand? */
+/* Does the cache's catalog, right under `stamp`, lack this event? */
 static bool is_known_missing(const struct ready *catalog, uint64_t stamp,
                              const struct event_id *event)
 {
@@ -698,7 +700,7 @@ static uint64_t wait_ms(const struct sports *sports)
     return ms > WAIT_MS_LEAST ? ms : WAIT_MS_LEAST;
 }
 
-/* ---- for those who wait ---------------------------------------------------------------------- */
+/* ---- for waiting.c --------------------------------------------------------------------------- */
 
 static struct ready *ready_of_subject(struct sports_cache *cache,
                                       const struct odds_subject *subject)

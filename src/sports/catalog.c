@@ -17,7 +17,7 @@ _Static_assert(ODDS_VALUE_MAX <= JSON_TEXT_SIZE_MAX, /* NOLINT(misc-redundant-ex
 struct catalog {
     atomic_uint references;
     struct buffer list;
-    struct catalog_row *rows; /* those with an id of their own, in order */
+    struct catalog_row *rows; /* those with a usable id, in order */
     size_t row_count;
     uint32_t *index; /* row number + 1, or 0; a power of two of slots, at least one of them free */
     size_t index_mask;
@@ -50,8 +50,7 @@ static enum status add_rows(struct catalog *catalog, struct text stored, struct 
 {
     struct buffer *list = &catalog->list;
     struct json_text_cursor cursor = json_text_open(minified);
-    /* The same rows where they stand in the stored document: it is the minified one in most
-     * feeds. */
+    /* The same rows in the stored document, which is minified in most feeds. */
     struct json_text_cursor places = json_text_open(stored);
     bool spaced = stored.size != minified.size;
     struct text element;
@@ -101,7 +100,7 @@ static void build_index(struct catalog *catalog)
     catalog->index_mask = slots - 1;
     for (size_t i = 0; i < catalog->row_count; i++) {
         uint32_t *slot = find_slot(catalog, &catalog->rows[i].id);
-        if (*slot == 0) /* else the first row of that id stands */
+        if (*slot == 0) /* else the first row of that id stays */
             *slot = (uint32_t)i + 1;
     }
 }

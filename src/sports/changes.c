@@ -14,7 +14,7 @@ struct changes {
     LIST_HEAD(, change_reader) readers;
     size_t listening;
     uint64_t count;      /* ever */
-    uint64_t all_before; /* a listener that has not come beyond it has missed something */
+    uint64_t all_before; /* a listener at a position before this has missed something */
     struct odds_subject ring[CHANGES_MAX];
 };
 

@@ -7,14 +7,14 @@
 #include "stores/odds.h"
 
 /*
- * What the odds store has reported, for the caches in which a poll waits for it. A ring that all
- * read at their own pace; who falls behind by more than it holds has to think that everything has
- * changed.
+ * Changes that the odds store has reported, for the caches in which a poll waits for one. It is a
+ * ring that each reader reads at its own pace. A reader that falls behind by more than the ring
+ * holds must assume that everything has changed.
  */
 struct changes;
 
 struct change_reader {
-    struct mail mail; /* first. Its `deliver` is the owner's: there is something to take */
+    struct mail mail; /* first. Its `deliver` is the owner's: there are changes to take */
     struct mailbox *mailbox;
     LIST_ENTRY(change_reader) link; /* from here on the ring's */
     bool listens, posted;
@@ -29,11 +29,11 @@ void changes_join(struct changes *changes, struct change_reader *reader);
 /* Mail that was posted before may still be delivered. */
 void changes_leave(struct changes *changes, struct change_reader *reader);
 
-/* A listener hears of what comes from now on. */
+/* A listener gets the changes reported from now on. */
 void changes_listen(struct changes *changes, struct change_reader *reader, bool listens);
 
-/* On the reader's thread, when its mail has come: what it has not taken yet, at most `room`; `all`:
- * it has missed some, or it is not known what has changed. */
+/* On the reader's thread, when its mail has come: takes at most `room` of the changes that it has
+ * not taken yet. `all`: it has missed some, or the store does not know what has changed. */
 size_t changes_take(struct changes *changes, struct change_reader *reader,
                     struct odds_subject *subjects, size_t room, bool *all);
 

@@ -9,9 +9,9 @@
 #include "sports/catalog.h"
 
 /*
- * What was made of one version of a stored value: of a sport's catalog, or of an event's odds
- * together with its catalog row. Counted; whoever holds one may go on answering from it for as long
- * as the store confirms its version.
+ * The result of one version of a stored value: of a sport's catalog, or of an event's odds together
+ * with its catalog row. It is reference-counted. A holder may answer from it for as long as the
+ * store confirms its version.
  */
 struct job;
 struct entry {
@@ -22,10 +22,10 @@ struct entry {
 
     /* The store held this version at this monotonic time or later. Only ever moves forward. */
     atomic_uint_fast64_t checked_ns;
-    /* When a serving thread last answered from it, about a second behind; monotonic. */
+    /* When a serving thread last answered from it, up to a second late; monotonic. */
     atomic_uint_fast64_t asked_ms;
 
-    /* Wall clock: when it was published last, as far as the store tells; 0: it does not. */
+    /* Wall clock: when it was last published; 0: the store does not know. */
     atomic_int_fast64_t published_ms;
 
     struct catalog *catalog; /* OK, of a catalog */

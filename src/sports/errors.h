@@ -20,7 +20,8 @@
 SPORTS_ERRORS(HTTP_ERROR_DECLARE)
 extern const struct http_error *const sports_errors[]; /* all of them, then NULL */
 
-/* What a store's status means to a client; `not_found` is the caller's. Not for OK and PENDING. */
+/* The error that a client gets for a store's status; `not_found` is the caller's. Not for OK and
+ * PENDING. */
 const struct http_error *sports_error_of(enum status status, const struct http_error *not_found);
 
 #endif

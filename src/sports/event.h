@@ -13,10 +13,9 @@
  *     {"sport":"cricket","event_id":34000001,"event":{…},"odds":[…]}
  *
  * `stored_odds` is the odds document as published: an array of market objects, which pass without
- * `tv`, `tvChannel` and `odd_type`. Appends to `body` and tells the place of the
- * event in it. STATUS_MALFORMED: not strict JSON, not an array, or an
- * element is not an object; `body` is as it was. `error` may be NULL; its
- * line is 0 when it is about the document as a whole.
+ * `tv`, `tvChannel` and `odd_type`. Appends to `body` and sets `place` to the event's place in it.
+ * STATUS_MALFORMED: not strict JSON, not an array, or an element is not an object; `body` is as it
+ * was. `error` may be NULL; its line is 0 when the error is about the document as a whole.
  */
 struct event_row_place {
     size_t offset; /* from the beginning of the buffer */
@@ -28,11 +27,11 @@ MUST_CHECK enum status event_body_append(enum sport sport, const struct catalog_
                                          struct json_text_error *error);
 
 /*
- * The row that an answer may show beside odds: the event's, as the catalog had it at the moment at
- * which the odds were read. `part` is what was read of the catalog as of then: the row's own bytes,
- * at the place that it had in the catalog that was read before; or, if `whole`, all of it, of which
- * a catalog is made. False: it is not known to be there. `row` may become one of `made`, which is
- * the caller's to release (NULL before).
+ * The row that an answer may show beside odds: the event's row in the catalog as of the moment of
+ * the odds. `part` holds the bytes of the catalog as of then. They are the bytes at the place of
+ * the row in the catalog that was read before, or, if `whole`, all of it, of which this function
+ * makes a catalog. False: the row is not known to be there. `row` may point into `made`, which
+ * the caller releases (NULL before).
  */
 MUST_CHECK bool event_row_as_of(const struct odds_part *part, bool whole,
                                 const struct event_id *event, const struct catalog_row **row,

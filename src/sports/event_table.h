@@ -9,9 +9,9 @@
 #include "records/sport.h"
 
 /*
- * Things kept by event, with the order in which they were used last, so that the table's owner can
- * let go of the oldest. Finding costs the same however many there are. The nodes are embedded in
- * the owner's structs and belong to it. Threads: one at a time.
+ * Nodes by event, with the order of their last use, so that the table's owner can drop the oldest.
+ * Finding one costs the same however many there are. The nodes are embedded in the owner's structs
+ * and belong to it. Threads: one at a time.
  */
 struct event_node {
     struct event_node *chain;      /* next in the bucket */
@@ -35,16 +35,16 @@ void event_table_free(struct event_table *table); /* it is empty */
 
 struct event_node *event_table_oldest(const struct event_table *table); /* NULL: it is empty */
 
-/* NULL: there is none. */
+/* NULL: the table does not have it. */
 struct event_node *event_table_find(const struct event_table *table, enum sport sport,
                                     const struct event_id *id);
 
-/* Fills the node and adds it as the newest. There is none of that event yet. */
+/* Fills the node and adds it as the newest. The table has none of that event yet. */
 void event_table_add(struct event_table *table, struct event_node *node, enum sport sport,
                      const struct event_id *id, uint64_t now_ms);
 void event_table_remove(struct event_table *table, struct event_node *node);
 
-/* Makes it the newest. At most once a second for one node, so that a busy node costs nothing. */
+/* Makes it the newest, at most once a second for one node, so that a busy node costs nothing. */
 void event_table_touch(struct event_table *table, struct event_node *node, uint64_t now_ms);
 
 #endif

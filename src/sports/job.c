@@ -1,14 +1,15 @@
 /*
- * What pool threads do for the sports: read a value, make an entry of it, make its answer.
+ * The jobs that pool threads run for the sports: read a value, make an entry of it, make its
+ * answer.
  *
- * A value that is found to be what was made ready before (another version of the same bytes, or a
- * catalog in which this event's row is the same) is not made again: the new entry shares the old
- * answer, with its gzipped form and its entity tag.
+ * A job does not make an answer again when the value is the one before: another version of the same
+ * bytes, or a catalog in which this event's row is the same. The new entry shares the old answer,
+ * with its gzipped form and its entity tag.
  *
- * The list of a catalog takes longer to make than its index, and everybody who asks for an event
- * waits for the index alone. So a catalog is published as soon as it is indexed, and its list
- * follows as a job of its own: at once when the last list was asked for lately, otherwise on
- * demand. The gzipped list follows the plain one in the same way.
+ * The list of a catalog takes longer to make than its index, and every request for an event waits
+ * for the index alone. So a job publishes a catalog as soon as it is indexed. A second job makes
+ * the list: at once when clients asked for the last list lately, otherwise on demand. The gzipped
+ * list follows the plain one in the same way.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -25,7 +26,7 @@ static void on_read(struct odds_read *read)
         sports_finish(job, status);
 }
 
-/* STATUS_PENDING: the job will be run again, perhaps already is: it must not be touched any
+/* STATUS_PENDING: the job runs again later, perhaps already does. The caller must not touch it any
  * more. */
 static enum status read_value(struct job *job, enum odds_kind kind)
 {
@@ -44,8 +45,8 @@ static enum status read_value(struct job *job, enum odds_kind kind)
     return odds_store_read(job->sports->odds, &job->read);
 }
 
-/* Damage is logged when it comes up, and again when it comes back after something readable; a
- * malformed document as often as a version of it is made ready, which is once. */
+/* A damaged value is logged when the damage begins, and again when it returns after a good read. A
+ * malformed document is logged once for each version that is made ready. */
 static void log_damage(const struct job *job)
 {
     log_event(
@@ -96,7 +97,7 @@ static struct entry *make_catalog(struct job *job)
     return entry;
 }
 
-/* An answer of this body: the one from before when it has the same. */
+/* An answer with this body: `before` when it has the same one. */
 static struct answer *make_answer(const struct job *job, struct text body, struct answer *before)
 {
     if (before != NULL && text_equals(answer_body(before), body))
@@ -139,11 +140,12 @@ static struct entry *make_event(struct job *job, const struct entry *before)
 }
 
 /*
- * An event's answer holds its row of the catalog beside its odds, and the two must have been stored
- * together at some moment. The catalog was read before the odds. So the row is looked at again as
- * of the moment when the odds were read: at its place in the stored catalog, which costs little.
- * When it is no longer there, the catalog has moved on; and when that happens again and again, both
- * are read as of one moment. False: they were not stored together, as far as is known.
+ * An event's answer holds its catalog row beside its odds, and the store must have held the two
+ * together at some moment. The catalog was read before the odds. So the store returned, as of the
+ * moment of the odds, the bytes at the row's place in the catalog as well, which costs little. If
+ * they are not the row any more, the catalog has changed. After several such conflicts the job
+ * reads the whole catalog and the odds as of one moment. False: as far as the job knows, the store
+ * did not hold them together.
  */
 static bool was_stored_together(struct job *job)
 {
@@ -151,7 +153,7 @@ static bool was_stored_together(struct job *job)
     return event_row_as_of(&job->read.catalog, job->both, &event, &job->row, &job->read_catalog);
 }
 
-/* Is what was read what `before` was made of? */
+/* Was `before` made of the same value? */
 static bool is_still(const struct job *job, const struct entry *before)
 {
     if (before == NULL || before->version != job->read.value.version)
@@ -162,7 +164,8 @@ static bool is_still(const struct job *job, const struct entry *before)
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-/* The list of a catalog that was just published, when the one before it was asked for lately. */
+/* The job for the list of a catalog that was just published, when clients asked for the last list
+ * lately. */
 static struct job *list_follow_up(const struct job *job, struct entry *entry, struct entry *before)
 {
     if (entry->status != STATUS_OK || before == NULL || entry_answer(before) == NULL)
@@ -186,9 +189,9 @@ static struct entry *make_what_was_read(struct job *job, enum status read,
     return job->kind == JOB_CATALOG ? make_catalog(job) : make_event(job, before);
 }
 
-/* STATUS_OK: an entry of what was read is in the slot. STATUS_CONFLICT: what was read does not
- * belong together. A damaged value has no version to be remembered by, unless it is known from
- * before. */
+/* STATUS_OK: the slot has an entry of the value. STATUS_CONFLICT: the row and the odds do not
+ * belong together. A damaged value has no readable version, so its entry gets the expected one;
+ * without that there is no entry. */
 static enum status make_entry(struct job *job, enum status read, struct job **follow_up)
 {
     struct sports *sports = job->sports;
@@ -212,7 +215,7 @@ static enum status make_entry(struct job *job, enum status read, struct job **fo
         return STATUS_OK;
     }
     struct entry *entry = make_what_was_read(job, read, before);
-    /* Who asks is noted once a second, which may have been of the one before. */
+    /* A cache notes its use once a second, and may have noted it in the entry before. */
     if (before != NULL)
         atomic_store_explicit(&entry->asked_ms,
                               atomic_load_explicit(&before->asked_ms, memory_order_relaxed),
@@ -224,7 +227,7 @@ static enum status make_entry(struct job *job, enum status read, struct job **fo
     return STATUS_OK;
 }
 
-/* Makes the list when it is missing, and the gzipped form when it is wanted. */
+/* Makes the list when it is missing, and the gzipped form when a client wants it. */
 static struct job *run_answer(struct job *job)
 {
     struct sports *sports = job->sports;
@@ -258,7 +261,7 @@ static struct job *run_entry(struct job *job)
     return follow_up;
 }
 
-/* What follows is run by the same thread: a pool that is about to end takes nothing new. */
+/* The same thread runs the follow-up jobs: a pool that is about to end accepts no new ones. */
 void job_run(struct work *work)
 {
     struct job *job = (struct job *)work;

@@ -1,6 +1,7 @@
 /*
- * Reads and waits. An event is read with the part of the catalog that its row has in the one at
- * hand; where that has moved, once more with all of the catalog as of the same moment (event.h).
+ * Reads and waits. It reads an event with the bytes at its row's place in the catalog that it has.
+ * If the row is not there any more, it reads again with the whole catalog as of the same moment
+ * (event.h).
  */
 #include "sports/reader.h"
 
@@ -10,7 +11,7 @@
 #include "sports/errors.h"
 #include "sports/event.h"
 
-#define TURNS_MAX 4 /* with all of the catalog: a feed may come between each time */
+#define TURNS_MAX 4 /* with all of the catalog: the feed may publish between two turns */
 
 struct kept {
     uint64_t version; /* 0: nothing is kept */
@@ -46,7 +47,7 @@ void sports_reader_destroy(struct sports_reader **at)
 
 /* ---- a catalog ------------------------------------------------------------------------------- */
 
-/* The catalog that is kept, if it is what the store holds. */
+/* The kept catalog, if the store still holds it. */
 static struct catalog *take_kept(struct sports_reader *reader, enum sport sport,
                                  int64_t *published_ms)
 {
@@ -99,7 +100,7 @@ const struct http_error *sports_reader_catalog(struct sports_reader *reader, enu
 struct turn {
     struct odds_read read;
     const struct catalog_row *row;
-    struct catalog *made; /* in which the row may be; NULL: in the one before */
+    struct catalog *made; /* the row may be in it; NULL: in the one before */
     bool together;        /* the row and the odds were stored at one moment */
 };
 
@@ -121,7 +122,7 @@ static void end_turn(struct turn *turn)
     catalog_release(&turn->made);
 }
 
-/* `whole`: all of the catalog is read as well. */
+/* `whole`: reads all of the catalog as well. */
 static enum status read_event(struct sports_reader *reader, struct turn *turn, bool whole,
                               struct buffer *body, int64_t *published_ms)
 {
@@ -161,7 +162,7 @@ const struct http_error *sports_reader_event(struct sports_reader *reader, enum 
     catalog_release(&catalog);
     if (row == NULL)
         return &error_event_not_found;
-    if (status == STATUS_CONFLICT) /* the feed came between each time */
+    if (status == STATUS_CONFLICT) /* the feed published between each two turns */
         return &error_overloaded;
     return status == STATUS_OK ? NULL : sports_error_of(status, &error_odds_not_found);
 }

@@ -6,16 +6,16 @@
 #include "stores/odds.h"
 
 /*
- * What is published, for callers that may block: the operator's console. Catalogs and bodies are
- * made by the functions that make them for customers (catalog.h, event.h), of values that were
- * stored together. The last catalog of each sport is kept, and read again when the store says by
- * its version that it is another one, or cannot tell.
+ * The published catalogs and events, for callers that may block: the operator's console. It makes
+ * catalogs and bodies with the functions that make them for customers (catalog.h, event.h), from
+ * values that the store held together. It keeps the last catalog of each sport, and reads it again
+ * when the store names another version or cannot tell.
  *
  * Threads: any.
  */
 struct sports_reader;
 
-struct sports_reader *sports_reader_create(struct odds_store *odds); /* which is borrowed */
+struct sports_reader *sports_reader_create(struct odds_store *odds); /* borrowed */
 void sports_reader_destroy(struct sports_reader **reader);
 
 /* The sport's catalog, held for the caller, and when it was published by the wall clock (0: the

@@ -13,26 +13,26 @@
 #include "sports/sports.h"
 
 /*
- * What the caches share: the newest entry of every catalog and of every event that is asked for,
- * and the jobs that make new ones. Private to src/sports.
+ * The state that the caches share: the newest entry of every catalog and of every event that
+ * clients ask for, and the jobs that make new ones. Private to src/sports.
  *
- * A cache looks for an entry that the store confirms; when there is none, it asks for one with a
- * completion. There is one job at a time for each value, whichever caches ask; when it is over,
- * each completion comes home as mail. A job never decides what a request is answered: it only
- * leaves entries behind, and the cache looks again (cache.c says when an entry is fresh enough).
+ * A cache looks for an entry that the store confirms. If there is none, it asks for one with a
+ * completion. There is one job at a time for each value, whichever caches ask; when it ends, each
+ * completion comes home as mail. A job never decides what a request is answered: it only leaves
+ * entries behind, and the cache looks again (cache.c says when an entry is fresh enough).
  *
- *   cache.c     where a request comes in: a thread's answers, what it defers, what it answers
- *   waiting.c   polls that wait for a change, and changes.c, from which they hear of it
- *   sports.c    the life of what is shared; joins a request to the job for what is missing
- *   table.c     which entry is the newest of a value, and which job makes the next one
- *   job.c       reads a value on a thread of a pool and makes its entry
- *   entry.c     a value that was read, with its catalog.c or event.c, and its answer
- *   ages.c      how old that is
+ *   cache.c     where a request comes in: a thread's answers and its deferred requests.
+ *   waiting.c   polls that wait for a change; changes.c reports the changes to it.
+ *   sports.c    the life of the shared state; joins a request to the job for a missing entry.
+ *   table.c     which entry is the newest of a value, and which job makes the next one.
+ *   job.c       reads a value on a pool's thread and makes its entry.
+ *   entry.c     a value that was read, with its catalog.c or event.c, and its answer.
+ *   ages.c      the age of that value.
  *
  * reader.c makes the same for callers that may block, and shares nothing with these.
  */
 
-/* What a serving thread counts, in sports_counted_metrics. */
+/* The counters of a serving thread, in sports_counted_metrics. */
 enum {
     SPORTS_ODDS_UNAVAILABLE, /* answers 503 cache_unavailable */
     SPORTS_ODDS_TIMEOUT,     /* answers 504 */
@@ -42,33 +42,34 @@ enum {
     SPORTS_READY_REBUILDS,
     SPORTS_GZIP_REBUILDS,
     SPORTS_WAITS,         /* polls that began to wait */
-    SPORTS_WAITS_REFUSED, /* that were answered at once because too many waited */
-    SPORTS_WAITS_LOOKS,   /* that were looked at again */
-    SPORTS_WAITS_GONE,    /* whose client went away */
+    SPORTS_WAITS_REFUSED, /* polls answered at once because too many waited */
+    SPORTS_WAITS_LOOKS,   /* waiting polls judged again */
+    SPORTS_WAITS_GONE,    /* waiting polls whose client went away */
 };
 
-/* What comes back to who has asked for a job. Its owner sets mailbox and mail.deliver; nothing else
- * may be asked for with it until its mail has come. */
+/* A cache's request for a job, which comes back as mail. Its owner sets mailbox and mail.deliver,
+ * and may not use it again until its mail has come. */
 struct completion {
     struct mail mail; /* first */
     struct mailbox *mailbox;
     /* The newest entry that its owner has seen (may be NULL), and when that had been checked then.
-     * Without them a job that ends between the owner's look and its asking would be done twice. */
+     * Without them a job that ends between the owner's look and its request would run twice. */
     const struct entry *seen;
     uint64_t seen_checked_ns;
-    /* OK: look again. CONFLICT: look again for what is newer than all that was seen (an event's row
-     * and its odds were not stored together). Else why there is nothing new to look at */
+    /* OK: look again. CONFLICT: look again for an entry newer than all that the owner saw (an
+     * event's row and its odds were not stored together). Else the reason why there is no new
+     * entry. */
     enum status result;
     struct job *job; /* this and `next`: guarded by the lock; NULL: no mail is to be posted */
     struct completion *next;
 };
 
-/* What is known of one value. */
+/* The shared state of one value. */
 struct slot {
     struct event_node node; /* first; unused for catalogs */
     struct entry *current;
     struct job *job;
-    bool damaged; /* the stored value could not be read the last time; its job's alone */
+    bool damaged; /* the stored value could not be read the last time; only its job uses this */
 };
 
 struct sports {
@@ -91,7 +92,7 @@ struct sports {
     uv_cond_t no_jobs;
 };
 
-/* How long an entry that is not asked for is kept, and how much all of them may take. */
+/* How long an entry stays that no request asks for, and how much memory all of them may take. */
 #define SPORTS_KEEP_MS 60000U
 #define SPORTS_EVENTS_MAX 65536U
 #define SPORTS_BYTES_MAX ((uint64_t)1024 * 1024 * 1024)
@@ -104,14 +105,14 @@ struct job {
     metrics_cell *counters; /* where the work is counted */
     enum job_kind kind;
     enum sport sport;
-    struct job **place;            /* where others find this job: in the slot or the entry */
+    struct job **place;            /* where other requests find it: in the slot or the entry */
     struct slot *slot;             /* CATALOG, EVENT: where the entry goes */
     struct entry *source;          /* held. EVENT: the catalog; ANSWER: what to complete */
     struct entry *before;          /* held, may be NULL. ANSWER: the entry that `source` replaced */
     const struct catalog_row *row; /* EVENT: in the source's catalog, or in `read_catalog` */
     bool both;                     /* EVENT: reads the catalog as well, as of the same moment: it
                                     * moves too fast to be read first */
-    struct catalog *read_catalog;  /* that one; may be NULL */
+    struct catalog *read_catalog;  /* the one it read; may be NULL */
     uint64_t expected;             /* the version that the store was seen to hold, or 0 */
     uint64_t started_ns;           /* before anything was read */
     bool gzip;                     /* ANSWER */
@@ -125,10 +126,10 @@ struct entry *sports_newest(struct sports *sports, enum sport sport, const struc
                             uint64_t now_ms);
 
 /*
- * Has a job done, or joins the one that is under way for the same. Of the draft these are set:
- * counters, kind; sport, expected; EVENT: source, row, both; ANSWER: source, gzip.
- * STATUS_PENDING: mail will come. STATUS_FULL: the pool is busy, and no mail will come. STATUS_OK:
- * nor will it, for what was wanted has come meanwhile: look again. Any thread.
+ * Starts a job, or joins the one that is under way for the same value. The caller sets in the
+ * draft: counters, kind; sport, expected; EVENT: source, row, both; ANSWER: source, gzip.
+ * STATUS_PENDING: mail will come. STATUS_FULL: the pool is busy, and no mail comes. STATUS_OK:
+ * another job has just made the entry, so look again; no mail comes. Any thread.
  */
 MUST_CHECK enum status sports_want(struct sports *sports, struct job draft,
                                    struct completion *completion, uint64_t now_ms);
@@ -138,7 +139,7 @@ bool sports_forget(struct sports *sports, struct completion *completion);
 
 /* ---- jobs (job.c) and the tables (table.c) --------------------------------------------------- */
 
-/* The work; ends in sports_finish. On a pool thread. */
+/* Runs a job and ends in sports_finish. On a pool thread. */
 void job_run(struct work *work);
 
 /* With the lock held. A job that was started is in its draft's place until sports_finish or, when
@@ -160,11 +161,11 @@ uint64_t sports_slot_used_ms(const struct slot *slot);
 
 bool sports_too_large(const struct sports *sports);
 
-/* Puts the entry into the slot (the reference is taken over) in place of the one that is there. */
+/* Puts the entry into the slot in place of the one before, and takes over the reference. */
 void sports_publish(struct sports *sports, struct slot *slot, struct entry *entry);
 struct entry *sports_hold_current(struct sports *sports, struct slot *slot);
 
-/* A job without completions, run by the calling thread. NULL: there is one already. */
+/* A job without completions, which the calling thread runs. NULL: there is one already. */
 struct job *sports_follow_up(struct sports *sports, const struct job *draft);
 
 /* Takes the job from its place, posts all completions with `result`, frees it. */

@@ -1,6 +1,6 @@
 /*
- * The life of the shared side of the sports, and what serving threads ask of it: each call joins
- * the job that is under way for a value, or starts one; see shared.h and table.c.
+ * The life of the shared state of the sports, and its functions for the serving threads. Each call
+ * joins the job that is under way for a value, or starts one; see shared.h and table.c.
  */
 #include "sports/shared.h"
 
@@ -124,7 +124,7 @@ static enum status join(struct sports *sports, const struct job *draft,
     return STATUS_PENDING;
 }
 
-/* Has a job put something into the slot since its owner looked? The lock is held. */
+/* Has a job put a new entry into the slot since its owner looked? The lock is held. */
 static bool has_news(const struct slot *slot, const struct completion *completion)
 {
     if (slot->job != NULL || slot->current == NULL)

@@ -62,7 +62,8 @@ bool sports_too_large(const struct sports *sports)
     return atomic_load_explicit(&sports->counts.bytes, memory_order_relaxed) > SPORTS_BYTES_MAX;
 }
 
-/* When it was last asked for: caches that answer from an entry say so in it, not in the slot. */
+/* When a request last asked for it. Caches that answer from an entry note that in the entry, not in
+ * the slot. */
 uint64_t sports_slot_used_ms(const struct slot *slot)
 {
     uint64_t asked_ms = slot->current == NULL
@@ -71,9 +72,9 @@ uint64_t sports_slot_used_ms(const struct slot *slot)
     return asked_ms > slot->node.used_ms ? asked_ms : slot->node.used_ms;
 }
 
-/* Releases what was not asked for lately, a few at a time, and of the oldest when there are
- * too many or they are too large. Each new event comes by here, so the table cannot outgrow its
- * bound by more than the jobs in flight. */
+/* Drops events that no request asked for lately, a few at a time, and the oldest ones when there
+ * are too many or they are too large. Each new event calls this, so the table exceeds its bound by
+ * no more than the jobs in flight. */
 static void drop_old_events(struct sports *sports, uint64_t now_ms)
 {
     for (int i = 0; i < 4 && sports->events.count > 0; i++) {
@@ -82,7 +83,7 @@ static void drop_old_events(struct sports *sports, uint64_t now_ms)
         uint64_t used_ms = sports_slot_used_ms(slot);
         bool old = used_ms + SPORTS_KEEP_MS < now_ms;
         if (!too_many && slot->node.used_ms + SPORTS_KEEP_MS >= now_ms)
-            return; /* nor are the others: they were used later */
+            return; /* the others were used later */
         if (slot->job == NULL && (too_many || old))
             sports_drop_event(sports, slot);
         else
@@ -127,7 +128,7 @@ static void free_job(struct job *job)
     memory_free(job);
 }
 
-/* After the last that it does, since whoever waits for it takes everything down. The lock is
+/* Last of all: sports_drain waits for it, and its caller then frees everything. The lock is
  * held. */
 static void count_ended(struct sports *sports)
 {

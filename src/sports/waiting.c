@@ -1,17 +1,18 @@
 /*
- * Who waits for what, and when to look again; see waiting.h.
+ * The waiting polls, and when each is judged again; see waiting.h.
  *
- * A waiting poll is in the list of its group (those who wait, or those who are due) and in a slot
- * of the wheel, by the tick at which its time is over. A group that has something to do is in the
- * queue of the busy ones, each of which gets a short turn after the other, so that a hundred
- * thousand who wait for one event hold up those of no other. A group ends with its last poll.
+ * A waiting poll is in a list of its group (the resting polls, or the due ones). It is also in a
+ * slot of the wheel, by the tick at which its time is over. A group that has work is in the busy
+ * queue. Each busy group gets a short turn in order, so that a hundred thousand polls for one event
+ * do not hold up those for another. A group ends with its last poll.
  *
- * Nothing is missed: a change is reported after the stamp has moved, so a poll that parks on an
- * answer that was right under the stamp that the store has now hears of all that comes; a poll that
- * parks on another is looked at again at once.
+ * No change is missed. The store reports a change after it has moved the stamp. So a poll that
+ * parks on an answer that is right under the present stamp gets every later change. A poll that
+ * parks on any other answer is judged again at once.
  *
- * Looking at a request may answer it, and so bring in the next of its connection, all in one call:
- * what is walked here is taken from the head of a list each time, and a group is pinned meanwhile.
+ * Judging a request may answer it, and so start the next request of its connection, all in one
+ * call. So the loops here take the head of a list each time, and pin the group while they work on
+ * it.
  */
 #include "sports/waiting.h"
 
@@ -26,7 +27,7 @@
 _Static_assert(SLOTS *TICK_MS > (WAIT_SECONDS_MAX + 1) * 1000, "a wait fits the wheel");
 #define NOTE_MS 1000U
 #define SLICE_NS 1000000U
-#define TURN 16U /* that are due, of one group */
+#define TURN 16U /* due polls of one group */
 #define TAKEN_AT_ONCE 64U
 
 struct pending_poll {
@@ -44,14 +45,14 @@ TAILQ_HEAD(pending_polls, pending_poll);
 struct wait_group {
     struct wait_group **place;
     struct odds_subject subject;
-    struct pending_polls resting; /* all of them have the answer of `mark` */
+    struct pending_polls resting; /* their clients all have the answer of `mark` */
     struct pending_polls due;
     size_t count;
     unsigned pins;
     uint64_t round; /* only grows */
     uint64_t mark;
     uint64_t noted_ms;
-    bool stale; /* a leader has to look */
+    bool stale; /* a leader must look */
     bool led;   /* one is looking */
     bool busy;  /* in the queue */
     TAILQ_ENTRY(wait_group) in_busy;
@@ -66,13 +67,13 @@ struct waiting {
     uv_timer_t tick;
     uv_idle_t slice;
     unsigned open_handles;
-    struct wait_group *leading; /* while its leader is looked at, until that takes the lead */
+    struct wait_group *leading; /* while its leader is judged, until that takes the lead */
     struct wait_groups busy;
     struct wait_groups groups;
     size_t count;
-    uint64_t epoch; /* of who may do what, as of the last tick; 0: not known */
+    uint64_t epoch; /* of the rights, as of the last tick; 0: not known */
     bool in_doubt;  /* the store could not confirm something */
-    uint64_t ticks; /* done */
+    uint64_t ticks; /* ticks done */
     LIST_HEAD(, pending_poll) slots[SLOTS];
 };
 
@@ -106,7 +107,7 @@ static struct wait_group *group_at(struct waiting *waiting, const struct wait_su
 
 static void end_when_empty(struct waiting *waiting, struct wait_group *group)
 {
-    /* led: its leader's outcome comes yet. pins: a caller further out uses it still. */
+    /* led: its leader's outcome is still to come. pins: an outer caller still uses it. */
     if (group->count > 0 || group->led || group->pins > 0)
         return;
     if (group->busy)
@@ -135,7 +136,7 @@ static void make_stale(struct waiting *waiting, struct wait_group *group)
 
 static void all_due(struct waiting *waiting, struct wait_group *group)
 {
-    group->round++; /* which costs the same however many they are */
+    group->round++; /* this makes all of them due at once */
     TAILQ_CONCAT(&group->due, &group->resting, in_group);
     make_busy(waiting, group);
 }
@@ -150,7 +151,7 @@ static void each_group(struct waiting *waiting,
 
 /* ---- waiting polls --------------------------------------------------------------------------- */
 
-/* False: it goes on already. */
+/* False: the timer runs already. */
 static bool start_ticking(struct waiting *waiting)
 {
     if (uv_is_active((uv_handle_t *)&waiting->tick))
@@ -162,7 +163,7 @@ static bool start_ticking(struct waiting *waiting)
     return true;
 }
 
-/* Not with the last waiting poll: as a rule its client comes again. */
+/* Not as soon as the last poll ends: as a rule its client comes again. */
 static void stop_ticking(struct waiting *waiting)
 {
     changes_listen(waiting->options.sports->changes, &waiting->reader, false);
@@ -211,7 +212,7 @@ static void on_ended(struct http_parked *parked)
     make_due((struct pending_poll *)(void *)parked);
 }
 
-/* Has it looked at as if it had come now. */
+/* Judges it as if it had come now. */
 static void look_again(struct pending_poll *pending)
 {
     struct waiting *waiting = pending->waiting;
@@ -220,7 +221,7 @@ static void look_again(struct pending_poll *pending)
     char applied[32] = "wait=";
     size_t size = strlen(applied);
     size += decimal_write(applied + size, pending->wanted_s);
-    remove_pending(pending); /* the group may end here: who goes on with it has led or pinned it */
+    remove_pending(pending); /* may end the group, unless it is led or pinned */
     memory_free(pending);
     metrics_add(waiting->options.counters, SPORTS_WAITS_LOOKS, 1);
     http_request_add_field(request, TEXT("Preference-Applied"), (struct text){applied, size});
@@ -247,14 +248,15 @@ uint32_t waiting_wanted_s(const struct waiting *waiting, const struct http_reque
     return deadline_ms(waiting, request, wanted_s) > now_ms(waiting) ? wanted_s : 0;
 }
 
-/* Counts it, unless there are too many. */
+/* Counts one more poll. False: there are too many. */
 static bool take_place(struct waiting *waiting, const struct http_request *request)
 {
     struct sports *sports = waiting->options.sports;
     const struct sports_waits *waits = waiting->options.waits;
     unsigned most = atomic_load_explicit(&sports->waiting_max, memory_order_relaxed);
     unsigned before = atomic_fetch_add_explicit(&sports->waiting, 1, memory_order_relaxed);
-    /* One that has waited before gives up its place for this moment alone. */
+    /* A poll that has waited before gives up its place only for this moment, so it may always park
+     * again. */
     if (request->parked_ns > 0 || (before < most && waits->begin(waits->context, request)))
         return true;
     (void)atomic_fetch_sub_explicit(&sports->waiting, 1, memory_order_relaxed);
@@ -271,7 +273,7 @@ static uint64_t tick_of(const struct waiting *waiting, const struct wait_subject
     if (right_ms < at_ms)
         at_ms = right_ms;
     uint64_t tick = (at_ms + TICK_MS - 1) / TICK_MS;
-    /* What it may have missed while it was deferred the next tick finds. */
+    /* A change may have been missed while the request was deferred; the next tick finds it. */
     return what->deferred || tick <= waiting->ticks ? waiting->ticks + 1 : tick;
 }
 
@@ -296,7 +298,7 @@ bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
         metrics_add(waiting->options.counters, SPORTS_WAITS, 1);
     struct wait_group *group = group_at(waiting, what);
     if (group->mark != what->mark) {
-        all_due(waiting, group); /* theirs has been replaced */
+        all_due(waiting, group); /* the answer that they have was replaced */
         group->mark = what->mark;
     }
     pending->group = group;
@@ -304,7 +306,7 @@ bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
     TAILQ_INSERT_TAIL(&group->resting, pending, in_group);
     group->count++;
     waiting->count++;
-    /* Before that this thread did not listen: its answer may have been replaced unnoticed. */
+    /* Until now this thread did not listen, so its answer may have been replaced unnoticed. */
     bool first = start_ticking(waiting);
     if (tick <= waiting->ticks)
         tick = waiting->ticks + 1;
@@ -344,17 +346,17 @@ void waiting_led(struct waiting *waiting, struct wait_group *group, enum wait_ou
         group->mark = mark;
     }
     if (group->stale)
-        make_busy(waiting, group); /* another change was reported meanwhile */
+        make_busy(waiting, group); /* another change was reported during the look */
     end_when_empty(waiting, group);
 }
 
-/* One of them looks. */
+/* One poll of the group looks for all. */
 static void lead(struct waiting *waiting, struct wait_group *group)
 {
     struct pending_poll *leader = TAILQ_FIRST(&group->due);
     if (leader == NULL)
         leader = TAILQ_FIRST(&group->resting);
-    group->stale = false; /* before the look: a change that is reported meanwhile sets it again */
+    group->stale = false; /* before the look: a change that is reported during it sets this again */
     if (leader == NULL)
         return;
     /* Both before the look, which may take the lead and even end it within this call. */
@@ -364,12 +366,12 @@ static void lead(struct waiting *waiting, struct wait_group *group)
     if (waiting->leading == NULL)
         return; /* the lead was taken */
     waiting->leading = NULL;
-    waiting_led(waiting, group, WAIT_GONE); /* it was not admitted any more */
+    waiting_led(waiting, group, WAIT_GONE); /* the request was not admitted any more */
 }
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-/* While a leader looks the others wait for what it finds. */
+/* While a leader looks, the others wait for its outcome. */
 static void take_turn(struct waiting *waiting, struct wait_group *group)
 {
     group->pins++; /* the last of its polls may go in this turn */
@@ -411,7 +413,7 @@ static void on_change(struct waiting *waiting, const struct odds_subject *subjec
         make_stale(waiting, group);
     if (subject->kind != ODDS_CATALOG)
         return;
-    /* An event's answer has its row of the catalog. */
+    /* An event's answer holds its row of the catalog. */
     TAILQ_FOREACH (group, &waiting->groups, in_groups) {
         if (group->subject.kind == ODDS_MARKETS && group->subject.sport == subject->sport)
             make_stale(waiting, group);
@@ -435,8 +437,8 @@ static void on_changes(struct mail *mail)
     }
 }
 
-/* The store is away: all get the answer that it gives. It could not be asked: what was missed
- * meanwhile is looked for when it can. */
+/* If the store is unavailable, all polls become due and get its error. If it could not confirm
+ * anything for a while, all groups look again when it can. */
 static void look_at_store(struct waiting *waiting)
 {
     uint64_t stamp;
@@ -480,13 +482,13 @@ static void on_tick(uv_timer_t *timer)
         stop_ticking(waiting);
         return;
     }
-    /* After a standstill longer than the wheel once round it is enough: all polls are due then. */
+    /* After a standstill longer than the wheel one round is enough: then all polls are due. */
     if (tick - waiting->ticks > SLOTS)
         waiting->ticks = tick - SLOTS;
     while (waiting->ticks < tick) {
         struct pending_poll *pending;
         waiting->ticks++;
-        /* They stay in the slot until they are looked at: nothing is answered in this loop. */
+        /* They stay in the slot until they are judged: this loop answers nothing. */
         LIST_FOREACH (pending, &waiting->slots[waiting->ticks % SLOTS], in_slot)
             make_due(pending);
     }
