@@ -4,55 +4,60 @@
 #include "stores/platform_ledger.h"
 
 /*
- * The proof that the ledger is whole. The store is sound in itself; each player's sequence has no
- * gap, each balance is the one before plus the movement and never negative, each entry is what its
- * operation says and is chained to the one before, each account is the sum of its entries, and
- * every clearing account is the negative of what its players hold. Each kept decline is chained as
- * well, each id leads to its transaction and no other, and each player is what was opened. From one
- * snapshot, in bounded memory, beside a running server.
+ * The proof that the ledger is whole. From one snapshot, in bounded memory, beside a running
+ * server, it proves:
+ *
+ *   - The store itself is sound.
+ *   - Each player's sequence has no gap.
+ *   - Each balance is the one before plus the movement, and never negative.
+ *   - Each entry is what its operation says, and is chained to the one before.
+ *   - Each account is the sum of its entries.
+ *   - Each clearing account is the negative of its players' balances.
+ *   - Each kept decline is chained as well.
+ *   - Each id leads to its transaction and to no other.
+ *   - Each player is as it was opened.
  */
 
 /* Called while the store checks itself, with done == 0; every so many entries; and with done ==
- * total when all have been read and what cannot be counted is left: the search for rows without
- * their counterpart. Of what is recent, `total` is 0. May be NULL. */
+ * total when all entries were read and only the search for rows without their counterpart is left,
+ * which cannot be counted. For a recent audit `total` is 0. May be NULL. */
 typedef void audit_progress(void *context, uint64_t done, uint64_t total);
 
 struct audit_options {
     audit_progress *progress;
     void *context;
     bool recent; /* only what a night's check wants: transactions from the day on that begins at
-                  * `since_ms`, the accounts of their players, and clearing accounts. What they
-                  * follow is taken as it is; declines, the store itself and rows without their
-                  * counterpart are not looked at */
+                  * `since_ms`, the accounts of their players, and clearing accounts. The audit
+                  * trusts the entries before these, and does not look at declines, the store itself
+                  * and rows without their counterpart */
     int64_t since_ms;
-    struct platform_store *beside; /* another handle of the store, which checks the store itself
-                                    * meanwhile, in a snapshot of its own; NULL: by the first one */
+    struct platform_store *beside; /* another handle of the store, for the check of the store
+                                    * itself, beside the rest and in its own snapshot; NULL: the
+                                    * first handle does it */
 };
 
-/* Where the ledger is broken, as far as it is one player's: "" and 0 where not. */
+/* Where the ledger is broken, if the break is in one player's rows: "" and 0 where not. */
 struct audit_break {
     char player_id[PLAYER_ID_SIZE];
     uint64_t sequence; /* of an entry */
-    uint64_t decline;  /* position of one that is kept */
+    uint64_t decline;  /* position of a kept decline */
 };
 
 struct audit_result {
-    uint64_t entries; /* that were proved */
-    uint64_t players; /* that have entries */
-    const char *how;  /* the store's own soundness was found out, in a few words; NULL: not */
-    struct audit_break broken; /* when it is not whole: the rest is as far as it came */
+    uint64_t entries;          /* entries proved */
+    uint64_t players;          /* players with entries */
+    const char *how;           /* how the store checked itself, in a few words; NULL: it did not */
+    struct audit_break broken; /* if it is not whole: the counts then end at the break */
 };
 
-/* STATUS_OK: it is whole. STATUS_MALFORMED: `error` names the first break, and the result's
- * `broken` where that is. Else the store
- * failed. */
+/* STATUS_OK: the ledger is whole. STATUS_MALFORMED: `error` names the first break, and the result's
+ * `broken` its place. Any other status: the store failed. */
 MUST_CHECK enum status wallet_audit(struct platform_store *store,
                                     const struct audit_options *options,
                                     struct audit_result *result, struct error *error);
 
-/* The same, and how it ended is kept in the store, where servers and whoever asks them find it.
- * What is the matter when it could not be kept, is in `unkept`, else "": the proof stands all the
- * same. */
+/* The same, and stores the outcome for servers and for the commands that show it. If the outcome
+ * cannot be stored, `unkept` says why, else it is "". The proof is valid either way. */
 MUST_CHECK enum status wallet_verify(struct platform_store *store,
                                      const struct audit_options *options,
                                      struct audit_result *result, struct error *unkept,

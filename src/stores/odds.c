@@ -50,7 +50,7 @@ static bool sport_is_real(enum sport sport)
     return (unsigned)sport < SPORT_COUNT;
 }
 
-/* The two kinds, each with what it needs: a bug in the caller otherwise. */
+/* Checks a subject's kind and the fields that it needs: a fault is a bug in the caller. */
 static void check_subject(enum odds_kind kind, enum sport sport, const struct event_id *event)
 {
     CHECK(kind == ODDS_CATALOG || kind == ODDS_MARKETS);

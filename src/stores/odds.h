@@ -63,7 +63,8 @@ struct odds_store_options {
  * returned.
  *
  * With `create` or `patient`, a new embedded store is begun in the place of a damaged one, which is
- * logged (docs/decisions/embedded-odds.md). `error`, when it was empty, then says so with STATUS_OK.
+ * logged (docs/decisions/embedded-odds.md). If `error` was empty, it then says so although the
+ * status is STATUS_OK.
  */
 MUST_CHECK enum status odds_store_open(struct odds_store **store,
                                        const struct odds_store_options *options,
@@ -133,21 +134,21 @@ MUST_CHECK enum status odds_store_read(struct odds_store *store, struct odds_rea
 /* For commands, which have time: returns the result, never STATUS_PENDING. Sets `done` itself. */
 MUST_CHECK enum status odds_store_read_and_wait(struct odds_store *store, struct odds_read *read);
 
-/* When an event's odds were published last, by the wall clock, as far as the store has it at hand;
- * 0: it has not, or there are none. In place, does not block. */
+/* When an event's odds were last published, by the wall clock, if the store has the time in memory;
+ * 0: it has not, or there are no odds. Returns at once, does not block. */
 int64_t odds_store_published_ms(struct odds_store *store, enum sport sport,
                                 const struct event_id *event);
 
 /* Asks the store itself whether the caller may read odds (health), or do all that a server does
- * (`croupier check`). Blocks up to the deadline of the store; changes nothing. The text says what
- * is missing. */
+ * (`croupier check`). Blocks up to the deadline of the store; changes nothing. The error's text
+ * names the missing right. */
 enum odds_need { ODDS_TO_READ, ODDS_TO_SERVE };
 MUST_CHECK enum status odds_store_ping(struct odds_store *store, enum odds_need need,
                                        struct error *error);
 
-/* Records that an event was asked for now. Never blocks, never fails: it is put on a bounded queue
- * (dropped and counted when full), coalesced to one write an event a second, written in the
- * background. */
+/* Records that a client asks for an event now. Never blocks, never fails: the record goes to a
+ * bounded queue (dropped and counted when full). The engine writes it in the background, at most
+ * once a second for an event. */
 void odds_store_note_interest(struct odds_store *store, enum sport sport,
                               const struct event_id *event);
 
@@ -160,17 +161,17 @@ struct odds_subject {
 };
 
 /*
- * Tells those who wait for a change, by the store's own word of it (LMDB: a commit; Redis: an
- * invalidation), after the stamp has moved and never by asking in a loop. Something may be reported
- * that has not changed after all, and a change may be reported once only; but each change is
- * reported, or everything is. On a thread of the engine's, one call at a time, to be quick.
+ * Reports changes when the store itself announces them (LMDB: a commit; Redis: an invalidation),
+ * after the stamp has moved; croupier does not poll for them. A report may be wrong (the value has
+ * not changed), and several changes may share one report. But each change is reported, or
+ * everything is. On a thread of the engine's, one call at a time; it must return soon.
  */
 struct odds_watch {
-    /* NULL: it is not known what; perhaps everything. */
+    /* `subject` NULL: the changed value is not known; perhaps everything. */
     void (*changed)(struct odds_watch *watch, const struct odds_subject *subject);
 };
 
-/* Replaces the former watch, which is called no more. NULL: there is no watch. Of a patient
+/* Replaces the watch before, which is not called any more. NULL: there is no watch. Of a patient
  * store. */
 void odds_store_watch(struct odds_store *store, struct odds_watch *watch);
 
@@ -178,21 +179,22 @@ void odds_store_watch(struct odds_store *store, struct odds_watch *watch);
 
 /*
  * A lease: a part of a client's budget for the current window, drawn from the store for this server
- * alone. Windows are fixed and aligned to the epoch by the store's clock. Whatever any server's
- * clock says, all leases of one window together are never more than the budget; units that are not
- * spent by the window's end are void. How much is granted is the engine's choice: at least `demand`
- * if so much is left, else a share that shrinks towards the end, so that little is stranded with a
- * server that goes idle, and one server alone can draw the whole budget in a few dozen leases.
+ * alone. Windows are fixed and aligned to the epoch by the store's clock. All leases of one window
+ * together never exceed the budget, even if the servers' clocks differ. Units that are not spent by
+ * the window's end are void. The engine chooses how much it grants: at least `demand` if so much is
+ * left, else a share that shrinks towards the end. So little is stranded with a server that goes
+ * idle, and one server alone can draw the whole budget in a few dozen leases.
  *
- * The server reports its knowledge, in case the store has forgotten (restarted empty, failed over):
- * the use it saw last, and what it has admitted without the store, which the store adds. Both hold
- * for the window that began at `since` and are ignored in any other.
+ * The server reports its knowledge, in case the store has lost its own (restarted empty, failed
+ * over): the use that it saw last, and the units that it has admitted without the store, which the
+ * store adds. Both hold for the window that began at `since`, and the store ignores them in any
+ * other.
  *
- * Always asynchronous. Returns STATUS_PENDING, then `done` is called once, later, on a thread of
- * the engine's, within the store's deadline, with `result`: STATUS_OK, STATUS_UNAVAILABLE,
- * STATUS_TIMEOUT (then it is not known whether the store has granted) or STATUS_MALFORMED (the
- * value under that name, or the answer, is malformed). Anything else returned: not sent, `done` is
- * not called. The struct stays the caller's, and must live until then.
+ * Always asynchronous. Returns STATUS_PENDING; then `done` is called once, later, on a thread of
+ * the engine's, within the store's deadline. `result` is STATUS_OK, STATUS_UNAVAILABLE,
+ * STATUS_TIMEOUT (the store may or may not have granted) or STATUS_MALFORMED (the value under that
+ * name, or the answer, is malformed). Any other returned status: the request was not sent, and
+ * `done` is not called. The struct stays the caller's, and must live until `done`.
  */
 #define ODDS_LEASE_CLIENT_SIZE 64
 

@@ -23,11 +23,10 @@
  * address stay as marked rows.
  *
  * A database that is gone or failed with an I/O error, and a connection that was lost or timed out,
- * is opened afresh by the next call on the same handle; a caller just calls again. A server's
+ * is opened again by the next call on the same handle; a caller just calls again. A server's
  * database that was replaced (a standby that took over) fails one call with STATUS_UNAVAILABLE: a
  * caller with a copy of the rows starts again from revision 0, and does so when the revision is
- * lower than one seen before. In place of a file that is open no other is opened in the same
- * process.
+ * lower than one seen before. A process that has a file open never opens another one in its place.
  *
  * Threads: one thread at a time may use a `struct platform_store`; open one for each thread.
  */
@@ -45,22 +44,22 @@ struct platform_store {
     struct author {
         char who[TRAIL_WHO_SIZE];
         char command[TRAIL_COMMAND_SIZE];
-    } author; /* of what is changed through this handle; see platform_store_act_as */
+    } author; /* of changes through this handle; see platform_store_act_as */
     struct platform_watch {
         void (*at)(void *context, const char *what, uint64_t rows);
         void *context;
-    } watch;                 /* of what takes long; see platform_store_watch */
+    } watch;                 /* of long work; see platform_store_watch */
     bool copying;            /* see platform_store_begin_copy */
     const atomic_bool *stop; /* see platform_store_stop_when; may be NULL */
 };
 
 /* Counts of all handles of the program, of an engine that is a server. */
 struct platform_facts {
-    atomic_uint_least64_t round_trips;   /* to the server and back, whatever they carried */
+    atomic_uint_least64_t round_trips;   /* to the server and back, of any size */
     atomic_uint_least64_t round_trip_ns; /* and how long they took, together */
     atomic_uint_least64_t connections;   /* open now */
     atomic_uint_least64_t connects;      /* successful ones, since the start */
-    atomic_uint_least64_t repeats;       /* of what met a conflict or lost its connection */
+    atomic_uint_least64_t repeats;       /* after a conflict or a lost connection */
     atomic_uint_least64_t timeouts;      /* the server was silent for too long */
     atomic_bool unsafe; /* a server that may lose what it acknowledged was seen, and logged */
 };
@@ -104,14 +103,15 @@ MUST_CHECK enum status platform_store_back_up(struct platform_store *store, char
 MUST_CHECK enum status platform_store_back_up_to(struct platform_store *store, const char *path,
                                                  struct error *error);
 
-/* From now on calls of this handle, also one that is under way, end soon with STATUS_UNAVAILABLE
+/* From now on calls of this handle, even one that is under way, end soon with STATUS_UNAVAILABLE
  * once `stop` is true: reading the whole ledger must not hold up the end of a process. `stop`,
  * which any thread may set, lives as long as the handle. */
 void platform_store_stop_when(struct platform_store *store, const atomic_bool *stop);
 
-/* From now on, while this handle brings a SQLite file up or copies it and that takes long, `at` is
- * called some times a second, in the thread of the call: with what is being done, and how many rows
- * were read for that so far (0: they cannot be counted). It must not use the store. */
+/* From now on `at` is called some times a second while this handle brings a SQLite file up or
+ * copies it and that takes long. It gets the name of the step and the number of rows read for it
+ * so far (0: they cannot be counted). It runs in the thread of the call, and must not use the
+ * store. */
 void platform_store_watch(struct platform_store *store, struct platform_watch watch);
 
 /* Brings the schema up to this program's, one numbered migration after the other, each in its own
@@ -119,15 +119,15 @@ void platform_store_watch(struct platform_store *store, struct platform_watch wa
 MUST_CHECK enum status platform_store_migrate(struct platform_store *store, uint32_t *before,
                                               uint32_t *after, struct error *error);
 
-/* Really asks the database. */
+/* Sends a query to the database. */
 MUST_CHECK enum status platform_store_ping(struct platform_store *store, struct error *error);
 
 /* The author of changes through this handle from now on, and the command ("customer set"), for the
  * audit trail. Plain text that fits its field (CHECKed); "unknown" until this is called. */
 void platform_store_act_as(struct platform_store *store, const char *who, const char *command);
 
-/* From now on the handle writes a copy of another store, whose audit trail is copied as it is:
- * nothing is added to it for what is written. */
+/* From now on the handle writes a copy of another store. The copy includes the audit trail as it
+ * is, so the handle adds no rows to it. */
 void platform_store_begin_copy(struct platform_store *store);
 
 /* ---- records of any kind --------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ MUST_CHECK enum status platform_key_revoke(struct platform_store *store, const c
 
 struct trail_search {
     const char *object; /* "": any */
-    const char *who;    /* "": anybody */
+    const char *who;    /* "": any author */
     int64_t since_ms;
     uint64_t before; /* a row's number; 0: from the last one */
     size_t limit;    /* at least 1 */
@@ -188,10 +188,10 @@ MUST_CHECK enum status platform_trail_search(struct platform_store *store,
 /* ---- players --------------------------------------------------------------------------------- */
 
 /*
- * The player of this customer, reference and currency: found, or made. One of each three, for ever,
- * whoever asks at the same time; players are never deleted. `exponent` counts only when
- * the currency is used for the first time in this store. STATUS_INVALID: not acceptable;
- * STATUS_NOT_FOUND: no such customer.
+ * The player of this customer, reference and currency: found, or made. There is one player for each
+ * three, for ever, even if several callers ask at the same time; players are never deleted.
+ * `exponent` counts only when the currency is used for the first time in this store.
+ * STATUS_INVALID: not acceptable; STATUS_NOT_FOUND: no such customer.
  */
 MUST_CHECK enum status platform_player_open(struct platform_store *store, const char *customer_id,
                                             const char *reference, const char *currency,
@@ -205,8 +205,8 @@ MUST_CHECK enum status platform_player_block(struct platform_store *store, const
                                              bool blocked, int64_t now_ms,
                                              struct player_record *player, struct error *error);
 
-/* The players that a customer calls so, one for each currency, as created: at most `most`, into
- * `players`. */
+/* The players that a customer calls by this reference, one for each currency, as created: at most
+ * `most`, into `players`. */
 MUST_CHECK enum status platform_players_named(struct platform_store *store, const char *customer_id,
                                               const char *reference, struct player_record *players,
                                               size_t most, size_t *count, struct error *error);
@@ -231,8 +231,8 @@ MUST_CHECK enum status platform_credentials_delete(struct platform_store *store,
 
 /* ---- usage ----------------------------------------------------------------------------------- */
 
-/* Adds to what is stored of each customer, day and group, in one transaction, at most
- * PLATFORM_USAGE_MAX records. It is no part of what has revisions. */
+/* Adds to the stored counts of each customer, day and group, in one transaction, at most
+ * PLATFORM_USAGE_MAX records. It takes no revision. */
 #define PLATFORM_USAGE_MAX 256U
 MUST_CHECK enum status platform_usage_add(struct platform_store *store,
                                           const struct usage_record *records, size_t count,
@@ -248,9 +248,9 @@ MUST_CHECK enum status platform_usage_list(struct platform_store *store, const c
 
 /* ---- proofs of the ledger -------------------------------------------------------------------- */
 
-/* Keeps it instead of the last one of its scope. One of the whole that found it sound does away
- * with one of what was recent that had ended before. It takes no revision and is no part of the
- * trail. */
+/* Stores the verification in place of the last one of its scope. A sound verification of the whole
+ * also deletes one of the recent entries that ended before it began. The call adds a row to the
+ * trail, and takes no revision. */
 MUST_CHECK enum status platform_verification_put(struct platform_store *store,
                                                  const struct verification_record *record,
                                                  struct error *error);
@@ -261,7 +261,7 @@ struct verifications {
 };
 MUST_CHECK enum status platform_verifications(struct platform_store *store,
                                               struct verifications *found, struct error *error);
-/* A number that is another one when that may have changed: one cheap query. */
+/* A number that changes when the verifications may have changed: one cheap query. */
 MUST_CHECK enum status platform_verifications_revision(struct platform_store *store,
                                                        uint64_t *revision, struct error *error);
 
@@ -306,8 +306,8 @@ MUST_CHECK enum status platform_revision(struct platform_store *store, uint64_t 
                                          struct error *error);
 
 /* Every customer, key and address, as far as the visitor wants them, whose revision is above
- * `since`: also what is revoked or removed, customers first, from one snapshot of the store,
- * whose revision is then stored in `revision`. since = 0 reads everything. */
+ * `since`: revoked and removed ones too, customers first, from one snapshot of the store, whose
+ * revision is then stored in `revision`. since = 0 reads everything. */
 MUST_CHECK enum status platform_changes_since(struct platform_store *store, uint64_t since,
                                               const struct record_visitor *visitor,
                                               uint64_t *revision, struct error *error);
@@ -340,7 +340,7 @@ MUST_CHECK enum status platform_games_put(struct platform_store *store,
                                           const struct game_record *records,
                                           const bool *set_enabled, size_t count, int64_t now_ms,
                                           struct games_put_result *result, struct error *error);
-/* Takes effect, and a new updated_ms, only when it was otherwise. NOT_FOUND. */
+/* Changes `enabled` and updated_ms only if the game was not so before. NOT_FOUND. */
 MUST_CHECK enum status platform_game_enable(struct platform_store *store, const char *id,
                                             bool enabled, int64_t now_ms, struct error *error);
 

@@ -7,18 +7,18 @@
 #include "stores/platform.h"
 
 /*
- * The ledger's verbs of the platform store (platform.h, whose rules on handles and threads
- * hold here too).
+ * The ledger's verbs of the platform store (platform.h, whose rules on handles and threads hold
+ * here too).
  *
- * A batch is one transaction of the database: begin takes the ledger's write lock and loads what is
- * known of the players and ids that its requests concern, the caller decides, commit writes what
- * was decided. Between the two the handle can do nothing else.
+ * A batch is one transaction of the database. Begin takes the ledger's write lock and loads the
+ * facts about the players and ids of its requests. The caller decides. Commit writes the decisions.
+ * Between the two the handle can do nothing else.
  *
- * An embedded engine has one writer at a time, in whatever process. One that is a server has many,
- * and keeps them apart by locks and keys: no two of them decide on the same player, and what one
- * has decided on and another has changed meanwhile is refused as STATUS_CONFLICT. Then nothing has
- * happened, and the batch is begun again, with fresh facts, and decided again: its requests, not
- * its decisions, are what stands. The caller does so a bounded number of times.
+ * An embedded engine has one writer at a time, in whatever process. A server engine has many, and
+ * keeps them apart by locks and keys: no two of them decide on the same player. If another writer
+ * has changed facts that a batch decided on, the batch is refused as STATUS_CONFLICT, and nothing
+ * is written. The caller then begins the same requests again, with fresh facts, and decides them
+ * again. It does so a bounded number of times.
  */
 
 #define LEDGER_BATCH_MAX 256
@@ -27,13 +27,13 @@ struct ledger_batch_player {
     char player_id[TRANSACTION_ID_SIZE]; /* asked for: any text */
     bool found;
     bool changed;                  /* the caller's: `account` is to be written back */
-    bool declined;                 /* the caller's: so is what it says of its declines */
+    bool declined;                 /* the caller's: its declines are to be written back too */
     struct ledger_account account; /* when found */
     size_t clearing;               /* which of the batch's clearing accounts is the other side */
 };
 
 struct ledger_fact {
-    char owner_id[LEDGER_OWNER_SIZE]; /* asked for: whose id it is, a customer or a provider */
+    char owner_id[LEDGER_OWNER_SIZE]; /* asked for: the owner of the id, a customer or a provider */
     char transaction_id[TRANSACTION_ID_SIZE];
     bool counts_credits; /* asked for: id.standing_credits, which may else be anything */
     struct ledger_id id;
@@ -51,7 +51,7 @@ static inline void ledger_ask(struct ledger_fact *fact, const char *owner_id,
 struct ledger_clearing {
     char customer_id[CUSTOMER_ID_SIZE];
     char currency[CURRENCY_SIZE];
-    int64_t balance_minor; /* at most 0: what the players hold */
+    int64_t balance_minor; /* at most 0: minus the players' balances */
     bool changed;          /* the caller's */
 };
 
@@ -77,8 +77,8 @@ struct ledger_loaded {
     int64_t transaction;  /* PostgreSQL: the server's number of the batch */
 };
 
-/* The caller names the players and facts, each one once, and appends to `kept`. Of what a provider
- * moves, the id has to be among the facts. */
+/* The caller names the players and facts, each one once, and appends to `kept`. For a provider's
+ * transaction the id must be among the facts. */
 struct ledger_batch {
     struct ledger_batch_player players[LEDGER_BATCH_MAX];
     size_t player_count;
@@ -87,8 +87,8 @@ struct ledger_batch {
     struct ledger_clearing clearings[LEDGER_BATCH_MAX]; /* of the players; by begin */
     size_t clearing_count;
     struct ledger_transaction kept[LEDGER_BATCH_MAX]; /* in order of decision */
-    /* Of each kept: the player that it is of, and the facts of its id and reference. Hints: an
-     * engine looks whether they are so, and searches where they are not. */
+    /* Of each kept transaction: its player, and the facts of its id and reference. These are hints:
+     * an engine checks them, and searches if they are wrong. */
     struct {
         uint16_t player, fact, reference;
     } kept_of[LEDGER_BATCH_MAX];
@@ -96,7 +96,7 @@ struct ledger_batch {
     struct ledger_loaded loaded;
 };
 
-/* While a store checks itself, which may take long: called now and then. */
+/* The store calls this now and then while it checks itself, which may take long. */
 struct ledger_check {
     void (*alive)(void *context);
     void *context;
@@ -128,13 +128,13 @@ struct ledger_verbs {
                                     struct error *error);
 
     /*
-     * Writes what is kept and what is changed, and commits: when this returns STATUS_OK all of it
-     * is durable. Otherwise nothing was applied, unless `unknown` is set: then the commit itself
-     * failed, and its outcome is unknown until the handle has been closed and opened again and
-     * `recover` has succeeded. (A server whose connection breaks is asked first, for a bounded
-     * time.) STATUS_CONFLICT as above. A batch that keeps nothing writes nothing; STATUS_OK says
-     * that the rows that begin loaded are durable. With `unknown` they may not be, and no answer
-     * may be repeated from them.
+     * Writes the kept transactions and the changed accounts, and commits: when this returns
+     * STATUS_OK all of it is durable. Otherwise nothing was applied, unless `unknown` is set: then
+     * the commit itself failed, and its outcome is unknown until the handle has been closed and
+     * opened again and `recover` has succeeded. (A server whose connection breaks is asked first,
+     * for a bounded time.) STATUS_CONFLICT as above. A batch that keeps nothing writes nothing;
+     * STATUS_OK says that the rows that begin loaded are durable. With `unknown` they may not be,
+     * and no answer may be repeated from them.
      */
     MUST_CHECK enum status (*commit)(struct platform_store *store, const struct ledger_batch *batch,
                                      bool *unknown, struct error *error);
@@ -173,31 +173,30 @@ struct ledger_verbs {
                                        struct ledger_batch_player *players, size_t count,
                                        struct error *error);
 
-    /* All that is known of one id. An id that was never used is STATUS_OK and nothing known of
-     * it. */
+    /* All facts about one id. For an id that was never used: STATUS_OK, and nothing is known. */
     MUST_CHECK enum status (*id)(struct platform_store *store, struct ledger_fact *fact,
                                  struct error *error);
 
     /*
-     * Whether the store is in itself what its engine left: its pages, and its indexes against its
-     * tables. STATUS_MALFORMED: `error` says what is not. `how` says in a few words how that was
-     * found out. `check` is called now and then meanwhile.
+     * Whether the store is as its engine left it: its pages, and its indexes against its tables.
+     * STATUS_MALFORMED: `error` names the fault. `how` says in a few words how the engine checked.
+     * The engine calls `check` now and then during the check.
      */
     MUST_CHECK enum status (*integrity)(struct platform_store *store,
                                         const struct ledger_check *check, const char **how,
                                         struct error *error);
 
     /*
-     * Whether every row of the ledger and of its players has its counterparts, and they are of one
-     * mind: entries, declines, ids, rollbacks, accounts and players, in both directions.
-     * STATUS_MALFORMED: `error` names the first row that has not.
+     * Whether every row of the ledger and of its players has its counterparts and agrees with them:
+     * entries, declines, ids, rollbacks, accounts and players, in both directions.
+     * STATUS_MALFORMED: `error` names the first row that does not.
      */
     MUST_CHECK enum status (*counterparts)(struct platform_store *store, struct error *error);
 
     /* Both may be NULL: the engine keeps its newest rows by other means. In no snapshot.
-     * STATUS_MALFORMED: the ledger has lost rows that it had acknowledged; `error` says so. Batches
-     * are refused then, until a backup takes its place or `accept_end` is told the number of the
-     * transaction that it ends with (STATUS_CONFLICT: it ends with another). */
+     * STATUS_MALFORMED: the ledger has lost rows that it had acknowledged; `error` says so. Then
+     * batches are refused until a backup replaces the store, or until `accept_end` gets the number
+     * of the transaction that the ledger ends with (STATUS_CONFLICT: it ends with another). */
     MUST_CHECK enum status (*check_end)(struct platform_store *store, struct ledger_end *end,
                                         struct error *error);
     MUST_CHECK enum status (*accept_end)(struct platform_store *store, int64_t last,
@@ -208,9 +207,9 @@ struct ledger_verbs {
     void (*snapshot_end)(struct platform_store *store);
 };
 
-/* Has the ledger go on without rows that it has lost, with a row of the audit trail. `last` confirms
- * what it ends with: STATUS_MALFORMED, as check_end says it, when that is another number, and
- * nothing has happened. STATUS_CONFLICT: nothing is known to be lost. */
+/* Lets the ledger continue without rows that it has lost, with a row of the audit trail. `last`
+ * confirms the ledger's last number. STATUS_MALFORMED, with check_end's text, if it ends with
+ * another number; nothing has happened. STATUS_CONFLICT: nothing is known to be lost. */
 MUST_CHECK enum status platform_ledger_accept_loss(struct platform_store *store, int64_t last,
                                                    struct ledger_end *end, struct error *error);
 
@@ -234,8 +233,8 @@ struct ledger_whose {
     uint64_t from, before;
 };
 /* Entries in order of player (as created) and sequence. Those of more than one player are from one
- * snapshot where the caller has begun one. Of a player, what is not between `from` and `before`
- * costs next to nothing. */
+ * snapshot where the caller has begun one. For one player, entries outside `from` and `before` cost
+ * next to nothing. */
 MUST_CHECK enum status platform_ledger_entries(struct platform_store *store,
                                                struct ledger_whose whose,
                                                ledger_transaction_visitor *visit, void *context,
@@ -268,8 +267,8 @@ MUST_CHECK enum status platform_ledger_declines(struct platform_store *store,
                                                 ledger_decline_visitor *visit, void *context,
                                                 struct error *error);
 
-/* The clearing accounts, and what the accounts of their players add up to; also where players hold
- * money and no clearing account is there, which then counts as 0. */
+/* The clearing accounts, each with the sum of its players' accounts. If players hold money and
+ * there is no clearing account, it counts as 0. */
 typedef bool ledger_clearing_visitor(void *context, const struct ledger_clearing *clearing,
                                      int64_t players_minor);
 MUST_CHECK enum status platform_ledger_clearings(struct platform_store *store,
@@ -298,8 +297,8 @@ struct ledger_sum {
     char round_id[GAME_REFERENCE_SIZE];
     uint8_t currency_exponent;
     uint64_t entries[LEDGER_OPERATION_COUNT];
-    int64_t debits_minor, credits_minor;           /* what was bet and won, in all */
-    int64_t debits_back_minor, credits_back_minor; /* of that or of earlier: rolled back */
+    int64_t debits_minor, credits_minor;           /* all bets and wins */
+    int64_t debits_back_minor, credits_back_minor; /* rolled back, of these or of earlier ones */
 };
 
 /* How far the players' accounts moved, and ROLLBACKs alone moved them. */

@@ -10,11 +10,11 @@
 /*
  * An immutable table made of rows of the platform store, and the thread that keeps it fresh.
  *
- * The thread asks the store for a revision every `refresh_ms`, and has its owner make a new table
- * when that has moved. A look that finds nothing wrong confirms the table as of the moment at which
- * it began; one that was not confirmed for more than a second decides nothing (docs/interface.md,
- * "Errors"). After trouble with the store it is opened again and everything is read, because it may
- * be another database.
+ * The thread asks the store for a revision every `refresh_ms`, and asks its owner for a new table
+ * when the revision has moved. A look without trouble confirms the table as of the moment at which
+ * the look began. A table that was not confirmed for more than a second decides nothing
+ * (docs/interface.md, "Errors"). After trouble the thread opens the store again and reads
+ * everything, because it may be another database.
  *
  * Each table is a snapshot with a generation number. A serving thread compares the number, one
  * atomic load, and only when it has moved takes hold of the new snapshot under a mutex. A retired
@@ -31,7 +31,7 @@ struct refresher_options {
     /* The rest is called on the refresher's thread. */
     enum status (*revision)(struct platform_store *store, uint64_t *revision, struct error *error);
     /* Makes the table at the store's revision, which it stores. `*revision` is the one that was
-     * read before; with `all` nothing of it counts any more. */
+     * read before; with `all` it does not count. */
     enum status (*read)(void *context, struct platform_store *store, bool all, uint64_t *revision,
                         void **table, struct error *error);
     /* The table is there for the first time, or confirmed again after trouble: for the log. */
@@ -61,7 +61,7 @@ struct table_hold { /* zeroed: none */
 
 /* The newest table, held until the next call with this hold; NULL: there is none yet. */
 const void *refresher_newest(struct refresher *refresher, struct table_hold *hold);
-/* The same if it is confirmed; NULL otherwise, and what was held stays so. */
+/* The same if it is confirmed; NULL otherwise, and the hold stays as it was. */
 const void *refresher_confirmed(struct refresher *refresher, struct table_hold *hold,
                                 uint64_t now_mono_ms);
 void refresher_let_go(struct refresher *refresher, struct table_hold *hold);

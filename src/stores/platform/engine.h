@@ -35,7 +35,7 @@ static inline bool platform_store_is_stopped(const struct platform_store *store)
     return store->stop != NULL && atomic_load(store->stop);
 }
 
-/* STATUS_MALFORMED, with what is wrong and what to do. */
+/* STATUS_MALFORMED, with the fault and its remedy. */
 enum status platform_damaged(const struct platform_store *store, const char *what,
                              struct error *error);
 /* The same of a row of the ledger, by its number, with its fault. */

@@ -1,7 +1,7 @@
 /*
  * Importing games, switching them on and off, and customers' lists of games, in any engine; see
- * platform.h. Whoever changes one of them holds the counter's row (records.c), so what was read in
- * the same transaction is still so when it is written.
+ * platform.h. Each change holds the counter's row until its commit (records.c), so rows read in the
+ * same transaction are still the same when it writes.
  */
 #include "base/memory.h"
 #include "stores/platform/records.h"
@@ -11,7 +11,7 @@
 
 /* One game on its way. */
 struct import_game {
-    struct game_record stored;   /* and then what is to be stored */
+    struct game_record stored;   /* then the record to store */
     struct record_look_up found; /* into `stored` */
     struct trail_image before, after;
     struct trail_reading reading; /* into `before` */
@@ -36,7 +36,7 @@ static bool on_stored(void *context, const struct sql_row *row)
     return trail_on_row(&game->reading, row);
 }
 
-/* What is stored under the ids of `count` games. */
+/* Reads the stored games with the ids of `count` records. */
 static enum status find_games(struct import *import, size_t first, size_t count,
                               struct error *error)
 {
@@ -65,7 +65,7 @@ static bool prepare_game(struct import *import, size_t at, struct import_game *g
     if (there && !import->set_enabled[at])
         next.enabled = game->stored.enabled;
     next.updated_ms = import->now_ms;
-    next.revision = 0; /* whatever is there */
+    next.revision = 0; /* matches any stored revision */
     trail_image_of(&game->after, &game_table, &next);
     if (!trail_images_differ(&game->before, &game->after)) {
         import->result.unchanged++;
@@ -73,11 +73,11 @@ static bool prepare_game(struct import *import, size_t at, struct import_game *g
     }
     size_t *counted = there ? &import->result.changed : &import->result.added;
     (*counted)++;
-    game->stored = next; /* which the parameters borrow */
+    game->stored = next; /* the parameters borrow from it */
     return true;
 }
 
-/* Writes those that are not there or differ from what is. */
+/* Writes new games and those that differ from the stored ones. */
 static enum status write_games(struct import *import, size_t first, size_t count,
                                struct error *error)
 {
@@ -221,7 +221,7 @@ struct policy_writing {
     struct sql_flight *flight;
 };
 
-/* Is there such a customer, and what is its list now? */
+/* Does the customer exist, and what is its list now? */
 static enum status find_policy(struct sql_flight *flight, const char *customer_id,
                                struct trail_image *before, struct error *error)
 {

@@ -1,6 +1,6 @@
 /*
- * Launches in any engine; see platform.h. Rows are only ever added, many in one transaction: what
- * launches cost a store is commits, and those who wait for one share it.
+ * Launches in any engine; see platform.h. Rows are only ever added, many in one transaction: the
+ * cost of launches is their commits, so all that wait for one share it.
  */
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
- * Players and currencies in any engine; see platform.h. Rows are only ever added. Two who open the
- * same player at once end with the same row: adding it does nothing when it is there, and then it
- * is found.
+ * Players and currencies in any engine; see platform.h. Rows are only ever added. If two calls open
+ * the same player at once, both end with the same row: each adds the row unless it is there, then
+ * reads it.
  *
  * With PostgreSQL, a player that is found may not be on a synchronous standby yet
- * (postgres/ledger.c). The launch that asked for it is (launches.c): its commit waits for all
- * before it.
+ * (postgres/ledger.c). The launch that opened it makes sure (launches.c): its commit waits for all
+ * commits before it.
  */
 #include <string.h>
 

@@ -1,11 +1,10 @@
 /*
- * Records of any kind in any engine: what the statements of their tables (statements.c) do for
- * platform.h.
+ * Records of any kind in any engine: platform.h, by the statements of their tables (statements.c).
  *
- * Every change is one transaction that takes the next revision first and, with it, the lock on the
- * counter's row until the commit: revisions become visible in their order, whoever writes. Reading
- * a row never fails on account of what it holds, unless the table says so: a row that is not
- * sound is not usable and admits no one, while its neighbours go on working.
+ * Every change is one transaction that takes the next revision first. With it the transaction locks
+ * the counter's row until the commit, so revisions become visible in their order, for all writers.
+ * The contents of a row never make reading fail, unless the table says so: a row that is not sound
+ * admits no client, while the rows beside it stay usable.
  */
 #include "stores/platform/records.h"
 
@@ -123,10 +122,10 @@ enum status platform_get(struct platform_store *store, const struct record_table
 
 /* ---- walking through them -------------------------------------------------------------------- */
 
-/* One kind's rows on their way to the visitor, and where all of them stand. */
+/* The walk of all kinds of rows to the visitor. */
 struct walk {
     const struct record_visitor *visitor;
-    const struct record_table *damaged; /* the table of a row that is not fit to be seen */
+    const struct record_table *damaged; /* the table of a row that is not sound */
     bool done;                          /* the visitor has seen enough */
 };
 struct walk_kind {
@@ -298,8 +297,8 @@ static enum status missing_or_newer(const struct platform_store *store, const ch
     return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->location, what);
 }
 
-/* A write that may find nothing to do; what was there before and after tells why, and what the
- * trail says. */
+/* A write that may change nothing. The images before and after tell why, and give the trail its
+ * row. */
 static enum status change_row(struct sql_flight *flight, struct record_change *change,
                               struct trail_image images[2], struct error *error)
 {
@@ -312,7 +311,7 @@ static enum status change_row(struct sql_flight *flight, struct record_change *c
     write->parameters = &change->parameters;
     (void)add_reading(flight, change, &key, &readings[1]);
     enum status status = sql_flight_run(flight, false, error);
-    /* Without a revision to stamp it with, the row was refused. */
+    /* Without a revision for its stamp the row was refused. */
     if ((status == STATUS_OK || status == STATUS_INVALID) && counting->affected != 1)
         return no_revision(store, error);
     if (status != STATUS_OK)
@@ -325,7 +324,7 @@ static enum status change_row(struct sql_flight *flight, struct record_change *c
                : missing_or_newer(store, change->table->what, exists, error);
 }
 
-/* It succeeds or fails as a whole, so all of it goes out at once. */
+/* It succeeds or fails as a whole, so all queries go out at once. */
 static enum status add_row(struct sql_flight *flight, struct record_change *change,
                            struct trail_image images[2], struct error *error)
 {
@@ -403,7 +402,7 @@ enum status platform_key_revoke(struct platform_store *store, const char *key_id
         .table = &key_table,
         .sql = "UPDATE api_key SET revoked_ms = $2, revision = " STORE_REVISION
                " WHERE id = $1 AND revoked_ms IS NULL",
-        .idempotent = true}; /* revoked before: the first time stands */
+        .idempotent = true}; /* revoked before: the first time is kept */
     CHECK(now_ms > 0);
     sql_add_text(&change.parameters, text_of(key_id));
     sql_add_integer(&change.parameters, now_ms);

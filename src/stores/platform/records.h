@@ -53,7 +53,7 @@ struct record_change {
     const char *sql;
     struct sql_parameters parameters; /* freed afterwards */
     const void *added;                /* the record, where it adds one; else NULL */
-    bool idempotent; /* there, but nothing to do: that is fine, and nothing has changed */
+    bool idempotent; /* if the row is there and needs no change, the call succeeds */
 };
 MUST_CHECK enum status record_change(struct platform_store *store, struct record_change *change,
                                      struct error *error);

@@ -5,9 +5,9 @@
 
 /*
  * The schema of a platform store: one step a release, from sql/ENGINE/NNNN_name.sql, compiled into
- * the program (tools/embed_migrations.py). The table schema_migration says which were applied, with
- * a checksum of each, so that a store of a version between releases is not taken for ours. The first
- * step has the number of the last one that its release had by itself.
+ * the program (tools/embed_migrations.py). The table schema_migration names the applied steps, with
+ * a checksum of each, so that a store of a version between releases is not taken for croupier's.
+ * The first step has the number of its release's last separate step.
  */
 struct migration {
     uint32_t number;
@@ -22,11 +22,11 @@ extern const size_t postgres_migration_count;
 
 #define SCHEMA_READ "SELECT number, checksum FROM schema_migration ORDER BY number"
 
-/* The step that leads on from a version (0: an empty store's); NULL: there is none. */
+/* The step after a version (0: an empty store's); NULL: there is none. */
 const struct migration *schema_next(const struct migration *migrations, size_t count,
                                     uint32_t version);
 
-/* What was applied, as the rows of SCHEMA_READ tell; begins as {migrations, count}. */
+/* The steps that were applied, from the rows of SCHEMA_READ; begins as {migrations, count}. */
 struct schema {
     const struct migration *migrations;
     size_t count;

@@ -74,7 +74,7 @@ enum statement_form {
     STATEMENT_ADD,
     STATEMENT_ADD_ONCE,    /* does nothing when it is there */
     STATEMENT_UPDATE,      /* by key, if the row's revision is the record's, or the record's is 0 */
-    STATEMENT_PUT,         /* adds, or updates as above (also what is fixed) */
+    STATEMENT_PUT,         /* adds, or updates as above (fixed columns too) */
     STATEMENT_GET,         /* $1: key */
     STATEMENT_EXISTS,      /* $1: key */
     STATEMENT_NAMED,       /* $1, …: the columns that are unique together */

@@ -1,8 +1,8 @@
 /*
- * The audit trail in any engine; see trail.h. Whoever adds a row takes its number from the counter
- * of the trail and holds that until the commit, so rows are numbered in the order of commits. Every
- * change locks the counter of its own records first and that of the trail after it, so that no two
- * wait for each other.
+ * The audit trail in any engine; see trail.h. A transaction that adds a row takes the row's number
+ * from the trail's counter and holds the counter until the commit, so rows are numbered in the
+ * order of commits. Every change locks the counter of its own records first and the trail's counter
+ * second, so that no two wait for each other.
  */
 #include "stores/platform/trail.h"
 
@@ -14,7 +14,7 @@
 
 const char trail_lock[] = "UPDATE audit_revision SET revision = revision";
 
-/* ---- reading what a record holds ------------------------------------------------------------- */
+/* ---- reading a record ------------------------------------------------------------------------ */
 
 void trail_read(struct trail_reading *reading, struct sql_query *query)
 {
@@ -32,7 +32,7 @@ bool trail_on_row(void *context, const struct sql_row *row)
         struct column_value value = row->value(row, (int)i, table->columns[i].type->kind);
         trail_image_add(reading->image, i, &value);
     }
-    return false; /* there is one at most */
+    return false; /* there is at most one row */
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

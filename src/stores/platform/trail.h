@@ -5,10 +5,10 @@
 #include "stores/platform/engine.h"
 
 /*
- * Writing the audit trail, in the transaction of the change that it tells of; for the files in
- * stores/platform/. What record_change does (records.h) has its row already. Other code takes an
- * image of the record as it was and as it is now, and calls trail_write, or makes the rows of many
- * records and writes them together.
+ * Writing the audit trail, in the transaction of the change itself; for the files in
+ * stores/platform/. record_change (records.h) writes its own row. Other code takes an image of the
+ * record before and after, and calls trail_write, or makes the rows of many records and writes them
+ * together.
  */
 
 /* A query for all columns of a record (STATEMENT_GET), into an image, which is cleared first. The
@@ -26,11 +26,11 @@ struct trail_row {
     struct buffer before, after;
 };
 
-/* Makes the row for a record that was `before` (which may be none) and is `after`. False: there is
- * none to write, since nothing differs, or what is written is a copy. */
+/* Makes the row for a record that was `before` (which may be none) and is `after`. False: no row is
+ * needed, since nothing differs, or the handle writes a copy. */
 MUST_CHECK bool trail_row_make(struct trail_row *row, const struct platform_store *store,
                                const struct trail_image *before, const struct trail_image *after);
-/* Of an event that is no change of a record, whose `before` and `after` the row has. */
+/* Signs the row of an event that is no change of a record; the row has its `before` and `after`. */
 void trail_row_sign(struct trail_row *row, const struct platform_store *store, const char *kind,
                     const char *object);
 /* Adds the TRAIL_QUERIES that write it; the row stays as it is until they have run. */
@@ -42,8 +42,7 @@ void trail_row_free(struct trail_row *row);
 MUST_CHECK enum status trail_write(struct platform_store *store, const struct trail_image *before,
                                    const struct trail_image *after, bool last, struct error *error);
 
-/* Locks the trail until the commit and changes nothing: in place of the counter that a table may
- * not have. */
+/* Locks the trail until the commit and changes nothing, for a table without a counter. */
 extern const char trail_lock[];
 
 #endif

@@ -8,8 +8,8 @@
 #include "stores/platform/records.h"
 #include "stores/platform/trail.h"
 
-/* How many rows one query looks at: it is short, whatever is searched for and however long the
- * trail is. */
+/* How many rows one query reads, so that it stays short for any search and any length of the
+ * trail. */
 #define ROWS_AT_ONCE 10000U
 
 struct searching {

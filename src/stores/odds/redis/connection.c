@@ -474,8 +474,8 @@ static void ask_beat(struct redis_connection *connection)
     buffer_free(&commands);
 }
 
-/* A server is silent when a heartbeat is overdue at two ticks with a turn of the loop between them.
- * That turn reads replies that arrived while this thread could not run. */
+/* A server is silent if a heartbeat is overdue at two ticks with a turn of the loop between them.
+ * In that turn the loop reads replies that arrived while this thread could not run. */
 static void on_beat(uv_timer_t *timer)
 {
     struct redis_connection *connection = timer->data;

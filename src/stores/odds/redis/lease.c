@@ -1,12 +1,12 @@
 /*
- * Leases; see lease.h. The script runs in the server as one step, and takes the time from there, so
- * what it decides does not depend on any clock but the server's. It is sent with each lease, of
- * which there are a few dozen in a window: a server that was restarted lacks nothing.
+ * Leases; see lease.h. The script runs in the server as one step and uses the server's time, so its
+ * decisions depend on no other clock. Each lease, of which there are a few dozen in a window,
+ * carries the whole script, so a server that was restarted lacks nothing.
  *
- * The key holds "START:USED", the second in which the window began and what was drawn in it since.
- * It is kept a little longer than the window, for the case that the clock is set back a little. A
- * count that began after the start of the present window is kept: the window was made longer
- * meanwhile.
+ * The key holds "START:USED", the second in which the window began and the units drawn in it since.
+ * The key lives a little longer than the window, in case the clock is set back a little. A count
+ * that began after the start of the present window is kept: the configured window has become
+ * longer.
  */
 #include "stores/odds/redis/lease.h"
 
@@ -17,8 +17,9 @@
 #include "base/memory.h"
 #include "stores/odds/redis/command.h"
 
-/* KEYS: the budget's. ARGV: window in seconds, limit, demand, and what the asker knows: the start
- * of a window, what was drawn in it, and what it has admitted in it without us. */
+/* KEYS: the budget's. ARGV: window in seconds, limit, demand, and the caller's knowledge: the
+ * start of a window, the units drawn in it, and the units that it has admitted in it without the
+ * store. */
 static const char script[] =
     "local time = redis.call('TIME')\n"
     "local second, window, limit = tonumber(time[1]), tonumber(ARGV[1]), tonumber(ARGV[2])\n"
@@ -47,7 +48,7 @@ struct lease_call {
     struct redis_leases *leases;
     struct odds_lease *lease;
     struct buffer bytes;
-    enum status reply; /* what the reply amounts to */
+    enum status reply; /* the outcome of the reply */
 };
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -147,7 +148,8 @@ enum status redis_lease_ask(struct redis_leases *leases, struct redis_link *link
     call->leases = leases;
     call->lease = lease;
     append_command(&call->bytes, leases->prefix, lease);
-    /* Sent again after a loss: what was granted before it is stranded, never spent twice. */
+    /* The link sends it again after a lost connection. Units that were granted before the loss are
+     * stranded, never spent twice. */
     call->call = (struct redis_call){.bytes = buffer_text(&call->bytes),
                                      .replies = 1,
                                      .again = true,

@@ -27,11 +27,11 @@ struct audit {
     struct audit_result result;
     const struct audit_options *options;
     struct platform_store *store;
-    uint64_t total;    /* entries that there are */
-    uint64_t followed; /* sequences of what the first entries follow, where not all are read */
+    uint64_t total;    /* number of entries */
+    uint64_t followed; /* sequences of the entries before the first ones read, in a recent audit */
     uint64_t expected; /* entries, as the accounts say */
     struct error *error;
-    enum status status; /* of what a visitor found */
+    enum status status; /* of the first fault that a visitor found */
 };
 
 /* At a player's entry, or at a decline. */
@@ -236,7 +236,7 @@ static bool audit_clearing(void *context, const struct ledger_clearing *clearing
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Reads a text of all, or of what is recent. */
+/* Reads with the text for all entries, or with the one for recent entries. */
 static enum status read_rows(struct audit *audit, const char *all, const char *since,
                              ledger_row_taker *take)
 {

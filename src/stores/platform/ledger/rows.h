@@ -30,8 +30,8 @@ MUST_CHECK bool ledger_read_balance(const struct sql_row *row, int first,
 MUST_CHECK bool ledger_read_declined(const struct sql_row *row, int first,
                                      struct ledger_account *account);
 
-/* A transaction: what it has of its player (four columns, not read where `player` is given), and
- * the columns of ledger_transaction, of which the engines name three in their own ways. */
+/* The columns of a transaction: four of its player (not read where `player` is given), then those
+ * of ledger_transaction. Three of these have their own expression in each engine. */
 #define LEDGER_TRANSACTION_OF(whose, game, provider, launch)                         \
     whose ", ledger_transaction.transaction_id, ledger_transaction.reference, " game \
           ", ledger_transaction.round_id, ledger_transaction.operation,"             \

@@ -34,8 +34,9 @@ struct ledger_texts {
     const char *players, *player;
     const char *cut_off; /* of $1 above the sequence $2, where a chain cannot be followed */
 
-    /* A transaction, and what it follows: sequence, balance and hash, NULL where that is not there;
-     * then whether it is its player's first of those asked for and follows one that is not. */
+    /* A transaction, and the entry before it: sequence, balance and hash, NULL if there is none.
+     * Then whether it is its player's first in the answer and the entry before it is not in the
+     * answer. */
     const char *chained, *chained_since; /* $1: a time */
     const char *declines;                /* likewise: position, hash, the hash before */
     const char *accounts, *accounts_since;
@@ -49,8 +50,8 @@ struct ledger_texts {
 
 #define LEDGER_DAY "86400000" /* ms */
 
-/* `columns`: LEDGER_TRANSACTION_OF; `inner`: the engine's word for a join in the order of the text;
- * `joins`: what the columns need beside ledger_transaction. */
+/* `columns`: LEDGER_TRANSACTION_OF. `inner`: the engine's word for a join in the order of the text.
+ * `joins`: the joins that the columns need beside ledger_transaction. */
 #define LEDGER_TEXT_TRANSACTIONS(columns, joins)               \
     "SELECT " columns " FROM ledger_transaction" joins         \
     " WHERE ledger_transaction.operation IS NOT NULL ORDER BY" \
@@ -65,8 +66,8 @@ struct ledger_texts {
     " ledger_decline.player_number AND before.position = ledger_decline.position - 1" \
     " ORDER BY ledger_decline.player_number, ledger_decline.position"
 
-/* An account, what it says of its declines, and what its last entry and its last decline are.
- * `last`: how an account names its last entry. */
+/* An account, its count and head of declines, its last entry and its last decline. `last`: how an
+ * account names its last entry. */
 #define LEDGER_TEXT_ACCOUNTS(last)                                                            \
     "SELECT " LEDGER_ACCOUNT_COLUMNS ", " LEDGER_DECLINED_COLUMNS ", last.sequence,"          \
     " last.balance_minor, last.hash, (SELECT max(position) FROM ledger_decline"               \

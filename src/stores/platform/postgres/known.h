@@ -4,15 +4,13 @@
 #include "records/ledger_entry.h"
 
 /*
- * Players, and owners of ids (customers and providers), that a connection's batches have met:
- * their numbers, and what of them never changes. So a batch asks the server for accounts and ids
- * by number, and not again for what it said before. Facts that can
- * change (balances above all) are not here.
+ * Players, and owners of ids (customers and providers), that a connection's batches have met: their
+ * numbers and the facts about them that never change. So a batch asks the server for accounts and
+ * ids by number, and does not ask again for these facts. Facts that can change (balances above all)
+ * are not here.
  *
  * It holds for one connection: another may lead to a database that knows less (a standby that took
- * over). Bounded: when it is full, it is emptied and filled by what is met from then on.
- *
- * One thread at a time. Pointers are borrowed until the next add or forget.
+ * over). It is bounded: when it is full, it is emptied, and later batches fill it again.
  */
 
 #define KNOWN_MAX 65536 /* players, and as many owners */
@@ -34,13 +32,13 @@ struct known *known_create(void);
 void known_destroy(struct known **known);
 void known_forget(struct known *known);
 
-/* Whether so many more players and owners can be added; else known_forget makes room. */
+/* Whether `more` players and owners can be added; else known_forget makes room. */
 bool known_has_room(const struct known *known, size_t more);
 
 struct known_player *known_player(const struct known *known, const char *id); /* NULL: not met */
 const struct known_owner *known_owner(const struct known *known, const char *id);
 
-/* Added already: nothing. There must be room. */
+/* Does nothing if it was added before. There must be room. */
 void known_add_player(struct known *known, const struct known_player *player);
 void known_add_owner(struct known *known, const struct known_owner *owner);
 

@@ -1,31 +1,32 @@
 /*
- * The ledger's batches in PostgreSQL. A batch is one transaction and two round trips: one locks the
- * players and reads what is known (ledger_load.c), the other writes what was decided and commits.
- * Every statement is about the whole batch, with arrays for parameters.
+ * The ledger's batches in PostgreSQL. A batch is one transaction and two round trips. The first
+ * locks the players and reads the facts (ledger_load.c); the second writes the decisions and
+ * commits. Every statement is about the whole batch, with arrays for parameters.
  *
  * Several instances write at once, so:
  *
- *  - Players are locked first, in order of their numbers, and everything else is read by later
- *    statements, whose snapshots are taken when the locks are held. So one player's requests are
- *    decided one after the other, and the entries of a batch follow the ones before. (A player and
- *    a sequence are a key as well: of two that decide on the same, whatever they locked, one
- *    fails.)
- *  - An id is its customer's, and so is shared by players. Its key decides: if another
- *    batch has committed the same id, or its rollback, since begin, this batch fails and is decided
- *    again. Keys are inserted in order, so that two batches do not wait for each other.
- *  - The clearing accounts are shared by a customer's players. Their rows are locked last and
- *    briefly, in order, and added to; their limit is the table's. A batch that meets it is decided
- *    again with the rows locked from its start, so that the balance that it decides on is exact.
+ *   - A batch locks its players first, in order of their numbers. Later statements read everything
+ *     else, in snapshots taken when the locks are held. So the requests of one player are decided
+ *     one after the other, and the entries of a batch follow the ones before. (A player and a
+ *     sequence are a key as well: if two batches write the same one, whatever they locked, one of
+ *     them fails.)
+ *   - An id belongs to its customer, and so is shared by players. Its key decides: if another batch
+ *     has committed the same id, or its rollback, since begin, this batch fails and is decided
+ *     again. Keys are inserted in order, so that two batches do not wait for each other.
+ *   - The clearing accounts are shared by a customer's players. A batch locks their rows last and
+ *     briefly, in order, and adds to them; their limit is the table's. A batch that meets the limit
+ *     is decided again with the rows locked from its start, so that it decides on the exact
+ *     balance.
  *
- * If the connection is lost during a commit, the server is asked for the fate of the transaction's
- * number until it knows, for a bounded time.
+ * If the connection is lost during a commit, croupier asks the server for the fate of the
+ * transaction's number until the server knows it, for a bounded time.
  *
  * A visible row is not yet safe. Where commits wait for a standby, a commit whose wait was cut
  * short (the server restarted, an administrator ended the session) is visible although the standby
  * does not have it, and a failover loses it. A later commit that waits proves all before it. So an
- * answer from stored rows needs a commit of its own first, of something that is in the server's
- * log. That holds for batches that keep nothing (the locks on their players are in the log) and for
- * the question about a lost commit.
+ * answer from stored rows needs its own commit first, and that commit must have written to the
+ * server's log. This is so for batches that keep nothing (the locks on their players are in the
+ * log) and for the question about a lost commit.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,8 @@ enum status postgres_ledger_give_up(struct postgres_store *store, enum status st
                                     struct error *error)
 {
     bool again = store->repeatable || has_state(store, "23") || has_state(store, "55P03") ||
-                 has_state(store, "57P0");          /* that the server ended the connection */
-    known_forget(postgres_ledger_of(store)->known); /* a batch that begins again believes nothing */
+                 has_state(store, "57P0");          /* the server ended the connection */
+    known_forget(postgres_ledger_of(store)->known); /* a batch that begins again reads everything */
     status = postgres_end(store, status, error);
     return again && !store->unknown ? STATUS_CONFLICT : status;
 }
@@ -77,7 +78,7 @@ enum status postgres_ledger_give_up(struct postgres_store *store, enum status st
 struct kept_row {
     const struct ledger_transaction *kept;
     size_t at;                           /* in the batch: the order of decision */
-    int64_t player_number, owner_number; /* whose id it is */
+    int64_t player_number, owner_number; /* the owner of the id */
     size_t clearing;
     const char *id;
     bool is_key;
@@ -238,8 +239,9 @@ static void list_transactions(const struct postgres_ledger *ledger,
     qsort(writing->rows, writing->row_count, sizeof writing->rows[0], compare_ids);
 }
 
-/* A voided id that is not used so far needs a row of its own, to hold its key; the database
- * knows whether it was used before this batch. Who used it later in this batch is late. */
+/* A voided id that is not used so far needs its own row, to hold its key. The database knows
+ * whether it was used before this batch. A transaction later in this batch under such an id is
+ * late. */
 static void list_keys(struct writing *writing)
 {
     size_t transactions = writing->row_count;
@@ -352,7 +354,7 @@ static void add_accounts(const struct ledger_batch *batch, struct writing *writi
 struct clearing_sum {
     int64_t customer_number;
     const char *currency;
-    int64_t movement_minor; /* what the batch adds to it */
+    int64_t movement_minor; /* the batch's sum for it */
     bool stored;
 };
 
@@ -397,9 +399,10 @@ static void add_clearings(const struct ledger_batch *batch, struct writing *writ
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* In order of the keys, so that two who bring the same ids do not wait for each other. What is late
- * was decided by whoever held its id; an id that another has taken or held since begin is refused
- * by its key. (unnest in the list of a SELECT costs a third of one in FROM.) */
+/* In order of the keys, so that two batches with the same ids do not wait for each other. A late
+ * row has another key than the row that holds its voided id. If another batch has committed or
+ * voided an id since begin, the key refuses this one. (unnest in the list of a SELECT costs a third
+ * of one in FROM.) */
 static const char insert_kept[] =
     "INSERT INTO ledger_transaction (number, owner_number, player_number, transaction_id, late,"
     " operation, outcome, reference, game_id, round_id, amount_minor, created_ms, sequence,"
@@ -592,7 +595,7 @@ enum status postgres_ledger_commit(struct platform_store *base, const struct led
     enum status status = postgres_resume(store, error);
     if (status != STATUS_OK)
         return STATUS_CONFLICT;   /* the connection was lost since begin */
-    if (batch->kept_count == 0) { /* what its answers repeat has to be safe: see above */
+    if (batch->kept_count == 0) { /* its answers need safe rows: see above */
         status = postgres_end(store, STATUS_OK, error);
         *unknown = status != STATUS_OK;
         return status;

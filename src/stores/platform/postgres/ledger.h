@@ -27,8 +27,8 @@ static inline struct sql_row sql_row_at(const struct postgres_query *query, int 
 
 struct postgres_ledger *postgres_ledger_of(struct postgres_store *store);
 
-/* Ends a transaction that failed. When another writer was in the way, or the connection was lost
- * before anything was to be committed, doing it again may well succeed: STATUS_CONFLICT. */
+/* Ends a transaction that failed. STATUS_CONFLICT: another writer conflicted, or the connection was
+ * lost before a commit, so another attempt may succeed. */
 MUST_CHECK enum status postgres_ledger_give_up(struct postgres_store *store, enum status status,
                                                struct error *error);
 
@@ -36,10 +36,9 @@ MUST_CHECK enum status postgres_ledger_give_up(struct postgres_store *store, enu
     LEDGER_TRANSACTION_OF(LEDGER_WHOSE_JOINED, "ledger_transaction.game_id", "provider.id", \
                           "ledger_transaction.launch_id")
 
-/* All that is known of ids: $1 is an array of owners' numbers, $2 of the ids, $3 of 1 where
- * standing credits are to be counted and else 0. Rows for each that anything is known of;
- * ledger_read_fact fills one in, in facts that were asked for in this order and whose `id` was
- * zeroed. */
+/* All facts about ids: $1 is an array of owners' numbers, $2 of the ids, $3 of 1 where standing
+ * credits are to be counted and else 0. Rows for each that anything is known of; ledger_read_fact
+ * fills one in, in facts that were asked for in this order and whose `id` was zeroed. */
 extern const char ledger_find_facts[];
 MUST_CHECK bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *asked,
                                  size_t count);

@@ -113,7 +113,7 @@ static enum status load_unknown_ids(struct postgres_store *store, const struct l
     return status;
 }
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/* ---- the questions --------------------------------------------------------------------------- */
 
 static const char lock_players[] =
     "SELECT count(*) FROM unnest($1::bigint[]) AS bare (number)"
@@ -264,7 +264,7 @@ static void list_facts(const struct postgres_ledger *ledger, struct ledger_batch
     }
 }
 
-/* ---- what is answered ------------------------------------------------------------------------ */
+/* ---- the answers ----------------------------------------------------------------------------- */
 
 static struct ledger_batch_player *
 player_of_row(struct ledger_batch *batch, const struct loading *loading, const struct sql_row *row)
@@ -318,8 +318,8 @@ static bool read_facts(const struct loading *loading, const struct postgres_quer
     return true;
 }
 
-/* An account stays, so one that was there and is not any more is another's database. What has one
- * now is not locked by its player's row again. */
+/* Accounts are never deleted, so if a known one is missing, this is another database. A player with
+ * an account is from now on locked by the account's row, not by the player's. */
 static bool note_accounts(struct postgres_ledger *ledger, const struct ledger_batch *batch)
 {
     for (size_t i = 0; i < batch->player_count; i++) {

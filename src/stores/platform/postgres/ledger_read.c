@@ -19,9 +19,9 @@ bool ledger_read_ordinal(const struct sql_row *row, size_t count, size_t *at)
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-/* An id that is rolled back has a row of ledger_transaction: a transaction's, or one that holds its
- * key. So one look-up is enough for an id that no one has used. One more standing credit than a
- * batch could take away is as good as any number (LEDGER_BATCH_MAX + 1). */
+/* A rolled-back id has a row of ledger_transaction: a transaction's, or one that holds its key. So
+ * one look-up is enough for an unused id. The count of standing credits stops at one more than a
+ * batch could take away (LEDGER_BATCH_MAX + 1). */
 const char ledger_find_facts[] =
     "SELECT asked.at, " LEDGER_TRANSACTION_COLUMNS ", rollback.player_id,"
     " (SELECT count(*) FROM (SELECT FROM ledger_transaction AS credit"
@@ -164,8 +164,8 @@ enum status postgres_ledger_balances(struct platform_store *base,
 
 /* ---- after opening --------------------------------------------------------------------------- */
 
-/* Every batch makes sure that what it answers from is safe, so only the newest entries are left to
- * look at, and whether a batch could be committed. */
+/* Every batch makes sure that the rows it answers from are safe. So this only checks the newest
+ * entries, and whether a batch could be committed. */
 enum status postgres_ledger_recover(struct platform_store *base, struct error *error)
 {
     enum status status = ledger_check_newest(base, error);

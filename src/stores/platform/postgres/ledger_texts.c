@@ -104,7 +104,7 @@ static const struct ledger_check_text checks[] = {
      "  WHERE target.owner_number = mark.owner_number"
      "  AND target.transaction_id = mark.target_id AND target.player_number = mark.player_number"
      "  AND NOT target.late) LIMIT 1"},
-    /* The key stands as far behind its ROLLBACK as a batch may be long, and is as old. */
+    /* The key follows its ROLLBACK by at most the length of a batch, and has the same time. */
     {"its key is held for no ROLLBACK",
      "SELECT 'transaction id ' || key.transaction_id FROM ledger_transaction AS key"
      " WHERE key.operation IS NULL AND NOT EXISTS (SELECT FROM ledger_rollback AS mark"

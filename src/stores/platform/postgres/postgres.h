@@ -85,7 +85,7 @@ struct postgres_store {
     uint32_t connects;                     /* of this handle */
     struct log *log;
     struct platform_facts *facts;   /* NULL: not counted */
-    struct postgres_ledger *ledger; /* what its batches keep in mind; NULL before the first */
+    struct postgres_ledger *ledger; /* state kept between its batches; NULL before the first */
     struct {
         const char *sql;
         enum { POSTGRES_NEW, POSTGRES_SENT, POSTGRES_PREPARED } state;
@@ -115,11 +115,11 @@ MUST_CHECK enum status postgres_ready(struct postgres_store *store, struct error
 MUST_CHECK enum status postgres_resume(struct postgres_store *store, struct error *error);
 
 /*
- * A session of the server's that waits for a synchronous standby does not notice that its client
- * has left it. While the standby is away, whoever tries again and again would leave one behind each
- * time, until the server has no more. So nothing is committed while one of this user's waits for
- * longer than is usual: STATUS_UNAVAILABLE. Asked before the first change of a handle, which may
- * stand for one that was closed, and after a commit that timed out (`doubtful`).
+ * A server session that waits for a synchronous standby does not notice that its client has gone.
+ * While the standby is away, each further attempt would leave one more such session behind, until
+ * the server has no more. So croupier commits nothing while one of this user's sessions waits for
+ * longer than is usual: STATUS_UNAVAILABLE. Call it before the first change of a handle, which may
+ * replace one that was closed, and after a commit that timed out (`doubtful`).
  */
 MUST_CHECK enum status postgres_may_commit(struct postgres_store *store, struct error *error);
 
@@ -149,8 +149,8 @@ MUST_CHECK enum status postgres_transact(struct postgres_store *store, postgres_
                                          void *context, struct error *error);
 
 /* Ends the transaction that is open, if one is: commits when `status` is STATUS_OK, else rolls
- * back. Returns `status`, or what the commit said. Not STATUS_OK with `unknown` set: whether the
- * commit happened is not known; without it, nothing was changed. */
+ * back. Returns `status`, or the commit's. Not STATUS_OK with `unknown` set: whether the commit
+ * happened is not known; without it, nothing was changed. */
 MUST_CHECK enum status postgres_end(struct postgres_store *store, enum status status,
                                     struct error *error);
 
@@ -158,12 +158,12 @@ MUST_CHECK enum status postgres_end(struct postgres_store *store, enum status st
 enum status postgres_snapshot_begin(struct platform_store *base, struct error *error);
 void postgres_snapshot_end(struct platform_store *base);
 
-/* In a transaction: a long answer to a slow reader is no slow statement; and who reads all of a
- * table may read it as it lies, and join it with another in memory. */
+/* In a transaction: a long answer to a slow reader must not count as a slow statement. A query that
+ * reads all of a table may scan it in order, and join it with another in memory. */
 extern const char postgres_no_timeout[];
 
-/* For engine.c: connects to any host when there is no connection; and takes back what the last call
- * said of its outcome. */
+/* For engine.c: connects to any host when there is no connection; and forgets the outcome that the
+ * last call noted. */
 MUST_CHECK enum status postgres_connect_any(struct postgres_store *store, bool create,
                                             struct error *error);
 void postgres_forget_outcome(struct postgres_store *store);
@@ -216,7 +216,7 @@ struct sql_row postgres_sql_row(const struct postgres_row *row);
 enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
 enum status postgres_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
                                    struct error *);
-void postgres_ledger_free(struct postgres_store *); /* what batches keep in mind */
+void postgres_ledger_free(struct postgres_store *); /* frees the state kept between batches */
 enum status postgres_ledger_recover(struct platform_store *, struct error *);
 enum status postgres_ledger_balances(struct platform_store *, struct ledger_batch_player *, size_t,
                                      struct error *);

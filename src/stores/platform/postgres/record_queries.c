@@ -70,13 +70,13 @@ static struct conversation translate(struct sql_query *queries, size_t count)
     return made;
 }
 
-/* Hands on what is not a stream, and ends the conversation. */
+/* Hands on the rows of queries that are not streams, and ends the conversation. */
 static void deliver(struct conversation *made, struct sql_query *queries, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct postgres_query *sent = &made->sent[i + 1];
         bool wanted = queries[i].row != NULL && !queries[i].stream;
-        queries[i].affected = sent->affected; /* also of what went well before a failure */
+        queries[i].affected = sent->affected; /* also of queries before a failure */
         queries[i].rows = (uint64_t)row_count(sent);
         for (int j = 0; j < row_count(sent) && wanted; j++) {
             const struct postgres_row row = row_at(sent, j);

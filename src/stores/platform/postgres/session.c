@@ -1,13 +1,12 @@
 /*
- * A session with PostgreSQL: connecting to the database that it was, transactions, snapshots.
+ * A session with PostgreSQL: connecting to the same database as before, transactions, snapshots.
  *
- * Whose database is it? The table store_identity says which store, and together with the server's
- * own identifier, its timeline and the database's number tells a database from another that has
- * taken its place: a restored backup, a standby that took over. Which schema? schema_migration says
- * so, with a checksum of each step, as in SQLite. Both are asked once a connection, in one round
- * trip.
+ * Each new connection answers two questions, in one round trip. The table store_identity names the
+ * store. Together with the server's own identifier, its timeline and the database's number it tells
+ * the database from another that has taken its place: a restored backup, a standby that took over.
+ * The table schema_migration gives the schema, with a checksum of each step, as in SQLite.
  *
- * Everything lives in the first schema of the search_path; nothing is named with its schema.
+ * Everything is in the first schema of the search_path; no statement names the schema.
  */
 #include "stores/platform/postgres/postgres.h"
 
@@ -44,7 +43,7 @@ enum status postgres_check_schema(struct postgres_store *store, const struct pos
     return status;
 }
 
-/* The schema and the identity of the store: what makes a connection one to croupier's database. */
+/* Reads the schema and the identity of the store, which show that this is croupier's database. */
 static enum status examine(struct postgres_store *store, char identity[POSTGRES_IDENTITY_SIZE],
                            struct error *error)
 {
@@ -73,9 +72,9 @@ static enum status examine(struct postgres_store *store, char identity[POSTGRES_
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/* What the server is, and whether the session is as it was asked for. synchronous_commit is set
- * even where it is right already, so that the session does not follow a server that is configured
- * otherwise later; and only ever raised: whoever wants remote_apply has it. */
+/* Asks for the server's identity and for the session's settings. It sets synchronous_commit even if
+ * the value is right already, so that the session does not follow a server that is configured
+ * otherwise later. It only ever raises the value, so a configured remote_apply stays. */
 static const char greet[] =
     "SELECT pg_is_in_recovery(),"
     " current_setting('server_encoding') = 'UTF8',"
@@ -91,8 +90,8 @@ static const char greet[] =
     " || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),"
     " current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'";
 
-/* The server is used all the same: it may be a test's, or its disk another's to look after. Logged
- * once for all handles of a program, and again after it was right in between. */
+/* croupier still uses the server: it may be a test's, or other means may protect its disk. Logged
+ * once for all handles of a program, and again if the settings were right in between. */
 static void judge_durability(struct postgres_store *store, bool fsync, bool full_page_writes)
 {
     const char *unsafe = !fsync && !full_page_writes ? "fsync = off, full_page_writes = off"
@@ -132,7 +131,7 @@ static enum status judge_greeting(struct postgres_store *store, const struct pos
     return STATUS_OK;
 }
 
-/* Connects to one host, and finds out what is there. */
+/* Connects to one host, and checks its server and database. */
 static enum status meet(struct postgres_store *store, size_t host, bool create,
                         char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
 {
@@ -176,8 +175,9 @@ static enum status meet_any(struct postgres_store *store, bool create,
     return status;
 }
 
-/* Connects when there is no connection. What is there now may be another database than before: that
- * is reported once, by failing, because it is not a later state of what was there. */
+/* Connects if there is no connection. The server may now hold another database than before. The
+ * call reports such a change once by failing, because the new state does not follow from the old
+ * one. */
 enum status postgres_connect_any(struct postgres_store *store, bool create, struct error *error)
 {
     char identity[POSTGRES_IDENTITY_SIZE] = "";
@@ -268,12 +268,12 @@ enum status postgres_end(struct postgres_store *store, enum status status, struc
     return status;
 }
 
-/* Before doing it again: a little longer each time, and never past the deadline. */
+/* Pauses before a repeat: a little longer each time, and never past the deadline. */
 static bool may_repeat(struct postgres_store *store, uint32_t attempt)
 {
     uint64_t now_ns = clock_monotonic_ns();
     uint32_t ceiling_ms = 1U << attempt < PAUSE_MS_MAX ? 1U << attempt : PAUSE_MS_MAX;
-    uint64_t pause_ns = now_ns % ((uint64_t)ceiling_ms * 1000000U); /* no one else's nanosecond */
+    uint64_t pause_ns = now_ns % ((uint64_t)ceiling_ms * 1000000U); /* differs between processes */
     if (!store->repeatable || attempt >= ATTEMPTS_MAX ||
         (now_ns + pause_ns) / 1000000U >= store->deadline_ms)
         return false;

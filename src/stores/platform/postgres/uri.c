@@ -1,14 +1,13 @@
 /*
  * postgresql:// URIs; see uri.h.
  *
- * libpq parses (it knows every option, and .pgpass and services besides), but its complaints quote
- * what they complain about, and a password with an '@' or a '/' in it that was not written as %40
- * or %2F ends up in what libpq takes for the host, the port or the database. So such URIs are
- * refused here first, and of libpq's complaint only what stands before its first quotation mark is
- * repeated.
+ * libpq parses them: it knows every option, and .pgpass and services besides. But its complaints
+ * quote the text at fault. If a password contains an '@' or a '/' that is not written as %40 or
+ * %2F, part of it lands in the host, the port or the database. So this file refuses such URIs
+ * first, and repeats libpq's complaint only up to its first quotation mark.
  *
- * The hosts of a list are tried one after the other by us: libpq gives the first all the time there
- * is when it is asked without blocking.
+ * This file tries the hosts of a list one after the other: libpq, if asked without blocking, gives
+ * the first host all the time there is.
  */
 #include "stores/platform/postgres/uri.h"
 
@@ -32,7 +31,7 @@ static enum status refuse(struct error *error, const char *what)
         what);
 }
 
-/* ---- what is written ------------------------------------------------------------------------- */
+/* ---- the written form ------------------------------------------------------------------------ */
 
 static bool has(struct text text, char character)
 {
@@ -142,7 +141,7 @@ static void describe(struct postgres_target *target, const PQconninfoOption *opt
     buffer_free(&location);
 }
 
-/* ---- what croupier asks for ------------------------------------------------------------------ */
+/* ---- croupier's own options ------------------------------------------------------------------ */
 
 static void add(struct postgres_target *target, const char *keyword, const char *value)
 {
@@ -188,7 +187,7 @@ static void add_session(struct postgres_target *target, const char *given, uint3
     buffer_free(&text);
 }
 
-/* What the URI says comes first, except where croupier could not work with it. */
+/* The URI's options come first, except where croupier could not work with them. */
 static void add_options(struct postgres_target *target, const PQconninfoOption *options,
                         uint32_t timeout_ms)
 {

@@ -32,7 +32,7 @@ struct postgres_target {
     size_t keyword_count;
 };
 
-/* STATUS_INVALID, with what is wrong but without repeating it. */
+/* STATUS_INVALID, with a text that names the fault but does not repeat the URI. */
 MUST_CHECK enum status postgres_target_create(struct postgres_target **target, const char *uri,
                                               uint32_t timeout_ms, struct error *error);
 void postgres_target_destroy(struct postgres_target **target);

@@ -1,14 +1,14 @@
 /*
- * The conversation with PostgreSQL: libpq without blocking, poll, a deadline, and what failures
- * mean.
+ * The conversation with PostgreSQL: libpq without blocking, poll, a deadline, and the meaning of
+ * failures.
  *
- * Everything goes through pipeline mode: the queries of one postgres_run are followed by one Sync,
- * so they cost one round trip, and after the first that fails the server skips the rest. Statements
- * are prepared in the same flight that first uses them.
+ * Everything goes through pipeline mode: one Sync follows the queries of one postgres_run, so they
+ * cost one round trip, and after the first failure the server skips the rest. A flight prepares the
+ * statements that it uses first.
  *
- * A server that is silent past the deadline is as good as gone: the connection is closed, whatever
- * it might still say. The server's own timeouts are a little shorter (uri.c), so
- * that one that is merely busy gets to say so, and the connection survives.
+ * If a server is silent past the deadline, the connection is closed, and any later answer is lost.
+ * The server's own timeouts are a little shorter (uri.c), so that a server that is merely busy can
+ * answer, and the connection survives.
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,8 +22,8 @@
 #include "stores/platform/postgres/columns.h"
 #include "stores/platform/postgres/postgres.h"
 
-#define STOP_LOOK_MS 100  /* between two looks whether the caller waits still */
-#define DISCARD_MAX 10000 /* rows that are not wanted, before hanging up is cheaper */
+#define STOP_LOOK_MS 100  /* between two checks whether the caller still waits */
+#define DISCARD_MAX 10000 /* unwanted rows, before hanging up is cheaper */
 
 const char postgres_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const char postgres_begin_snapshot[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -96,7 +96,8 @@ static enum status stopped(struct postgres_store *store, struct error *error)
     "a pooler such as PgBouncer answers there, which mixes up sessions; name " \
     "PostgreSQL itself in [platform] store"
 
-/* What to do with an SQLSTATE (PostgreSQL manual, appendix A); the longest that fits counts. */
+/* The handling of each SQLSTATE (PostgreSQL manual, appendix A); the longest matching row
+ * counts. */
 enum failure_kind { PLAIN, REPEAT, HANG_UP };
 static const struct failure_rule {
     const char *state; /* its beginning */
@@ -146,8 +147,8 @@ static const struct failure_rule *failure_rule_of(const char *state)
     return best;
 }
 
-/* What an error that the server answered means. Its detail, which quotes values, is not
- * repeated. */
+/* Sets status and text for an error that the server answered. It does not repeat the error's
+ * detail, which quotes values. */
 static enum status failure(struct postgres_store *store, const PGresult *result,
                            struct error *error)
 {
@@ -169,8 +170,8 @@ static enum status failure(struct postgres_store *store, const PGresult *result,
                      outcome(store));
 }
 
-/* A warning while a transaction is committed means that it is not as safe as it should be: that
- * no commit waited for the standby, or that there was no transaction. */
+/* A warning during a commit means that the transaction is not as safe as it should be: the commit
+ * did not wait for the standby, or there was no transaction. */
 static void on_notice(void *context, const PGresult *notice)
 {
     struct postgres_store *store = context;
@@ -219,7 +220,7 @@ static enum status wait_socket(struct postgres_store *store, short events, struc
     }
 }
 
-/* Sends what is queued and reads until an answer can be taken without waiting. */
+/* Sends the queued bytes and reads until an answer can be taken without waiting. */
 static enum status await_result(struct postgres_store *store, bool renew, struct error *error)
 {
     PGconn *connection = store->connection;
@@ -351,8 +352,8 @@ bool postgres_is_alive(struct postgres_store *store)
         return false;
     struct pollfd socket = {.fd = PQsocket(store->connection), .events = POLLIN};
     while (!store->dismissed && poll(&socket, 1, 0) > 0) {
-        /* A farewell, the end of the stream, or a notice: what was read is taken apart by
-         * asking. */
+        /* The server has sent a farewell, the end of the stream, or a notice. PQisBusy parses the
+         * bytes that PQconsumeInput has read. */
         if (PQconsumeInput(store->connection) == 0 || PQisBusy(store->connection) != 0 ||
             PQstatus(store->connection) != CONNECTION_OK)
             return false;
@@ -407,7 +408,8 @@ struct flight {
     bool streamed; /* rows were handed on: not to be done again */
 };
 
-/* The first error is the flight's: what follows it was skipped. Returns whether to read on. */
+/* The first error is the flight's: the server has skipped the queries after it. Returns whether to
+ * read on. */
 static bool note(struct flight *flight, const PGresult *result)
 {
     if (flight->status == STATUS_OK)
@@ -443,7 +445,7 @@ static bool read_preparation(struct flight *flight, const char *sql)
     return true;
 }
 
-/* Hands one streamed row on. False: it is not worth reading the rest. */
+/* Hands one streamed row on. False: the rest need not be read. */
 static bool hand_on(struct postgres_query *query, const PGresult *result, uint64_t *discarded)
 {
     const struct postgres_row row = {result, 0};
@@ -491,7 +493,7 @@ static bool read_query(struct flight *flight, struct postgres_query *query)
             flight->streamed = true;
             sound = hand_on(query, result, &discarded);
             if (!sound)
-                store->failed = true; /* hangs up; what was asked for has been handed on */
+                store->failed = true; /* hangs up: the reader wants no more rows */
             postgres_renew(store);    /* the time that the reader took is not the server's */
             PQclear(result);
         } else if (is_answer(result)) {

@@ -1,7 +1,7 @@
 /*
  * A backup of the database: SQLite's own copying, page by page, within one read transaction. In WAL
- * mode that is a reader like any other, so a server that runs goes on writing; what it writes from
- * then on is not in the copy, and stays in the log until the copy is made.
+ * mode that is a reader like any other, so a running server goes on writing. Later writes are not
+ * in the copy, and stay in the log until the copy is made.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +83,7 @@ static enum status copy_into(struct sqlite_store *store, sqlite3 *to, const char
 enum status sqlite_copy_to(struct sqlite_store *store, const char *path, struct error *error)
 {
     sqlite3 *to = NULL;
-    /* No one but this user may read it: it holds what the store holds. Never over another file. */
+    /* Only this user may read it, as it holds the whole store. It never replaces another file. */
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,

@@ -1,9 +1,9 @@
 /*
- * Tables of sets: a hash names the set, and within it the one that was used longest ago makes room.
- * So what is in use stays, as long as it fits, however the hashes fall. Players and transactions
+ * Tables of sets: a hash names the set, and within a set a new entry replaces the one that was used
+ * longest ago. So entries in use stay as long as they fit, for any hashes. Players and transactions
  * have numbers without gaps and need no hash: each has one slot.
  *
- * A table is made when the first is put into it, so a handle that asks for little takes little.
+ * A table is made with its first entry, so a handle that asks for little takes little.
  */
 #include "stores/platform/sqlite/cache.h"
 

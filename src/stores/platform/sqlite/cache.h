@@ -5,12 +5,12 @@
 
 /*
  * The cache of a handle of the SQLite ledger, as of the last commit that the handle knows of:
- * accounts of players who play, the numbers of customers and players, players by number, and the
- * newest transactions. All of it bounded: the least recently used makes room.
+ * accounts of active players, the numbers of customers and players, players by number, and the
+ * newest transactions. All of it is bounded: a new entry replaces the least recently used one.
  *
  * Players, numbers and transactions never change, so a cache lives as long as its connection.
- * Accounts change: they are forgotten when another process has written, and SQLite compares the
- * stored account with the cached one when it is written.
+ * Accounts change: the handle forgets them when another process has written, and SQLite compares
+ * the stored account with the cached one when it is written.
  *
  * The cache owns the pointers that it returns, until the next call that adds. One thread at a time.
  */

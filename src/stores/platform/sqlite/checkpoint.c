@@ -1,11 +1,11 @@
 /*
  * Checkpoints: the ledger's write-ahead log is copied into the SQLite file.
  *
- * SQLite does that by itself after a commit, in whose thread all requests then wait for two more
- * syncs and some megabytes. Here a handle of its own does it beside the batches. While batches go
- * on it can never get to the end, and only a log that was copied to its end is restarted; so the
- * writer's handle copies the rest, which is short when it comes right after. If neither
- * happens, the writer's handle does all of it before the log grows without bound.
+ * SQLite can do that after a commit, on the commit's thread; then all requests wait for two more
+ * syncs and some megabytes. Here a separate handle does it beside the batches. While batches go on,
+ * that handle can never reach the end of the log, and only a log that was copied to its end is
+ * restarted. So the writer's handle copies the rest, which is short if it comes right after. If
+ * neither happens, the writer's handle copies all of it before the log grows without bound.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +18,13 @@
 #include "stores/platform/sqlite/sqlite.h"
 
 /* Pages, mostly of 4 KiB. */
-#define LOG_AT_MOST 24000 /* then the commit itself sees to it */
-#define PASS_IS_SHORT 500 /* another one would gain nothing */
+#define LOG_AT_MOST 24000 /* then the commit itself copies the log */
+#define PASS_IS_SHORT 500 /* another pass would gain nothing */
 #define PASSES_MAX 4
 #define REWRITTEN_AT_ONCE (1U << 20) /* bytes */
-#define CACHE_KIBIBYTES "32768"      /* the players of an hour, and what was written last */
+#define CACHE_KIBIBYTES "32768"      /* the players of an hour, and the newest rows */
 
-/* Writes what is in the file into it again, and syncs it; 0, or why not. */
+/* Writes the file's bytes into it once more, and syncs it; 0, or the reason why not. */
 static int rewrite(int descriptor)
 {
     char *bytes = memory_alloc_zeroed(1, REWRITTEN_AT_ONCE);
@@ -45,8 +45,8 @@ static int rewrite(int descriptor)
     return reason != 0 ? reason : fdatasync(descriptor) == 0 ? 0 : errno;
 }
 
-/* The log, and its name in the directory. SQLite holds no lock on these, so that opening and
- * closing them here lets go of none. */
+/* The log, and its name in the directory. SQLite holds no lock on these files, so opening and
+ * closing them here drops none. */
 static int renew_files(const struct sqlite_store *store)
 {
     struct buffer path = {0};
@@ -62,11 +62,11 @@ static int renew_files(const struct sqlite_store *store)
 }
 
 /*
- * A process that was killed, or whose sync failed, between writing its commit and having it on the
- * disk has left a log that reads as committed and may not survive a power cut. Syncing it now is
- * not enough: after a sync that failed the kernel may hold pages as written that are on no disk,
- * and has nothing to sync. So the log is written once more, byte for byte, and then synced. No one
- * can add to it meanwhile, and who reads it finds the same.
+ * A process that was killed, or whose sync failed, between writing its commit and syncing it has
+ * left a log that reads as committed and may not survive a power cut. Syncing the log now is not
+ * enough: after a failed sync the kernel may hold pages as written that are on no disk, and has
+ * nothing to sync. So this writes the log once more, byte for byte, and then syncs it. Under the
+ * write lock no process can add to the log, and readers find the same bytes.
  */
 enum status sqlite_log_renew(struct sqlite_store *store, struct error *error)
 {
@@ -92,7 +92,7 @@ static int on_commit(void *context, sqlite3 *database, const char *name, int pag
         (void)sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         store->log_attempted = pages;
     }
-    return SQLITE_OK; /* the commit has happened, whatever became of the rest */
+    return SQLITE_OK; /* the commit has happened, even if the checkpoint failed */
 }
 
 enum status sqlite_log_adopt(struct sqlite_store *store, struct error *error)
@@ -127,7 +127,7 @@ enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *erro
     store->log_attempted = store->log_pages;
     struct stat facts;
     if (status == STATUS_OK && stat(store->path, &facts) == 0) {
-        store->size = facts.st_size; /* it is this that has written into it */
+        store->size = facts.st_size; /* this checkpoint has written into it */
         store->written = facts.st_mtim;
     }
     return status;

@@ -1,13 +1,13 @@
 /*
  * The platform store in one SQLite file: connection, failures and schema.
  *
- * WAL, so that the server's refresher reads while a command writes; synchronous=FULL, because a
- * change that was acknowledged (and later, money) must survive a power cut. Every failure becomes a
- * text that names the file and what to do about it, here and nowhere else.
+ * WAL, so that the server's refresher reads while a command writes. synchronous=FULL, because an
+ * acknowledged change (money above all) must survive a power cut. Every failure becomes a text that
+ * names the file and its remedy; only this file makes such texts.
  *
- * Whose file is it? Its application_id says so, before anything in it is touched. Which schema? The
- * table schema_migration says so, with a checksum of each step, so that a store made by a differing
- * build is not taken for ours.
+ * The file's application_id shows that it is croupier's, before anything in it is touched. The
+ * table schema_migration gives its schema, with a checksum of each step, so that croupier does not
+ * take a store of a differing build for its own.
  */
 #include "stores/platform/sqlite/sqlite.h"
 
@@ -322,8 +322,8 @@ static enum status examine_directory(const char *path, const char *directory, st
 
 static enum status create_file(const char *path, struct error *error)
 {
-    /* By hand and not by SQLite: 0640 less the umask, which -wal and -shm then inherit. No one else
-     * in this process can have it open, so closing it here drops no lock. */
+    /* By hand and not by SQLite: 0640 less the umask, which -wal and -shm then inherit. The file is
+     * new, so no handle in this process has it open, and closing it here drops no lock. */
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
     if (descriptor < 0 && errno != EEXIST)
         return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
@@ -528,7 +528,7 @@ static void configure(struct sqlite_store *store)
     CHECK(sqlite3_extended_result_codes(store->database, 1) == SQLITE_OK);
     CHECK(sqlite3_busy_timeout(store->database, (int)store->timeout_ms) == SQLITE_OK);
     /* None of these reads the file, so none can fail on account of it. DEFENSIVE and
-     * trusted_schema: a schema that somebody tampered with gets no functions to call. */
+     * trusted_schema: a schema that was tampered with gets no functions to call. */
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DQS_DML, 0, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DQS_DDL, 0, NULL) == SQLITE_OK);

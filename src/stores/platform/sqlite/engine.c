@@ -278,7 +278,7 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *before,
         CHECK(sqlite3_create_function(store->database, "ledger_chain", 2,
                                       SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
                                       chain, NULL, NULL) == SQLITE_OK);
-    /* What is sorted, and what a statement may have to take back, may be more than memory holds. */
+    /* A sort, or the undo data of a statement, may need more than memory holds. */
     if (status == STATUS_OK)
         status = sqlite_execute(store, "PRAGMA temp_store=FILE", error);
     while (status == STATUS_OK && applied)

@@ -1,7 +1,7 @@
 /*
  * The identity of a database's files; see file_identity.h. The lock guards the records of all
- * databases, which are this file's only static state: SQLite, too, has one set of files for a
- * process, whichever handles use them.
+ * databases, which are this file's only static state: SQLite, too, has one set of files for all
+ * handles of a process.
  *
  * The formats are those of https://sqlite.org/walformat.html. The log's index is read in SQLite's
  * own mapping of it, without its locks. So it is read before and after each look at a file; if the
@@ -108,7 +108,7 @@ static bool are_named(struct open_files *files, struct stat facts[PARTS])
     return true;
 }
 
-/* ---- what they hold -------------------------------------------------------------------------- */
+/* ---- the contents of the files --------------------------------------------------------------- */
 
 static void read_index(const struct sqlite_store *store, struct index_header *header)
 {

@@ -7,12 +7,12 @@
 
 /*
  * Whether a database, its log (-wal) and the log's index (-shm) are still the files that this
- * process opened, under their names, and hold what SQLite left in them. SQLite itself goes on in
- * files that have lost their names, and the next start would find others in their place.
+ * process opened, under their names, and hold what SQLite left in them. SQLite itself keeps using
+ * files that have lost their names, and the next start would find other files in their place.
  *
  * All handles of a process share one record of the files of a database. While it has handles, or a
  * file was found to be wrong, no handle is opened into other files. Only another process, which a
- * person starts, opens what is there then.
+ * person starts, opens the files that are there then.
  *
  * Three things are not covered: a change between the check after a commit and the answer, which the
  * next batch finds; a copy over the database that begins and ends while one checkpoint writes; and

@@ -37,7 +37,8 @@ static enum status failed(struct error *error, const char *what)
     return error_set(error, STATUS_UNAVAILABLE, "%s: %s", what, strerror(errno));
 }
 
-/* Who may read the database may list it, who may write that one may make files here. */
+/* A user that may read the database may list the directory; a user that may write the database may
+ * make files in it. */
 static enum status adopt_mode(int descriptor, const struct stat *database, struct error *error)
 {
     mode_t mode = database->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
@@ -114,7 +115,7 @@ enum status id_directory_sync(const struct id_directory *directory, struct error
     return fsync(directory->descriptor) == 0 ? STATUS_OK : failed(error, "fsync");
 }
 
-/* ---- what is in it --------------------------------------------------------------------------- */
+/* ---- the list of its files ------------------------------------------------------------------- */
 
 /* Only the names that are given here: no signs, no zeros in front. */
 static bool is_run(const char *name, struct id_file *file)
@@ -214,7 +215,7 @@ void id_directory_tidy(const struct id_directory *directory)
             continue;
         int descriptor = openat(directory->descriptor, entry->d_name,
                                 O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        /* Who still writes it has it locked. */
+        /* A process that still writes the file holds its lock. */
         if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
             (void)unlinkat(directory->descriptor, entry->d_name, 0);
         if (descriptor >= 0)

@@ -6,12 +6,12 @@
 #include "stores/platform/sqlite/id_index.h"
 
 /*
- * The directory of a ledger's runs, DATABASE-ids, beside its file: names, the lock, and what is in
- * it. A run's name is FIRST-LAST.run, of the rows that it covers; one that is being written is
- * called new-NUMBER, a random one. Nothing else is ever touched there.
+ * The directory of a ledger's runs, DATABASE-ids, beside its file: names, the lock, and the list of
+ * its files. A run's name is FIRST-LAST.run, from the rows that it covers. A run that is being
+ * written is called new-NUMBER, with a random number. No other file there is ever touched.
  *
- * Several processes may have the database open. Whoever gives a file its name or deletes one holds
- * the directory's lock (flock), and first looks whether the directory is as this process left it.
+ * Several processes may have the database open. A process that names or deletes a file holds the
+ * directory's lock (flock), and first checks whether the directory is as it left it.
  */
 
 struct id_directory {
@@ -20,7 +20,7 @@ struct id_directory {
 };
 
 #define ID_NAME_SIZE 48
-#define ID_FILES_MAX 65536 /* what comes after so many is not looked at */
+#define ID_FILES_MAX 65536 /* files after so many are ignored */
 
 struct id_file {
     int64_t first, last;

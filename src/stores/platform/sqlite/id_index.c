@@ -1,7 +1,6 @@
 /*
- * The index of ids: opening it, asking it, adding to it, and reading the rows where nothing covers
- * them. See id_index.h for what it is, id_parts.h for its locks, id_merge.c for how runs come to
- * be.
+ * The index of ids: opening it, asking it, adding to it, and reading the rows that no run covers.
+ * id_index.h describes the index, id_parts.h its locks, id_merge.c the making of runs.
  */
 #include "stores/platform/sqlite/id_index.h"
 
@@ -16,7 +15,7 @@
 #define OPEN_PATIENCE_MS 60000 /* another process may be making runs again */
 #define READY_PATIENCE_MS 5000
 #define PROGRESS_ROWS 65536
-#define RUNS_UNMERGED 64 /* that making again leaves to upkeep; each has a descriptor */
+#define RUNS_UNMERGED 64 /* unmerged runs that a rebuild leaves to upkeep; each has a descriptor */
 #define LISTINGS_MAX 10
 
 /* ---- reading rows ---------------------------------------------------------------------------- */
@@ -214,8 +213,8 @@ static enum status select_run(struct id_index *index, const struct id_directory 
     return STATUS_OK;
 }
 
-/* Of runs with the same rows the longest comes first: it was merged from the others, which a crash
- * has left behind. STATUS_NOT_FOUND: one has gone meanwhile. */
+/* Of runs with the same rows the longest comes first: it was merged from the others, and a crash
+ * has left those behind. STATUS_NOT_FOUND: another process has just deleted one. */
 static enum status select_runs(struct id_index *index, const struct id_directory *directory,
                                const struct id_source *source, int64_t last_number,
                                struct selection *selection, struct error *error)
@@ -227,7 +226,7 @@ static enum status select_runs(struct id_index *index, const struct id_directory
         return status;
     selection->runs = memory_alloc_zeroed(count + 1, sizeof(struct id_run *));
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        /* Another process has written it meanwhile, or the ledger has lost rows (ledger_end.c). */
+        /* Another process has just written it, or the ledger has lost rows (ledger_end.c). */
         if (files[i].last > last_number)
             continue;
         const struct id_run *before =
@@ -243,7 +242,7 @@ static enum status select_runs(struct id_index *index, const struct id_directory
     return status;
 }
 
-/* Who only reads has no lock, so that runs may be merged beside it. */
+/* A handle that only reads has no lock, so another process may merge runs at the same time. */
 static enum status select_beside(struct id_index *index, const struct id_directory *directory,
                                  const struct id_source *source, int64_t last_number,
                                  struct selection *selection, struct error *error)
@@ -340,8 +339,8 @@ static enum status open_directory(struct id_index *index, int64_t last_number,
     return STATUS_OK;
 }
 
-/* Makes all parts again: what the directory has, and what the rows say of the rest. Under
- * `upkeep`. */
+/* Makes all parts again: from the runs in the directory, and for the other rows from the rows
+ * themselves. Under `upkeep`. */
 static enum status load(struct id_index *index, const struct id_source *source, int64_t last_number,
                         uint32_t patience_ms, struct error *error)
 {
@@ -515,12 +514,12 @@ enum status id_index_find(struct id_index *index, uint64_t key, int64_t after, i
     if (!index->whole)
         return error_set(error, STATUS_UNAVAILABLE, "the index of transaction ids is not complete");
     uv_mutex_lock(&index->lock);
-    /* What all parts need from memory is fetched at once, rather than one after the other. */
+    /* Fetches the memory of all parts at once, rather than one after the other. */
     for (size_t i = 0; i < index->count; i++)
         if (index->parts[i].run != NULL)
             id_run_prefetch(index->parts[i].run, key);
     id_table_prefetch(id_newest(index)->table, key);
-    /* Parts are in order of their rows, so what is found is in order of numbers. */
+    /* Parts are in order of their rows, so the numbers are found in order. */
     for (size_t i = 0; i < index->count && search.found < room && status == STATUS_OK; i++)
         status = find_in(index, &index->parts[i], &search, error);
     uv_mutex_unlock(&index->lock);
@@ -550,7 +549,7 @@ void id_index_add(struct id_index *index, const struct id_entry *entries, size_t
         id_parts_wake(index);
 }
 
-/* ---- rows that the ledger has lost ------------------------------------------------------------ */
+/* ---- rows that the ledger has lost ----------------------------------------------------------- */
 
 enum status id_index_beyond(const char *database, const uint8_t identity[ID_IDENTITY_SIZE],
                             int64_t last_number, bool deletes, int64_t *last, struct error *error)

@@ -10,35 +10,35 @@
 
 /*
  * The index of the embedded ledger's transaction ids: from a key to the numbers of the rows that
- * have to do with it. It is derived from the rows and knows no SQL. A key is a digest that the
- * caller makes, of a customer and an id, or of the DEBIT that a CREDIT settles. A number is a
- * candidate: the caller loads the row, and the row decides. So different ids may have equal keys,
- * and a key may lead to several rows, even to thousands.
+ * concern it. It is derived from the rows and knows no SQL. A key is a digest that the caller
+ * makes, of a customer and an id, or of the DEBIT that a CREDIT settles. A number is a candidate:
+ * the caller loads the row, and the row decides. So different ids may have equal keys, and a key
+ * may lead to several rows, even to thousands.
  *
- * The ids of the newest rows stand in tables in memory, older ones in runs: files in the directory
+ * The ids of the newest rows are in tables in memory, older ones in runs: files in the directory
  * DATABASE-ids that are written once and never changed (id_run.h). Each table and each run covers
  * the rows from one number to another, and together they cover all of them, without gap or overlap.
  * When a table is full, upkeep writes it as a run; when ID_INDEX_FANOUT neighbouring runs are about
  * as large, it merges them into one. Neither is ever on the path of a commit.
  *
- * How much that is: an id takes 16 bytes, and 28 in memory. A table is full with T = 131,072 ids.
- * Runs have T, 4 T, 16 T, 64 T or 256 T ids (33 million), and those are not merged any further. An
- * id is therefore written at most 5 times, some 90 bytes in all. 10^7 ids (76 T) stand in at most
- * 12 runs, 10^8 (763 T) in at most 14. In memory is a filter of 12 bits an id and 8 bytes a block
- * of 127 ids, together 1.6 bytes an id; while runs are merged, that of the new one as well.
+ * Sizes: an id takes 16 bytes, and 28 in memory. A table is full with T = 131,072 ids. Runs have T,
+ * 4 T, 16 T, 64 T or 256 T ids (33 million), and the largest are not merged any further. So an id
+ * is written at most 5 times, some 90 bytes in all. 10^7 ids (76 T) are in at most 12 runs, 10^8
+ * (763 T) in at most 14. Memory holds a filter of 12 bits an id and 8 bytes a block of 127 ids,
+ * together 1.6 bytes an id; while runs are merged, that of the new one as well.
  *
- * No id that was added is ever reported as absent. A run names the ledger that it belongs to, the
+ * The index never reports an added id as absent. A run names the ledger that it belongs to, the
  * numbers that it covers and the hash of the last row (`proof`), under checksums that also cover
- * the filter; every block of ids has one, which is verified whenever the block is read. A run that
- * is missing, truncated, altered, of another ledger or of another history is noticed, at the latest
- * by the look-up that needs the block in question, and made again from the rows (id_repair.c).
- * Deleting the directory loses nothing but time.
+ * the filter. Every block of ids has a checksum, which is verified whenever the block is read. A
+ * run that is missing, truncated, altered, of another ledger or of another history is noticed, at
+ * the latest by the look-up that needs the block in question, and made again from the rows
+ * (id_repair.c). Deleting the directory loses nothing but time.
  *
- * Several processes may have the same database open: runs are written and deleted under a lock on
- * the directory, and whoever finds that another process has changed them reads them again.
+ * Several processes may have the same database open. They write and delete runs under a lock on the
+ * directory; a process that finds runs changed by another reads them again.
  *
- * Threads: one thread, the writer's, opens, closes, asks and adds. One other thread may call
- * id_index_upkeep meanwhile, or id_index_start gives the index a thread of its own for that.
+ * Threads: one thread, the writer's, opens, closes, asks and adds. At the same time one other
+ * thread may call id_index_upkeep; or id_index_start gives the index its own thread for that.
  */
 
 /* A test makes these small, to see ids go through all merges. */
@@ -77,8 +77,8 @@ struct id_feed;
  * thread, with a source of its own (struct id_beside).
  */
 struct id_source {
-    /* Calls id_feed_row for each row from number `first` to `last`, in order, and returns. What
-     * fails is the failure of the call that needed the rows. */
+    /* Calls id_feed_row for each row from number `first` to `last`, in order, and returns. If it
+     * fails, the call that needed the rows fails with the same status. */
     MUST_CHECK enum status (*read)(void *context, int64_t first, int64_t last, struct id_feed *feed,
                                    struct error *error);
     /* The proof of one row: STATUS_NOT_FOUND when it is not there. */
@@ -114,8 +114,8 @@ struct id_index_options {
     /* For a command that asks for one key once: only that one is kept of the rows that no run
      * covers, and no file is written. NULL: all. */
     const uint64_t *only;
-    /* With `open`, upkeep makes a run again that is found to be damaged, and all else goes on
-     * meanwhile. Without, the next id_index_ready does it, before anything else. */
+    /* With `open`, upkeep makes a damaged run again while all other calls go on. Without, the next
+     * id_index_ready does it, before anything else. */
     struct id_beside beside;
 };
 
@@ -129,16 +129,16 @@ MUST_CHECK enum status id_index_open(struct id_index **index,
                                      const struct id_index_options *options,
                                      const struct id_source *source, int64_t last_number,
                                      struct error *error);
-/* Stops the index's own thread where it stands; any other has ended upkeep. What is not in a run
- * yet will be read from the rows again. */
+/* Stops the index's own thread where it is; any other thread must have ended upkeep. Ids that are
+ * not in a run yet will be read from the rows again. */
 void id_index_close(struct id_index **index);
 
 /*
  * At the begin of every batch, when the write lock is held: brings the index to the newest row,
- * `last_number`, reading what another process has written meanwhile; and makes again a run that was
- * found to be damaged. Costs nothing when neither is so. STATUS_FULL: no run could be written for
- * so long that memory is at its bound; nothing may be decided until that works again, and this call
- * tries it. On failure the index must not be asked.
+ * `last_number`, and reads the rows that another process has written. Also makes a damaged run
+ * again. Costs nothing when there is no work. STATUS_FULL: for so long no run could be written that
+ * memory is at its bound. Then nothing may be decided until a run can be written again, and this
+ * call tries it. On failure the index must not be asked.
  */
 MUST_CHECK enum status id_index_ready(struct id_index *index, const struct id_source *source,
                                       int64_t last_number, struct error *error);
@@ -176,9 +176,9 @@ MUST_CHECK enum status id_index_beyond(const char *database,
 /* Gives the index a thread that does upkeep whenever it is wanted, until id_index_close. */
 void id_index_start(struct id_index *index);
 
-/* Without that: any thread, one at a time. Makes damaged runs again (struct id_beside), writes
- * tables as runs and merges runs until nothing is left to do. What fails is logged, once a reason,
- * counted, and tried again by the next call; it loses nothing. */
+/* For an index without its own thread: any thread, one at a time. Makes damaged runs again (struct
+ * id_beside), writes tables as runs and merges runs until no work is left. A failure is logged,
+ * once a reason, and counted. The next call tries again, and no id is lost. */
 MUST_CHECK bool id_index_wants_upkeep(struct id_index *index);
 void id_index_upkeep(struct id_index *index);
 

@@ -1,9 +1,10 @@
 /*
  * Writes full tables of the index of ids as runs, and merges runs.
  *
- * Which runs are merged: of neighbours that have at most some level's size, those from the first to
- * the last of that level, once there are ID_INDEX_FANOUT of it. Neighbours, since a run covers rows
- * without a gap; so a run that was made again in the middle is merged with its neighbours.
+ * The choice of runs: among neighbours of at most some level's size, those from the first to the
+ * last of that level, once there are ID_INDEX_FANOUT of it. They are neighbours because a run
+ * covers rows without a gap. So a run that was made again in the middle is merged with its
+ * neighbours.
  *
  * A run that replaces others is durable, under its name, before these are deleted. A crash in
  * between leaves too many runs and never too few; the next process that opens the directory takes
@@ -19,7 +20,7 @@
 
 #define LOCK_PATIENCE_MS 5000
 #define MERGED_MAX (4 * ID_INDEX_FANOUT) /* runs at once */
-#define RUNS_MAX (16 * ID_INDEX_LEVELS)  /* small ones, before they are merged whatever they are */
+#define RUNS_MAX (16 * ID_INDEX_LEVELS)  /* small runs; beyond, any are merged */
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
@@ -63,8 +64,8 @@ static bool choose_level(const struct id_index *index, int level, struct choice 
     return false;
 }
 
-/* When small runs stand between large ones, so that none of them is ever joined by enough of its
- * own level: the neighbours that are the fewest ids. */
+/* If small runs lie between large ones, so that none of them ever gets enough neighbours of its own
+ * level: chooses the neighbours with the fewest ids. */
 static bool choose_cheapest(const struct id_index *index, struct choice *choice)
 {
     uint64_t least = UINT64_MAX;
@@ -164,7 +165,7 @@ static enum status publish(const struct step *step, struct error *error)
     return status;
 }
 
-/* Puts the run in the place of its parts. Newer parts stand behind it. */
+/* Puts the run in the place of its parts. Newer parts follow it. */
 static void replace(const struct step *step, struct id_run **run)
 {
     struct id_index *index = step->index;

@@ -12,17 +12,17 @@
 
 /*
  * The parts of the index, for id_index.c, which asks and adds and reads the rows, and id_merge.c,
- * which writes runs: a list of parts, in order of the rows that they cover, each one a
- * table or a run. The last part is always a table, the one that is added to. id_repair.c puts
- * others in the place of a damaged run.
+ * which writes runs: a list of parts, in order of the rows that they cover. Each part is a table or
+ * a run. The last part is always a table, the one that gets new ids. id_repair.c replaces a damaged
+ * run by others.
  *
  * Two locks, `upkeep` before `lock`:
  *
- *   upkeep  is held while runs are written or the list is made again from the directory. Who holds
- *           it is the only one to remove parts.
+ *   upkeep  is held while runs are written or the list is made again from the directory. Only its
+ *           holder removes parts.
  *   lock    guards the list and the last table. The writer's thread asks and adds under it; upkeep
- *           takes it only to look at the list and to put a run in the place of what it was made of.
- *           Tables that are full, and runs, do not change, and are read without it.
+ *           takes it only to look at the list and to replace tables and runs by the run made of
+ *           them. Full tables, and runs, do not change, and are read without it.
  */
 
 struct id_part {
@@ -49,19 +49,19 @@ struct id_index {
     uint64_t state;       /* by `upkeep`: of the directory, as this process left it */
     atomic_bool outdated; /* the parts are to be made again: another process has changed the
                                directory, or a run is damaged */
-    atomic_bool hurry;    /* upkeep is to give up: the writer waits for it */
+    atomic_bool hurry;    /* upkeep must give up: the writer waits for it */
 
     atomic_uint_fast64_t made_again;
     uint64_t written_bytes, merges, write_failures; /* by `lock` */
     bool failing;
-    struct error reason; /* by `upkeep`: that was logged last */
+    struct error reason; /* the last one logged; by `upkeep` */
 
     bool has_thread;
     struct background thread;
     bool woken; /* by its lock */
 };
 
-/* id_parts.c. Under `lock` but where no one else can be there yet. */
+/* id_parts.c. Under `lock`, except before another thread can use the index. */
 struct id_part *id_part_append(struct id_index *index, int64_t first);   /* with an empty table */
 void id_part_append_run(struct id_index *index, struct id_run **run);    /* takes it */
 void id_part_end(struct id_part *part);                                  /* frees what it has */

@@ -1,11 +1,12 @@
 /*
  * Makes a damaged run again from its rows, while all else goes on: on upkeep's thread, which reads
- * them by a handle of its own. The rows that a run covers never change.
+ * the rows by its own handle. The rows that a run covers never change.
  *
- * What is made stands in a list of its own, with runs in the index's directory, until it takes the
- * damaged run's place. Until then look-ups that meet the damage are refused, and all others are
- * answered, also from the sound blocks of that run. Its file is deleted first: a process that is
- * killed in between leaves too few runs, which the next one makes again, and never a damaged one.
+ * The new parts are in their own list, with runs in the index's directory, until they replace the
+ * damaged run. Until then look-ups that meet the damage are refused, and all others are answered,
+ * also from the sound blocks of that run. The damaged file is deleted first: if the process is
+ * killed in between, the directory has too few runs, which the next process makes again, and never
+ * a damaged one.
  */
 #include <string.h>
 #include <unistd.h>
@@ -57,7 +58,7 @@ static bool choose(struct repair *repair)
     return wanted;
 }
 
-/* ---- what is made ---------------------------------------------------------------------------- */
+/* ---- the new parts --------------------------------------------------------------------------- */
 
 static void create_made(struct repair *repair)
 {

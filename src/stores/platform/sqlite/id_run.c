@@ -52,7 +52,7 @@ struct id_bits id_filter_bits(const uint8_t identity[ID_IDENTITY_SIZE], uint64_t
         0x165667B1U, 0xD3A2646DU, 0xFD7046C5U, 0xB55A4F09U,
     };
     struct id_bits bits;
-    uint64_t seed; /* which no one outside knows */
+    uint64_t seed; /* clients cannot know it */
     memcpy(&seed, identity, sizeof seed);
     /* The first bits of the key have chosen the line. */
     uint64_t mixed = (key ^ seed) * 0x9E3779B97F4A7C15U;
@@ -85,7 +85,7 @@ static enum status malformed(struct error *error, const char *what)
     return error_set(error, STATUS_MALFORMED, "%s", what);
 }
 
-/* What may be believed before anything is allocated. */
+/* Checks the header before its numbers size any allocation. */
 static enum status check_header(const struct id_run_header *header, const struct stat *facts,
                                 const uint8_t identity[ID_IDENTITY_SIZE], struct error *error)
 {
@@ -180,8 +180,8 @@ void id_run_close(struct id_run **run)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Its sum says that these are the bytes that were written there; that it begins where the run says
- * ties it to the positions, which have a sum of their own. */
+/* The block's sum proves that these bytes were written at this position. Its first key ties it to
+ * the run's first keys, which have their own sum. */
 static bool block_is_sound(const struct id_run *run, uint64_t at, const struct id_block *block)
 {
     uint64_t count = at + 1 < run->blocks ? ID_BLOCK_IDS : run->header.count - at * ID_BLOCK_IDS;
@@ -201,7 +201,7 @@ bool id_run_read(struct id_run *run, uint64_t at, size_t count, struct id_block 
     return sound;
 }
 
-/* The last block that begins before the key, or the first: what comes before it cannot have it. */
+/* The last block that begins before the key, or the first: no earlier block can have the key. */
 static uint64_t first_block_of(const struct id_run *run, uint64_t key)
 {
     uint64_t from = 0;

@@ -8,7 +8,7 @@
 
 /*
  * A run: a file with the ids of the rows from one number to another, in order of key, then number.
- * Written once (id_run_write.h), never changed, read by pread.
+ * It is written once (id_run_write.h), never changed, and read by pread.
  *
  *     header     ID_BLOCK_SIZE bytes: struct id_run_header, zeros
  *     blocks     ID_BLOCK_SIZE bytes each: 127 ids (the last has fewer, and zeros), their count, a
@@ -16,12 +16,13 @@
  *     first keys 8 bytes a block
  *     filter     ID_LINE_SIZE bytes a line
  *
- * Whoever asks for a key looks into the line of the filter that the key belongs to. Of a key that
- * is in the run all 8 bits are set there (a split block Bloom filter: Putze, Sanders, Singler,
- * "Cache-, Hash- and Space-Efficient Bloom Filters", 2007); of one that is not, in one case of two
- * hundred. Then the first keys say which block, and the block proves what it holds. Header, first
+ * A look-up first reads the line of the filter to which its key belongs. If the key is in the run,
+ * all its 8 bits are set there (a split block Bloom filter: Putze, Sanders, Singler, "Cache-, Hash-
+ * and Space-Efficient Bloom Filters", 2007). If it is not, they are all set in one case of two
+ * hundred. Then the first keys give the block, and the block proves its contents. Header, first
  * keys and filter are verified when the run is opened, and stay in memory but for the header's
- * zeros. Integers are in the machine's byte order; the magic number is another one elsewhere.
+ * zeros. Integers are in the machine's byte order; a machine of the other order reads another magic
+ * number.
  */
 
 #ifndef ID_BLOCK_IDS /* a test makes it small, to see many blocks */
@@ -84,22 +85,20 @@ size_t id_run_memory(const struct id_run *run);      /* bytes */
 uint64_t id_run_file_size(const struct id_run *run); /* bytes */
 
 /* The first word of the line of a filter that a key belongs to, and which bits of it. Lines are in
- * order of keys, so that whoever writes or merges runs goes through the filter in order, too. */
+ * order of keys, so that writing or merging a run fills the filter in order, too. */
 static inline uint64_t id_filter_line(uint64_t lines, uint64_t key)
 {
     __extension__ typedef unsigned __int128 wide;
     return (uint64_t)((wide)key * lines >> 64) * ID_LINE_WORDS;
 }
-/* Which bits are the same in all runs of a ledger, so that who looks for a key works them out
- * once. */
+/* A key's bits are the same in all runs of a ledger, so that a look-up computes them once. */
 struct id_bits {
     uint32_t words[ID_LINE_WORDS];
 };
 struct id_bits id_filter_bits(const uint8_t identity[ID_IDENTITY_SIZE], uint64_t key);
 
-/* STATUS_NOT_FOUND: no such file. STATUS_MALFORMED: it is not what was written, not of this ledger,
- * or cannot be read. STATUS_UNAVAILABLE: this process has no more files or memory. `error` says
- * why. */
+/* STATUS_NOT_FOUND: no such file. STATUS_MALFORMED: it is damaged, of another ledger, or cannot be
+ * read. STATUS_UNAVAILABLE: this process has no more files or memory. `error` says why. */
 MUST_CHECK enum status id_run_open(struct id_run **run, int directory, const char *name,
                                    const uint8_t identity[ID_IDENTITY_SIZE], struct error *error);
 void id_run_close(struct id_run **run);
@@ -121,7 +120,7 @@ static inline bool id_run_may_have(const struct id_run *run, uint64_t key,
     return missing == 0;
 }
 
-/* As id_table_find. STATUS_MALFORMED: what had to be read is damaged, and so is the run from now
+/* As id_table_find. STATUS_MALFORMED: the block is damaged, and the run counts as damaged from now
  * on. */
 MUST_CHECK enum status id_run_find(struct id_run *run, uint64_t key, int64_t after,
                                    int64_t *numbers, size_t room, size_t *count);

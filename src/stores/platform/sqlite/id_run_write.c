@@ -81,7 +81,7 @@ enum status id_streams_next(struct id_stream *streams, size_t count, struct id_e
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-#define BUFFER_BLOCKS 128 /* that are written at once */
+#define BUFFER_BLOCKS 128 /* written at once */
 #define SYNCED_EVERY \
     ((uint64_t)8 * 1024 * 1024) /* bytes: so that no commit's sync waits for more */
 
@@ -109,7 +109,7 @@ int id_write_exactly(int descriptor, const void *bytes, size_t size, off_t at)
     return 0;
 }
 
-/* Writes what is in the buffer; 0, or why not. */
+/* Writes the buffer; 0, or why not. */
 static int flush(struct writing *writing)
 {
     struct id_run *run = writing->run;
@@ -231,7 +231,7 @@ static int create_file(int directory, const char *name, const struct stat *like,
     struct stat facts;
     if (flock(*descriptor, LOCK_EX | LOCK_NB) != 0 || fstat(*descriptor, &facts) != 0)
         return errno;
-    /* As SQLite does for its log: who runs a command as root must not lock the service out. */
+    /* As SQLite does for its log: a command run by root must not lock the service out. */
     if ((facts.st_uid != like->st_uid || facts.st_gid != like->st_gid) && geteuid() == 0 &&
         fchown(*descriptor, like->st_uid, like->st_gid) != 0)
         return errno;

@@ -7,17 +7,17 @@
 /*
  * Writing a run, and reading several of them in order.
  *
- * A run is written under a name of its own and is durable before it gets the one that is looked
- * for. Whatever fails, the file is deleted: after a sync that failed no one can say what is on the
- * disk, so it is never tried again with the same file.
+ * A run is written under a temporary name, and is durable before it gets its final one. After any
+ * failure the file is deleted. After a failed sync the contents of the disk are unknown, so the
+ * sync is never tried again with the same file.
  */
 
 /* ---- streams: ids in order ------------------------------------------------------------------- */
 
-#define ID_STREAM_BLOCKS 32 /* that are read at once */
+#define ID_STREAM_BLOCKS 32 /* read at once */
 
 struct id_stream {
-    const struct id_entry *ids; /* those at hand, */
+    const struct id_entry *ids; /* those in memory, */
     size_t at, count;           /* and how far it is with them */
     struct id_run *run;         /* NULL: there are no others */
     uint64_t next_block;        /* of the run, to be read */
@@ -49,10 +49,10 @@ struct id_run_plan {
 };
 
 /*
- * Writes the run that the streams make, with the mode and owner of the file that `like` describes,
- * under the name `temporary`; it is durable when this returns STATUS_OK, and locked (flock), so
- * that it is not taken for a file that somebody left behind. STATUS_MALFORMED: a run that was read
- * is damaged. STATUS_CONFLICT: it gave up. STATUS_UNAVAILABLE: it cannot be written.
+ * Writes the streams as one run under the name `temporary`, with the mode and owner of the file
+ * that `like` describes. When this returns STATUS_OK the run is durable. It is also locked (flock),
+ * so that no process takes it for a file left behind. STATUS_MALFORMED: a run that was read is
+ * damaged. STATUS_CONFLICT: it gave up. STATUS_UNAVAILABLE: the run cannot be written.
  */
 struct stat;
 MUST_CHECK enum status id_run_write(struct id_run **run, int directory, const char *temporary,

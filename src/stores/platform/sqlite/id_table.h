@@ -14,7 +14,7 @@
 struct id_table {
     size_t count;
     size_t bucket_mask;
-    uint64_t seed; /* of the buckets: no one outside chooses keys that share one */
+    uint64_t seed; /* of the buckets: clients cannot choose keys that share one */
     struct id_entry *entries;
     uint32_t *next;  /* of each entry: one more than the place of the one before it, 0: none */
     uint32_t *heads; /* of each bucket: likewise its newest */

@@ -1,13 +1,13 @@
 /*
  * Ids of transactions. The index leads from a key, which is a hash of its owner and id, to the
- * numbers of the rows that have to do with that id: the transaction that used it, the ROLLBACK that
- * rolled it back, and under a key of their own the CREDITs that settle a DEBIT. Two ids may have
- * the same key; it is the row that tells them apart.
+ * numbers of the rows that concern the id: the transaction that used it, the ROLLBACK that rolled
+ * it back, and under another key the CREDITs that settle a DEBIT. Two ids may have the same key;
+ * the row tells them apart.
  *
- * An id that is there and not found would be applied again. So the index proves what it holds
- * (id_index.h), a row is believed when it hashes to what is stored (rows.h), and from the rows that
- * the index is made of none may be missing. How far the rows go says ledger_last, and the end of
- * the table has to say the same: one damaged page may hide the newest rows, but not both.
+ * An id that is stored but not found would be applied a second time. So the index proves its
+ * contents (id_index.h), a row counts only if it has the stored hash (rows.h), and none of the rows
+ * that the index is made of may be missing. ledger_last holds the number of the newest row, and the
+ * end of the table must agree with it: one damaged page may hide the newest rows, but not both.
  */
 #include "stores/platform/sqlite/ids.h"
 
@@ -275,7 +275,7 @@ static enum status load_found(struct sqlite_store *store, int64_t number, struct
     return status;
 }
 
-/* Adds the facts of one row under the id's key. False: the row cannot stand there. */
+/* Adds the facts of one row under the id's key. False: the row cannot be there. */
 static bool take_found(const struct sqlite_store *store, const struct ledger_row *found,
                        uint64_t key, struct ledger_fact *fact)
 {

@@ -14,9 +14,9 @@
 #endif
 
 /*
- * Keys are hashes under the random number that says which ledger it is, which never leaves the
- * database and its index. Without it, whoever chooses ids could search for many that have one key,
- * at 2^32 attempts for the first two, and each look-up of one of them would read the rows of all.
+ * Keys are hashes under the ledger's random number, which never leaves the database and its index.
+ * Without it, a client that chooses ids could search for many with one key, at 2^32 attempts for
+ * the first two, and each look-up of one of them would read the rows of all.
  */
 /* The key that leads to the transaction of that id, and to the ROLLBACK that rolled the id back. */
 uint64_t sqlite_id_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
@@ -25,21 +25,21 @@ uint64_t sqlite_id_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t custome
 uint64_t sqlite_settling_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
                              const char *provider_id, struct text id);
 
-#define ROW_KEYS_MAX 2 /* that lead to one row */
+#define ROW_KEYS_MAX 2 /* keys of one row */
 /* The keys that lead to a transaction; their count. */
 size_t sqlite_row_keys(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
                        const struct ledger_transaction *transaction, uint64_t keys[ROW_KEYS_MAX]);
 
 /*
- * At the begin of whatever asks for ids, in a transaction of the connection's: finds out whether
- * another process has written since the last call, forgets what that may have changed, and brings
- * the index up to the newest row, which may take long when it has to be made. `upkeep`: for a
- * handle that writes, the index gets a thread for it.
+ * Call this before asking for ids, in a transaction of the connection's. It finds out whether
+ * another process has written since the last call, forgets cached facts that this may have changed,
+ * and brings the index up to the newest row, which may take long if the index has to be made.
+ * `upkeep`: the handle writes, so the index gets a thread for it.
  */
 MUST_CHECK enum status sqlite_ids_ready(struct sqlite_store *store, bool upkeep,
                                         struct error *error);
 
-/* After a commit: the index knows what was kept. */
+/* After a commit: adds the ids of the kept transactions to the index. */
 void sqlite_ids_add(struct sqlite_store *store, const struct ledger_batch *batch,
                     const int64_t *customer_numbers);
 

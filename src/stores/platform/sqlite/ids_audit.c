@@ -62,8 +62,8 @@ static enum status broken_index(struct error *error, const char *what)
 
 /* ---- the runs -------------------------------------------------------------------------------- */
 
-/* Whether a run is of this ledger as it is now. One that goes beyond the snapshot was written
- * meanwhile, and what the last row of it should be cannot be seen. */
+/* Whether a run is of this ledger as it is now. A run that ends after the snapshot is newer than
+ * it, so its last row cannot be checked. */
 static enum status is_of_history(struct ids_audit *audit, const struct id_run *run, bool *is,
                                  struct error *error)
 {
@@ -76,8 +76,8 @@ static enum status is_of_history(struct ids_audit *audit, const struct id_run *r
     return status == STATUS_NOT_FOUND || status == STATUS_MALFORMED ? STATUS_OK : status;
 }
 
-/* A run that is damaged where it begins is made again before it is used, so it is not looked at.
- * STATUS_NOT_FOUND: it was merged into another meanwhile. */
+/* A run that is too damaged to open is made again before its next use, so the audit skips it.
+ * STATUS_NOT_FOUND: another process has just merged it into another. */
 static enum status open_run(struct ids_audit *audit, const struct id_directory *directory,
                             const struct id_file *file, struct error *error)
 {

@@ -5,11 +5,11 @@
 #include "stores/platform/sqlite/ids.h"
 
 /*
- * Whether each id of a customer is used once and rolled back once, and whether the files of the
- * index lead to what the rows make of it. It is given the keys of all rows and sorts them, through
- * a file beside the database that has no name when they are too many for memory. The index's files
- * are read as they are, whoever else has them open: nothing there is written or deleted. Rows that
- * none of them covers are compared with each other only.
+ * Checks that each id of a customer is used once and rolled back once, and that the files of the
+ * index agree with the rows. It gets the keys of all rows and sorts them. If they are too many for
+ * memory, it sorts through an unnamed file beside the database. It reads the index's files as they
+ * are, even while other handles have them open, and writes and deletes none. Rows that no file
+ * covers are compared only with each other.
  *
  * STATUS_MALFORMED: `error` names the first break. One thread, that of the handle.
  */
@@ -18,14 +18,15 @@ struct ids_audit;
 
 MUST_CHECK enum status ids_audit_begin(struct ids_audit **audit, struct sqlite_store *store,
                                        struct error *error);
-/* A key of a row. `settling`: under which the CREDITs of a DEBIT may be many. */
+/* Adds a key of a row. `settling`: a DEBIT may have many CREDITs under it. */
 MUST_CHECK enum status ids_audit_add(struct ids_audit *audit, uint64_t key, int64_t number,
                                      bool settling, struct error *error);
-/* When all have been added. */
+/* Call it when all keys have been added. */
 MUST_CHECK enum status ids_audit_finish(struct ids_audit *audit, struct error *error);
 void ids_audit_end(struct ids_audit **audit);
 
-/* rows_audit.c: all rows of the ledger against what they refer to, and their ids as above. */
+/* rows_audit.c: checks all rows of the ledger against the rows that they refer to, and their ids as
+ * above. */
 MUST_CHECK enum status sqlite_rows_audit(struct sqlite_store *store, struct error *error);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * The handler of SIGBUS; see index_guard.h. It runs on the thread that faulted, and does only what
- * a handler may. Signal handlers belong to the process, so their state is static: the handler that
- * was there before is written once, before this one is installed, and gets all other faults.
+ * The handler of SIGBUS; see index_guard.h. It runs on the thread that faulted, and uses only calls
+ * that a handler may use. Signal handlers belong to the process, so their state is static: the
+ * handler that was there before is written once, before this one is installed, and gets all other
+ * faults.
  */
 #include "stores/platform/sqlite/index_guard.h"
 

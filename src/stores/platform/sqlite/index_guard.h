@@ -4,10 +4,10 @@
 #include <stdbool.h>
 
 /*
- * SQLite maps the index of its log (-shm). When somebody makes that file shorter, the next touch of
- * what was lost is a SIGBUS, in the middle of SQLite. Then the guard puts a page of zeros there, so
- * that SQLite goes on, and notes it. Pages that SQLite reads from then on may be wrong, so this
- * process uses no result of SQLite any more and commits nothing.
+ * SQLite maps the index of its log (-shm). If another process shortens that file, the next access
+ * to the lost part is a SIGBUS, in the middle of SQLite. Then the guard maps a page of zeros there,
+ * so that SQLite continues, and notes it. Pages that SQLite reads from then on may be wrong, so
+ * this process uses no result of SQLite any more and commits nothing.
  *
  * Threads: any.
  */

@@ -3,8 +3,8 @@
  * it.
  *
  * The accounts of a batch may come from the cache. So each account is updated only where the stored
- * row equals the one that the batch was decided from, to the last byte. If no row is updated, the
- * stored account is not what this program wrote, and the batch is rolled back.
+ * row equals the one that the batch was decided from, to the last byte. If no row is updated, this
+ * program did not write the stored account, and the batch is rolled back.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ struct writing {
     struct sqlite_store *store;
     const struct ledger_batch *batch;
     int64_t first_number;                   /* of the first row of batch->kept */
-    int64_t last_day;                       /* of ledger_day, with what is being written */
+    int64_t last_day;                       /* of ledger_day, including this batch */
     size_t players[LEDGER_BATCH_MAX];       /* of `kept` */
     int64_t customers[LEDGER_BATCH_MAX];    /* of `kept`, by number */
     int64_t last_entries[LEDGER_BATCH_MAX]; /* of the players, of those bound so far */
@@ -84,8 +84,8 @@ static bool is_there_twice(const struct ledger_batch *batch, size_t at)
     return false;
 }
 
-/* An owner uses an id once. Begin has proved that of the ids that it was asked for; what it was
- * not asked for is looked up before anything is written. */
+/* An owner uses an id once. Begin has proved that for the ids that it was asked for; this function
+ * looks up any other id before anything is written. */
 static enum status check_unused(struct writing *writing, struct error *error)
 {
     const struct ledger_batch *batch = writing->batch;
@@ -269,7 +269,7 @@ static enum status change_one(struct writing *writing, sqlite3_stmt *statement, 
     struct sqlite_store *store = writing->store;
     enum status status = sqlite_run(store, statement, error);
     if (status == STATUS_OK && sqlite3_changes(store->database) != 1) {
-        store->failed = true; /* and what is cached is not to be trusted */
+        store->failed = true; /* and the cache cannot be trusted */
         status = platform_damaged(&store->base, "an account is not what was written", error);
     }
     return status;
@@ -417,7 +417,7 @@ enum status sqlite_ledger_commit(struct platform_store *base, const struct ledge
     struct sqlite_store *store = sqlite_store_of(base);
     *unknown = false;
     CHECK(sqlite3_get_autocommit(store->database) == 0);
-    if (batch->kept_count == 0) { /* what begin loaded is durable: there is nothing to sync */
+    if (batch->kept_count == 0) { /* the loaded rows are durable: there is nothing to sync */
         (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
         return STATUS_OK;
     }

@@ -1,8 +1,8 @@
 /*
- * Where the ledger ends, against what is known to have been acknowledged: by the mark beside the
- * database (watermark.h), and by the runs of the index of ids, which are written after the commits
- * of their rows. When the ledger ends before that, its newest rows are lost, and a person decides:
- * a backup, or `croupier wallet accept-loss`.
+ * Compares the end of the ledger with the newest row that is known to have been acknowledged. Two
+ * sources name that row: the mark beside the database (watermark.h), and the runs of the index of
+ * ids, which are written after the commits of their rows. If the ledger ends before it, its newest
+ * rows are lost, and a person decides: a backup, or `croupier wallet accept-loss`.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static enum status compare_mark(struct sqlite_store *store, const struct waterma
     return status;
 }
 
-/* The mark is read before the ledger, because it never runs ahead of it. */
+/* Reads the mark before the ledger: the mark never runs ahead of the ledger. */
 enum status sqlite_ledger_check_end(struct platform_store *base, struct ledger_end *end,
                                     struct error *error)
 {
@@ -71,7 +71,7 @@ enum status sqlite_ledger_check_end(struct platform_store *base, struct ledger_e
     if (status == STATUS_OK)
         status = id_index_beyond(store->path, store->ledger, end->last, false, &end->acknowledged,
                                  error);
-    if (status == STATUS_OK && end->acknowledged > end->last) /* or they came meanwhile */
+    if (status == STATUS_OK && end->acknowledged > end->last) /* or rows were added since */
         status = sqlite_ids_last(store, &end->last, error);
     if (status != STATUS_OK || end->acknowledged <= end->last)
         return status;

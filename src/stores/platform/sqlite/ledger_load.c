@@ -1,9 +1,9 @@
 /*
  * The ledger in SQLite. A batch is BEGIN IMMEDIATE … COMMIT in WAL with synchronous=FULL, so a
- * commit that returned is on the disk. Accounts of players who play are cached (cache.h), and an
+ * commit that returned is on the disk. Accounts of active players are cached (cache.h), and an
  * index in memory and in files finds ids (ids.h). Before anything is decided, and with the write
- * lock held, ledger_last says whether another process has written since the last batch. When an
- * account is written, SQLite compares the cached one with the stored one (ledger.c).
+ * lock held, begin reads in ledger_last whether another process has written since the last batch.
+ * When an account is written, SQLite compares the cached one with the stored one (ledger.c).
  *
  * A malformed row is an error here and never skipped: it is money.
  */
@@ -15,7 +15,7 @@
 
 /* ---- accounts -------------------------------------------------------------------------------- */
 
-/* Whether an account is what its last entry says; and, where there is none, that there is no
+/* Whether an account agrees with its last entry; and, if there is no account, that there is no
  * entry. */
 #define ACCOUNT_FITS                                                                          \
     ", CASE WHEN ledger_account.player_number IS NULL"                                        \
@@ -164,8 +164,8 @@ static enum status load_player(struct sqlite_store *store, struct ledger_batch_p
     return STATUS_OK;
 }
 
-/* Which of the batch's players are blocked: asked each time, for what is cached of a player does
- * not say it. Nearly always none is. */
+/* Reads which of the batch's players are blocked, in each batch, as the cache does not hold that.
+ * Nearly always none is. */
 static enum status load_blocks(struct sqlite_store *store, struct ledger_batch *batch,
                                struct error *error)
 {

@@ -1,14 +1,14 @@
 /*
  * The statements of records, which every engine shares (stores/platform/sql.h), in SQLite: one
- * after the other, in a transaction of the connection's. SQLite has one writer at a time, so what
- * takes a revision becomes visible in the order of revisions.
+ * after the other, in a transaction of the connection's. SQLite has one writer at a time, so
+ * changes become visible in the order of their revisions.
  */
 #include <stdio.h>
 
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/sqlite.h"
 
-/* $1 may stand anywhere and more than once, so its place is asked for by name. */
+/* $1 may occur anywhere and more than once, so it is bound by name. */
 static void bind_parameter(sqlite3_stmt *statement, int number, const struct column_value *value)
 {
     char name[16];
@@ -27,7 +27,7 @@ static void bind_parameter(sqlite3_stmt *statement, int number, const struct col
         bind_integer(statement, at, value->integer);
 }
 
-/* The type is asked for only where a value may stand for NULL. */
+/* Asks for the type only if a value may represent NULL. */
 static struct column_value row_value(const struct sql_row *row, int column, enum column_kind kind)
 {
     sqlite3_stmt *statement = *(sqlite3_stmt *const *)row->result;

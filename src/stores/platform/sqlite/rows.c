@@ -188,7 +188,7 @@ static enum status prove_decline(struct sqlite_store *store, struct ledger_row *
     ", ledger_transaction.number, ledger_transaction.customer_number,"                \
     " ledger_transaction.player_number, ledger_transaction.previous"
 
-/* From ROW_COLUMNS, with its player from the cache; not proved. Other statements run meanwhile. */
+/* From ROW_COLUMNS, with its player from the cache; not proved. May run other statements. */
 static enum status read_row(struct sqlite_store *store, sqlite3_stmt *statement,
                             struct ledger_row *row, struct error *error)
 {

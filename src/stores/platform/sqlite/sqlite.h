@@ -9,24 +9,24 @@
 #include "stores/platform/engine.h"
 
 /*
- * The SQLite engine's connection, shared by the files that put statements through it: connection.c
- * owns the file, failures, transactions and what the schema is; the others hold statements. One
+ * The SQLite engine's connection, shared by the files that run statements on it. connection.c owns
+ * the file, failures, transactions and the schema's version; the others hold statements. One
  * connection, one thread at a time.
  *
  *   engine.c          opening and migrating, and the verbs; backup.c copies
  *   connection.c      the file, statements, transactions, failures
  *   file_identity.c   whether the files are still those that were opened
  *   record_queries.c  customers, keys, players and so on, by their tables of columns
- *   ledger_load.c     begins a batch: accounts, clearing accounts and ids that it is about
- *   ledger.c          writes what was decided, and commits
+ *   ledger_load.c     begins a batch: its accounts, clearing accounts and ids
+ *   ledger.c          writes the decisions, and commits
  *   ids.c             from ids to rows; the index behind it, in files, is id_index.h
  *   cache.c           accounts, numbers and rows that were used lately
- *   rows.c            reads rows of the ledger, which have to hash to what is stored
- *   ledger_texts.c    the SQL by which stores/platform/ledger reads all of it
- *   audit.c           the file and what stands beside the ledger; rows_audit.c its rows, and
- *   ids_audit.c       their ids, against each other and the index
+ *   rows.c            reads rows of the ledger and proves their hashes
+ *   ledger_texts.c    the SQL by which stores/platform/ledger reads all of it.
+ *   audit.c           checks the file and the tables beside the ledger; rows_audit.c its rows
+ *   ids_audit.c       checks the ids of the rows against each other and the index
  *   ledger_end.c      whether the newest rows are there, by the mark of watermark.c
- *   checkpoint.c      the write-ahead log, brought into the file beside the batches
+ *   checkpoint.c      copies the write-ahead log into the file beside the batches
  */
 
 #define SQLITE_APPLICATION_ID 0x63727570 /* "crup" */
@@ -110,7 +110,7 @@ MUST_CHECK enum status sqlite_find(struct sqlite_store *store, const char *sql,
                                    struct error *error);
 
 /* Runs a statement, calls `read` for each of its rows until that fails or unsets `wanted`, and
- * resets it. Other statements may run meanwhile. */
+ * resets it. `read` may run other statements. */
 typedef enum status sqlite_row_reader(void *context, sqlite3_stmt *row, bool *wanted,
                                       struct error *error);
 MUST_CHECK enum status sqlite_each(struct sqlite_store *store, sqlite3_stmt *statement,
@@ -136,12 +136,12 @@ MUST_CHECK enum status sqlite_execute(struct sqlite_store *store, const char *sq
  * remedy. */
 enum status sqlite_failure(struct sqlite_store *store, struct error *error);
 
-/* Ends a transaction: commits when `status` is STATUS_OK, else rolls back. Returns `status`, or
- * what the commit said. */
+/* Ends a transaction: commits when `status` is STATUS_OK, else rolls back. Returns `status`, or the
+ * commit's. */
 MUST_CHECK enum status sqlite_end(struct sqlite_store *store, enum status status,
                                   struct error *error);
 
-/* For engine.c. `create`: whatever the schema is, or when there is no file, which is made. */
+/* For engine.c. `create`: accepts any schema, and makes the file when there is none. */
 MUST_CHECK enum status sqlite_connect(struct sqlite_store *store, bool create, struct error *error);
 void sqlite_disconnect(struct sqlite_store *store);
 MUST_CHECK enum status sqlite_check_names(struct sqlite_store *store, struct stat *facts,
@@ -180,8 +180,8 @@ enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_ba
 /* ledger_end.c */
 enum status sqlite_ledger_check_end(struct platform_store *, struct ledger_end *, struct error *);
 enum status sqlite_ledger_accept_end(struct platform_store *, int64_t, struct error *);
-/* Before a handle writes to the ledger, under the write lock: it ends where it should, and the mark
- * says so. */
+/* Before a handle writes to the ledger, under the write lock: checks that the ledger ends where it
+ * should, and sets the mark. */
 MUST_CHECK enum status sqlite_mark_begin(struct sqlite_store *store, struct error *error);
 /* After a commit: its last transaction. */
 MUST_CHECK enum status sqlite_mark(struct sqlite_store *store, int64_t number,
@@ -190,9 +190,9 @@ void sqlite_mark_end(struct sqlite_store *store);
 
 /* checkpoint.c */
 #define SQLITE_LOG_IS_LONG 4000 /* pages: time for upkeep */
-/* Since upkeep was attempted last, which may have come to nothing: what somebody may still read of
- * the log stays. An attempt costs more the longer it is, so the next one is not before it has grown
- * by an eighth. */
+/* Whether the log has grown by `pages` since the last attempt at upkeep. An attempt may shorten
+ * nothing, as pages that a reader may still need stay in the log. It costs more the longer the log
+ * is, so the next one waits until the log has grown by an eighth. */
 static inline bool sqlite_log_has_grown_by(const struct sqlite_store *store, int pages)
 {
     int eighth = store->log_attempted / 8;
@@ -202,9 +202,9 @@ static inline bool sqlite_log_has_grown_by(const struct sqlite_store *store, int
 bool sqlite_ledger_wants_upkeep(struct platform_store *);
 enum status sqlite_ledger_upkeep(struct platform_store *, struct error *);
 
-/* For the handle that writes the ledger, when it begins: all that the log holds is made durable; */
+/* For the handle that writes the ledger, when it begins: makes the whole log durable; */
 MUST_CHECK enum status sqlite_log_renew(struct sqlite_store *store, struct error *error);
-/* and from now on the log is brought into the file by upkeep. */
+/* and from now on upkeep copies the log into the file. */
 MUST_CHECK enum status sqlite_log_adopt(struct sqlite_store *store, struct error *error);
 
 #endif

@@ -68,7 +68,7 @@ enum status watermark_read(const char *database, struct watermark *mark, struct 
     return status;
 }
 
-/* Who may write the database may write the mark, also when root makes it. */
+/* Users that may write the database may write the mark, also when root makes it. */
 static int open_as(const char *path, const char *database)
 {
     struct stat facts;
