@@ -11,8 +11,8 @@ static bool same(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-/* Is it the request that was kept, field by field? The amount and currency of a ROLLBACK are not
- * the client's but found. */
+/* Is it the request that was kept, field by field? The amount and currency of a ROLLBACK come from
+ * its reference, not from the client. */
 static bool is_the_same_request(const struct ledger_transaction *kept,
                                 const struct wallet_request *request)
 {
@@ -36,7 +36,7 @@ static struct wallet_decision decline(const struct wallet_request *request,
         .verdict = WALLET_KEPT, .outcome = outcome, .amount_minor = request->amount_minor};
 }
 
-/* Moves money if the balances let it, else declines. */
+/* Moves money if the balances allow it, else declines. */
 static struct wallet_decision move(const struct wallet_state *state,
                                    const struct wallet_request *request, int64_t movement_minor)
 {
@@ -126,7 +126,7 @@ enum wallet_session wallet_session_at(const struct wallet_request *request, bool
 
 bool wallet_may_see(const struct player_record *player, const struct wallet_request *request)
 {
-    /* A provider sees whom its own subject has led to. */
+    /* A provider sees the player to whom its own subject leads. */
     return player != NULL &&
            (request->provider_id[0] != '\0' || same(player->customer_id, request->customer_id));
 }

@@ -4,34 +4,36 @@
 #include "records/ledger_entry.h"
 
 /*
- * The wallet's decision (docs/decisions/wallet.md): one pure function of what is known
- * and what is asked. No I/O, no clock, no allocation; the same for every store. The batches around
- * it are wallet/ledger.h. Threads: any.
+ * The wallet's decision (docs/decisions/wallet.md): one pure function of the known facts and the
+ * request. No I/O, no clock, no allocation; the same for every store. wallet/ledger.h makes the
+ * batches around it. Threads: any.
  *
  * The rules, in the order in which they are judged:
  *
- *  1. An id that is known already: the same request gets the first answer, whatever has changed
- *     since (replayed); another one is WALLET_TRANSACTION_CONFLICT, and the first stands.
+ *  1. An id that is known already: the same request gets the first answer, even if the facts have
+ *     changed since (replayed); another one is WALLET_TRANSACTION_CONFLICT, and the first is kept.
  *  2. WALLET_PLAYER_NOT_FOUND, also for another customer's. WALLET_CURRENCY_MISMATCH.
  *  3. An id that was rolled back before it came is never applied: TRANSACTION_ROLLED_BACK.
  *  4. A reference that is another player's: WALLET_REFERENCE_CONFLICT, not kept.
  *  5. DEBIT of a player that is blocked: WALLET_PLAYER_BLOCKED, not kept. DEBIT of a provider whose
  *     launch does not entitle it: WALLET_SESSION_IS_OVER, not kept. DEBIT that names a game:
- *     WALLET_GAME_NOT_FOUND when the customer does not see it, which is not kept either. So
- *     none of them stands in the way of a retry, nor of a CREDIT or a ROLLBACK, whatever
- *     has become of it. Then INSUFFICIENT_FUNDS. CREDIT that refers to an id:
+ *     WALLET_GAME_NOT_FOUND when the customer does not see it, which is not kept either. So none
+ *     of these refusals blocks a retry, nor a later CREDIT or ROLLBACK.
+ *     Then INSUFFICIENT_FUNDS. CREDIT that refers to an id:
  *     TRANSACTION_ROLLED_BACK when that was rolled back; REFERENCE_NOT_FOUND unless it is an
  *     applied DEBIT. Then BALANCE_LIMIT_EXCEEDED. ROLLBACK of an id that was rolled back:
  *     ALREADY_ROLLED_BACK. Of a ROLLBACK: NOT_ROLLBACKABLE. Of an unknown or declined id: voided.
  *     Of a DEBIT with a standing CREDIT: ALREADY_SETTLED. Else all of it is reversed, if the
- *     balance lets it: INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED.
+ *     balance allows it: INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED.
  */
 
-/* A request as decoded (wallet/request.h): fields that its operation does not have are "" and
- * 0. Zeroed before it is filled in.
+/*
+ * A request as decoded (wallet/request.h). Fields that its operation does not have are "" and 0.
+ * Zeroed before it is filled in.
  *
- * A provider names the player by its own id, the subject. The ledger finds out who that is and
- * fills in `player_id`, which is "" where there is none. */
+ * A provider names the player by its own id, the subject. The ledger looks up the player and fills
+ * in `player_id`, which is "" if there is none.
+ */
 struct wallet_request {
     enum ledger_operation operation;
     /* The owner of the request, never from the body: one of these, the other is "". */
@@ -48,11 +50,11 @@ struct wallet_request {
     int64_t amount_minor;
 };
 
-/* The game that a request names. */
+/* The state of the game that a request names. */
 enum wallet_game {
     WALLET_GAME_VISIBLE,   /* the customer sees it; or none is named */
-    WALLET_GAME_INVISIBLE, /* there is none, or the customer does not see it */
-    WALLET_GAME_UNKNOWN,   /* there is no confirmed table of games to ask */
+    WALLET_GAME_INVISIBLE, /* there is no such game, or the customer does not see it */
+    WALLET_GAME_UNKNOWN,   /* there is no confirmed table of games to look it up in */
 };
 
 /* The session of the launch that a provider's DEBIT names. */
@@ -61,9 +63,9 @@ enum wallet_session {
     WALLET_SESSION_EXPIRED, /* or there is no such launch of this player and provider, for money */
 };
 
-/* A provider takes a stake in a session that a launch has begun: `launched` tells that there is the
- * one that the request names, `age_ms` how long ago it was. A session is good for `session_ms`.
- * Nothing else needs one. */
+/* A provider takes a stake in a session that a launch has begun. `launched`: the launch that the
+ * request names exists; `age_ms` is its age. A session is good for `session_ms`. No other request
+ * needs one. */
 enum wallet_session wallet_session_at(const struct wallet_request *request, bool launched,
                                       int64_t age_ms, int64_t session_ms);
 
@@ -78,7 +80,7 @@ struct wallet_state {
 };
 
 enum wallet_verdict {
-    WALLET_KEPT,     /* decided: `outcome` is to be kept, and what it moves */
+    WALLET_KEPT,     /* decided: the ledger keeps `outcome` and the movement */
     WALLET_REPLAYED, /* decided before: the answer is state.id->transaction's */
     /* Refused and not kept: the same id may come again. */
     WALLET_TRANSACTION_CONFLICT,
@@ -100,7 +102,7 @@ struct wallet_decision {
     bool rolls_back;        /* the reference is rolled back from now on */
 };
 
-/* Whether the player is one whose account the request may see at all. `player` may be NULL. */
+/* May the request see the player's account at all? `player` may be NULL. */
 bool wallet_may_see(const struct player_record *player, const struct wallet_request *request);
 
 /* For every operation but BALANCE. */

@@ -1,11 +1,7 @@
 /*
- * Two lanes, each a bounded queue and a thread: one for what writes, one for BALANCE. A lane's lock
- * guards its queue; a job belongs to the queue, then to the thread, then to its mailbox. A third
- * thread does the store's upkeep.
- *
- * The writer keeps the batch's view in memory: players and facts are loaded once and brought up to
- * date with each decision, so that the last request of a batch sees what the first one did. Nothing
- * of the view outlives the batch: every batch starts from what is stored.
+ * Two lanes, each a bounded queue and a thread: one for operations that write, one for BALANCE. A
+ * lane's lock guards its queue; a job belongs to the queue, then to the thread, then to its
+ * mailbox. A third thread does the store's upkeep.
  */
 #include "wallet/ledger.h"
 
@@ -19,12 +15,12 @@
 #include "base/threads.h"
 #include "wallet/sessions.h"
 
-/* Between two attempts to open a store that cannot be used. Jobs are refused at once until
- * then, so one failure of the disk is felt for so long. */
+/* Between two attempts to open a store that cannot be used. Until then jobs are refused at once, so
+ * one failure of the disk lasts at least so long. */
 #define REOPEN_PAUSE_MS 100
-#define ATTEMPTS_MAX 8   /* at a batch that other writers come between */
-#define ATTEMPTS_MS 2000 /* after which there is no further one */
-#define INDEX_SLOTS 1024 /* twice what a batch can look up; a power of two */
+#define ATTEMPTS_MAX 8   /* at a batch that conflicts with other writers */
+#define ATTEMPTS_MS 2000 /* no attempt begins later than this */
+#define INDEX_SLOTS 1024 /* twice the look-ups of a batch; a power of two */
 
 static const uint32_t batch_bounds[LEDGER_BATCH_BUCKETS - 1] = {1, 4, 16, 64, 256};
 static const uint32_t commit_bounds_ms[LEDGER_COMMIT_BUCKETS - 1] = {1, 2, 5, 10, 50, 250, 1000};
@@ -34,17 +30,17 @@ struct lane {
     void (*run)(struct lane *lane, struct ledger_job **jobs, size_t count);
     struct platform_store *store; /* the thread's; NULL: not open */
     struct sessions *sessions;    /* the thread's */
-    uint64_t failed_ms;           /* when opening failed last; 0: never, or it is well again */
-    bool logged;                  /* the log knows that it cannot be used */
+    uint64_t failed_ms;           /* when opening last failed; 0: it has not, or it works again */
+    bool logged;                  /* the failure was logged */
 
-    struct background thread; /* whose lock guards everything below */
+    struct background thread; /* its lock guards everything below */
     struct ledger_job *first, *last;
     size_t depth;
 };
 
 /* Does the store's upkeep beside the batches (platform_ledger.h). */
 struct checkpointer {
-    struct background thread; /* whose lock guards the state */
+    struct background thread; /* its lock guards the state */
     enum { CHECKPOINTER_RESTS, CHECKPOINTER_WORKS, CHECKPOINTER_IS_DONE } state;
 };
 
@@ -53,7 +49,7 @@ struct ledger {
     struct lane writer, reader;
     uv_sem_t begun; /* the writer has tried to open the store; the reader waits for that */
     atomic_bool has_begun;
-    atomic_bool recovered; /* the store, since this process began */
+    atomic_bool recovered; /* the store was recovered since this process began */
     struct checkpointer checkpointer;
     struct ledger_batch *batch;        /* the writer's */
     struct ledger_batch_player *asked; /* the reader's */
@@ -68,7 +64,7 @@ struct ledger {
     atomic_uint_fast64_t commit_ns;
     atomic_uint_fast64_t reopened;
     atomic_uint_fast64_t conflicts;
-    uv_mutex_t index_lock; /* guards the next, which the writer leaves after each batch */
+    uv_mutex_t index_lock; /* guards the next, which the writer sets after each batch */
     struct ledger_index_facts index;
 };
 
@@ -97,8 +93,8 @@ static size_t counted(const struct wallet_answer *answer)
     return LEDGER_COUNTED_UNKNOWN;
 }
 
-/* The answers for a mailbox go there together: a thread that is woken for the first of them alone
- * goes back to sleep before the second. Empties `jobs`. */
+/* Posts the answers for a mailbox together: a thread that is woken for the first of them alone goes
+ * back to sleep before the second. Empties `jobs`. */
 static void answer_all(struct ledger *ledger, struct ledger_job **jobs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -134,7 +130,7 @@ static void refuse(struct wallet_answer *to, enum wallet_verdict verdict)
 
 /* ---- the store of a lane --------------------------------------------------------------------- */
 
-/* Logged once when it begins and once when it is over, not with every batch. */
+/* Logs a failure once when it begins and once when it is over, not with every batch. */
 static void cannot_be_used(struct lane *lane, const char *reason)
 {
     platform_store_close(&lane->store);
@@ -145,8 +141,8 @@ static void cannot_be_used(struct lane *lane, const char *reason)
     lane->logged = true;
 }
 
-/* A crash may have left visible what is not durable yet; so no answer is made from the store, not
- * even a BALANCE, before it was recovered once. */
+/* A crash may have left visible rows that are not durable yet. So the ledger recovers the store
+ * once before any answer, even a BALANCE. */
 static enum status open_store(struct lane *lane, struct error *error)
 {
     struct ledger *ledger = lane->ledger;
@@ -204,7 +200,7 @@ static size_t player_of(struct ledger *ledger, const char *player_id)
     }
 }
 
-/* With `make`, adds one that is not there yet; else its absence is SIZE_MAX. */
+/* With `make`, adds a missing fact; else returns SIZE_MAX for it. */
 static size_t fact_of(struct ledger *ledger, const char *owner_id, const char *id, bool make)
 {
     struct ledger_batch *batch = ledger->batch;
@@ -274,7 +270,7 @@ static struct ledger_transaction *keep(struct ledger_batch *batch, const struct 
     return kept;
 }
 
-/* The entry after the account's last one. */
+/* Enters the entry after the account's last one. */
 static void enter(struct ledger_batch *batch, struct ledger_batch_player *player,
                   struct ledger_transaction *entry, int64_t movement_minor)
 {
@@ -288,14 +284,14 @@ static void enter(struct ledger_batch *batch, struct ledger_batch_player *player
     ledger_entry_hash(entry, account->head, entry->hash);
     memcpy(account->head, entry->hash, sizeof account->head);
     player->changed = true;
-    if (movement_minor != 0) { /* the other side of the double entry: the two come to 0 */
+    if (movement_minor != 0) { /* the other side of the double entry: the two add up to 0 */
         batch->clearings[player->clearing].balance_minor -= movement_minor;
         batch->clearings[player->clearing].changed = true;
     }
 }
 
-/* The reference is rolled back from now on; when it was a credit, it stands for its debit no
- * more. */
+/* The reference is rolled back from now on; if it was a credit, it no longer counts for its
+ * debit. */
 static void roll_back(struct ledger *ledger, struct ledger_fact *target, const char *player_id)
 {
     CHECK(target != NULL);
@@ -352,7 +348,7 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
              reference != NULL)
         reference->id.standing_credits++;
     to->transaction = *kept;
-    if (!ledger_is_entry(kept)) { /* its id is used up all the same, so it is chained as well */
+    if (!ledger_is_entry(kept)) { /* a decline uses its id too, so it is chained as well */
         ledger_chain_decline(&player->account, kept);
         player->declined = true;
     }
@@ -360,7 +356,7 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
 
 /* ---- upkeep ---------------------------------------------------------------------------------- */
 
-/* Waits until there is something to do; false: the end. */
+/* Waits for work; false: the thread ends. */
 static bool checkpointer_waits(struct checkpointer *checkpointer)
 {
     uv_mutex_lock(&checkpointer->thread.lock);
@@ -391,7 +387,8 @@ static void run_checkpointer(void *argument)
     platform_store_close(&store);
 }
 
-/* The writer's, after a batch: has the checkpointer begin, or does the rest when it is done. */
+/* On the writer's thread, after a batch: starts the checkpointer, or finishes upkeep when it is
+ * done. */
 static void look_after_store(struct lane *lane)
 {
     struct checkpointer *checkpointer = &lane->ledger->checkpointer;
@@ -406,7 +403,7 @@ static void look_after_store(struct lane *lane)
         uv_cond_signal(&checkpointer->thread.wake);
     }
     uv_mutex_unlock(&checkpointer->thread.lock);
-    /* Without the lock, which the checkpointer takes: this waits for the disk. */
+    /* Without the lock, which the checkpointer needs: this waits for the disk. */
     if (wanted && is_done && lane->store->ledger->upkeep(lane->store, &error) != STATUS_OK)
         cannot_be_used(lane, error.text);
 }
@@ -432,7 +429,7 @@ static void count_commit(struct ledger *ledger, uint64_t took_ns)
     add(&ledger->commit_ns, took_ns);
 }
 
-/* Everything is loaded and decided afresh. */
+/* Loads and decides everything from the beginning. */
 static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t count,
                              bool *unknown, struct error *error)
 {
@@ -451,8 +448,8 @@ static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t
     return status;
 }
 
-/* After another writer was in the way: a moment that is longer each time and never quite the same,
- * so that two do not meet again and again. False: it has been tried for long enough. */
+/* After a conflict with another writer: pauses a little longer each time, and never exactly as
+ * long, so that two writers do not keep meeting. False: the ledger has tried long enough. */
 static bool may_try_again(struct ledger *ledger, unsigned attempt, uint64_t started_ms)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -485,8 +482,8 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
         return;
     }
     if (status != STATUS_OK) {
-        /* Not tried again here: what the commit left behind is for `recover` to find out, before
-         * the next batch is decided from it. */
+        /* No second attempt here: `recover` finds out the commit's effect before the next batch is
+         * decided from it. */
         cannot_be_used(lane, error.text);
         answer_all_with(ledger, jobs, count,
                         unknown ? WALLET_ANSWER_UNKNOWN : WALLET_ANSWER_UNAVAILABLE);
@@ -547,7 +544,8 @@ static void unlink_job(struct lane *lane, struct ledger_job *job)
     lane->depth--;
 }
 
-/* Waits for work; 0: the end, and the queue is empty: what was submitted is done first. */
+/* Waits for work. 0: the ledger ends and the queue is empty, since submitted jobs are done
+ * first. */
 static size_t take(struct lane *lane, struct ledger_job **jobs)
 {
     size_t most = lane->ledger->options.batch_max;
@@ -590,7 +588,7 @@ static void run_lane(void *argument)
     bool writes = lane == &lane->ledger->writer;
     if (!writes)
         uv_sem_wait(&lane->ledger->begun);
-    (void)store_is_ready(lane); /* so that what is wrong is in the log before the first request */
+    (void)store_is_ready(lane); /* so that a fault is in the log before the first request */
     if (writes) {
         uv_sem_post(&lane->ledger->begun); /* balances need not wait for what follows */
         prepare_store(lane);

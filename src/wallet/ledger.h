@@ -11,27 +11,28 @@
  * The ledger: durable answers to wallet requests (docs/decisions/ledger.md).
  *
  * One thread writes. It takes all queued requests, at most LEDGER_BATCH_MAX, as one transaction of
- * the platform store: loads the players and ids concerned, decides each request in its turn with
- * wallet_decide (a later one sees what an earlier one did), writes, commits, and answers all. So
- * one durable commit carries many operations, and a request never waits for a batch to fill.
+ * the platform store. It loads their players and ids, decides each request in its turn with
+ * wallet_decide (a later one sees the effect of an earlier one), writes, commits, and answers all.
+ * So one durable commit carries many operations, and a request never waits for a batch to fill.
  * Another thread, with its own handle, answers all queued BALANCEs from the last commit with one
  * look-up, and waits for no commit.
  *
- * Several instances may write to one store, where it is a server. A batch that another instance
- * comes between is loaded and decided again, some times; then it is WALLET_ANSWER_UNAVAILABLE. So
- * is at once a batch that needs what the store is making again beside it (STATUS_PENDING); others
- * go on.
+ * Several instances may write to one store, if it is a server. A batch that conflicts with another
+ * instance is loaded and decided again, a bounded number of times; then its requests get
+ * WALLET_ANSWER_UNAVAILABLE. A batch that needs a part of the store that is being made again
+ * (STATUS_PENDING) gets that answer at once; other batches go on.
  *
  * A submitted operation is done even if its request has gone. When a commit fails, the content of
- * the disk is not known: that batch is answered WALLET_ANSWER_UNKNOWN, the handle is closed, and
- * nothing is acknowledged before the store has been opened again and has checked itself.
+ * the disk is not known. The ledger answers that batch with WALLET_ANSWER_UNKNOWN and closes the
+ * handle. It acknowledges nothing before it has opened the store again and the store has checked
+ * itself.
  */
 
 enum wallet_answer_kind {
     WALLET_ANSWER_BALANCE,     /* `account` */
     WALLET_ANSWER_TRANSACTION, /* `transaction`, durable; `replayed` */
     WALLET_ANSWER_REFUSED,     /* `verdict` says why; nothing is kept */
-    WALLET_ANSWER_UNAVAILABLE, /* surely not applied */
+    WALLET_ANSWER_UNAVAILABLE, /* not applied, for certain */
     WALLET_ANSWER_UNKNOWN,     /* applied or not: ask again with the same id */
 };
 
@@ -44,21 +45,21 @@ struct wallet_answer {
 };
 
 /*
- * Requests of providers name a player by the provider's own id, and a launch. Whom they mean is
- * looked up before the batch (sessions.h), because one player may be in a batch under both of his
+ * A provider's request names a player by the provider's own id, and a launch. The ledger looks up
+ * the player before the batch (sessions.h), because one batch may hold the same player under both
  * names.
  */
 
-/* One request on its way: the asker fills in the request, the game, the mailbox and mail.deliver,
- * and has it back when the mail is delivered, with the answer. The ledger's from submit until
- * then. The answers of one batch come to a mailbox together. */
+/* One request on its way. The caller fills in the request, the game, the mailbox and mail.deliver,
+ * and has the job back with its answer when the mail is delivered. From submit until then it is the
+ * ledger's. The answers of one batch come to a mailbox together. */
 struct ledger_job {
     struct mail mail; /* first */
     struct mailbox *mailbox;
     struct wallet_request request;
     enum wallet_game game; /* named by the request */
-    bool launched;       /* by sessions.h, of a provider's: the launch it names is this player's */
-    int64_t launched_ms; /* and was made then */
+    bool launched;         /* by sessions.h: this player's launch, named by a provider */
+    int64_t launched_ms;   /* its time */
     struct wallet_answer answer;
     struct ledger_job *next, *before; /* the ledger's, as all below */
     bool queued;
@@ -68,9 +69,8 @@ struct ledger_job {
 struct ledger;
 
 struct ledger_options {
-    struct platform_store_options
-        platform;       /* opened by each thread for itself; `uri` is borrowed */
-    size_t queue_limit; /* of requests waiting for a batch; and of BALANCEs */
+    struct platform_store_options platform; /* each thread opens its own; `uri` is borrowed */
+    size_t queue_limit;                     /* of requests waiting for a batch; and of BALANCEs */
     size_t batch_max; /* operations that one commit carries, up to LEDGER_BATCH_MAX; 0: that many */
     int64_t session_ms; /* for so long after a launch a provider may take stakes in it */
     struct log *log;    /* borrowed; may be NULL */
@@ -78,22 +78,22 @@ struct ledger_options {
 
 struct ledger *ledger_create(const struct ledger_options *options);
 
-/* Answers what is queued, then ends the threads. No submit may follow; mailboxes must still
- * be there. */
+/* Answers the queued jobs, then ends the threads. No submit may follow; mailboxes must still be
+ * there. */
 void ledger_destroy(struct ledger **ledger);
 
-/* Any thread. STATUS_FULL at once when the queue is full: the job stays the asker's. */
+/* Any thread. STATUS_FULL at once when the queue is full: the job stays the caller's. */
 MUST_CHECK enum status ledger_submit(struct ledger *ledger, struct ledger_job *job);
 
-/* The same of many, chained by their mails, in one go: the ledger is woken once, when all are in
- * its queue. Requests that find the queue full stay in the list and belong to the caller. */
+/* The same for many jobs, chained by their mails, in one go: the ledger is woken once, when all are
+ * in its queue. Requests that find the queue full stay in the list and belong to the caller. */
 void ledger_submit_all(struct ledger *ledger, struct mail_list *jobs);
 
-/* Takes back a job that waits too long: true when it was still queued, so surely not applied, and
- * is the asker's again; false when a batch has it, so that its mail will come. */
+/* Takes back a job that waits too long. True: it was still queued, so it is not applied, and is the
+ * caller's again. False: a batch has it, so its mail will come. */
 MUST_CHECK bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job);
 
-/* For the metrics. Any thread. Buckets hold what is at most their bound; the last has none. */
+/* For the metrics. Any thread. A bucket counts values up to its bound; the last has none. */
 #define LEDGER_BATCH_BUCKETS 6  /* 1, 4, 16, 64, 256 operations */
 #define LEDGER_COMMIT_BUCKETS 8 /* 1, 2, 5, 10, 50, 250, 1000 ms */
 enum ledger_counted {           /* beyond the outcomes of ledger_entry.h */
@@ -111,15 +111,15 @@ struct ledger_facts {
     uint64_t commits[LEDGER_COMMIT_BUCKETS];
     uint64_t commit_ns; /* in all */
     uint64_t reopened;
-    uint64_t conflicts; /* batches that were begun again, because another writer came between */
-    uint64_t depth;     /* waiting now, BALANCEs too */
+    uint64_t conflicts;              /* batches begun again after a conflict with another writer */
+    uint64_t depth;                  /* waiting now, BALANCEs too */
     struct ledger_index_facts index; /* as of the last batch; zeros where the store has none */
 };
 void ledger_facts(struct ledger *ledger, struct ledger_facts *facts);
-/* Was its store open and prepared once? From then on requests are answered at once. */
+/* Has its store been open and prepared once? From then on requests are answered at once. */
 bool ledger_has_begun(struct ledger *ledger);
 extern const struct metric ledger_metrics[];
-/* Within which so many of a hundred were committed, in ms; negative: none was. */
+/* The time within which `percent` of the batches were committed, in ms; negative: none was. */
 double ledger_commit_ms(const uint64_t commits[LEDGER_COMMIT_BUCKETS], unsigned percent);
 
 #endif

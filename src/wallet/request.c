@@ -32,8 +32,8 @@ static bool read_operation(struct text value, void *operation)
     return false;
 }
 
-/* Whole numbers out of bounds are distinguished from what is no whole number: one below zero
- * becomes -1, one that is too large AMOUNT_TOO_LARGE. */
+/* Tells whole numbers out of bounds from other texts: a number below zero becomes -1, one that is
+ * too large AMOUNT_TOO_LARGE. */
 static bool read_amount(struct text value, void *amount_minor)
 {
     uint64_t amount = 0;

@@ -17,8 +17,8 @@
  * docs/providers.md). */
 enum wallet_client { WALLET_CUSTOMER, WALLET_PROVIDER };
 
-/* `request` is filled in when STRICT_JSON_OK (but for whose it is, which no body says), else
- * untouched; then `fault` says what is wrong. */
+/* Fills in `request` on STRICT_JSON_OK, but for its owner, which no body names. Else leaves it
+ * untouched and sets `fault` to the reason. */
 MUST_CHECK enum strict_json wallet_request_decode(struct text content_type, struct text body,
                                                   enum wallet_client client,
                                                   struct wallet_request *request,

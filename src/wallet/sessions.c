@@ -23,7 +23,7 @@ struct meant {
 };
 
 struct sessions {
-    uint64_t seed; /* providers choose what they ask for */
+    uint64_t seed; /* providers choose the names */
     struct meant *slots;
     struct launch_look_up asked[LEDGER_BATCH_MAX];
     struct ledger_job *askers[LEDGER_BATCH_MAX];
@@ -75,8 +75,7 @@ static void take(struct ledger_job *job, const struct meant *meant)
     memcpy(job->request.player_id, meant->player_id, sizeof meant->player_id);
 }
 
-/* False: the store has to be asked. A text that is no subject of any provider is known to mean
- * no player. */
+/* False: the store has to be asked. A text that cannot be a provider's subject means no player. */
 static bool take_known(const struct sessions *sessions, struct ledger_job *job)
 {
     static const struct meant no_player = {0};

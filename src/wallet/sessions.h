@@ -16,12 +16,12 @@ struct sessions;
 struct sessions *sessions_create(void);
 void sessions_destroy(struct sessions **sessions);
 
-/* The store was opened again, and may be another one, such as a restored backup. */
+/* The store was opened again, and may be another one, such as a restored backup: forgets all. */
 void sessions_forget(struct sessions *sessions);
 
 /* Fills in the player of each provider's request ("" where the provider has launched none of that
- * id), and of the launch that it names; asks the store once for all that it does not remember. At
- * most LEDGER_BATCH_MAX; customers' requests are left as they are. */
+ * id), and the launch that it names. Asks the store once for all that it does not remember. At most
+ * LEDGER_BATCH_MAX; customers' requests stay as they are. */
 MUST_CHECK enum status sessions_find(struct sessions *sessions, struct platform_store *store,
                                      struct ledger_job **jobs, size_t count, struct error *error);
 

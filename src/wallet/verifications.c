@@ -1,4 +1,4 @@
-/* See verifications.h. Nothing is decided by what is read here, so it may be some seconds old. */
+/* See verifications.h. No decision depends on these values, so they may be some seconds old. */
 #include "wallet/verifications.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static enum status read_all(void *context, struct platform_store *store, bool al
     struct verifications *found = memory_alloc_zeroed(1, sizeof *found);
     (void)context;
     (void)all;
-    /* The number first: a change in between is read again. */
+    /* Reads the number first, so that a change in between is read again. */
     enum status status = platform_verifications_revision(store, revision, error);
     if (status == STATUS_OK)
         status = platform_verifications(store, found, error);

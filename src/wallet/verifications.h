@@ -6,9 +6,8 @@
 #include "stores/platform.h"
 
 /*
- * When the ledger was proved last, and how that ended, as this server has read it from the store a
- * few seconds ago: for the metrics, and for whoever looks after the ledger. A refresher
- * (stores/refresher.h) reads it.
+ * The time and outcome of the ledger's last verifications, for the metrics and the operators. A
+ * refresher (stores/refresher.h) reads them from the store every few seconds.
  */
 struct verification_watch;
 
@@ -16,7 +15,7 @@ struct verification_watch *verification_watch_create(const struct platform_store
                                                      struct log *log);
 void verification_watch_destroy(struct verification_watch **watch);
 
-/* By one thread. As of the last time that the store answered; nothing before the first. */
+/* Called by one thread. As of the last answer of the store; nothing before the first. */
 struct verifications verification_watch_last(struct verification_watch *watch);
 extern const struct metric verification_metrics[]; /* of a struct verifications */
 
