@@ -2,8 +2,8 @@
  * Messages made once and picked by content negotiation; see answer.h.
  *
  * The only thing that changes after creation is `gzip`: NULL until the gzipped message is made,
- * then that message, or `plain` itself when compressing did not help. It is released with a store
- * and read with an acquire, so that whoever sees the pointer sees the message.
+ * then that message, or `plain` itself when compressing did not help. The store is a release and
+ * the load an acquire, so that a thread that sees the pointer sees the whole message.
  */
 #include "http/answer.h"
 
@@ -19,8 +19,8 @@
 #define TAG_DIGEST_BYTES 18 /* of the SHA-256: 144 bits, which are 24 characters of base64 */
 #define TAG_SIZE 32         /* two quotes, 24 characters, "-gz", NUL, rounded up */
 
-/* A good deal of the size for a small part of the time: odds are repetitive, and they are
- * compressed again with every change. */
+/* Saves much of the size in little time: odds are repetitive, and each change compresses them
+ * again. */
 #define GZIP_LEVEL 5
 
 struct answer {
@@ -51,7 +51,7 @@ static void write_tags(struct answer *answer, struct text body)
     buffer_free(&base64);
 }
 
-/* 304 has the fields of 200, but for those about the body: RFC 9110 section 15.4.5. */
+/* 304 has the fields of 200 except those about the body: RFC 9110 section 15.4.5. */
 static struct http_message *make_message(uint16_t status, const char *tag, const char *encoding,
                                          struct text body)
 {
@@ -134,7 +134,7 @@ static struct http_message *make_gzip(const struct answer *answer, struct text b
     z_stream stream = {0};
     CHECK(deflateInit2(&stream, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK);
     struct http_message *message = NULL;
-    char *out = memory_alloc(body.size); /* more would be no use */
+    char *out = memory_alloc(body.size); /* a larger result is useless */
     stream.next_in = (z_const Bytef *)(uintptr_t)body.at;
     stream.avail_in = (uInt)body.size;
     stream.next_out = (Bytef *)out;
@@ -177,7 +177,7 @@ struct http_message *answer_pick(struct answer *answer, const struct http_reques
     struct http_message *not_modified = answer->plain_not_modified;
     const char *tag = answer->plain_tag;
     if (http_accepts_gzip(request)) {
-        if (!answer_gzip_wanted(answer)) /* written once: the line is shared by all threads */
+        if (!answer_gzip_wanted(answer)) /* write once: all threads share the cache line */
             atomic_store_explicit(&answer->gzip_wanted, true, memory_order_relaxed);
         struct http_message *gzip = atomic_load_explicit(&answer->gzip, memory_order_acquire);
         if (gzip != answer->plain) {
@@ -186,7 +186,8 @@ struct http_message *answer_pick(struct answer *answer, const struct http_reques
             tag = answer->gzip_tag;
         }
     }
-    /* A client that has the tag of a gzipped form that is not made yet has its very bytes. */
+    /* A client may name the tag of a gzipped form that is not made yet; it then holds the same
+     * bytes. */
     return http_matches_etag(request, text_of(tag)) ? not_modified : full;
 }
 

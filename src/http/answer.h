@@ -11,27 +11,27 @@
 
 /*
  * One JSON body, ready to be sent in every form a client may ask for: as it is, gzipped, and as the
- * 304 of each (docs/interface.md, "Polling"). Immutable but for the gzipped form, which is made
- * once, when first asked for; counted; any thread.
+ * 304 of each (docs/interface.md, "Polling"). Immutable except for the gzipped form, which is made
+ * once, when a client first asks for it. Reference-counted; any thread may use it.
  *
- * The entity tag is strong and comes from the content alone: two answers with one body have one
- * tag, whatever made them. The gzipped form's tag is the same with "-gz" at its end, as the bytes
- * differ.
+ * The entity tag is strong and depends only on the content: two answers with the same body have the
+ * same tag. The gzipped form's tag is the same with "-gz" at its end, as the bytes differ.
  */
 struct answer;
 
-/* What all answers hold together; an answer is counted from create to its last release. */
+/* Totals over all answers. An answer counts from answer_create until its last reference is
+ * released. */
 struct answer_counts {
     atomic_uint_fast64_t answers;
     atomic_uint_fast64_t bytes;
 };
 
-/* Starts with one reference; copies `body`. The counts is borrowed. */
+/* Starts with one reference; copies `body`. `counts` is borrowed. */
 struct answer *answer_create(struct text body, struct answer_counts *counts);
 struct answer *answer_hold(struct answer *answer);
 void answer_release(struct answer **answer);
 
-/* Two with the same have the same body. */
+/* Two answers with the same mark have the same body. */
 uint64_t answer_mark(const struct answer *answer);
 
 /* Does the request name the tag of this answer, in any of its forms? */

@@ -7,8 +7,7 @@
 
 #include "base/text.h"
 
-/* The classes of characters that requests are made of. Pure; private to http/. The
- * locale is always "C". */
+/* Character classes of requests. Pure; private to http/. The locale is always "C". */
 
 static inline bool is_one_of(char character, const char *set)
 {

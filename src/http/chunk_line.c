@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "http/characters.h"
 
-/* Where a part of the line may end: another extension follows, or the line's end. */
+/* The state after a complete part of the line: another extension or the end of the line follows. */
 static enum chunk_line after_part(char byte)
 {
     return byte == ';' ? CHUNK_LINE_NAME_START : byte == '\r' ? CHUNK_LINE_CR : CHUNK_LINE_BAD;
@@ -40,7 +40,7 @@ enum chunk_line chunk_line_step(enum chunk_line before, char byte)
         return is_token_character(byte) ? CHUNK_LINE_TOKEN : after_part(byte);
     case CHUNK_LINE_QUOTED:
         return in_quotes(byte);
-    case CHUNK_LINE_QUOTED_PAIR: /* any byte of text may be quoted, these two as well */
+    case CHUNK_LINE_QUOTED_PAIR: /* any text byte may be escaped, also '"' and '\\' */
         return in_quotes(byte == '"' || byte == '\\' ? ' ' : byte);
     case CHUNK_LINE_QUOTED_END:
         return after_part(byte);

@@ -2,9 +2,9 @@
 #define CROUPIER_HTTP_CHUNK_LINE_H
 
 /*
- * The line before a chunk, byte by byte: its size and extensions (RFC 9112 section 7.1.1), for
- * which llhttp takes more than the grammar has. Without the white space that the grammar calls
- * "bad" and that a recipient may refuse. Pure; private to http/.
+ * Checks the line before a chunk byte by byte: its size and extensions (RFC 9112 section 7.1.1).
+ * llhttp accepts more than the grammar allows. The white space that the grammar calls "bad" is
+ * refused, as a recipient may do. Pure; private to http/.
  */
 enum chunk_line {
     CHUNK_LINE_START,
@@ -18,10 +18,10 @@ enum chunk_line {
     CHUNK_LINE_QUOTED_END,
     CHUNK_LINE_CR,
     CHUNK_LINE_END, /* the line is whole */
-    CHUNK_LINE_BAD, /* it is none */
+    CHUNK_LINE_BAD, /* the line is malformed */
 };
 
-/* What `before` becomes by the next byte. Not to be called after END or BAD. */
+/* The state that follows `before` when `byte` is read. Must not be called after END or BAD. */
 enum chunk_line chunk_line_step(enum chunk_line before, char byte);
 
 #endif

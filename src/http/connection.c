@@ -1,17 +1,17 @@
 /*
- * A connection's life: what it is doing, what arrives for it, and when it ends.
+ * The life of a connection: its state, its input and its end.
  *
- * Requests are answered in order because there is one exchange at a time: while it is with the
- * handler or on its way out, what the client sends ahead is kept (up to HTTP_PIPELINE_MAX, then
- * reading stops) and looked at afterwards. Reading goes on meanwhile so that a client that has gone
- * is noticed.
+ * Requests are answered in order because a connection has one exchange at a time. While the
+ * exchange is with the handler or its reply is being written, the connection keeps reading, so that
+ * it notices when the client closes. Input that arrives during that time is kept for later; above
+ * HTTP_PIPELINE_MAX bytes the connection stops reading.
  *
- * A reply may come from inside `handle`, which process called: then the loop there goes on with the
- * next request. Otherwise the end of the reply starts it again. So the stack never grows with
- * the number of pipelined requests.
+ * A handler may reply from inside `handle`, which process calls: then the loop in process takes the
+ * next request. If the reply comes later, on_sent calls resume, which calls process. So the stack
+ * never grows with the number of pipelined requests.
  *
- * Memory is freed in on_closed alone, when libuv has let go of the handle; until then a closed
- * connection is in state CLOSED and everything that reaches it is ignored.
+ * Only on_closed frees memory, after libuv has closed the handle. Until then a closed connection is
+ * in state CLOSED and ignores every event.
  */
 #include <string.h>
 #include <sys/ioctl.h>
@@ -21,7 +21,7 @@
 #include "http/characters.h"
 #include "http/internal.h"
 
-#define DRAIN_NEW_MS 1000U /* for a connection that was just accepted to send its request */
+#define DRAIN_NEW_MS 1000U /* time for a new connection to send its request */
 
 static uint64_t now_ms(const struct http_connection *connection)
 {
@@ -43,9 +43,9 @@ static void exchange_end(struct http_connection *connection, bool complete)
     struct http_server *server = connection->server;
     struct http_exchange *exchange = connection->exchange;
     connection->exchange = NULL;
-    if (!complete) /* what was not sent does not count */
+    if (!complete) /* unsent bytes do not count */
         exchange->bytes -= exchange->rest[0].size + exchange->rest[1].size + exchange->rest[2].size;
-    /* Reported while the request is still whole: an outcome points to it. */
+    /* Reported before the exchange is reused, because the outcome points to the request. */
     if (exchange->replied && server->options.finished != NULL) {
         struct http_outcome outcome = {
             .request = &exchange->request,
@@ -66,7 +66,7 @@ static void exchange_end(struct http_connection *connection, bool complete)
 static void on_closed(uv_handle_t *handle)
 {
     struct http_connection *connection = handle->data;
-    /* libuv has given up all writes before, so nothing points into the exchange any more. */
+    /* libuv has cancelled all writes by now, so nothing points into the exchange any more. */
     CHECK(connection->magic == CONNECTION_MAGIC && connection->copies_in_flight == 0);
     if (connection->exchange != NULL)
         exchange_end(connection, false);
@@ -81,7 +81,7 @@ void http_connection_close(struct http_connection *connection)
     enum connection_state before = connection->state;
     if (before == CONNECTION_CLOSED)
         return;
-    /* First of all, so that nothing that is called from here finds it open. */
+    /* Set first, so that the callbacks below find the connection closed. */
     connection->state = CONNECTION_CLOSED;
     connection->deadline_ms = 0;
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
@@ -95,12 +95,12 @@ void http_connection_close(struct http_connection *connection)
     }
 }
 
-/* Our side is done. What the client still sends is read for a while and thrown away: closing a
- * socket with unread data makes the kernel send RST, and the client might lose the answer. */
+/* Shuts our side, then reads and discards input for a while. Closing a socket with unread data
+ * makes the kernel send RST, and the client might lose the answer. */
 static void linger(struct http_connection *connection)
 {
     connection->state = CONNECTION_LINGERING;
-    bool whole = connection->tls == NULL && connection->input_ended; /* closing says as much */
+    bool whole = connection->tls == NULL && connection->input_ended; /* closing sends the FIN */
     if ((!whole && http_output_shutdown(connection) == OUTPUT_BROKEN) || connection->input_ended) {
         http_connection_close(connection);
         return;
@@ -123,8 +123,8 @@ static void exchange_begin(struct http_connection *connection)
     set_deadline(connection, server->options.deadlines.header_seconds);
 }
 
-/* Steps over the empty line or two that may precede a request (RFC 9112 section 2.2). When `blank`
- * is odd and there is more, a CR stood alone. */
+/* Steps over the empty line or two that may precede a request (RFC 9112 section 2.2). If input is
+ * left and `blank` is odd, a CR without LF came first. */
 static void skip_blank(struct http_connection *connection, struct text *input)
 {
     while (input->size > 0 && connection->blank < 4 &&
@@ -143,7 +143,7 @@ void http_connection_refuse(struct http_connection *connection, const struct htt
     if (error == &error_overloaded)
         http_request_add_field(&connection->exchange->request, TEXT("Retry-After"), TEXT("1"));
     connection->exchange->refused = true;
-    connection->close_after = true; /* where the next request begins is not known */
+    connection->close_after = true; /* the start of the next request is unknown */
     connection->state = CONNECTION_HANDLING;
     http_reply_error(&connection->exchange->request, error);
 }
@@ -157,7 +157,7 @@ static void hand_over(struct http_connection *connection)
         return;
     }
     connection->state = CONNECTION_HANDLING;
-    connection->deadline_ms = 0; /* the handler's work has deadlines of its own */
+    connection->deadline_ms = 0; /* the handler has its own deadlines */
     /* After CONNECT a client may start a tunnel without waiting for our refusal. */
     connection->close_after =
         !exchange->intake.keep_alive || exchange->request.method == METHOD_CONNECT;
@@ -169,7 +169,7 @@ static void receive(struct http_connection *connection, struct text *input)
     struct http_intake *intake = &connection->exchange->intake;
     struct http_request *request = &connection->exchange->request;
     struct text raw = *input;
-    /* Only a request that lies in one piece of input can be compared with the memo. */
+    /* The memo can only be compared with a request that lies in one piece of input. */
     bool whole = intake->bytes.size == 0;
     if (whole && http_memo_recall(connection->memo, intake, request, input)) {
         connection->more_input = input->size > 0;
@@ -203,10 +203,11 @@ static bool wants_input(const struct http_connection *connection)
     return connection->state == CONNECTION_IDLE || connection->state == CONNECTION_RECEIVING;
 }
 
-/* Works through the input until it is used up or a request has to be waited for. */
+/* Takes requests from the input until the input is used up or a request is with its handler. */
 static void process(struct http_connection *connection, struct text *input)
 {
-    /* Not from inside itself: a reply from `handle` lets this loop go on (see on_sent). */
+    /* process never calls itself: after a reply from inside `handle` this loop takes the next
+     * request (see on_sent). */
     CHECK(!connection->processing);
     connection->processing = true;
     while (input->size > 0 && wants_input(connection)) {
@@ -238,7 +239,7 @@ static void keep_for_later(struct http_connection *connection, struct text input
     buffer_append_text(ahead, input);
     connection->more_input = true;
     if (ahead->size > HTTP_PIPELINE_MAX && !connection->read_stopped) {
-        connection->read_stopped = true; /* the kernel's buffer fills, and TCP holds the client */
+        connection->read_stopped = true; /* the kernel's buffer fills, and TCP stops the client */
         (void)uv_read_stop((uv_stream_t *)&connection->tcp);
         if (connection->state == CONNECTION_PARKED)
             connection->parked->ended(connection->parked);
@@ -257,7 +258,7 @@ static void take_input(struct http_connection *connection, struct text input)
     }
     if (wants_input(connection))
         process(connection, &input);
-    /* The thread's buffer is read into again: what has to wait is copied. */
+    /* The next read overwrites the thread's buffer, so the rest of the input is copied. */
     if (input.size > 0 &&
         (connection->state == CONNECTION_HANDLING || connection->state == CONNECTION_PARKED ||
          connection->state == CONNECTION_WRITING))
@@ -275,7 +276,7 @@ static void input_ended(struct http_connection *connection)
     settle(connection);
 }
 
-/* Goes on with what was read ahead, after a reply that did not come from inside process. */
+/* Processes the input that was kept, after a reply that did not come from inside process. */
 static void resume(struct http_connection *connection)
 {
     struct buffer *ahead = &connection->ahead;
@@ -295,22 +296,22 @@ static void resume(struct http_connection *connection)
     settle(connection);
 }
 
-/* What has to happen when all input so far has been used. */
+/* Acts on the end of the input or a drain, once all input so far has been processed. */
 static void settle(struct http_connection *connection)
 {
     if (connection->state == CONNECTION_RECEIVING && connection->input_ended)
-        http_connection_refuse(connection, &error_bad_request); /* cut off in the middle */
+        http_connection_refuse(connection, &error_bad_request); /* the request was cut off */
     else if (connection->state == CONNECTION_IDLE && connection->input_ended)
         http_connection_close(connection);
     else if (connection->state == CONNECTION_IDLE && connection->server->draining)
         http_connection_drain(connection);
 }
 
-/* The kernel has all of the reply, or never will. */
+/* Called when the kernel has taken the whole reply, or when sending has failed. */
 static void on_sent(struct http_connection *connection, enum http_output result)
 {
     if (result == OUTPUT_WAITING)
-        return; /* it comes again */
+        return; /* output.c calls again */
     if (result == OUTPUT_BROKEN) {
         http_connection_close(connection);
         return;
@@ -337,7 +338,7 @@ void http_reply_message(struct http_request *request, struct http_message *messa
     struct http_connection *connection = request->connection;
     CHECK(connection->magic == CONNECTION_MAGIC && connection->state == CONNECTION_HANDLING &&
           &connection->exchange->request == request);
-    /* What the client has sent already, ahead of this answer, is answered as well. */
+    /* Requests that the client sent before this answer are answered too. */
     if (connection->server->draining && !connection->more_input)
         connection->close_after = true;
     http_exchange_reply(connection->server, connection->exchange, message, connection->close_after);
@@ -392,7 +393,7 @@ static void take_cipher(struct http_connection *connection, struct text cipher)
     struct http_server *server = connection->server;
     tls_session_feed(connection->tls, cipher);
     enum tls_read result = TLS_DATA;
-    /* Each piece of plain text is used up before the next is read over it. */
+    /* Each piece of plain text is used up before the next one overwrites it. */
     while (result == TLS_DATA && connection->state != CONNECTION_CLOSED) {
         size_t size = 0;
         result = tls_session_read(connection->tls, server->plain_buffer, HTTP_READ_SIZE, &size);
@@ -409,14 +410,15 @@ static void take_cipher(struct http_connection *connection, struct text cipher)
         buffer_clear(&server->cipher);
     else if (result == TLS_FAILED)
         tls_failed(connection);
-    else if (http_output_cipher(connection) == OUTPUT_BROKEN) /* of the handshake, tickets */
+    else if (http_output_cipher(connection) == OUTPUT_BROKEN) /* handshake messages and tickets */
         http_connection_close(connection);
     if (result == TLS_ENDED && connection->state != CONNECTION_CLOSED)
         input_ended(connection);
 }
 
-/* A client that speaks plain HTTP here would not understand an alert. Its request is taken in, so
- * that it is there to read the answer, and refused. A TLS record never begins with such a byte. */
+/* A client that speaks plain HTTP would not understand a TLS alert. The server reads its whole
+ * request, so that the client is ready to read the answer, and then refuses it. A TLS record never
+ * begins with such a byte. */
 static bool begins_plain_http(const struct http_connection *connection, char first)
 {
     return !connection->tls_begun && (is_token_character(first) || first == '\r');
@@ -432,7 +434,8 @@ static void go_on_without_tls(struct http_connection *connection)
 
 /* ---- libuv's callbacks ----------------------------------------------------------------------- */
 
-/* All connections of a thread read into one buffer: nothing of it is needed after on_read. */
+/* All connections of a thread read into one buffer: on_read leaves nothing in it that is needed
+ * later. */
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     struct http_connection *connection = handle->data;
@@ -490,9 +493,9 @@ void http_connection_start(struct http_connection *connection)
     start_reading(connection);
 }
 
-/* What the client has not yet taken: here, and in the kernel's buffer, which holds megabytes and
- * takes more only when a good part of it has gone, so a slow client's progress shows there
- * first. */
+/* The bytes that the client has not acknowledged: libuv's queue and the kernel's send buffer. The
+ * kernel's buffer holds megabytes and accepts more only after a good part of it has drained, so a
+ * slow client's progress shows there first. */
 static size_t unsent_size(struct http_connection *connection)
 {
     size_t size = uv_stream_get_write_queue_size((uv_stream_t *)&connection->tcp);
@@ -504,7 +507,7 @@ static size_t unsent_size(struct http_connection *connection)
     return size;
 }
 
-/* Has anything reached this machine that was not read yet? */
+/* Does the kernel hold input that the connection has not read yet? */
 static bool has_unread_input(struct http_connection *connection)
 {
     int descriptor;
@@ -525,7 +528,7 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now)
     }
     if (connection->deadline_ms == 0 || now < connection->deadline_ms)
         return;
-    /* A request that arrived since the loop last looked is not lost to the end of a drain. */
+    /* Do not close on a request that arrived after the loop last polled. */
     if (connection->server->draining && connection->state == CONNECTION_IDLE &&
         has_unread_input(connection))
         return;
@@ -539,10 +542,10 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now)
 
 void http_connection_drain(struct http_connection *connection)
 {
-    if (connection->state != CONNECTION_IDLE) /* a handshake has a deadline of its own */
+    if (connection->state != CONNECTION_IDLE) /* a handshake has its own deadline */
         return;
-    /* A request that has reached this machine is answered; so is one that a new client has no doubt
-     * just sent. */
+    /* A request that has already reached this machine is answered. A new client has probably just
+     * sent its first request, so it gets time too. */
     uint64_t grace_ms = connection->server->drain_idle_ms;
     if (!connection->served || has_unread_input(connection))
         grace_ms = grace_ms > DRAIN_NEW_MS ? grace_ms : DRAIN_NEW_MS;

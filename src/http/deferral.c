@@ -1,4 +1,4 @@
-/* Deferred requests, and the one timer for all of a queue: see deferral.h. */
+/* Deferred requests, and the one timer of a queue; see deferral.h. */
 #include "http/deferral.h"
 
 #include "base/clock.h"

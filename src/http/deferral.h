@@ -8,33 +8,32 @@
 #include "http/http.h"
 
 /*
- * A deferred request: it is replied to later, when something else has happened, unless its client
- * goes away before. The struct is part of whatever does the work and says whether the request is
- * still there. Everything here runs on the request's thread.
+ * A deferred request: the handler replies later, unless the client closes first. The caller embeds
+ * this struct in its own, and `request` shows whether the request still exists. Everything here
+ * runs on the request's thread.
  */
 struct http_deferral {
-    struct http_request *request; /* NULL: taken back, or gone */
-    /* The client went away, and `request` is NULL. May be NULL. */
+    struct http_request *request; /* NULL: taken, or the client has closed */
+    /* Called when the client has closed; `request` is NULL by then. May be NULL. */
     void (*gone)(struct http_deferral *deferral);
-    struct http_deferral_queue *queue; /* from here on the queue's */
+    struct http_deferral_queue *queue; /* from here on for the queue */
     TAILQ_ENTRY(http_deferral) link;
     uint64_t deadline_ms; /* of the loop's clock */
 };
 
-/* `gone` is set already. */
+/* The caller sets `gone` before. */
 void http_defer(struct http_deferral *deferral, struct http_request *request);
 
-/* The request, to reply to it or to defer it elsewhere; NULL: it is gone, or was taken back
- * before. */
+/* Returns the request, to reply to it or to defer it elsewhere. NULL: the client has closed, or the
+ * request was already taken. */
 struct http_request *http_deferral_take(struct http_deferral *deferral);
 
 /*
- * Those that wait equally long at most, in the order in which they came, so that one timer serves
- * all.
+ * Deferrals with the same limit, in order of arrival, so that one timer serves all of them.
  *
- * `late` is called once for each that is still on the queue when its time is over, whether or not
- * its request is there; it may take any off the queue, itself too. The timer does not keep the loop
- * alive.
+ * `late` is called once for each deferral that is still on the queue at its deadline, even if its
+ * request no longer exists. It may remove any deferral from the queue, also its own. The timer does
+ * not keep the loop alive.
  */
 struct http_deferral_queue {
     uint64_t limit_ms;
@@ -43,23 +42,23 @@ struct http_deferral_queue {
     void *owner;
     size_t count;
     TAILQ_HEAD(, http_deferral) deferrals; /* the oldest first */
-    struct http_deferral *next;            /* to be late: the oldest that was not; NULL: none */
+    struct http_deferral *next;            /* the oldest that was not late yet; NULL: none */
     uv_timer_t timer;
     bool closed, timer_closed;
 };
 
-/* In place, as part of its owner. */
+/* Initialises a queue in place, as a member of its owner. */
 void http_deferral_queue_init(struct http_deferral_queue *queue, uv_loop_t *loop, uint64_t limit_ms,
                               void (*late)(struct http_deferral *deferral));
 
-/* As the newest. It stays until it is removed, whatever becomes of its request. */
+/* Appends it as the newest. It stays until it is removed, even if its client closes. */
 void http_deferral_append(struct http_deferral_queue *queue, struct http_deferral *deferral);
 
-/* Takes it off its queue, if it is on one. */
+/* Removes it from its queue, if it is on one. */
 void http_deferral_remove(struct http_deferral *deferral);
 
-/* Only when no request is waiting. `over` is called once, when the last one is removed and the
- * timer is closed; it may free all of it. The loop must run once more. */
+/* Call it only when no request is waiting. `over` is called once, when the last deferral is removed
+ * and the timer is closed; it may free the queue's owner. The loop must run once more. */
 void http_deferral_queue_close(struct http_deferral_queue *queue, void (*over)(void *owner),
                                void *owner);
 

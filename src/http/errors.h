@@ -4,11 +4,11 @@
 #include <stddef.h>
 
 /*
- * An answer that says no: its HTTP status, a code that is stable, and a message for people, which
- * never holds anything of the request. All three are a contract (docs/interface.md, "Errors").
+ * An error answer: its HTTP status, a stable code, and a message for people, which never contains
+ * text from the request. All three are part of the interface (docs/interface.md, "Errors").
  *
- * Each domain describes its own in a table like the one below, DOMAIN_ERRORS in its errors.h: a row
- * `ROW(code, status, message)` is the object `error_code`, and an element of `domain_errors`.
+ * Each domain lists its errors in a table like the one below, DOMAIN_ERRORS in its errors.h. A row
+ * `ROW(code, status, message)` defines the object `error_code` and an element of `domain_errors`.
  */
 struct http_error {
     int status;
@@ -20,7 +20,7 @@ struct http_error {
 #define HTTP_ERROR_DEFINE(code_, status_, message_) \
     const struct http_error error_##code_ = {status_, #code_, message_};
 #define HTTP_ERROR_LIST(code_, status_, message_) &error_##code_,
-/* All that a domain's errors.c has to hold for its table. */
+/* A domain's errors.c needs only this line for its table. */
 #define HTTP_ERROR_TABLE(domain_, ROWS_) \
     ROWS_(HTTP_ERROR_DEFINE)             \
     const struct http_error *const domain_##_errors[] = {ROWS_(HTTP_ERROR_LIST) NULL}

@@ -1,11 +1,11 @@
 /*
- * An exchange: a request and the reply to it. Exchanges are used again and again, because a request
- * that fits one needs no other memory.
+ * An exchange: a request and the reply to it. Exchanges are reused, and most requests need no other
+ * memory.
  *
- * What is ready-made goes out as it is, beside one small head that is made for the request: the
- * order on the wire is the message's head (status line and constant fields), the small head (Date,
- * X-Request-Id, added fields, Connection, the empty line), the body. Three parts, one system call,
- * nothing copied.
+ * A reply has three parts, in this order on the wire: the message's head (status line and constant
+ * fields), a small head that is built for this request (Date, X-Request-Id, added fields,
+ * Connection, the empty line), and the message's body. The first and the last are sent from the
+ * message itself, without building them again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static size_t exchange_size(void)
     return (sizeof(struct http_exchange) + USER_ALIGNMENT - 1) / USER_ALIGNMENT * USER_ALIGNMENT;
 }
 
-/* Unique for as long as it matters, not secret: ten random characters a server, and a counter. */
+/* Ten random characters of the server, then a counter: unique in practice, not secret. */
 static void write_id(struct http_server *server, char *id)
 {
     static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
@@ -68,7 +68,7 @@ struct http_exchange *http_exchange_begin(struct http_connection *connection)
 void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange)
 {
     CHECK(exchange->magic == EXCHANGE_MAGIC);
-    exchange->magic = 0; /* a reply that comes too late is caught */
+    exchange->magic = 0; /* exchange_of catches a late reply */
     http_intake_reset(&exchange->intake);
     if (server->spare_exchange_count == HTTP_SPARE_EXCHANGES) {
         memory_free(exchange);
@@ -156,7 +156,7 @@ static struct text small_head(struct http_server *server, struct http_exchange *
     put(&at, date_head(server), HTTP_DATE_HEAD_SIZE);
     put(&at, exchange->request.id, HTTP_ID_SIZE);
     put(&at, "\r\n", 2);
-    at += exchange->added_size; /* they are there already */
+    at += exchange->added_size; /* http_request_add_field wrote them in place */
     if (close_after)
         put(&at, "Connection: close\r\n", 19);
     else if (exchange->intake.parser.http_minor == 0)

@@ -1,9 +1,9 @@
 /*
- * From bytes to a request, or to the reason why it is none; see intake.h.
+ * Turns bytes into a request or into the error that refuses them; see intake.h.
  *
- * llhttp runs in its strict mode. What it leaves open is closed here: the methods that exist,
- * single spaces in the request line, HTTP versions, exactly one valid Host, one Content-Length,
- * chunked as the only transfer coding, expectations, and every bound (RFC 9112).
+ * llhttp runs in its strict mode. This file adds the checks that llhttp does not make: known
+ * methods, single spaces in the request line, HTTP versions, exactly one valid Host, one
+ * Content-Length, chunked as the only transfer coding, expectations, and every bound (RFC 9112).
  */
 #include "http/intake.h"
 
@@ -32,7 +32,7 @@ const char *http_method_name(enum http_method method)
     return method_names[method].at;
 }
 
-/* The fields that this layer judges by itself come after those of http.h. */
+/* The fields that only this file uses; they come after those of http.h. */
 enum {
     FIELD_CONNECTION = HTTP_FIELD_OTHER + 1,
     FIELD_CONTENT_LENGTH,
@@ -104,7 +104,8 @@ struct text http_request_only_field(const struct http_request *request, enum htt
 
 void http_intake_start(struct http_intake *intake)
 {
-    /* Not the arrays behind: they are large, and only what is counted in is read. */
+    /* The arrays behind are not cleared: they are large, and only their first span_count or
+     * line_count elements are read. */
     memset(intake, 0, offsetof(struct http_intake, spans));
 }
 
@@ -121,7 +122,7 @@ static void step(struct text *input, size_t size)
 
 static enum http_intake_result refuse(struct http_intake *intake, const struct http_error *error)
 {
-    if (!intake->refused) /* the first reason stands */
+    if (!intake->refused) /* the first error stays */
         intake->error = error;
     intake->refused = true;
     intake->phase = INTAKE_FINISHED;
@@ -137,7 +138,7 @@ static int stop(struct http_intake *intake, const struct http_error *error)
 
 /* ---- llhttp's callbacks ---------------------------------------------------------------------- */
 
-/* Where a byte that llhttp points to stands in the request; bounded by the checks below. */
+/* The offset in the request of a byte that llhttp points to. The checks below bound it. */
 static size_t offset_of(const struct http_intake *intake, const char *at)
 {
     return intake->position + (size_t)(at - intake->feed);
@@ -189,7 +190,7 @@ static int on_field_name(llhttp_t *parser, const char *at, size_t size)
 {
     struct http_intake *intake = parser->data;
     if (intake->head_complete)
-        return 0; /* a trailer: bounded by INTAKE_WIRE_BODY_MAX, counted, forgotten */
+        return 0; /* a trailer: counted and dropped; INTAKE_WIRE_BODY_MAX bounds it */
     if (fields_too_large(intake, at, size) || intake->span_count == HTTP_FIELDS_MAX)
         return stop(intake, &error_headers_too_large);
     struct http_intake_span *span = &intake->spans[intake->span_count];
@@ -218,7 +219,7 @@ static int on_field_complete(llhttp_t *parser)
     struct http_intake *intake = parser->data;
     if (!intake->head_complete) {
         if (++intake->span_count == HTTP_FIELDS_MAX)
-            return HPE_PAUSED; /* next_piece goes on with care */
+            return HPE_PAUSED; /* head_room then shows one byte at a time */
         intake->spans[intake->span_count] = (struct http_intake_span){0};
         return 0;
     }
@@ -229,8 +230,9 @@ static int on_headers_complete(llhttp_t *parser)
 {
     struct http_intake *intake = parser->data;
     intake->head_complete = true;
-    parser->upgrade = 0; /* no protocol is switched to: RFC 9110 section 7.8 lets us ignore it */
-    /* Pausing gives the head's exact end, and its judgement before any of the body is read. */
+    parser->upgrade = 0; /* Upgrade is ignored, as RFC 9110 section 7.8 allows */
+    /* The pause gives the exact end of the head, and judge_head runs before any of the body is
+     * read. */
     bool body = parser->content_length > 0 || (parser->flags & F_CHUNKED) != 0;
     return body ? HPE_PAUSED : 0;
 }
@@ -238,7 +240,8 @@ static int on_headers_complete(llhttp_t *parser)
 static int on_chunk_header(llhttp_t *parser)
 {
     struct http_intake *intake = parser->data;
-    /* Both have to see the line end at the same byte, or they do not read the same message. */
+    /* chunk_line and llhttp must see the end of the line at the same byte, or they read different
+     * messages. */
     if (intake->chunk_line != CHUNK_LINE_END)
         return stop(intake, &error_bad_request);
     if (parser->content_length > HTTP_BODY_MAX - intake->body_size)
@@ -263,7 +266,8 @@ static int on_body(llhttp_t *parser, const char *at, size_t size)
     struct http_intake *intake = parser->data;
     if (size > HTTP_BODY_MAX - intake->body_size)
         return stop(intake, &error_payload_too_large);
-    /* Reserved when the head was judged: the request's texts point into `bytes`. */
+    /* judge_head reserved the room: `bytes` must not move, because the request's texts point into
+     * it. */
     CHECK(intake->bytes.size + size <= intake->bytes.capacity);
     buffer_append(&intake->bytes, at, size);
     intake->body_size += (uint32_t)size;
@@ -309,7 +313,7 @@ static enum http_intake_result begin_parsing(struct http_intake *intake)
     intake->parser.data = intake;
     intake->spans[0] = (struct http_intake_span){0};
     intake->phase = INTAKE_LINE;
-    if (intake->bytes.size > 0) { /* a part of the method that came before */
+    if (intake->bytes.size > 0) { /* the start of the method, from an earlier feed */
         intake->feed = intake->bytes.data;
         CHECK(llhttp_execute(&intake->parser, intake->bytes.data, intake->bytes.size) == HPE_OK);
         intake->position = (uint32_t)intake->bytes.size;
@@ -317,13 +321,13 @@ static enum http_intake_result begin_parsing(struct http_intake *intake)
     return INTAKE_HEAD;
 }
 
-/* Gathers the method up to its space. INTAKE_HEAD: go on with llhttp. */
+/* Gathers the method up to its space. INTAKE_HEAD: llhttp takes over. */
 static enum http_intake_result take_method(struct http_intake *intake, struct http_request *request,
                                            struct text *input)
 {
     size_t size = 0;
     buffer_reserve(&intake->bytes, INTAKE_FIRST);
-    /* Not left to llhttp, which takes the first wrong letter for an error: 400 where 501 is due. */
+    /* llhttp stops at the first wrong letter, which would give 400 where 501 is right. */
     while (size < input->size && is_token_character(input->at[size]))
         if (intake->bytes.size + ++size > INTAKE_METHOD_MAX)
             return refuse(intake, &error_bad_request);
@@ -337,20 +341,20 @@ static enum http_intake_result take_method(struct http_intake *intake, struct ht
     memcpy(name + intake->bytes.size, input->at, size);
     intake->method_size = (uint16_t)(intake->bytes.size + size);
     struct text method = {name, intake->method_size};
-    /* Known at once, so that a refused HEAD has no body either. */
+    /* Set first, so that the refusal of a HEAD has no body either. */
     bool known = find_method(method, &request->method);
     if (input->at[size] != ' ' || method.size == 0)
         return refuse(intake, &error_bad_request);
     if (known)
         return begin_parsing(intake);
-    /* "PRI * HTTP/2.0": a client that takes for granted that HTTP/2 is spoken here. */
+    /* "PRI * HTTP/2.0": a client that assumes HTTP/2. */
     return refuse(intake, text_equals(method, TEXT("PRI")) ? &error_version_not_supported
                                                            : &error_not_implemented);
 }
 
 /* ---- judging the head ------------------------------------------------------------------------ */
 
-/* What the fields say of how long the body is and whether the connection goes on. */
+/* The fields that set the length of the body and whether the connection stays open. */
 struct framing {
     uint32_t lengths;
     struct text length;
@@ -402,7 +406,7 @@ static void take_field(struct http_intake *intake, struct http_request *request,
     }
 }
 
-/* How long the body is must be beyond doubt, and llhttp must think the same. */
+/* The length of the body must be certain, and llhttp must agree on it. */
 static bool framing_is_sound(const struct http_intake *intake, const struct framing *framing)
 {
     bool chunked = (intake->parser.flags & F_CHUNKED) != 0;
@@ -425,7 +429,7 @@ static bool host_is_sound(const struct http_intake *intake, const struct http_re
     return hosts == 1 && http_host_is_valid(http_request_field(request, HTTP_FIELD_HOST));
 }
 
-/* RFC 9110 section 10.1.1; HTTP/1.0 knows no expectations. */
+/* RFC 9110 section 10.1.1; HTTP/1.0 has no expectations. */
 static bool expectation_is_known(struct http_intake *intake, const struct http_request *request)
 {
     struct text line;
@@ -440,7 +444,7 @@ static bool expectation_is_known(struct http_intake *intake, const struct http_r
     return true;
 }
 
-/* The head is whole and stands in `bytes`. */
+/* Checks the whole head, which is in `bytes`, and fills in the request. */
 static enum http_intake_result judge_head(struct http_intake *intake, struct http_request *request)
 {
     bool chunked = (intake->parser.flags & F_CHUNKED) != 0;
@@ -458,13 +462,13 @@ static enum http_intake_result judge_head(struct http_intake *intake, struct htt
                           request->method, &request->path, &request->query) != STATUS_OK ||
         !framing_is_sound(intake, &framing) || !host_is_sound(intake, request))
         return refuse(intake, &error_bad_request);
-    if (framing.codings > 1) /* RFC 9112 section 6.1: chunked, around something not known here */
+    if (framing.codings > 1) /* RFC 9112 section 6.1: chunked around an unknown coding */
         return refuse(intake, &error_not_implemented);
     if (!chunked && length > HTTP_BODY_MAX)
         return refuse(intake, &error_payload_too_large);
     if (!expectation_is_known(intake, request))
         return refuse(intake, &error_expectation_failed);
-    /* RFC 9112 section 9.3. When Connection says both, closing is the safe reading. */
+    /* RFC 9112 section 9.3. When Connection names both, close is the safe choice. */
     intake->keep_alive = !framing.close && (intake->parser.http_minor == 1 || framing.keep_alive);
     intake->phase = INTAKE_BODY;
     return INTAKE_HEAD;
@@ -475,7 +479,8 @@ static enum http_intake_result judge_head(struct http_intake *intake, struct htt
 static const struct http_error *error_of_parser(const struct http_intake *intake,
                                                 llhttp_errno_t error)
 {
-    /* "HTTP/2.5" is a version, only not one of ours; "HTTP/x" and "HTTP/1.10" are none. */
+    /* "HTTP/2.5" is a valid version that is not supported; "HTTP/x" and "HTTP/1.10" are
+     * malformed. */
     if (error == HPE_INVALID_VERSION && intake->version_size == 3 && !intake->version_complete)
         return &error_version_not_supported;
     return &error_bad_request;
@@ -488,15 +493,16 @@ static enum http_intake_result finish(struct http_intake *intake, struct http_re
     return INTAKE_COMPLETE;
 }
 
-/* How much of the head llhttp may be shown at once, so that no more than its bounds is kept. Up to
- * a bound it is all, from there byte by byte: whether the bound or a bad byte comes first does not
- * depend on how the bytes arrive. 0: the bound is passed. */
+/* How many bytes of the head llhttp may be shown at once, so that the bounds hold. Up to the limit
+ * on the target or the fields llhttp sees all the input, then single bytes: so the error does not
+ * depend on how the bytes arrive. 0: the bound is reached. */
 static size_t head_room(const struct http_intake *intake)
 {
     bool in_line = intake->phase == INTAKE_LINE;
     size_t careful = in_line ? intake->method_size + 1 + (size_t)HTTP_TARGET_MAX
                              : intake->fields_at + (size_t)HTTP_HEAD_MAX;
-    /* The version follows the target; the empty line is no field line. */
+    /* The bound allows for the version after the target, and for the empty line after the
+     * fields. */
     size_t bound = careful + (in_line ? sizeof " HTTP/1.1\r\n" : sizeof "\r\n") - 1;
     if (intake->position >= bound)
         return 0;
@@ -505,8 +511,8 @@ static size_t head_room(const struct http_intake *intake)
                : 1;
 }
 
-/* The start of the input that llhttp is shown next: of the request line up to its end, of the field
- * lines up to a tab. When there is no room, the request is refused. */
+/* The piece of the input that llhttp is shown next: the request line up to its end, field lines up
+ * to a tab. Without room, refuses the request. */
 static struct text next_piece_of_head(struct http_intake *intake, struct text input)
 {
     size_t room = head_room(intake);
@@ -519,8 +525,9 @@ static struct text next_piece_of_head(struct http_intake *intake, struct text in
         if (end != NULL)
             piece.size = (size_t)(end - piece.at) + 1;
     } else if (piece.at[0] == '\t') {
-        /* White space around a value is spaces and tabs (RFC 9110 section 5.6.3). llhttp knows only
-         * the space at the end of Content-Length and Transfer-Encoding: it is shown one. */
+        /* White space around a value is spaces and tabs (RFC 9110 section 5.6.3). llhttp accepts
+         * only spaces at the end of Content-Length and Transfer-Encoding, so it is shown a space
+         * for each tab. */
         piece = TEXT(" ");
     } else {
         const char *tab = memchr(piece.at, '\t', piece.size);
@@ -530,8 +537,8 @@ static struct text next_piece_of_head(struct http_intake *intake, struct text in
     return piece;
 }
 
-/* The start of the input that llhttp is shown next: of a chunk's line up to its end, when it is
- * one. */
+/* The piece of the input that llhttp is shown next: a chunk's line up to its end, else all of it up
+ * to the bound. */
 static struct text next_piece_of_body(struct http_intake *intake, struct text input)
 {
     size_t room = INTAKE_WIRE_BODY_MAX - intake->wire_body;
@@ -552,12 +559,13 @@ static struct text next_piece_of_body(struct http_intake *intake, struct text in
     return (struct text){input.at, size};
 }
 
-/* The request line is whole. */
+/* Checks the whole request line. */
 static enum http_intake_result judge_line(struct http_intake *intake)
 {
     if (intake->version_size == 0) /* HTTP/0.9 */
         return refuse(intake, &error_version_not_supported);
-    /* llhttp also speaks RTSP, whose name is as long. on_version has checked where it stands. */
+    /* llhttp also accepts RTSP, whose name is as long as HTTP. on_version has checked its
+     * position. */
     if (memcmp(intake->bytes.data + intake->version_at - 5, "HTTP/", 5) != 0)
         return refuse(intake, &error_bad_request);
     intake->fields_at = intake->position;
@@ -583,7 +591,7 @@ static enum http_intake_result run_parser(struct http_intake *intake, struct htt
         used = (size_t)(llhttp_get_error_pos(&intake->parser) - piece.at);
         llhttp_resume(&intake->parser);
     }
-    if (intake->chunk_line == CHUNK_LINE_END) /* and llhttp has not seen the end of that line */
+    if (intake->chunk_line == CHUNK_LINE_END) /* llhttp saw no end of line there */
         return refuse(intake, &error_bad_request);
     if (in_head) {
         buffer_append(&intake->bytes, input->at, used); /* as it was sent, with its tabs */

@@ -7,24 +7,24 @@
 #include "http/http.h"
 
 /*
- * Takes in one request, byte by byte or all at once, and decides whether it is one. Knows nothing
- * of sockets, so that a test or a fuzzer can drive it directly. Private to http/.
+ * Reads one request, byte by byte or all at once, and decides whether it is valid. It uses no
+ * sockets, so that a test or a fuzzer can drive it directly. Private to http/.
  *
- * The bytes of the head are gathered in `bytes` (a copy: small, and it makes every text of the
- * request stay put while the reply is deferred); llhttp sees them where they arrived and tells
- * where the parts begin and end, counted from the first byte of the request. When the head is
- * whole, one pass over those spans checks the framing and fills in the request.
+ * `bytes` holds a copy of the head. The copy is small, and it keeps every text of the request in
+ * place while the reply is deferred. llhttp parses the input where it arrived, and the callbacks
+ * record each part as offsets from the first byte of the request. When the head is whole, one pass
+ * over those spans checks the framing and fills in the request.
  *
- * llhttp is shown the bytes in pieces that end where this layer has to look or to step in: after
- * the request line, at a tab in a field, after a chunk's line, before a bound. So what becomes of a
- * request does not depend on how its bytes arrive.
+ * llhttp gets the bytes in pieces that end where this layer has a check to make: after the request
+ * line, at a tab in a field, after a chunk's line, before a bound. So the result does not depend on
+ * how the bytes arrive.
  *
  * Bounds: `bytes` never holds more than the request line, HTTP_HEAD_MAX of fields and HTTP_BODY_MAX
  * of body, whatever is sent.
  */
-#define INTAKE_FIRST 1024U /* bytes that most requests fit */
+#define INTAKE_FIRST 1024U /* most requests fit in this many bytes */
 #define INTAKE_METHOD_MAX 32U
-/* What the chunks of a body of HTTP_BODY_MAX may take on the wire, extensions and trailers too. */
+/* The most bytes of a body on the wire, with chunk lines, extensions and trailers. */
 #define INTAKE_WIRE_BODY_MAX (8U * HTTP_BODY_MAX)
 
 struct http_intake_span {
@@ -32,24 +32,24 @@ struct http_intake_span {
 };
 
 enum http_intake_phase {
-    INTAKE_METHOD, /* gathering the method, to tell an unknown one from garbage */
-    INTAKE_LINE,   /* the rest of the request line: llhttp is at work */
+    INTAKE_METHOD, /* gathering the method: an unknown one and garbage get different errors */
+    INTAKE_LINE,   /* the rest of the request line, from here on by llhttp */
     INTAKE_FIELDS,
-    INTAKE_BODY,     /* the head has been judged */
-    INTAKE_FINISHED, /* complete or refused: nothing more may be fed */
+    INTAKE_BODY,     /* the head is valid */
+    INTAKE_FINISHED, /* complete or refused: feed no more */
 };
 
 struct http_intake {
     llhttp_t parser;
     enum http_intake_phase phase;
-    const struct http_error *error; /* why it is refused */
+    const struct http_error *error; /* the reason for refusing it */
     bool refused;
     bool version_complete;
     bool head_complete;
     bool message_complete;
     bool in_chunk;        /* llhttp has taken a line of a chunk: its data or the trailers follow */
-    bool last_chunk;      /* that chunk is the last */
-    bool keep_alive;      /* what version and Connection say; valid once the head is judged */
+    bool last_chunk;      /* the chunk being read is the last */
+    bool keep_alive;      /* by version and Connection; set once the head is checked */
     bool expect_continue; /* the client waits for "100 Continue" */
     uint16_t method_size;
     uint16_t target_at, target_size;
@@ -61,7 +61,7 @@ struct http_intake {
     uint32_t body_at, body_size;
     uint32_t wire_body; /* bytes after the head, framing included */
     enum chunk_line chunk_line;
-    const char *feed; /* what llhttp is looking at */
+    const char *feed; /* start of the piece that llhttp is parsing */
     struct buffer bytes;
     struct http_intake_span spans[HTTP_FIELDS_MAX];
     struct http_field_line lines[HTTP_FIELDS_MAX];
@@ -70,15 +70,15 @@ struct http_intake {
 enum http_intake_result {
     INTAKE_MORE,     /* all input is used up; more is needed */
     INTAKE_HEAD,     /* the head is good and a body follows: decide on expect_continue, feed on */
-    INTAKE_COMPLETE, /* the request is whole; what follows it is left in the input */
+    INTAKE_COMPLETE, /* the request is whole; later bytes stay in the input */
     INTAKE_REFUSED,  /* `error` says why; the connection must end */
 };
 
 void http_intake_start(struct http_intake *intake); /* before each request */
-void http_intake_reset(struct http_intake *intake); /* gives memory back */
+void http_intake_reset(struct http_intake *intake); /* frees its memory */
 
-/* Feeds `input`, stepping over what was used. Fills in `request` (method, path, query, lines and
- * counts) when the head is whole, and body when the request is. */
+/* Feeds `input` and steps over the bytes it used. Fills in `request` (method, path, query, lines
+ * and counts) when the head is whole, and its body when the request is whole. */
 enum http_intake_result http_intake_feed(struct http_intake *intake, struct http_request *request,
                                          struct text *input);
 

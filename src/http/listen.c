@@ -7,7 +7,7 @@
 
 #include "http/http.h"
 
-#define BACKLOG 4096 /* the kernel cuts it down to net.core.somaxconn */
+#define BACKLOG 4096 /* the kernel limits it to net.core.somaxconn */
 
 static enum status read_address(const char *host, uint16_t port, struct sockaddr_storage *address,
                                 struct error *error)
@@ -80,7 +80,7 @@ enum status http_listen(const char *host, uint16_t port, bool share, int *descri
     if (status != STATUS_OK)
         return status;
     if (share && first && port != 0) {
-        /* SO_REUSEPORT would let a second croupier of the same user join in silently. */
+        /* SO_REUSEPORT would silently let a second croupier of the same user share the port. */
         int probe = bind_socket(&address, false);
         if (probe < 0)
             return fail(error, host, port, errno);

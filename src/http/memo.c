@@ -1,4 +1,4 @@
-/* Requests that come again; see memo.h. */
+/* Repeated requests; see memo.h. */
 #include "http/memo.h"
 
 #include <string.h>
@@ -9,20 +9,20 @@
 
 struct http_memo {
     uint32_t size, capacity;
-    bool comparable; /* it is what came, byte by byte */
+    bool comparable; /* `bytes` is exactly what arrived */
     bool keep_alive;
     uint8_t http_minor;
     uint32_t line_count;
     enum http_method method;
-    struct text path, query; /* these and the lines' values point into `bytes` */
+    struct text path, query; /* these and the values of `lines` point into `bytes` */
     size_t tag_at, tag_size; /* in `bytes`: the only If-None-Match */
     uint8_t field_count[HTTP_FIELD_COUNT];
     char *bytes;
-    struct http_field_line lines[]; /* and the bytes */
+    struct http_field_line lines[]; /* `bytes` follow them */
 };
 
-/* Nothing but the bytes themselves went into what was made of them: no body, nothing that was
- * decoded in place, nothing that the connection has to do beside answering. */
+/* Does the parsed request depend on its bytes alone? It may have no body, nothing that was decoded
+ * in place, and nothing that the connection must do besides answering. */
 static bool is_memorable(const struct http_intake *intake, const struct http_request *request,
                          struct text raw)
 {
@@ -33,7 +33,7 @@ static bool is_memorable(const struct http_intake *intake, const struct http_req
            memcmp(raw.at, intake->bytes.data, raw.size) == 0;
 }
 
-/* The same place in the memo's bytes. */
+/* The same text, in the memo's copy of the bytes. */
 static struct text moved(const struct http_memo *memo, const struct http_intake *intake,
                          struct text text)
 {
@@ -124,8 +124,8 @@ static bool is_visible(const char *bytes, size_t size)
     return others == 0;
 }
 
-/* The tag is the one part that may differ. Visible characters in the place of others neither end
- * its field nor are trimmed from it, so all else is what it was. */
+/* Only the tag may differ. Its new characters must be visible: they cannot end the field or be
+ * trimmed from it, so the rest of the parsed request stays valid. */
 static bool begins_with(const struct http_memo *memo, const char *bytes)
 {
     size_t after = memo->tag_at + memo->tag_size;

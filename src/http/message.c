@@ -1,11 +1,11 @@
-/* What is sent: one allocation that holds the counter, the head and the body; see http.h. */
+/* Prepared messages: one allocation holds the counter, the head and the body; see http.h. */
 #include <string.h>
 
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "http/internal.h"
 
-#define HEAD_USUAL 192U /* bytes: room for most heads at once */
+#define HEAD_USUAL 192U /* bytes: most heads fit */
 
 struct http_message *http_message_create(uint16_t status, struct text head, struct text body)
 {
@@ -37,8 +37,8 @@ void http_message_release(struct http_message **message)
     *message = NULL;
     if (released == NULL)
         return;
-    /* What other threads read of it happened before their release, so it is over by the last
-     * one. */
+    /* The acquire orders the other threads' reads, which precede their releases, before the
+     * free. */
     unsigned before = atomic_fetch_sub_explicit(&released->references, 1, memory_order_acq_rel);
     CHECK(before > 0);
     if (before == 1)
@@ -127,13 +127,13 @@ struct http_message *http_message_make_error(const struct http_error *error, con
     return message;
 }
 
-/* Errors are rows of tables that stay where they are: the address tells one from another. */
+/* Errors are rows of constant tables, so their addresses identify them. */
 struct http_message *http_message_of_error(struct http_server *server,
                                            const struct http_error *error)
 {
     size_t at = (uintptr_t)error / sizeof *error % HTTP_ERROR_SLOTS;
     for (size_t tries = 0;; tries++, at = (at + 1) % HTTP_ERROR_SLOTS) {
-        CHECK(tries < HTTP_ERROR_SLOTS); /* else there are more errors than slots */
+        CHECK(tries < HTTP_ERROR_SLOTS); /* fails if there are more errors than slots */
         if (server->errors[at].error == NULL) {
             server->errors[at].error = error;
             server->errors[at].message = http_message_make_error(error, error->message);

@@ -78,8 +78,8 @@ bool http_body_is_encoded(const struct http_request *request)
     return false;
 }
 
-/* Does one line of If-Match or If-None-Match hold the tag? Entity tags may hold commas, so they are
- * walked. `strong`: by strong comparison, in which a weak tag equals none. */
+/* Does one line of If-Match or If-None-Match hold the tag? Entity tags may hold commas, so the line
+ * is parsed tag by tag. `strong`: by strong comparison, in which a weak tag matches nothing. */
 static bool line_names(struct text line, struct text etag, bool strong)
 {
     const char *at = line.at;
@@ -93,7 +93,7 @@ static bool line_names(struct text line, struct text etag, bool strong)
         at += weak ? 2 : 0;
         const char *start = at;
         if (at == end || *at != '"')
-            return false; /* not an entity tag: nothing after it can be trusted to be one */
+            return false; /* not an entity tag, so the rest of the line is not trusted */
         at++;
         while (at < end && *at != '"')
             at++;
@@ -135,7 +135,7 @@ bool http_names_etag(const struct http_request *request, struct text etag)
 
 /* ---- preferences ----------------------------------------------------------------------------- */
 
-/* Takes what stands before the next comma that is not inside a quoted string. */
+/* Takes the text before the next comma that is not inside a quoted string. */
 static struct text cut_preference(struct text *rest)
 {
     bool quoted = false;
@@ -154,7 +154,7 @@ static struct text cut_preference(struct text *rest)
     return preference;
 }
 
-/* Is this preference `wait`? Its value may be quoted; parameters after it mean nothing here. */
+/* Is this preference `wait`? Its value may be quoted; parameters after it are ignored. */
 static bool is_wait(struct text preference, struct text *value)
 {
     struct text rest = preference;

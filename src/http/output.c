@@ -1,11 +1,12 @@
 /*
- * Bytes to the kernel.
+ * Sends bytes to the kernel.
  *
- * A reply is tried at once, the three parts in one call (a small one copied into one piece, which
- * costs the kernel less than three); only what the kernel does not take is left to libuv, with the
- * message held until it has gone. Through TLS a reply is encrypted piece by piece, the next when
- * the last is with the kernel, so that a slow reader of a large body costs a piece and not the
- * body. Other ciphertext (handshake, tickets, alerts) is small and copied when it has to wait.
+ * A reply is sent at once, its three parts in one call. A small reply is first copied into one
+ * piece, which costs the kernel less than three. libuv queues only the bytes that the kernel does
+ * not take, and the message is held until they are sent. Over TLS a reply is encrypted in pieces,
+ * each after the kernel has taken the one before, so that a slow reader of a large body costs the
+ * memory of a piece and not of the body. Other ciphertext (handshake, tickets, alerts) is small,
+ * and is copied when it has to wait.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -14,7 +15,7 @@
 #include "base/memory.h"
 #include "http/internal.h"
 
-#define SMALL_MAX 4096U /* bytes of a reply that are copied; beyond, the copy costs what it saves */
+#define SMALL_MAX 4096U /* largest reply that is copied; above it the copy costs what it saves */
 #define TLS_PIECE (4U * HTTP_RECORD_SIZE)
 
 static uv_stream_t *stream_of(struct http_connection *connection)
@@ -37,8 +38,8 @@ static unsigned gather(const struct text rest[3], uv_buf_t buffers[3])
     unsigned count = 0;
     for (int i = 0; i < 3; i++)
         if (rest[i].size > 0) {
-            /* libuv's type has no const; it only reads. Sizes stay below 4 GiB: bodies are
-             * bounded. */
+            /* libuv only reads, but its type has no const. Sizes stay below 4 GiB, because bodies
+             * are bounded. */
             buffers[count].base = (char *)(uintptr_t)rest[i].at;
             buffers[count++].len = rest[i].size;
         }
@@ -52,7 +53,7 @@ static void on_written(uv_write_t *write, int status)
     struct http_connection *connection = write->data;
     CHECK(connection->magic == CONNECTION_MAGIC);
     if (connection->state == CONNECTION_CLOSED)
-        return; /* the exchange ends with the connection */
+        return; /* on_closed ends the exchange */
     CHECK(connection->state == CONNECTION_WRITING);
     if (status == 0)
         advance(connection->exchange->rest, SIZE_MAX);
@@ -93,8 +94,8 @@ static enum http_output send_plain(struct http_connection *connection, struct ht
         return OUTPUT_BROKEN;
     if (written > 0)
         advance(exchange->rest, (size_t)written);
-    /* The caller may let go of the message as soon as this returns; a reply that went out at once
-     * never needs a count. */
+    /* The caller may release the message as soon as this returns, so hold it now. A reply that was
+     * sent at once does not touch the counter. */
     exchange->held = http_message_hold(message);
     exchange->write.data = connection;
     uv_buf_t buffers[3];
@@ -105,7 +106,7 @@ static enum http_output send_plain(struct http_connection *connection, struct ht
                : OUTPUT_BROKEN;
 }
 
-/* ---- copies: for what has no owner that could wait ------------------------------------------- */
+/* ---- copies: bytes without an owner that keeps them ------------------------------------------ */
 
 struct copied_write {
     uv_write_t write;
@@ -130,7 +131,7 @@ static void on_copy_written(uv_write_t *write, int status)
         connection->sent(connection, pump_tls(connection));
 }
 
-/* Sends now what the kernel takes and a copy of the rest later. */
+/* Sends as much as the kernel takes now, and a copy of the rest later. */
 static enum http_output send_copy(struct http_connection *connection, struct text bytes)
 {
     if (bytes.size == 0)
@@ -139,7 +140,7 @@ static enum http_output send_copy(struct http_connection *connection, struct tex
     int written = uv_try_write(stream_of(connection), &buffer, 1);
     if (written == (ssize_t)bytes.size)
         return OUTPUT_SENT;
-    /* A client that makes us send and takes nothing must not fill the memory. */
+    /* A client that causes output but never reads it must not fill the memory. */
     if ((written < 0 && written != UV_EAGAIN) ||
         uv_stream_get_write_queue_size(stream_of(connection)) > HTTP_UNSENT_MAX)
         return OUTPUT_BROKEN;
@@ -161,7 +162,7 @@ enum http_output http_output_cipher(struct http_connection *connection)
 {
     struct buffer *cipher = &connection->server->cipher;
     enum http_output result = send_copy(connection, buffer_text(cipher));
-    buffer_clear(cipher); /* the thread's connections share it: nothing of one's may stay */
+    buffer_clear(cipher); /* the thread's connections share the buffer, so leave it empty */
     return result;
 }
 
@@ -175,7 +176,7 @@ enum http_output http_output_interim(struct http_connection *connection, struct 
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
 
-/* Up to one record's worth of the rest, put together from its parts when they are small. */
+/* Takes up to one record of plain text from `rest`, joining its parts when they are small. */
 static struct text next_record(struct http_connection *connection, struct text rest[3])
 {
     char *together = connection->server->plain_buffer + HTTP_READ_SIZE;
@@ -196,7 +197,7 @@ static struct text next_record(struct http_connection *connection, struct text r
     return (struct text){together, size};
 }
 
-/* Encrypts and sends until the kernel takes no more or the reply is out. */
+/* Encrypts and sends until the kernel takes no more or the whole reply is sent. */
 static enum http_output pump_tls(struct http_connection *connection)
 {
     struct http_exchange *exchange = connection->exchange;
@@ -212,7 +213,7 @@ static enum http_output pump_tls(struct http_connection *connection)
                 return OUTPUT_BROKEN;
             }
         }
-        if (piece == 0) /* and no copy is in flight: all of it is with the kernel */
+        if (piece == 0) /* no copy is in flight either: the kernel has all of it */
             return OUTPUT_SENT;
         if (http_output_cipher(connection) == OUTPUT_BROKEN)
             return OUTPUT_BROKEN;

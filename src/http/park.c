@@ -1,8 +1,8 @@
 /*
- * A request put aside: it gives its exchange back, which is most of the memory that a request
- * takes, and what it said stays in the connection's memo. While it is parked nothing else is done
- * with the connection but reading, so that a client that has gone is noticed; where too much comes
- * behind it for that, the request may not wait.
+ * Parked requests. http_park gives the exchange back, which is most of the memory of a request, and
+ * the connection's memo keeps the request. While it is parked, the connection only reads, so that
+ * it notices when the client closes. If so much input arrives behind the request that reading must
+ * stop, the request may not wait any longer.
  */
 #include "base/clock.h"
 #include "base/memory.h"

@@ -9,9 +9,9 @@
 
 #define HTTP_PATH_VALUES 2
 
-/* Does the path fit a pattern as "/customers/{id}/keys", segment by segment? A {word} stands for
- * any segment that is not empty. True: `values` are those segments, from left to right, and "" for
- * words that the pattern has not. */
+/* Does the path match a pattern such as "/customers/{id}/keys", segment by segment? A {word}
+ * matches any segment that is not empty. If true, `values` holds those segments from left to right;
+ * unused ones are "". */
 bool http_path_fits(const char *pattern, struct text path, struct text values[HTTP_PATH_VALUES]);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * The server of one thread: accepting, limits, the sweep of deadlines, draining.
  *
- * Connections have no timers: a sweep looks at every deadline four times a second, which costs less
- * than setting and clearing a timer twice a request, and runs only while there are connections.
+ * Connections have no timers. A sweep checks every deadline four times a second, which costs less
+ * than setting and clearing a timer twice a request. It runs only while there are connections or
+ * accepting is paused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +16,9 @@
 #include "base/memory.h"
 #include "http/internal.h"
 
-#define ACCEPTS_AT_ONCE 64         /* then the connections that are there get their turn */
-#define ACCEPTS_AT_THE_END 8192    /* more than a queue holds, and not for ever */
-#define ACCEPT_COMPLAINT_MS 10000U /* between two log lines about failing accepts */
+#define ACCEPTS_AT_ONCE 64         /* then the open connections get their turn */
+#define ACCEPTS_AT_THE_END 8192    /* more than a queue holds, so the loop ends */
+#define ACCEPT_COMPLAINT_MS 10000U /* between two log lines about failed accepts */
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
@@ -57,9 +58,9 @@ static void on_sweep(uv_timer_t *timer)
 {
     struct http_server *server = timer->data;
     uint64_t now = clock_loop_ms(server->options.loop);
-    /* When the thread itself was held up, what has arrived meanwhile is looked at first: it may be
-     * just what a deadline waits for. Not twice in a row, or an overloaded server had no
-     * deadlines. */
+    /* If the thread was delayed, skip this sweep, so that the loop first reads the input that
+     * arrived: it may be what a deadline waits for. Never skip two in a row, or an overloaded
+     * server would enforce no deadlines. */
     bool late = now - server->swept_ms > 2 * HTTP_SWEEP_MS && !server->swept_late;
     server->swept_ms = now;
     server->swept_late = late;
@@ -67,13 +68,14 @@ static void on_sweep(uv_timer_t *timer)
     if (late)
         return;
     if (server->draining && server->descriptor >= 0 && now >= server->drain_accept_ms) {
-        /* First those whose handshake is under way are let in, until the next sweep. */
+        /* Turn new connections away first; handshakes under way have until the next sweep to
+         * finish. */
         if (server->turning_away)
             stop_listening(server);
         else
             turn_away_newcomers(server);
     }
-    /* Closing takes effect after this callback, so the list stays as it is under us. */
+    /* libuv closes handles after this callback, so the list does not change during the loop. */
     struct http_connection *at;
     LIST_FOREACH (at, &server->connections, link)
         http_connection_sweep(at, now);
@@ -90,12 +92,12 @@ static void finish_drain_when_empty(struct http_server *server)
 {
     if (server->draining && server->connection_count == 0 && server->descriptor >= 0)
         stop_listening(server);
-    /* The sweep is the last handle to go; when it has gone, libuv holds nothing of the server. */
+    /* The sweep timer is the last handle to close. After it, libuv holds nothing of the server. */
     if (server->draining && server->listener_closed && server->connection_count == 0)
         uv_close((uv_handle_t *)&server->sweep, on_sweep_closed);
 }
 
-/* libuv has let go of a closed connection. */
+/* Called when libuv has closed a connection's handle. */
 static void on_connection_closed(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
@@ -103,7 +105,7 @@ static void on_connection_closed(struct http_connection *connection)
     connection->magic = 0;
     if (server->options.closed != NULL)
         server->options.closed(server->options.context, &connection->peer, connection + 1);
-    /* It may hold a client's key. */
+    /* The data may hold a client's key. */
     explicit_bzero(connection + 1, server->options.connection_user_size);
     memory_free(connection);
     server->connection_count--;
@@ -128,7 +130,7 @@ static struct http_connection *make_connection(struct http_server *server,
     return connection;
 }
 
-/* Zeros where there is none. */
+/* Zeros if the address is unknown. */
 static struct address find_peer(int descriptor)
 {
     struct sockaddr_storage from = {0};
@@ -140,13 +142,13 @@ static struct address find_peer(int descriptor)
     return peer;
 }
 
-/* The higher, the sooner a connection makes room; 0: never. */
+/* A connection with a higher rank is closed first to make room; 0: never. */
 static unsigned dispensability(const struct http_connection *connection)
 {
     const struct http_server *server = connection->server;
     uint64_t write_ms = server->options.deadlines.write_seconds * UINT64_C(1000);
     switch (connection->state) {
-    case CONNECTION_WRITING: /* a sweep renews the deadline where the client reads */
+    case CONNECTION_WRITING: /* a sweep renews the deadline while the client reads */
         return connection->deadline_ms < server->swept_ms + write_ms ? 4 : 1;
     case CONNECTION_IDLE:
         return 3;
@@ -159,7 +161,8 @@ static unsigned dispensability(const struct http_connection *connection)
     }
 }
 
-/* Of the most dispensable the one that was to close first. NULL: all requests are at work. */
+/* Among the connections with the highest rank, the one with the earliest deadline. NULL: all
+ * requests are with the handler. */
 static struct http_connection *find_dispensable(const struct http_server *server)
 {
     struct http_connection *found = NULL;
@@ -175,7 +178,8 @@ static struct http_connection *find_dispensable(const struct http_server *server
     return found;
 }
 
-/* What is closed counts until libuv has let go of it, which bounds how many are closed at once. */
+/* A closed connection counts until libuv has closed its handle, which bounds how many are closed at
+ * once. */
 static bool make_room(struct http_server *server)
 {
     struct http_connection *found = NULL;
@@ -187,8 +191,8 @@ static bool make_room(struct http_server *server)
     return found != NULL;
 }
 
-/* Over a limit a client is answered 503, as long as few are being answered so and it costs no
- * handshake. */
+/* A client over a limit gets a 503, unless HTTP_REFUSAL_RESERVE connections are over it already or
+ * the answer needs a TLS handshake; then the socket is closed. */
 void http_server_adopt(struct http_server *server, int descriptor)
 {
     const struct http_server_options *options = &server->options;
@@ -233,8 +237,9 @@ static void complain(struct http_server *server, int error)
               LOG_STRING("reason", strerror(error)));
 }
 
-/* No descriptor is left, so the connection at the head of the queue can neither be had nor left
- * there, where it would wake the loop for ever: the reserve is given up for it, and taken again. */
+/* No descriptor is left to accept the connection at the head of the queue, and leaving it there
+ * would wake the loop for ever. So close the reserve, accept and close the connection, and open the
+ * reserve again. */
 static bool turn_one_away(struct http_server *server)
 {
     if (server->reserve < 0)
@@ -246,10 +251,11 @@ static bool turn_one_away(struct http_server *server)
         http_tell(server, HTTP_EVENT_REFUSED);
     }
     server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    return descriptor >= 0; /* the kernel looks for a descriptor before it looks at the queue */
+    return descriptor >= 0; /* accept4 needs a descriptor even when the queue is empty */
 }
 
-/* What is in the queue would wake the loop again and again: the next sweep tries again. */
+/* Stops polling, because the queued connections would wake the loop continuously. The next sweep
+ * tries again. */
 static void pause_accepting(struct http_server *server)
 {
     server->accept_paused = true;
@@ -329,11 +335,11 @@ void http_server_set_deadlines(struct http_server *server, const struct http_dea
 
 void http_server_set_tls(struct http_server *server, struct http_tls *tls)
 {
-    /* Open connections go on with the certificate that they began with: sessions hold it. */
+    /* Open connections keep the certificate that they began with: their sessions hold it. */
     struct http_tls *before = server->tls;
     server->tls = http_tls_hold(tls);
     http_tls_release(&before);
-    if (server->plain_buffer == NULL) /* to read into, and behind it a record to write from */
+    if (server->plain_buffer == NULL) /* room to read into, then a record to write from */
         server->plain_buffer = memory_alloc(HTTP_READ_SIZE + HTTP_RECORD_SIZE);
 }
 
@@ -345,11 +351,11 @@ size_t http_server_connections(const struct http_server *server)
 /* ---- the end of accepting -------------------------------------------------------------------- */
 
 /*
- * From here on the kernel drops the first packet of a new connection, while handshakes that are
- * under way come to their end: whoever is let in is in the queue before it is emptied for the last
- * time, and whoever is not is refused when the socket has gone. Without this a client that came
- * between the last accept and the close would be reset with its request already sent. Where filters
- * are forbidden, that moment remains.
+ * Makes the kernel drop the first packet of each new connection, while TCP handshakes that are
+ * under way finish. A connection that finishes is in the queue before stop_listening empties it; a
+ * client whose packet was dropped is refused once the socket is closed. Without the filter, a
+ * client that connects between the last accept and the close would be reset after sending its
+ * request. If the kernel forbids the filter, that gap remains.
  */
 static void turn_away_newcomers(struct http_server *server)
 {
@@ -383,7 +389,7 @@ static void close_listener(struct http_server *server)
 static void stop_listening(struct http_server *server)
 {
     turn_away_newcomers(server);
-    /* Closing the socket resets what is still queued on it. */
+    /* Closing the socket resets the connections that are still in its queue. */
     for (int i = 0; i < ACCEPTS_AT_THE_END && accept_one(server); i++) {
     }
     close_listener(server);
@@ -392,7 +398,7 @@ static void stop_listening(struct http_server *server)
 void http_server_hand_over(struct http_server *server)
 {
     CHECK(!server->draining && server->descriptor >= 0);
-    close_listener(server); /* here alone: the socket goes on in the other process */
+    close_listener(server); /* the other process keeps its copy of the socket */
 }
 
 void http_server_drain(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context))

@@ -5,8 +5,7 @@
 
 #include "http/characters.h"
 
-/* The percent-encoded unreserved characters: RFC 3986 section 6.2.2.2. Anything else stays as it
- * is. */
+/* The percent-encoded unreserved characters: RFC 3986 section 6.2.2.2. The rest stays as it is. */
 static size_t decode_unreserved(char *at, size_t size)
 {
     const char *first = memchr(at, '%', size);
@@ -28,7 +27,7 @@ static size_t decode_unreserved(char *at, size_t size)
 }
 
 /* How many bytes the character at `i` takes: a percent-encoding, an unreserved character or one of
- * `others` (RFC 3986 section 2); 0: it is none of them. */
+ * `others` (RFC 3986 section 2); 0: it is none of these. */
 static size_t character_size(struct text text, size_t i, const char *others)
 {
     if (text.at[i] == '%')

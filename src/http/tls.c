@@ -1,8 +1,9 @@
 /*
- * TLS by OpenSSL, without sockets: a BIO of our own lends OpenSSL the ciphertext that has arrived
- * and gathers what it wants sent, so an idle session keeps no buffer and nothing is copied twice.
+ * TLS by OpenSSL, without sockets. A custom BIO lends OpenSSL the ciphertext that has arrived and
+ * gathers the ciphertext that OpenSSL sends, so an idle session keeps no buffer and nothing is
+ * copied twice.
  *
- * OpenSSL's error queue is a thread's; it is cleared before each call whose failure is looked at,
+ * OpenSSL has one error queue per thread. It is cleared before each call whose result is checked,
  * so that one connection never sees another's errors.
  */
 #include "http/tls.h"
@@ -93,7 +94,8 @@ static int select_protocol(SSL *ssl, const unsigned char **chosen, unsigned char
     return SSL_TLSEXT_ERR_OK;
 }
 
-/* A service cannot ask: an encrypted key is refused instead of prompting on the terminal. */
+/* A service has no user to ask, so an encrypted key is refused instead of prompting on the
+ * terminal. */
 static int no_password(char *at, int room, int writing, void *argument)
 {
     (void)at;
@@ -138,14 +140,14 @@ static SSL_CTX *make_context(void)
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     CHECK(context != NULL);
     CHECK(SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1);
-    /* Of TLS 1.2 only what has forward secrecy and authenticated encryption (RFC 9325 section 4.2);
-     * TLS 1.3 has nothing else. */
+    /* Of TLS 1.2 only suites with forward secrecy and authenticated encryption (RFC 9325 section
+     * 4.2); TLS 1.3 has nothing else. */
     CHECK(SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1);
     (void)SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                            SSL_OP_CIPHER_SERVER_PREFERENCE |
                                            SSL_OP_PRIORITIZE_CHACHA | SSL_OP_IGNORE_UNEXPECTED_EOF);
     (void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
-    /* Sessions resume by tickets; nothing is kept here. */
+    /* Sessions resume by tickets; the server keeps no session cache. */
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     CHECK(SSL_CTX_set_session_id_context(context, (const unsigned char *)"croupier", 8) == 1);
     SSL_CTX_set_alpn_select_cb(context, select_protocol, NULL);
@@ -173,7 +175,7 @@ enum status http_tls_create(struct http_tls **tls, const char *certificate_path,
 static int64_t expiry_ms_of(const X509 *certificate)
 {
     struct tm time;
-    /* OpenSSL has read this certificate, so its time is one. */
+    /* OpenSSL has parsed this certificate, so its time is valid. */
     CHECK(ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &time) == 1);
     return (int64_t)timegm(&time) * 1000;
 }
@@ -215,7 +217,7 @@ void http_tls_release(struct http_tls **tls)
 struct tls_session *tls_session_create(struct http_tls *tls, struct buffer *out)
 {
     struct tls_session *session = memory_alloc_zeroed(1, sizeof *session);
-    session->tls = http_tls_hold(tls); /* the BIO's methods live there, also after a reload */
+    session->tls = http_tls_hold(tls); /* it owns the BIO's methods, also after a reload */
     session->out = out;
     session->ssl = SSL_new(tls->context);
     BIO *bio = BIO_new(tls->method);
@@ -253,7 +255,7 @@ enum tls_read tls_session_read(struct tls_session *session, char *plain, size_t 
     case SSL_ERROR_WANT_READ:
         if (session->in.size == 0)
             return TLS_MORE;
-        break; /* it wants more and leaves some: asking again would never end */
+        break; /* OpenSSL wants more but left some input; a retry would never end */
     case SSL_ERROR_ZERO_RETURN:
         session->in.size = 0;
         return TLS_ENDED;
@@ -284,6 +286,6 @@ void tls_session_finish(struct tls_session *session)
 {
     ERR_clear_error();
     (void)SSL_shutdown(
-        session->ssl); /* it only writes close_notify; the answer is not waited for */
+        session->ssl); /* it only writes close_notify and does not wait for the answer */
     ERR_clear_error();
 }

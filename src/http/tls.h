@@ -6,16 +6,16 @@
 #include "base/status.h"
 
 /*
- * A server's certificate and private key, ready for use: TLS 1.2 (ECDHE with AES-GCM or
+ * A server's certificate and private key, ready for use. TLS 1.2 (ECDHE with AES-GCM or
  * ChaCha20-Poly1305 alone) and 1.3, ALPN "http/1.1" (kept open for h2), no compression, no
- * renegotiation, session tickets. Counted, shared by all threads. Errors name the file and
+ * renegotiation, session tickets. Reference-counted; all threads share it. Errors name the file and
  * OpenSSL's reason; never the key.
  */
 struct http_tls;
 
 MUST_CHECK enum status http_tls_create(struct http_tls **tls, const char *certificate_path,
                                        const char *key_path, struct error *error);
-/* When the first certificate of the chain runs out: wall clock, milliseconds since 1970. */
+/* When the first certificate of the chain expires: wall clock, milliseconds since 1970. */
 int64_t http_tls_expiry_ms(const struct http_tls *tls);
 struct http_tls *http_tls_hold(struct http_tls *tls);
 void http_tls_release(struct http_tls **tls);
