@@ -1,10 +1,11 @@
 /*
- * The verdict; see admission.h. One thread's view of the policies, and pure decisions on top of it.
+ * Admission of requests; see admission.h. One thread's view of the policies, and pure decisions on
+ * top of it.
  *
- * Whether a key is known must not show in the time it takes to say no: a key of the right form
- * always costs one digest, two look-ups and one scan of blocks (an unknown one against a policy
- * that admits no address). A malformed key is refused before, which reveals only what anybody can
- * compute.
+ * The time of a refusal must not reveal whether a key is known. A well-formed key always costs one
+ * digest, two look-ups and one scan of the customer's CIDR blocks; for an unknown key the scan runs
+ * over a policy that admits no address. A malformed key is refused earlier, which reveals only what
+ * any client can compute.
  */
 #include "admission/admission.h"
 
@@ -24,7 +25,7 @@ struct admission {
     const struct policy_table *table; /* of the last verdict */
     struct cidr *trusted_proxies;
     size_t trusted_proxy_count;
-    uint64_t proxy_changes; /* how often they were set */
+    uint64_t proxy_changes; /* how many times the proxies were set */
 };
 
 struct admission *admission_create(struct policies *policies, const struct cidr *trusted_proxies,
@@ -56,7 +57,7 @@ void admission_destroy(struct admission **admission)
     *admission = NULL;
 }
 
-/* ---- what was supplied ----------------------------------------------------------------------- */
+/* ---- the supplied key ------------------------------------------------------------------------ */
 
 /* If the scheme is Bearer, its token. */
 static bool bearer_token(struct text authorization, struct text *token)
@@ -71,9 +72,8 @@ static bool bearer_token(struct text authorization, struct text *token)
     return true;
 }
 
-/* Finds the key to judge; it stays empty when none was supplied, so that the address decides.
- * Returns false when what was supplied is unusable: empty, of another length than a key's, or more
- * than one. */
+/* Finds the supplied key. It stays empty if the request has none; then the address decides. Returns
+ * false if the key is unusable: empty, not of a key's length, or more than one. */
 static bool supplied_key(const struct http_request *request, struct text *key)
 {
     unsigned authorizations = request->field_count[HTTP_FIELD_AUTHORIZATION];
@@ -102,7 +102,7 @@ bool admission_client(const struct admission *admission, const struct http_reque
     return client_address(&request->peer, &forwarding, client);
 }
 
-/* ---- what the connection remembers ----------------------------------------------------------- */
+/* ---- the connection's memory ----------------------------------------------------------------- */
 
 static bool is_remembered(const struct admission_memory *memory, uint64_t generation,
                           struct text key, const struct address *client, int64_t now_wall_ms)
@@ -143,7 +143,7 @@ bool admission_is_proxy(const struct admission *admission, const struct address 
     return cidrs_contain(admission->trusted_proxies, admission->trusted_proxy_count, address);
 }
 
-/* What a key that was found, or was not, comes to for this client. */
+/* The verdict on a key for this client. `key` is NULL if the table does not have it. */
 static enum admission_denial judge_key(const struct policy *policy, const struct policy_key *key,
                                        const struct address *client, int64_t now_wall_ms)
 {
@@ -175,8 +175,8 @@ static void ask_for_key(const struct policy_table *table, struct text key,
     OPENSSL_cleanse(digest, sizeof digest);
 }
 
-/* What the table says about a key (or, when it is empty, about an address), with what is to be
- * remembered of it. A malformed key never reaches the table. */
+/* Looks up a key in the table (or the address, if the key is empty) and returns the verdict as the
+ * connection's memory. A malformed key never reaches the table. */
 static struct admission_memory ask_table(const struct admission *admission, struct text key,
                                          const struct address *client, int64_t now_wall_ms)
 {
@@ -196,7 +196,7 @@ static struct admission_memory ask_table(const struct admission *admission, stru
     return answer;
 }
 
-/* Both only grow. */
+/* Both numbers only grow, so their sum does too. */
 uint64_t admission_epoch(struct admission *admission, uint64_t now_mono_ms)
 {
     admission->table = refresher_confirmed(admission->policies, &admission->hold, now_mono_ms);

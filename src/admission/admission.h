@@ -15,18 +15,18 @@
 #include "stores/platform.h"
 
 /*
- * Who may come in: one verdict for a request, from memory (docs/interface.md, "Keys").
+ * Admission: decides from memory whether a request may come in (docs/interface.md, "Keys").
  *
- *   struct policy        what one customer or one legacy address may do. Immutable, counted.
+ *   struct policy        the rights of one customer or one legacy address. Immutable, counted.
  *   struct policy_table  all of them, an immutable snapshot, shared between snapshots where nothing
  *                        changed (so that one change among 100,000 customers costs next to
  *                        nothing).
  *   struct policies      the current table, and the thread that keeps it fresh from the platform
- *                        store: it asks for what changed since its revision several times a second.
+ *                        store: it reads the changes since its revision several times a second.
  *   struct admission     one serving thread's view: its table, picked up by generation number.
  */
 
-struct rate_budget;  /* the count of one client's current window; see limits/rate_limit.h */
+struct rate_budget;  /* counts one client's current window; see limits/rate_limit.h */
 struct policy_entry; /* a key in the table; see admission/policy_table.h */
 
 struct policy {
@@ -36,7 +36,7 @@ struct policy {
     sport_set sports;
     char customer_id[CUSTOMER_ID_SIZE]; /* "" for a legacy address */
     struct rate_limit rate;
-    struct rate_budget *budget; /* one for the customer or address, the same in every snapshot */
+    struct rate_budget *budget; /* one for each customer or address, shared by all snapshots */
     size_t cidr_count;
     const struct cidr *cidrs;
 };
@@ -47,19 +47,19 @@ struct policies;
 struct refresher;
 
 /*
- * Starts two threads, each with a store handle of its own, which they open and go on trying to open
- * when they cannot: one keeps the table fresh; the other writes the times at which keys were used,
- * about once a minute and at the end, and so can never hold up the first. All pointers are borrowed
- * and must outlive them.
+ * Starts two threads, each with its own store handle. One keeps the table fresh, and retries if the
+ * store fails. The other writes the times at which keys were used, about once a minute and at the
+ * end; it is a separate thread so that writing never delays a refresh. All pointers are borrowed
+ * and must outlive the threads.
  */
 struct policies_options {
     struct platform_store_options store;
-    uint32_t refresh_ms; /* between two looks at the store's revision: well inside a second (200) */
+    uint32_t refresh_ms; /* between two reads of the store's revision: well inside a second (200) */
     struct log *log;
 };
 struct policies *policies_create(const struct policies_options *options);
-/* All admissions are gone. Takes as long as a store call that is under way, and the last writing of
- * uses: a few store timeouts at most. */
+/* Call it after all admissions are destroyed. Waits for a store call that is under way and for the
+ * last write of uses: a few store timeouts at most. */
 void policies_destroy(struct policies **policies);
 
 struct policy_table_facts {
@@ -69,43 +69,44 @@ struct policy_table_facts {
 
 struct policies_facts {
     int64_t age_ms;  /* since the table was last confirmed; negative: never */
-    uint64_t errors; /* failed looks at the store */
+    uint64_t errors; /* failed reads of the store */
     struct policy_table_facts table;
 };
 void policies_facts(struct policies *policies, struct policies_facts *facts);
 extern const struct metric policies_metrics[];
 
-/* Of its struct policy_table: how a serving thread gets at the current one. */
+/* The refresher that serves the current struct policy_table to serving threads. */
 struct refresher *policies_refresher(struct policies *policies);
 
 /* ---- one serving thread ---------------------------------------------------------------------- */
 
 struct admission;
 
-/* The trusted proxies are copied; they can be changed later (SIGHUP) on the owning thread. */
+/* Copies the trusted proxies; the owning thread can replace them later (SIGHUP). */
 struct admission *admission_create(struct policies *policies, const struct cidr *trusted_proxies,
                                    size_t trusted_proxy_count);
 void admission_set_trusted_proxies(struct admission *admission, const struct cidr *proxies,
                                    size_t count);
 void admission_destroy(struct admission **admission);
 
-/* What a connection remembers: the last key and address and what came of them, so that a keep-alive
- * client costs a comparison. Zeros at first; the HTTP layer wipes it. */
+/* The memory of a connection: its last key and address with their verdict, so that a request on a
+ * kept connection costs a comparison. Starts as zeros; the HTTP layer wipes it. */
 struct admission_memory {
-    uint64_t generation; /* of the table the verdict came from; 0: nothing remembered */
+    uint64_t generation; /* of the table the verdict came from; 0: none */
     uint16_t key_size;   /* of the remembered key */
     uint8_t denial;      /* enum admission_denial */
-    char key[48];        /* a longer supplied key is never valid, so never remembered */
+    char key[48];        /* a longer key is never valid, so never remembered */
     struct address address;
     const struct policy *policy;
     struct policy_entry *entry; /* of the key; NULL without one */
     int64_t expires_ms;         /* of the key; 0: never */
-    sport_set sports;           /* what the policy allows, and the key with it */
+    sport_set sports;           /* the sports that both policy and key allow */
     bool casino;
-    char prefix[KEY_PREFIX_SIZE]; /* of a key that has the form of one, known or not; else "" */
+    char prefix[KEY_PREFIX_SIZE]; /* of a well-formed key, known or not; else "" */
 };
 
-/* Why not: for the operator's log. A client does not see which, only 403 ip_not_allowed or 503. */
+/* The reason for a refusal, for the operator's log. The client sees only 403 ip_not_allowed or
+ * 503. */
 enum admission_denial {
     DENIAL_NONE,         /* admitted */
     DENIAL_NO_POLICY,    /* no key, and no policy for the address, or a disabled one */
@@ -117,10 +118,10 @@ enum admission_denial {
     DENIAL_ADDRESS_NOT_LISTED, /* outside the CIDR list of the customer, or of the key */
     DENIAL_UNKNOWN_ADDRESS,    /* X-Forwarded-For of a trusted proxy cannot be read */
     DENIAL_UNAVAILABLE,        /* 503 security_config_unavailable: the table is not confirmed */
-    /* an address's own policy, where only customers are served: the service says so */
+    /* set by the service: an address without a key on a path for customers only */
     DENIAL_NO_KEY,
-    /* of providers' calls: see api/provider_admission.h */
-    DENIAL_UNKNOWN_PROVIDER, /* or a disabled one, or one whose secret cannot be read */
+    /* for providers' calls: see api/provider_admission.h */
+    DENIAL_UNKNOWN_PROVIDER, /* or disabled, or its secrets cannot be read */
     DENIAL_TIMESTAMP,        /* none, or too far from our clock */
     DENIAL_SIGNATURE,        /* none, or not of this body */
 };
@@ -128,20 +129,18 @@ enum admission_denial {
 const char *admission_denial_name(enum admission_denial denial); /* "unknown_key" */
 
 /*
- * The verdict on a request, by its peer and the fields Authorization, X-Api-Key and
- * X-Forwarded-For.
+ * Decides on a request by its peer and the fields Authorization, X-Api-Key and X-Forwarded-For.
  *
- * The supplied key is the Bearer token when there is one line of Authorization and its scheme is
- * Bearer (whatever its case; the token is what follows, without spaces and tabs around it), else
- * the value of X-Api-Key. It is unusable, which denies, when it is empty, and when either field
- * occurs more than once, whatever the other says: two answers to "who are you" are none. Only
- * without any supplied key does the address alone decide.
+ * The supplied key is the Bearer token if Authorization has the scheme Bearer in any case (the
+ * token is the rest of the line, trimmed of spaces and tabs), else the value of X-Api-Key. A key is
+ * unusable, and the request is denied, if it is empty or not of a key's length, or if either field
+ * occurs more than once. The address alone decides only if the request supplies no key.
  *
- * `policy` is what the key or the address stands for, also when it is denied; NULL when that was
- * not looked up. It stays valid until the next call of admission_judge on this thread. `client` is
- * set to the address that was judged, also when it is denied; it stays as it is when there is none
- * (an unreadable X-Forwarded-For) or nothing was judged. `memory` may be NULL. Never blocks; the
- * work done does not depend on whether a key is known.
+ * `policy` is the policy of the key or address, also for a denied request; NULL if none was looked
+ * up. It stays valid until the next call of admission_judge on this thread. `client` is set to the
+ * client's address, also for a denied request. It is left alone if X-Forwarded-For is unreadable or
+ * the table is unavailable. `memory` may be NULL. Never blocks. The work does not depend on whether
+ * a key is known.
  */
 enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,
                                       const struct http_request *request, uint64_t now_mono_ms,
@@ -151,13 +150,13 @@ enum admission_denial admission_judge(struct admission *admission, struct admiss
 /* Is this the address of a trusted proxy? */
 bool admission_is_proxy(const struct admission *admission, const struct address *address);
 
-/* The client of a request, by its peer, X-Forwarded-For and the trusted proxies. False: it cannot
- * be known. */
+/* The client of a request, by its peer, X-Forwarded-For and the trusted proxies. False: it is
+ * unknown. */
 MUST_CHECK bool admission_client(const struct admission *admission,
                                  const struct http_request *request, struct address *client);
 
-/* A number that moves whenever a verdict may have changed that does not depend on the time; 0: at
- * present all of them are DENIAL_UNAVAILABLE. */
+/* A number that changes whenever a verdict may have changed, except by a key's expiry. 0: every
+ * verdict is DENIAL_UNAVAILABLE at present. */
 uint64_t admission_epoch(struct admission *admission, uint64_t now_mono_ms);
 
 #endif

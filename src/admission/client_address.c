@@ -1,4 +1,4 @@
-/* The walk along X-Forwarded-For; see client_address.h. */
+/* The search in X-Forwarded-For; see client_address.h. */
 #include "admission/client_address.h"
 
 static bool is_trusted(const struct forwarding *forwarding, const struct address *address)
@@ -26,7 +26,7 @@ bool client_address(const struct address *peer, const struct forwarding *forward
                     struct address *client)
 {
     struct address nearest = *peer;
-    if (address_is_unspecified(peer)) /* the kernel could not tell it any more */
+    if (address_is_unspecified(peer)) /* the kernel no longer knew the address */
         return false;
     bool ended = !is_trusted(forwarding, &nearest);
     for (size_t i = forwarding->line_count; i-- > 0 && !ended;) {

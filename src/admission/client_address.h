@@ -7,16 +7,15 @@
 #include "base/address.h"
 
 /*
- * Whose request is this? (docs/configuration.md, `trusted_proxies`) Pure.
+ * Finds the client of a request (docs/configuration.md, `trusted_proxies`). Pure.
  *
- * An untrusted peer is the client, whatever it says. Behind a trusted peer, the X-Forwarded-For
- * lines are one list, walked from the right past trusted addresses to the first untrusted one. If
- * all are trusted, it is the leftmost: a request that began inside (a proxy's own health check);
- * without any X-Forwarded-For line it is the peer.
+ * An untrusted peer is the client, and its X-Forwarded-For is ignored. Behind a trusted peer, the
+ * X-Forwarded-For lines form one list; from the right, the first untrusted address is the client.
+ * If all addresses are trusted, the client is the leftmost: the request began inside, as a proxy's
+ * own health check does. Without X-Forwarded-For, the client is the peer.
  *
- * Returns false when the client is unknown: something on that walk cannot be read, or is 0.0.0.0
- * or ::, which no client has. An empty element cannot be read either: a hop that does not say who
- * called it is no evidence of anything.
+ * Returns false when the client is unknown: an element that the search reaches is empty or
+ * malformed, or is 0.0.0.0 or ::, which no client has.
  */
 struct forwarding {
     const struct cidr *trusted_proxies;

@@ -1,4 +1,5 @@
-/* Rows stand in chains by hash, and in one queue by time, of which the oldest is used again. */
+/* The table of denials; see denials.h. Each row is in a hash chain, and in one queue by time whose
+ * oldest row is reused. */
 #include "admission/denials.h"
 
 #include <string.h>
@@ -9,12 +10,12 @@
 #include "base/threads.h"
 
 #define SLOT_MS (5 * 60 * 1000)
-#define SLOTS 12 /* an hour: the one that runs, and eleven before it */
+#define SLOTS 12 /* an hour: the current slot and eleven before it */
 
 struct row {
     char customer_id[CUSTOMER_ID_SIZE]; /* "": the row is not in use */
     struct denied last;
-    int64_t slot; /* the newest that was counted in */
+    int64_t slot; /* the newest slot that was counted in */
     uint32_t counts[SLOTS];
     LIST_ENTRY(row) chain;
     TAILQ_ENTRY(row) age;
@@ -35,7 +36,7 @@ static bool is_row_of(const struct row *row, const char *customer_id, enum admis
            strcmp(row->last.key, key) == 0;
 }
 
-/* Found, or made of the oldest. */
+/* Finds the row, or reuses the oldest one. */
 static struct row *take_row(struct denials *denials, const char *customer_id,
                             enum admission_denial reason, const char *key)
 {
@@ -57,7 +58,8 @@ static struct row *take_row(struct denials *denials, const char *customer_id,
     return row;
 }
 
-/* Slots that have gone by since are empty. A clock that was set back counts on in the newest. */
+/* Empties the slots between the row's newest and `slot`. If the clock was set back, the row keeps
+ * counting in its newest slot. */
 static void pass_to(struct row *row, int64_t slot)
 {
     if (slot - row->slot >= SLOTS)
@@ -92,7 +94,7 @@ size_t denials_list(struct denials *denials, const char *customer_id, int64_t no
     uv_mutex_lock(&denials->lock);
     TAILQ_FOREACH (row, &denials->ages, age) {
         if (count == most || row->customer_id[0] == '\0')
-            break; /* those that are not in use come last */
+            break; /* unused rows come last */
         if (strcmp(row->customer_id, customer_id) != 0)
             continue;
         pass_to(row, now_ms / SLOT_MS);

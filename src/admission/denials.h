@@ -4,13 +4,14 @@
 #include "admission/admission.h"
 
 /*
- * Which customers were denied in the last hour, and why: for an operator who is asked by one.
+ * The customers that were denied in the last hour, with the reasons, so that an operator can answer
+ * their questions.
  *
- * A row for each customer, reason and key that it was tried with. Only whose key or policy is known
- * has one, so strangers cannot fill the table; of more rows than DENIALS_MAX the one that was
- * denied last longest ago goes. About 700 KB, whatever happens; nothing is kept over a restart.
+ * The table has a row for each customer, reason and key prefix. Only known customers have rows, so
+ * strangers cannot fill it. A full table (DENIALS_MAX rows) reuses the row with the oldest last
+ * denial. It always takes about 700 KB, and a restart empties it.
  *
- * Only a request that is denied pays: a short lock and a look-up. Threads: any.
+ * Only a denied request costs anything: a short lock and a look-up. Threads: any.
  */
 #define DENIALS_MAX 4096
 
@@ -18,19 +19,19 @@ struct denials;
 struct denials *denials_create(void);
 void denials_destroy(struct denials **denials);
 
-/* The customer is known. `key`: its first characters, or "". */
+/* Notes a denial of a known customer. `key` is the prefix of its key, or "". */
 void denials_note(struct denials *denials, const char *customer_id, enum admission_denial reason,
                   const char *key, const struct address *address, int64_t now_ms);
 
 struct denied {
     enum admission_denial reason;
-    char key[KEY_PREFIX_SIZE]; /* "": there was none */
-    struct address address;    /* that it came from last */
+    char key[KEY_PREFIX_SIZE]; /* "": no key was supplied */
+    struct address address;    /* of the last denied request */
     int64_t last_ms;
     uint64_t count; /* in the last hour, to within five minutes */
 };
 
-/* Those of a customer, the last denied first, `most` at most; how many there are is returned. */
+/* Lists a customer's denials, the latest first, at most `most`. Returns how many it listed. */
 size_t denials_list(struct denials *denials, const char *customer_id, int64_t now_ms,
                     struct denied *list, size_t most);
 

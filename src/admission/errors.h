@@ -3,7 +3,7 @@
 
 #include "http/http.h"
 
-/* Who may not come in, or not now. */
+/* Refusals by admission and the rate limit. */
 #define ADMISSION_ERRORS(ROW)                                                      \
     ROW(ip_not_allowed, 403, "Client address is not allowed.")                     \
     ROW(not_admitted, 403, "Not admitted.")                                        \

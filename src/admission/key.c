@@ -1,5 +1,5 @@
 /*
- * API keys: made here, checked here, digested here; see key.h.
+ * API keys: making, checking and digesting them; see key.h.
  */
 #include "admission/key.h"
 

@@ -13,27 +13,28 @@
  *
  *     crk_ 30 × base62 from the system's random source   6 × base62 CRC-32 of the 34 before
  *
- * The alphabet is 0-9 A-Z a-z, in that order; the checksum is big-endian and padded with '0'. A
- * scanner for leaked secrets can tell a key from a look-alike, and a typo is refused without a
- * look-up. The 30 characters hold 178 bits, so a plain SHA-256 is the right thing to store: there
- * is nothing to guess.
+ * The alphabet is 0-9 A-Z a-z, in that order; the checksum is big-endian and padded with '0'. With
+ * the checksum a scanner for leaked secrets can tell a key from a look-alike, and a typo is refused
+ * without a look-up. The 30 characters hold 178 bits, too many to guess, so storing a plain SHA-256
+ * is safe.
  *
- * A whole key is shown once and never stored or logged: what is kept is its digest and, to
- * recognise it by, its first KEY_PREFIX_SIZE - 1 characters. Threads: any.
+ * A whole key is shown once and never stored or logged. The store keeps its digest and its first
+ * KEY_PREFIX_SIZE - 1 characters, which identify it to people. Threads: any.
  */
 #define KEY_LENGTH 40
 #define KEY_SIZE (KEY_LENGTH + 1)
 
-/* A new key, NUL-terminated. The caller wipes it (OPENSSL_cleanse) when it has been shown. */
+/* A new key, NUL-terminated. The caller wipes it (OPENSSL_cleanse) after showing it. */
 void key_generate(char out[KEY_SIZE]);
 
-/* Has the form of a key, checksum included. Says nothing secret: anybody can compute it. */
+/* Does the text have the form of a key, with a correct checksum? The answer is not secret: any
+ * client can compute it. */
 bool key_is_well_formed(struct text key);
 
 /* SHA-256 of the whole text. */
 void key_digest(struct text key, uint8_t digest[KEY_DIGEST_SIZE]);
 
-/* The characters to recognise a key by; NUL-terminated. */
+/* The first characters of a key, which identify it to people; NUL-terminated. */
 void key_prefix(struct text key, char out[KEY_PREFIX_SIZE]);
 
 /* A new identity: `prefix` ("cus_", "key_") and 16 random base62 characters, NUL-terminated. `size`

@@ -1,9 +1,10 @@
 /*
- * The current policy table, which a refresher keeps fresh, and the thread that writes back when
- * keys were used; see admission.h.
+ * The current policy table, which a refresher keeps fresh, and the thread that writes the times at
+ * which keys were used; see admission.h.
  *
- * The editor is the refresher thread's. Its tables share what did not change, so that one that is
- * kept for long costs at most what changed since, once a thread; they are destroyed on that thread.
+ * Only the refresher thread uses the editor. Tables share all rows that did not change, so an old
+ * table that a serving thread still holds costs only the rows changed since. The refresher thread
+ * destroys tables.
  */
 #include "admission/policy_table.h"
 
@@ -25,8 +26,8 @@ struct policies {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Rows of a reading that failed half-way stay in the editor, unpublished; they come again next
- * time. */
+/* If a read fails half-way, its rows stay in the editor, unpublished; the next read brings them
+ * again. */
 static enum status read_changes(void *context, struct platform_store *store, bool all,
                                 uint64_t *revision, void **table, struct error *error)
 {
@@ -65,7 +66,7 @@ static void destroy_table(void *context, void *table)
 
 /* ---- writing uses ---------------------------------------------------------------------------- */
 
-/* One batch; the store is opened when there is something to write. */
+/* Writes one batch; opens the store first if it is not open. */
 static enum status write_batch(struct policies *policies, struct platform_store **store,
                                const struct policy_table *table, const struct key_use *uses,
                                size_t count, struct error *error)
@@ -80,7 +81,7 @@ static enum status write_batch(struct policies *policies, struct platform_store 
     return status;
 }
 
-/* What cannot be written stays noted with its key, and is tried again next time. */
+/* A use that cannot be written stays noted with its key; the next round tries again. */
 static void write_uses(struct policies *policies)
 {
     struct key_use uses[USES_BATCH];

@@ -1,11 +1,11 @@
 /*
  * The policy table; see policy_table.h.
  *
- * Items are counted with plain counters that only the editor's thread touches; the two fields that
+ * Items have plain reference counters that only the editor's thread touches. The two fields that
  * serving threads write (the time a key was used, a budget's window) are atomic. A look-up scans
- * the whole shard for the hash and compares one name in constant time; that of a key goes on with
- * its customer, or with one that does not exist. So whether the name is known makes no difference
- * but in which name was compared.
+ * the whole shard for the hash and compares one name in constant time. A look-up of a key then
+ * looks up its customer, or for an unknown key a customer that does not exist. So known and unknown
+ * names cost the same work.
  */
 #include "admission/policy_table.h"
 
@@ -22,7 +22,7 @@
 #define SHARDS 4096U
 #define USE_RESOLUTION_MS 1000
 
-/* What an index holds under a name: a key or a policy. */
+/* An element of an index, found by its name: a key or a policy. */
 struct item {
     size_t references; /* of shards */
     uint8_t name[NAME_SIZE];
@@ -32,19 +32,19 @@ struct policy_entry {
     struct item item; /* named by the key's digest */
     char customer_id[CUSTOMER_ID_SIZE];
     struct policy_key key;
-    _Atomic int64_t used_ms;    /* serving threads write it */
-    _Atomic int64_t written_ms; /* what the store knows */
-    struct cidr cidrs[];        /* what key.cidrs points at */
+    _Atomic int64_t used_ms;    /* written by serving threads */
+    _Atomic int64_t written_ms; /* the time in the store */
+    struct cidr cidrs[];        /* key.cidrs points here */
 };
 
 struct policy_item {
-    struct item item; /* named by the customer's id, or the address, and zeros */
+    struct item item; /* named by the customer's id or the address, padded with zeros */
     struct policy policy;
-    struct cidr cidrs[]; /* what policy.cidrs points at */
+    struct cidr cidrs[]; /* policy.cidrs points here */
 };
 
 struct shard {
-    size_t references; /* of versions; one with others is not written, but copied */
+    size_t references; /* of versions; a shared shard is copied before a write */
     uint32_t size, capacity;
     struct {
         uint64_t hash;
@@ -56,7 +56,7 @@ struct shard {
  * new version costs 4096 pointers and counts: less than a millisecond, five times a second at
  * most. */
 struct index {
-    struct shard *shards[SHARDS]; /* NULL: nothing is in it */
+    struct shard *shards[SHARDS]; /* NULL: an empty shard */
     void (*destroy_item)(struct item *item);
     uint64_t count; /* of items */
 };
@@ -73,22 +73,22 @@ struct policy_table {
 
 struct policy_editor {
     struct rows now;
-    struct rows before; /* during a complete reading: what was there before; else empty */
+    struct rows before; /* the rows before a complete reading began; else empty */
     bool restarted;
     struct revoked_key {
         uint8_t digest[KEY_DIGEST_SIZE];
-    } * revoked;         /* the last POLICY_REVOKED_MAX that were read, a circle when it is full */
-    size_t revoked_room; /* of the array */
-    size_t revoked_filled; /* how many there are */
-    size_t revoked_oldest; /* of a full circle */
+    } * revoked;           /* the last POLICY_REVOKED_MAX read; a ring once it is full */
+    size_t revoked_room;   /* of the array */
+    size_t revoked_filled; /* how many are used */
+    size_t revoked_oldest; /* in a full ring */
 };
 
-/* What an unknown key or address gets. It has a few blocks, none of which holds any address that a
- * client can have, so that it takes a scan as a known customer's does. */
+/* The policy of an unknown key or address. Its few blocks hold no address that a client can have;
+ * they make its scan cost the same as a known customer's. */
 static const struct cidr no_address[4] = {{{{0}}, 128}, {{{0}}, 128}, {{{0}}, 128}, {{{0}}, 128}};
 static const struct policy admits_no_address = {.cidrs = no_address, .cidr_count = 4};
 
-/* ---- items and shards: counted things -------------------------------------------------------- */
+/* ---- items and shards: reference counts ------------------------------------------------------ */
 
 static void destroy_key(struct item *item)
 {
@@ -98,7 +98,7 @@ static void destroy_key(struct item *item)
 static void destroy_policy(struct item *item)
 {
     struct rate_budget *budget = ((struct policy_item *)item)->policy.budget;
-    rate_budget_release(&budget); /* a call to the store may still hold it */
+    rate_budget_release(&budget); /* a store call may still hold the budget */
     memory_free(item);
 }
 
@@ -153,11 +153,11 @@ static struct name name_of_key(const uint8_t digest[KEY_DIGEST_SIZE])
 {
     struct name name;
     memcpy(name.bytes, digest, NAME_SIZE);
-    memcpy(&name.hash, digest, sizeof name.hash); /* already as random as can be */
+    memcpy(&name.hash, digest, sizeof name.hash); /* a digest is random already */
     return name;
 }
 
-/* The same work whatever the size is. */
+/* The work does not depend on the size. */
 static struct name name_of(const void *bytes, size_t size)
 {
     struct name name = {0};
@@ -187,7 +187,7 @@ static const struct shard *shard_at(const struct index *index, uint32_t number)
     return index->shards[number];
 }
 
-/* The row of a name, or shard->size. No early end: see the top of this file. */
+/* The row of a name, or shard->size. Never returns early: see the top of this file. */
 static uint32_t shard_find(const struct shard *shard, const struct name *name)
 {
     static const uint8_t nothing[NAME_SIZE];
@@ -246,7 +246,7 @@ const struct policy *policy_table_find_address(const struct policy_table *table,
 
 /* ---- changing an index ----------------------------------------------------------------------- */
 
-/* The shard of a name, for this version alone, with room for one row more. */
+/* The shard of a name, owned by this version only and with room for one more row. */
 static struct shard *shard_own(struct index *index, const struct name *name)
 {
     struct shard **place = &index->shards[shard_number(name)];
@@ -264,14 +264,14 @@ static struct shard *shard_own(struct index *index, const struct name *name)
         for (uint32_t i = 0; i < size; i++)
             shard->rows[i].item->references++;
         shard->references--;
-    } else { /* the items have moved */
+    } else { /* the new shard took over the references */
         memory_free(shard);
     }
     *place = roomier;
     return roomier;
 }
 
-/* Puts an item under its name, in place of the one that is there. */
+/* Puts an item under its name and releases the one it replaces. */
 static void index_put(struct index *index, const struct name *name, struct item *item)
 {
     struct shard *shard = shard_own(index, name);
@@ -307,7 +307,8 @@ static bool rate_is_usable(const struct rate_limit *rate)
     return !rate->enabled || (rate->requests > 0 && rate->window_seconds > 0);
 }
 
-/* Copies the policy; the budget stays the one that was there `before`. */
+/* Copies the policy. Its budget is that of the policy it replaces, in `now` or else in `before`, or
+ * a new one. */
 static void put_policy(struct index *now, const struct index *before, const struct name *name,
                        const struct policy *policy)
 {
@@ -343,7 +344,7 @@ bool policy_editor_customer(void *context, const void *visited)
     return true;
 }
 
-/* When this key was used last, as far as is known here or in the store. */
+/* Sets the last use of the key to the latest that this process or the store knows. */
 static void entry_inherit_use(struct policy_editor *editor, struct policy_entry *entry,
                               const struct name *name, int64_t stored_ms)
 {
@@ -367,7 +368,7 @@ static void remove_key(struct policy_editor *editor, const struct name *name)
     index_remove(&editor->now.keys, name);
 }
 
-/* The place of the next one; the oldest goes when there are as many as may be. */
+/* The place for the next revoked key. When the ring is full, removes the oldest. */
 static struct revoked_key *take_place(struct policy_editor *editor)
 {
     if (editor->revoked_filled < POLICY_REVOKED_MAX) {
@@ -387,7 +388,7 @@ static struct revoked_key *take_place(struct policy_editor *editor)
     return oldest;
 }
 
-/* A revoked key opens nothing, and is kept so that the log can say whose it was. */
+/* A revoked key admits no request; it is kept so that the log can name its customer. */
 static void note_revoked(struct policy_editor *editor, const struct key_record *record)
 {
     memcpy(take_place(editor)->digest, record->digest, KEY_DIGEST_SIZE);
@@ -429,7 +430,7 @@ bool policy_editor_key(void *context, const void *visited)
         return true;
     }
     if (known != NULL && is_the_same_key(known, record))
-        return true; /* nothing that matters here has changed */
+        return true; /* nothing that this table uses has changed */
     struct policy_entry *entry = make_entry(record);
     entry_inherit_use(editor, entry, &name, record->last_used_ms);
     if (known != NULL && known->key.revoked)
@@ -480,7 +481,7 @@ void policy_editor_destroy(struct policy_editor **editor)
 void policy_editor_restart(struct policy_editor *editor)
 {
     if (editor->restarted)
-        rows_release(&editor->now); /* half a reading; what was there before still counts */
+        rows_release(&editor->now); /* half a reading; `before` is still the last complete one */
     else
         editor->before = editor->now;
     editor->restarted = true;
@@ -534,7 +535,7 @@ void policy_entry_note_use(struct policy_entry *entry, int64_t now_wall_ms)
         atomic_store_explicit(&entry->used_ms, now_wall_ms, memory_order_relaxed);
 }
 
-/* A shard's uses, from row `*row` on, while there is room. */
+/* Collects a shard's unwritten uses from row `*row` on, up to `room`. */
 static size_t shard_collect(const struct shard *shard, uint32_t *row, struct key_use *uses,
                             size_t room)
 {
@@ -560,7 +561,7 @@ size_t policy_table_collect_uses(const struct policy_table *table, uint32_t *cur
         if (shard != NULL)
             count += shard_collect(shard, &row, uses + count, room - count);
         if (shard != NULL && row < shard->size)
-            return count; /* full; what has been written by then is passed over next time */
+            return count; /* full; the next call skips uses that are marked written */
         (*cursor)++;
     }
     *cursor = POLICY_USES_END;

@@ -1,10 +1,10 @@
 /*
- * Two threads: the prober asks the stores, which may block; the watch sees to it that no request
- * waits for the prober longer than the deadline. Both do nothing while there are no requests.
+ * Two threads: the prober asks the stores, which may block; the watch answers requests that would
+ * wait for the prober beyond the deadline. Both sleep while there are no requests.
  *
- * One lock guards everything in `struct health`. A pending request belongs to the list until it is
- * posted, then to the mailbox; both steps happen under the lock, so that a worker that gives a
- * pending request up knows which of the two it is. `pending->deferral` is the worker's alone.
+ * One lock guards everything in `struct health`. The list owns a pending request until it is
+ * posted, then the mailbox owns it. Both steps happen under the lock, so that a worker that gives
+ * up a pending request knows the owner. Only the worker uses `pending->deferral`.
  */
 #include "api/health.h"
 
@@ -21,7 +21,7 @@
 #define GRACE_MS 250
 #define PENDING_MAX 65536
 
-enum probe_state { PROBE_IDLE, PROBE_RUNNING, PROBE_LATE /* still running, its askers answered */ };
+enum probe_state { PROBE_IDLE, PROBE_RUNNING, PROBE_LATE /* still running, requests answered */ };
 enum verdict { VERDICT_UNKNOWN, VERDICT_OK, VERDICT_DEGRADED };
 
 struct pending_request {
@@ -104,7 +104,7 @@ static void on_gone(struct http_deferral *deferral)
         list_remove(health, pending);
     uv_mutex_unlock(&health->lock);
     if (listed)
-        memory_free(pending); /* else it is in the mailbox: its delivery frees it */
+        memory_free(pending); /* else the mailbox owns it, and delivery frees it */
 }
 
 void health_ask(struct health *health, struct mailbox *mailbox, struct http_request *request)
@@ -131,7 +131,7 @@ void health_ask(struct health *health, struct mailbox *mailbox, struct http_requ
 
 /* ---- the prober ------------------------------------------------------------------------------ */
 
-/* The handle is kept only while it answers, so that a store that comes back is found. */
+/* Keeps the handle only while the store answers, so that a store that recovers is opened again. */
 static enum status ask_platform(struct health *health, struct error *error)
 {
     enum status status = STATUS_OK;
@@ -157,8 +157,8 @@ static bool ask_both(struct health *health, struct error *reason)
     return false;
 }
 
-/* Locked. Answers everybody; a change of the verdict or of its reason goes to the log, once, and
- * under the lock, so that the log tells the changes in the order they happened. */
+/* Call with the lock held. Answers all requests. Logs each change of the verdict or its reason
+ * once, under the lock, so that the log has the changes in order. */
 static void conclude(struct health *health, bool ok, const char *reason)
 {
     enum verdict before = health->verdict;
@@ -188,7 +188,7 @@ static void probe_when_asked(void *argument)
         struct error reason = {0};
         bool ok = ask_both(health, &reason);
         uv_mutex_lock(&health->lock);
-        /* A late result answers no request; the next one gets a probe of its own. */
+        /* A late result answers no request; the next request starts a new probe. */
         if (health->probe == PROBE_RUNNING)
             conclude(health, ok, reason.text);
         health->probe = PROBE_IDLE;

@@ -12,10 +12,9 @@
 /*
  * GET /api/v1/health (docs/interface.md, "Health").
  *
- * Really asks both stores, on a thread of its own, when a client asks. Askers that come
- * while a probe is under way share its result. When the probe takes longer than the slower store's
- * timeout and a quarter of a second, the answer is "degraded" without it; a probe that hangs holds
- * up no answer.
+ * A request makes a separate thread probe both stores. Requests that come during a probe share its
+ * result. If the probe takes longer than the slower store's timeout plus a quarter of a second, the
+ * answer is "degraded"; so a probe that hangs delays no answer further.
  *
  * 200 {"status":"ok","cache":"ok"} or 503 {"status":"degraded","cache":"unreachable"}.
  */
@@ -25,7 +24,7 @@ struct health;
 struct health_options {
     struct odds_store *odds; /* borrowed */
     uint32_t odds_timeout_ms;
-    struct platform_store_options platform; /* opened by the probe's thread, for itself; `uri` is
+    struct platform_store_options platform; /* opened and used by the probe's thread; `uri` is
                                                borrowed, `create` must be false */
     struct log *log;                        /* borrowed; may be NULL */
 };
@@ -34,13 +33,13 @@ struct health *health_create(const struct health_options *options);
 
 /*
  * Defers the request and replies on this thread, through `mailbox`, which must be this thread's.
- * Uses request->abandoned and request->deferral. Never blocks. Once every request that was asked
- * about was answered or abandoned, `mailbox` may be destroyed.
+ * Uses request->abandoned and request->deferral. Never blocks. `mailbox` may be destroyed once
+ * every request passed here was answered or abandoned.
  */
 void health_ask(struct health *health, struct mailbox *mailbox, struct http_request *request);
 
-/* No request may come any more; those that wait are answered "degraded". Waits for a probe that is
- * under way, as long as the stores' timeouts let it. */
+/* No request may come any more. Answers waiting requests "degraded" and waits for a probe that is
+ * under way, which the stores' timeouts bound. */
 void health_destroy(struct health **health);
 
 #endif

@@ -1,11 +1,12 @@
-/* The checks are made one and all, whatever the first of them says; see provider_admission.h. */
+/* Every call goes through all checks, even after one has failed, so that refusals take equally
+ * long; see provider_admission.h. */
 #include "api/provider_admission.h"
 
 #include <string.h>
 
 #include "launch/document.h"
 
-/* No provider has it, because it is written here. */
+/* No provider has this secret, because it is public. */
 #define NO_SECRET "a secret in place of that of a provider that is not there"
 
 static bool is_current(struct text timestamp, int64_t now_wall_ms)
@@ -27,7 +28,7 @@ static const struct games_provider *find(const struct games_table *table, struct
     return games_table_provider(table, terminated);
 }
 
-/* As many HMACs as a provider may have secrets are computed, whichever there are. */
+/* Always computes PROVIDER_SECRETS_MAX HMACs, however many secrets the provider has. */
 static bool is_signed(const struct games_provider *provider, const struct http_request *request,
                       struct text timestamp)
 {

@@ -60,7 +60,7 @@ static void answer_provider_wallet(struct service *service, struct http_request 
     wallet_route(service->wallet, service->games, request, WALLET_PROVIDER, caller->provider_id);
 }
 
-/* Those that are asked for most stand first. */
+/* The most frequent routes come first. */
 static const struct route routes[] = {
     {METHOD_GET, "/api/v1/{sport}/events/{eventId}", true, true, USAGE_SPORTS, answer_event},
     {METHOD_GET, "/api/v1/{sport}/events", true, true, USAGE_SPORTS, answer_catalog},

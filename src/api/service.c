@@ -1,7 +1,7 @@
 /*
- * From a request to a reply: the caller, its rights, the route, the handler. Nothing here looks into
- * a store. The log line of a request is put together at the end, from the notes of each step in
- * `struct judged`.
+ * Takes a request to its reply: the caller, its rights, the route, the handler. Nothing here reads
+ * a store. The log line of a request is built at the end, from the notes of each step in `struct
+ * judged`.
  */
 #include "api/service.h"
 
@@ -15,7 +15,7 @@
 #include "games/errors.h"
 #include "limits/rate_limit.h"
 
-/* Opened stands before closed: see metrics_write. */
+/* COUNTED_OPENED must come before COUNTED_CLOSED: see metrics_write. */
 enum {
     COUNTED_NOT_ADMITTED,
     COUNTED_PROVIDER_NOT_ADMITTED,
@@ -27,7 +27,7 @@ enum {
     COUNTED_REFUSED,
     COUNTED_TLS_FAILURES,
     COUNTED_BYTES_SENT,
-    COUNTED_WAITED_CHANGE, /* polls that waited, by what they were answered */
+    COUNTED_WAITED_CHANGE, /* polls that waited, by their answer */
     COUNTED_WAITED_TIME,
     COUNTED_WAITED_ERROR,
     COUNTED_LIMITED, /* by enum client_limit */
@@ -41,7 +41,7 @@ enum {
 /* Notes on a request; lives at request->user. */
 struct judged {
     struct route_match match;
-    struct address client; /* as admission judged it, else the peer */
+    struct address client; /* as admission found it, else the peer */
     struct caller caller;
     char key[KEY_PREFIX_SIZE]; /* the first characters of the key; "": none was supplied */
     enum admission_denial denial;
@@ -50,7 +50,7 @@ struct judged {
 /* Kept between the requests of a connection; lives at request->connection_user. */
 struct remembered {
     struct admission_memory admission;
-    struct { /* the part that the lines of the log share, and its sources */
+    struct { /* the fields that log lines share, and their sources */
         struct address client;
         char customer_id[CUSTOMER_ID_SIZE];
         char key[KEY_PREFIX_SIZE];
@@ -58,13 +58,13 @@ struct remembered {
         size_t route;
         struct log_kept text;
     } logged;
-    struct usage_row *usage;    /* of the customer who came last */
-    struct rate_budget *budget; /* held, also of that customer; NULL: none yet */
+    struct usage_row *usage;    /* of the last customer */
+    struct rate_budget *budget; /* of that customer, held; NULL: none yet */
     bool counted;               /* the connection is one of its `counts` */
-    bool waiting;               /* so is the wait of the present request */
+    bool waiting;               /* the current request is one of its waiting polls */
 };
 
-/* ---- what one client may hold ---------------------------------------------------------------- */
+/* ---- limits of one client -------------------------------------------------------------------- */
 
 static bool take(struct service *service, enum client_limit which, atomic_uint *count)
 {
@@ -90,8 +90,8 @@ static void forget_customer(struct remembered *remembered)
     rate_budget_release(&remembered->budget);
 }
 
-/* From now on the connection is this customer's, unless it is a proxy's. False: the customer has as
- * many as it may have, and the request was replied to. */
+/* Counts the connection for this customer from now on, unless the peer is a proxy. False: the
+ * customer is at its limit, and the request was replied to. */
 static bool count_connection(struct service *service, struct http_request *request,
                              const struct policy *policy)
 {
@@ -129,7 +129,7 @@ static void on_closed(void *context, const struct address *peer, void *user)
 
 /* ---- judgement ------------------------------------------------------------------------------- */
 
-/* The customer, admitted or not, and its rights. */
+/* Notes the customer, admitted or not, and its rights. */
 static void note_caller(struct judged *judged, const struct policy *policy,
                         const struct admission_memory *memory)
 {
@@ -139,19 +139,19 @@ static void note_caller(struct judged *judged, const struct policy *policy,
     judged->caller.casino = memory->casino;
 }
 
-/* `counter`: of all denials of that listener. */
+/* `counter` counts all denials of the listener. */
 static void count_denial(struct service *service, size_t counter, enum admission_denial denial)
 {
     metrics_add(service->counters, counter, 1);
     metrics_add(service->counters, COUNTED_DENIED + (size_t)denial, 1);
 }
 
-/* The policy of who asks; NULL: replied. */
+/* Returns the caller's policy. NULL: replied. */
 static const struct policy *judge(struct service *service, struct http_request *request,
                                   struct judged *judged, int64_t now_wall_ms)
 {
     const struct policy *policy = NULL;
-    /* Not when the request began: a client may take its time with the rest of it. */
+    /* Now, and not when the request began: a client may send the rest of it slowly. */
     uint64_t now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
     struct remembered *remembered = request->connection_user;
     judged->denial = admission_judge(service->admission, &remembered->admission, request,
@@ -235,7 +235,8 @@ void service_rate_decided(void *context, struct http_request *request,
         dispatch(service, request, request->user);
 }
 
-/* Counts it against the budget of its policy, and goes on with it when that is decided. */
+/* Counts the request against the budget of its policy, and continues once the limiter has
+ * decided. */
 static void take_rate(struct service *service, struct http_request *request,
                       const struct policy *policy, int64_t now_wall_ms)
 {
@@ -273,11 +274,11 @@ static void handle(void *context, struct http_request *request)
 
 /* ---- providers ------------------------------------------------------------------------------- */
 
-/* The provider that calls is noted down; false: replied. All refusals are alike. */
+/* Notes the provider that calls. False: replied. All refusals look the same. */
 static bool admit_provider(struct service *service, struct http_request *request,
                            struct judged *judged)
 {
-    /* As of now: a client may take its time between the first byte of a request and the last. */
+    /* Now, and not when the request began: a client may send the rest of it slowly. */
     uint64_t now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
     const struct games_table *table = games_pages_table(service->games, now_mono_ms);
     const struct games_provider *provider = NULL;
@@ -330,7 +331,7 @@ static uint64_t rights_epoch(void *context)
     return admission_epoch(service->admission, clock_loop_ms(mailbox_loop(service->mailbox)));
 }
 
-/* Until its key expires. */
+/* The time when the key of a waiting poll expires. */
 static uint64_t right_until_ms(void *context, const struct http_request *request)
 {
     const struct service *service = context;
@@ -360,8 +361,8 @@ struct sports_waits service_waits(struct service *service)
 
 /* ---- afterwards: metrics and the access log -------------------------------------------------- */
 
-/* Bounded, and cut off after the first characters of anything that looks like a key: clients do put
- * keys into paths by mistake. */
+/* Limits the path's length, and cuts it off inside anything that looks like a key, because clients
+ * put keys into paths by mistake. */
 static struct text loggable_path(struct text path)
 {
     size_t size = path.size < LOGGED_PATH_MAX ? path.size : LOGGED_PATH_MAX;
@@ -371,8 +372,8 @@ static struct text loggable_path(struct text path)
     return (struct text){path.at, size};
 }
 
-/* The fields that the lines of a connection have alike, as long as it is the same customer that
- * asks for the same kind of thing. `judged` NULL: the request was refused before it was whole. */
+/* The log fields that stay the same on a connection while one customer sends the same kind of
+ * request. `judged` is NULL if the request was refused before it was whole. */
 static struct log_field fields_alike(struct log_batch *log, const struct http_outcome *outcome,
                                      const struct judged *judged, size_t route)
 {
@@ -409,7 +410,7 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
                         const struct judged *judged, size_t route)
 {
     const struct http_request *request = outcome->request;
-    /* 503 says all there is to say. */
+    /* The status 503 says enough. */
     enum admission_denial denied =
         judged == NULL || judged->denial == DENIAL_UNAVAILABLE ? DENIAL_NONE : judged->denial;
     struct log_field fields[] = {
@@ -420,7 +421,7 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
         LOG_INTEGER("bytes", outcome->bytes),
         LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
         LOG_WORD("outcome", outcome->complete ? TEXT("sent") : TEXT("abandoned")),
-        {0}, /* five that are there sometimes, and the end */
+        {0}, /* five optional fields, and the end */
         {0},
         {0},
         {0},
@@ -518,7 +519,7 @@ static void write_denials(const struct metric *metric, const void *facts, struct
     const uint64_t *counters = facts;
     for (int denial = DENIAL_NONE + 1; denial < DENIAL_COUNT; denial++) {
         char labels[64];
-        if (denial == DENIAL_UNAVAILABLE) /* an error of a store, and counted as one */
+        if (denial == DENIAL_UNAVAILABLE) /* counted as a store's error instead */
             continue;
         (void)snprintf(labels, sizeof labels, "{reason=\"%s\"}",
                        admission_denial_name((enum admission_denial)denial));
@@ -586,7 +587,7 @@ const struct metric service_metrics[] = {
 
 void service_totals(const struct metrics *metrics, struct service_totals *totals)
 {
-    /* The later first, as a scrape does. */
+    /* COUNTED_CLOSED is read first, as in a scrape, so that the difference is never negative. */
     totals->closed = metrics_counted(metrics, service_metrics, COUNTED_CLOSED);
     totals->connections =
         metrics_counted(metrics, service_metrics, COUNTED_OPENED) - totals->closed;

@@ -19,16 +19,16 @@
 #include "usage/usage.h"
 
 /*
- * The order of judgement, in one place (docs/interface.md):
+ * Serves requests; the order of checks is decided here (docs/interface.md):
  *
  *   health answers first → admission → the customer's connections → rate limit on sports routes
- *   → route and method
- *   → casino access → coding of a body → path parameters → sport permission → store.
+ *   → route and method → casino access → coding of a body → path parameters
+ *   → sport permission → store.
  *
- * A caller without a key has no identity in the casino: every path under /api/v1/casino/, also one
- * that does not exist, is 403 ip_not_allowed for it.
+ * A caller without a key has no identity in the casino: it gets 403 ip_not_allowed for every path
+ * under /api/v1/casino/, even one that does not exist.
  *
- * One `struct service` a serving thread; everything in it is borrowed.
+ * Each serving thread has one `struct service`; everything in it is borrowed.
  */
 struct service {
     struct admission *admission;
@@ -48,12 +48,12 @@ struct service {
     struct log *log;
 };
 
-/* Of a server whose requests the service answers; the rest is the caller's. The other one is
- * that of the listener for providers: a signature in place of a key (api/provider_admission.h),
- * paths of its own, and the rest as above. */
+/* Options of a server whose requests the service answers; the caller sets the rest. The second is
+ * for the providers' listener, which has a signature in place of a key (api/provider_admission.h)
+ * and its own paths; otherwise it works as above. */
 struct http_server_options service_server_options(struct service *service);
 struct http_server_options service_provider_server_options(struct service *service);
-/* For rate_limiter_options: goes on with a request that waited for its rate limit. */
+/* For rate_limiter_options: continues a request that waited for its rate limit. */
 void service_rate_decided(void *context, struct http_request *request,
                           const struct rate_verdict *rate);
 /* For the cache of sports and its waiting polls. */
@@ -61,11 +61,11 @@ struct sports_waits service_waits(struct service *service);
 
 extern const struct metric service_metrics[];
 
-/* Some of those, for who shows them otherwise; any thread. */
+/* Some of those metrics, for readers inside the process; any thread. */
 struct service_totals {
     uint64_t connections;           /* open now */
     uint64_t closed;                /* connections, since the start */
-    uint64_t denials[DENIAL_COUNT]; /* by reason; DENIAL_UNAVAILABLE, an error of a store: none */
+    uint64_t denials[DENIAL_COUNT]; /* by reason; 0 for DENIAL_UNAVAILABLE, a store's error */
 };
 void service_totals(const struct metrics *metrics, struct service_totals *totals);
 

@@ -1,4 +1,4 @@
-/* The sports routes: from the texts of a path to what a cache is asked, in the order of judgement:
+/* The sports routes: turn the texts of a path into a request to the cache. The order of checks:
  * path parameters, sport permission, store (docs/interface.md). */
 #include "api/sports_routes.h"
 

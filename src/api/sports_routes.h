@@ -5,12 +5,12 @@
 #include "sports/sports.h"
 
 /*
- * The sports routes that name a sport. Admission, rate limit, method, and the path's form are
- * settled. They reply to the request, at once or later; they set request->abandoned and
- * request->deferral when they defer the reply. `request->user` is the caller's.
+ * The sports routes that name a sport. The caller has already checked admission, rate limit, method
+ * and the form of the path. These calls reply to the request, at once or later; to defer the reply
+ * they set request->abandoned and request->deferral. `request->user` stays with the caller.
  */
-/* sport and event id texts as they stand in the path: 400 invalid_sport, then 400 invalid_event_id,
- * then 403 sport_not_allowed, then the store. */
+/* `sport` and `event` are the texts in the path. Answers, in this order: 400 invalid_sport, then
+ * 400 invalid_event_id, then 403 sport_not_allowed, then the store. */
 void sports_route_catalog(struct sports_cache *cache, struct http_request *request,
                           sport_set allowed, struct text sport);
 void sports_route_event(struct sports_cache *cache, struct http_request *request, sport_set allowed,

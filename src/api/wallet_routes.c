@@ -1,11 +1,11 @@
 /*
- * A pending request is one request with the ledger: it belongs to one of the handler's queues until
- * its mail is delivered, which frees it. Its request may be gone before (abandoned, or answered
- * because it took too long).
+ * A pending request is one request with the ledger. It is on one of the handler's queues until its
+ * mail is delivered, which frees it. Before that its HTTP request may be abandoned, or answered
+ * because it took too long.
  *
- * The requests of one turn of the loop are handed to the ledger together, before the loop waits
- * again. So under load a batch begins with all requests that there were to read; a single request
- * does not wait.
+ * The handler submits all requests of one loop iteration to the ledger together, before the loop
+ * waits again. So under load a batch starts with all requests that were ready to read, and a single
+ * request does not wait.
  */
 #include "api/wallet_routes.h"
 
@@ -21,7 +21,7 @@
 #include "wallet/errors.h"
 #include "wallet/request.h"
 
-#define ENTRY_USUAL 512U /* bytes: room for most answers at once */
+#define ENTRY_USUAL 512U /* bytes: most answers fit */
 
 struct pending_request {
     struct ledger_job job; /* first */
@@ -33,10 +33,10 @@ struct wallet_handler {
     struct ledger *ledger;
     struct mailbox *mailbox;
     uv_prepare_t before_waiting;
-    struct mail_list gathered;        /* of this turn of the loop, for the ledger */
+    struct mail_list gathered;        /* of this loop iteration, for the ledger */
     struct http_deferral_queue early; /* perhaps still in the ledger's queue */
     struct http_deferral_queue in_batch;
-    int parts; /* queues and handle that are not over */
+    int parts; /* queues and handle that are not closed yet */
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static void write_balance(struct json_writer *json, const char *currency, unsign
     json_unsigned(json, "sequence", sequence);
 }
 
-/* The client's name of the player. */
+/* The player's name at the client. */
 static const char *name_of_player(const struct wallet_request *asked)
 {
     return asked->provider_id[0] != '\0' ? asked->subject : asked->player_id;
@@ -164,11 +164,11 @@ static void deliver(struct mail *mail)
     struct http_request *request = http_deferral_take(&pending->deferral);
     if (request != NULL)
         reply(request, &pending->job);
-    http_deferral_remove(&pending->deferral); /* the handler may be over */
+    http_deferral_remove(&pending->deferral); /* this may free the handler */
     memory_free(pending);
 }
 
-/* The ledger does not have it. */
+/* For a request that the ledger does not have. */
 static void give_up(struct pending_request *pending)
 {
     http_deferral_remove(&pending->deferral);
@@ -178,7 +178,7 @@ static void give_up(struct pending_request *pending)
     memory_free(pending);
 }
 
-/* It is taken back, whether its client still waits or not; unless it is in a batch by now. */
+/* Takes the job back, whether its client still waits or not, unless it is in a batch by now. */
 static void on_queued_too_long(struct http_deferral *deferral)
 {
     struct pending_request *pending = pending_of(deferral);
@@ -191,7 +191,7 @@ static void on_queued_too_long(struct http_deferral *deferral)
     http_deferral_append(&handler->in_batch, deferral);
 }
 
-/* An answer here may begin the next request of its connection, which is gathered as well. */
+/* A reply here may start the next request of its connection, which is gathered too. */
 static void hand_over(struct wallet_handler *handler)
 {
     struct mail_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
@@ -220,7 +220,7 @@ static void on_unanswered(struct http_deferral *deferral)
 
 /* ---- the route ------------------------------------------------------------------------------- */
 
-/* Asked here, where the table is in memory, and judged by the ledger, which knows whether it
+/* Looks the game up here, where the table is in memory; the ledger decides whether the result
  * matters. */
 static enum wallet_game game_of(struct wallet_handler *handler, struct games_pages *games,
                                 const struct wallet_request *decoded)
@@ -228,7 +228,7 @@ static enum wallet_game game_of(struct wallet_handler *handler, struct games_pag
     const struct games_game *game;
     if (decoded->operation != LEDGER_DEBIT || decoded->game_id[0] == '\0')
         return WALLET_GAME_VISIBLE;
-    /* As of now: a client may take its time between the first byte of a request and the last. */
+    /* Now, and not when the request began: a client may send the rest of it slowly. */
     const struct games_table *table =
         games_pages_table(games, clock_loop_ms(mailbox_loop(handler->mailbox)));
     if (table == NULL)
@@ -320,7 +320,7 @@ void wallet_handler_destroy(struct wallet_handler **handler)
     *handler = NULL;
     if (mine == NULL)
         return;
-    hand_over(mine); /* of clients that have just gone: accepted requests are done */
+    hand_over(mine); /* clients may have just closed, but accepted requests are completed */
     uv_close((uv_handle_t *)&mine->before_waiting, on_prepare_closed);
     http_deferral_queue_close(&mine->early, on_part_over, mine);
     http_deferral_queue_close(&mine->in_batch, on_part_over, mine);

@@ -158,7 +158,7 @@ struct http_server {
     bool draining;
     bool turning_away;        /* no new connection can begin */
     uint64_t drain_idle_ms;   /* the most a connection may be idle while draining */
-    uint64_t drain_accept_ms; /* by clock_loop_ms; until then it goes on accepting */
+    uint64_t drain_accept_ms; /* by clock_loop_ms; the server accepts until then */
     bool drained_reported;
     void (*drained)(void *context);
     char *read_buffer;

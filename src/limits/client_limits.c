@@ -1,6 +1,6 @@
 /*
- * Counts by address; see client_limits.h. A connection costs two short looks under one lock, when it
- * opens and when it closes. An address without connections takes no memory.
+ * Counts by address; see client_limits.h. A connection takes the lock twice for a short time, when
+ * it opens and when it closes. An address without connections takes no memory.
  */
 #include "limits/client_limits.h"
 
@@ -23,7 +23,7 @@ struct address_count {
 struct client_limits {
     atomic_uint most[CLIENT_LIMITS];
     uint64_t seed;
-    uv_mutex_t lock; /* guards: */
+    uv_mutex_t lock; /* guards the buckets */
     LIST_HEAD(, address_count) buckets[BUCKETS];
 };
 
@@ -60,7 +60,8 @@ static struct address counted_as(const struct address *address)
     return result;
 }
 
-/* Under the lock. `bucket` is where the address belongs. NULL: it has no connection. */
+/* Call with the lock held. Sets `bucket` to the address's bucket. NULL: the address has no
+ * connection. */
 static struct address_count *find(struct client_limits *limits, const struct address *address,
                                   size_t *bucket)
 {

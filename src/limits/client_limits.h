@@ -8,12 +8,12 @@
 #include "base/address.h"
 
 /*
- * How many connections and waiting polls one client may have, so that none takes all of
- * `[server] max_connections` or `waiting_max` (docs/configuration.md, "One client").
+ * Limits the connections and waiting polls of one client, so that no client takes all of `[server]
+ * max_connections` or `waiting_max` (docs/configuration.md, "One client").
  *
- * Connections are counted for their address before anything is read from them, and for the customer
- * whose key their last admitted request had. The counts of an address are here. Those of a customer
- * are in its budget (limits/rate_limit.h), which is at hand where a request is admitted.
+ * A connection counts for its address before anything is read from it, and later for the customer
+ * whose key its last admitted request had. This module keeps the counts of addresses. The counts of
+ * a customer are in its budget (limits/rate_limit.h), which admission provides.
  *
  * One object for all serving threads; any thread calls.
  */
@@ -32,18 +32,18 @@ struct client_counts {
 struct client_limits;
 
 struct client_limits *client_limits_create(void);
-/* No connection is counted any more. */
+/* Call it when no connection is counted any more. */
 void client_limits_destroy(struct client_limits **limits);
 
-/* 0: no limit. A lower one refuses new connections and closes none. */
+/* 0: no limit. A lowered limit refuses new connections and closes none. */
 void client_limits_set(struct client_limits *limits, enum client_limit which, uint32_t most);
 
-/* Counts one connection more. Returns by how many the address has more than it may now. Of IPv6 a
- * network of 64 bits counts as one address: a client has one at least. */
+/* Counts one more connection. Returns by how many the address is now over its limit. An IPv6 /64
+ * network counts as one address, because a client has at least that. */
 uint32_t client_limits_add(struct client_limits *limits, const struct address *address);
 void client_limits_remove(struct client_limits *limits, const struct address *address);
 
-/* Adds one to a customer's count, unless that would be more than the limit. */
+/* Adds one to a customer's count, unless that would exceed the limit. */
 bool client_limits_take(const struct client_limits *limits, enum client_limit which,
                         atomic_uint *count);
 

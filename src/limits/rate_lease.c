@@ -1,17 +1,17 @@
 /*
  * Leases; see rate_lease.h.
  *
- * The hot path is try_lease: it reads what the lease is good for and takes a unit with one
- * compare-and-swap of `word`, which holds a generation (high half) and the units left (low half). A
- * new lease is put in place in three steps: the word is closed (odd generation, no units), the
- * other fields are written, the word is opened again with the next even generation. A taker's swap
- * succeeds only on the generation that it has read the fields under, so it never spends a unit
- * under another lease's deadline. Fields are stored with release and loaded with acquire, so who
- * sees one that was written after the closing also sees the word closed.
+ * The hot path is try_lease: it reads the fields of the lease and takes a unit with one
+ * compare-and-swap of `word`, which holds a generation (high half) and the units left (low half).
+ * publish installs a new lease in three steps: it closes the word (odd generation, no units),
+ * writes the other fields, and opens the word with the next even generation. A swap succeeds only
+ * if the generation is still the one under which the fields were read, so no unit is spent under
+ * another lease's deadline. Fields are stored with release and loaded with acquire: a thread that
+ * sees a field written after the close also sees the word closed.
  *
- * `asking` gives the right to call the store and to write the lease. It is changed under the lock,
- * which also guards the pending requests; nothing slow happens under it, and a request that finds a
- * unit never takes it.
+ * `asking` is set while a call to the store is under way, and only that call may write the lease.
+ * `asking` changes under the lock, which also guards the pending requests. No slow work happens
+ * under the lock, and a request that finds a unit never takes it.
  */
 #include "limits/rate_lease.h"
 
@@ -33,21 +33,21 @@ struct rate_leases {
     struct log *log;
     uv_mutex_t lock;
     uv_cond_t idle; /* `calls` is 0 */
-    uint32_t calls; /* under way; under the lock */
+    uint32_t calls; /* under way; guarded by the lock */
     _Atomic int64_t
-        offset_ms;    /* from our monotonic clock to the store's wall clock, as last seen */
+        offset_ms;    /* the store's wall clock minus our monotonic clock, at its last answer */
     atomic_bool away; /* logged */
     atomic_uint_least64_t asked, failed, granted;
 };
 
 struct rate_lease {
     _Atomic uint64_t word;
-    _Atomic uint64_t terms;       /* limit and seconds of the window that it was confirmed under */
-    _Atomic uint64_t deadline_ns; /* to be spent before; 0: never leased */
+    _Atomic uint64_t terms;       /* the limit and window seconds that the store confirmed */
+    _Atomic uint64_t deadline_ns; /* the lease is valid until then; 0: never leased */
     _Atomic uint64_t reserve;  /* high: left in the store; low: units at which more are fetched */
     _Atomic uint64_t end_ns;   /* of the window, about */
     _Atomic uint64_t retry_ns; /* 0: the store answers; else when to try it again */
-    _Atomic uint64_t seen;     /* as rate_budget.window: what was drawn, as the store said last */
+    _Atomic uint64_t seen; /* as rate_budget.window: units drawn, as last reported by the store */
     atomic_bool asking;
 
     STAILQ_HEAD(rate_pending_list, rate_pending) pending; /* under the lock */
@@ -55,7 +55,7 @@ struct rate_lease {
 
     struct rate_leases *leases;
     struct rate_budget *budget;
-    struct odds_lease ask; /* this and the next belong to whoever is asking */
+    struct odds_lease ask; /* this and the next belong to the call under way */
     uint64_t asked_ns;
 };
 
@@ -106,7 +106,7 @@ uint64_t rate_lease_deadline(uint64_t asked_ns, uint64_t left_us)
     return asked_ns + left_us * 999; /* nanoseconds, 0.1 % less */
 }
 
-/* The store's wall clock, as well as we know it. */
+/* Our best estimate of the store's wall clock. */
 static int64_t store_wall_ms(const struct rate_leases *leases, uint64_t now_ns)
 {
     int64_t offset_ms = atomic_load_explicit(&leases->offset_ms, memory_order_relaxed);
@@ -121,8 +121,8 @@ static uint32_t seconds_until(uint64_t end_ns, uint64_t now_ns)
     return left > 1 ? (uint32_t)left : 1;
 }
 
-/* Decides by the lease: takes a unit, or knows that the window is used up. False: it cannot. `low`:
- * it is time for the next lease. */
+/* Decides by the lease: takes a unit, or refuses if the window is used up. False: the lease cannot
+ * decide. `low` is set when the next lease should be fetched. */
 static bool try_lease(struct rate_lease *lease, const struct rate_limit *rate, uint64_t now_ns,
                       struct rate_verdict *verdict, bool *low)
 {
@@ -153,7 +153,7 @@ static bool try_lease(struct rate_lease *lease, const struct rate_limit *rate, u
     }
 }
 
-/* What the store said was drawn in the window that a word begins, or later. */
+/* The units that the store reported as drawn in the window of `window`, or in a later one. */
 static uint64_t drawn_in(uint64_t seen, uint64_t window, int64_t store_ms)
 {
     bool ours = rate_window_start(seen) >= rate_window_start(window);
@@ -184,9 +184,10 @@ void rate_lease_take_alone(const struct rate_claim *claim, uint64_t now_ns,
     verdict->alone = true;
 }
 
-/* ---- what comes back ------------------------------------------------------------------------- */
+/* ---- the store's answer ---------------------------------------------------------------------- */
 
-/* Takes away all units, so that none is spent while the fields change. Returns how many. */
+/* Takes all units out of the word, so that none is spent while the fields change. Returns their
+ * number. */
 static uint64_t close_word(struct rate_lease *lease)
 {
     uint64_t word = get(&lease->word);
@@ -203,10 +204,10 @@ static void open_word(struct rate_lease *lease, uint64_t units)
     set(&lease->word, pair(generation, units));
 }
 
-/* What this server has admitted without the store: what the store already knows of is off the
- * count; what has come since is charged to the new lease. Returns the units to be charged. It comes
- * after `seen` was written, which includes what is taken off here: who sees the smaller count sees
- * the larger use. */
+/* Settles the requests that this server admitted without the store. Removes from the count those
+ * that this call reported to the store, and moves those admitted since to the new lease. Returns
+ * the units to charge to it. Runs after the store of `seen`, which includes the removed requests,
+ * so that a thread that reads the smaller count also reads the larger use. */
 static uint64_t settle_alone(struct rate_lease *lease, uint64_t units)
 {
     const struct odds_lease *ask = &lease->ask;
@@ -227,7 +228,7 @@ static uint64_t settle_alone(struct rate_lease *lease, uint64_t units)
     return late;
 }
 
-/* Puts the lease that has come in place. */
+/* Installs the lease that the store granted. */
 static void publish(struct rate_lease *lease)
 {
     const struct odds_lease *ask = &lease->ask;
@@ -239,7 +240,7 @@ static void publish(struct rate_lease *lease)
     uint64_t left = ask->left > 0 ? least((uint64_t)ask->left, limit) : 0;
     uint64_t drawn = limit - left + (ask->left < 0 ? (uint64_t)-ask->left : 0);
     uint64_t deadline_ns = rate_lease_deadline(lease->asked_ns, ask->left_us);
-    if (units > 0 || left > 0) /* that a window is used up needs no confirmation */
+    if (units > 0 || left > 0) /* a used-up window needs no renewal */
         deadline_ns = least(deadline_ns, lease->asked_ns + RATE_LEASE_TERM_NS);
     set(&lease->seen, rate_window_make(ask->start, least(drawn, UINT32_MAX)));
     units -= settle_alone(lease, units);
@@ -281,7 +282,7 @@ static void on_failed(struct rate_lease *lease)
                   LOG_STRING("status", status_name(ask->result)));
 }
 
-/* The last step: those who wait look again. */
+/* The last step of a call: wakes the pending requests, which try again. */
 static void end_ask(struct rate_lease *lease)
 {
     struct rate_leases *leases = lease->leases;
@@ -294,7 +295,7 @@ static void end_ask(struct rate_lease *lease)
     uv_mutex_unlock(&leases->lock);
     while (!STAILQ_EMPTY(&woken)) {
         struct rate_pending *pending = STAILQ_FIRST(&woken);
-        STAILQ_REMOVE_HEAD(&woken, link); /* it is gone when it has its mail */
+        STAILQ_REMOVE_HEAD(&woken, link); /* its owner may free it after the post */
         mailbox_post(pending->mailbox, &pending->mail);
     }
     rate_budget_release(&budget);
@@ -316,7 +317,7 @@ static void on_answer(struct odds_lease *ask)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* Under the lock. True: the caller has to send the call. */
+/* Call with the lock held. True: the caller must call send_ask. */
 static bool begin_ask(struct rate_lease *lease)
 {
     if (atomic_load_explicit(&lease->asking, memory_order_acquire))
@@ -353,8 +354,8 @@ static void send_ask(struct rate_lease *lease, const struct rate_limit *rate, ui
     on_answer(ask);
 }
 
-/* Fetches the next lease in the background, unless that is under way, or too early after a
- * failure. */
+/* Fetches the next lease in the background, unless a call is under way or a failure was too
+ * recent. */
 static void fetch(struct rate_lease *lease, const struct rate_limit *rate, uint64_t now_ns)
 {
     if (atomic_load_explicit(&lease->asking, memory_order_acquire) ||
@@ -390,7 +391,7 @@ enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
     struct rate_lease *lease = lease_of(claim);
     struct rate_leases *leases = lease->leases;
     bool low = false;
-    uv_mutex_lock(&leases->lock); /* a lease that comes from now on finds the pending request */
+    uv_mutex_lock(&leases->lock); /* an answer from now on finds the pending request */
     bool decided = try_lease(lease, &claim->rate, now_ns, verdict, &low);
     bool away = !decided && get(&lease->retry_ns) != 0;
     bool mine = false;

@@ -9,69 +9,71 @@
 #include "stores/odds.h"
 
 /*
- * Rate limits of servers that share an odds store: each budget of a window is one, in the store
- * (docs/interface.md, "Limits"). This server spends leases of it (odds_store_lease), so that a
- * request costs one compare-and-swap, as without leases, and the store is called a few times for a
- * hundred requests.
+ * Rate limits of servers that share an odds store. The store holds the one budget of each window
+ * (docs/interface.md, "Limits"), and each server spends leases of it (odds_store_lease). A request
+ * then costs one compare-and-swap, as without leases, and a hundred requests cost a few calls to
+ * the store.
  *
  * Never over the budget:
- *   - a lease is spent only until the end of its window, reckoned on our monotonic clock from
- *     before it was asked for, with an allowance for clocks that run at different speeds. So
- *     neither the wall clock of this server, nor a reply that took long, nor a process that was
- *     stopped for a while, can carry a lease into the next window. What is left of one when another
- *     of the same window comes is added to it; anything else is void;
- *   - it is spent only under the limit and window that it was confirmed under: when the policy has
- *     changed the store is asked again first, and if more was drawn than the new limit allows, what
- *     is left of it is void.
+ * - a lease is spent only until the end of its window. The deadline counts on our monotonic clock
+ *   from before the request to the store, with an allowance for clocks that run at different
+ *   speeds. So neither this server's wall clock, nor a slow reply, nor a process that was stopped
+ *   for a while can carry a lease into the next window. When a new lease of the same window comes,
+ *   the unspent units of the old one are added to it; otherwise they are void;
+ * - a lease is spent only under the limit and window for which the store confirmed it. After a
+ *   change of policy the server asks the store again first. If more was drawn than the new limit
+ *   allows, the unspent units are void.
  *
- * Rarely waiting: when half of a lease is spent the next one is fetched in the background. That a
- * window is used up is remembered to its end without a call. One call is under way for a budget at
- * a time, and all who wait for it are served by it. A request waits when a window begins, and when
- * leases are spent faster than the store answers.
+ * Rarely waiting: when half of a lease is spent, the server fetches the next one in the background.
+ * A used-up window is remembered until its end without a call. Each budget has at most one call
+ * under way, which serves all requests that wait. A request waits only when a window begins, or
+ * when leases are spent faster than the store answers.
  *
- * Without the store (a call failed): what is left of a lease is spent; then this server admits, for
- * itself, what it knew to be left of the window, and in later windows the whole limit. So with n
- * servers at most n times the limit is admitted in a window. No request waits meanwhile; the store
- * is tried again in the background every RATE_LEASE_RETRY_NS. When it answers it learns what was
- * admitted without it, and what was drawn as far as we know, in case it has forgotten.
+ * Without the store (a call failed): this server spends the rest of its lease. Then it admits
+ * alone: in this window as many requests as the store last had left, and in later windows the whole
+ * limit. So n servers admit at most n times the limit in a window. No request waits during an
+ * outage; the server retries the store in the background every RATE_LEASE_RETRY_NS. The next call
+ * that succeeds reports the requests that were admitted without the store, and the use that the
+ * store last reported, in case it has lost that.
  *
- * Threads: any, but for create and destroy.
+ * Threads: any, except for create and destroy.
  */
 
 #define RATE_LEASE_RETRY_NS 200000000U
-/* A store whose clock is set by hand is noticed after so long at the latest. */
+/* If the store's clock is set, this server notices within this time. */
 #define RATE_LEASE_TERM_NS 60000000000U
 
 struct rate_leases;
 
 /* `store` has leases and outlives this; `log` may be NULL. */
 struct rate_leases *rate_leases_create(struct odds_store *store, struct log *log);
-/* Waits for calls that are under way, at most the store's deadline, and has posted all mails of
- * pending requests before it returns. No take may follow; mailboxes of pending requests are
- * still there. */
+/* Waits for calls that are under way, at most until the store's deadline, and posts the mails of
+ * all pending requests before it returns. No take may follow. The mailboxes of pending requests
+ * must still exist. */
 void rate_leases_destroy(struct rate_leases **leases);
 
 struct rate_leases_facts {
     uint64_t asked;   /* calls to the store */
-    uint64_t failed;  /* those that were not answered, or with nonsense */
+    uint64_t failed;  /* calls without an answer or with a malformed one */
     uint64_t granted; /* requests leased */
 };
 void rate_leases_facts(const struct rate_leases *leases, struct rate_leases_facts *facts);
 extern const struct metric rate_leases_metrics[];
 
-/* Before a claim is handed to the calls below: makes its budget's lease when it is the first.
+/* Makes the lease of the claim's budget if it has none yet; call it before the calls below.
  * `client` is the name of the budget in the store: a customer's id, or an address. */
 void rate_lease_prepare(struct rate_leases *leases, const struct rate_claim *claim,
                         const char *client);
 
-/* STATUS_OK: decided. STATUS_PENDING: only the store knows. `now_ns` is clock_monotonic_ns, read
- * now: not when the loop woke up, since the process may have been stopped in between. */
+/* STATUS_OK: decided. STATUS_PENDING: the store must be asked. `now_ns` is clock_monotonic_ns, read
+ * for this call and not when the loop woke up, because the process may have been stopped in
+ * between. */
 MUST_CHECK enum status rate_lease_take(const struct rate_claim *claim, uint64_t now_ns,
                                        struct rate_verdict *verdict);
 
-/* Waits for a lease. STATUS_OK: decided after all, and `pending` is the caller's.
- * STATUS_PENDING: its mail is posted to its mailbox once, within about the store's deadline; then
- * ask again. */
+/* Waits for a lease. STATUS_OK: decided at once, and `pending` is not used. STATUS_PENDING: its
+ * mail is posted to its mailbox once, within about the store's deadline; then the caller takes
+ * again. */
 struct rate_pending {
     struct mail mail; /* first; the caller sets `deliver` */
     struct mailbox *mailbox;
@@ -80,13 +82,14 @@ struct rate_pending {
 MUST_CHECK enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
                                        struct rate_pending *pending, struct rate_verdict *verdict);
 
-/* Decides at once without the store, as when it is away: for one who has waited too long. */
+/* Decides at once without the store, as during an outage; for a request that has waited too
+ * long. */
 void rate_lease_take_alone(const struct rate_claim *claim, uint64_t now_ns,
                            struct rate_verdict *verdict);
 
-/* Until when a lease may be spent that was asked for at `asked_ns` and is good for `left_us` since
- * the store answered. Clocks that are being adjusted run up to 0.05 % fast or slow (adjtimex(2));
- * ours and the store's together 0.1 %. Pure. */
+/* The time until which a lease may be spent that was requested at `asked_ns` and is valid for
+ * `left_us` from the store's answer. A clock under adjustment runs up to 0.05 % fast or slow
+ * (adjtimex(2)); ours and the store's together 0.1 %. Pure. */
 uint64_t rate_lease_deadline(uint64_t asked_ns, uint64_t left_us);
 
 #endif

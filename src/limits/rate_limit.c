@@ -55,7 +55,7 @@ uint64_t rate_window_count(uint64_t window, uint32_t window_seconds, int64_t now
     uint64_t counted = rate_window_start(window);
     uint64_t requests = rate_window_requests(window);
     if (counted > now + RATE_LIMIT_LAG_SECONDS || counted < start)
-        return rate_window_make(start, 1); /* the clock was set back, or a new window */
+        return rate_window_make(start, 1); /* a new window, or the clock was set back */
     if (counted > now)
         start = counted; /* another thread's clock is ahead of ours */
     return rate_window_make(start, requests < UINT32_MAX ? requests + 1 : requests);

@@ -1,6 +1,6 @@
 /*
- * A pending request belongs to the limiter's queue from when it is deferred until its mail has
- * come; its request may be answered (it took too long) or go away before.
+ * A pending request is on the limiter's queue from its deferral until its mail is delivered. Before
+ * that its request may be answered (it waited too long) or its client may close.
  */
 #include "limits/rate_limiter.h"
 
@@ -18,7 +18,7 @@ enum { COUNTED_WAITS, COUNTED_ALONE };
 struct pending_request {
     struct rate_pending lease; /* first */
     struct rate_limiter *limiter;
-    struct http_deferral deferral; /* no request: only the mail is awaited */
+    struct http_deferral deferral; /* without a request, only the mail is awaited */
     struct rate_claim claim;       /* holds the budget */
 };
 
@@ -29,7 +29,7 @@ struct rate_limiter {
 
 static void drop_pending(struct pending_request *pending)
 {
-    http_deferral_remove(&pending->deferral); /* the limiter may be over */
+    http_deferral_remove(&pending->deferral); /* this may free the limiter */
     rate_budget_release(&pending->claim.budget);
     memory_free(pending);
 }
@@ -40,7 +40,7 @@ static void count(struct rate_limiter *limiter, const struct rate_verdict *verdi
         metrics_add(limiter->options.counters, COUNTED_ALONE, 1);
 }
 
-/* Takes the request from the pending request and goes on with it. */
+/* Takes the request off the deferral and reports the decision on it. */
 static void decide(struct pending_request *pending, const struct rate_verdict *verdict)
 {
     const struct rate_limiter_options *options = &pending->limiter->options;
@@ -55,12 +55,12 @@ static void on_late(struct http_deferral *deferral)
     if (deferral->request == NULL)
         return;
     rate_lease_take_alone(&pending->claim, clock_monotonic_ns(), &verdict);
-    decide(pending, &verdict); /* the pending request stays: only its mail takes it off the queue */
+    decide(pending, &verdict); /* only the mail removes `pending` from the queue */
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Its lease has come, or will not come. */
+/* Called when a lease has come or the call has failed. */
 static void on_mail(struct mail *mail)
 {
     struct pending_request *pending = (struct pending_request *)(void *)mail;
@@ -71,7 +71,7 @@ static void on_mail(struct mail *mail)
     }
     uint64_t now_ns = clock_monotonic_ns();
     enum status status = rate_lease_take(&pending->claim, now_ns, &verdict);
-    if (status == STATUS_PENDING) /* others have spent it */
+    if (status == STATUS_PENDING) /* other requests have spent the lease */
         status = rate_lease_wait(&pending->claim, now_ns, &pending->lease, &verdict);
     if (status == STATUS_PENDING)
         return;
@@ -79,7 +79,7 @@ static void on_mail(struct mail *mail)
     drop_pending(pending);
 }
 
-/* True: decided after all. */
+/* True: decided at once. */
 static bool wait_for_lease(struct rate_limiter *limiter, struct http_request *request,
                            const struct rate_claim *claim, uint64_t now_ns,
                            struct rate_verdict *verdict)
@@ -100,7 +100,7 @@ static bool wait_for_lease(struct rate_limiter *limiter, struct http_request *re
         count(limiter, verdict);
         return true;
     }
-    http_defer(&pending->deferral, request); /* its mail comes on this thread, after we return */
+    http_defer(&pending->deferral, request); /* this thread delivers the mail after we return */
     metrics_add(limiter->options.counters, COUNTED_WAITS, 1);
     return false;
 }

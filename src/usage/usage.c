@@ -1,10 +1,10 @@
 /*
- * Counters only grow. The one thread that takes counts notes beside each how much it took. A
- * serving thread publishes a new customer's row by raising its count of rows, and owns the index
- * that finds rows, so neither waits for the other.
+ * Counters only grow. The writer thread notes beside each counter how much it has taken. A serving
+ * thread publishes a new customer's row by raising its count of rows; only it uses the index that
+ * finds rows. So neither thread waits for the other.
  *
- * Taken counts wait as rows of the store. When they are written, rows of one key from several
- * threads are one.
+ * Taken counts wait as rows for the store. Rows of several threads with one key are merged before
+ * they are written.
  */
 #include "usage/usage.h"
 
@@ -25,8 +25,8 @@ struct usage_row {
 };
 
 struct usage_thread {
-    struct usage_row **rows; /* room for all; the first is of all further customers */
-    atomic_size_t count;     /* those that the writer may look at */
+    struct usage_row **rows; /* room for all; the first counts all further customers */
+    atomic_size_t count;     /* rows that the writer may read */
     /* The serving thread's: */
     uint32_t *slots; /* by hash; 0: empty; else a place in `rows` */
     size_t slot_count;
@@ -38,10 +38,10 @@ struct usage {
     struct usage_thread *threads;
     struct background writer;
     /* The writer's: */
-    int64_t day; /* the day of the counters until the next look */
+    int64_t day; /* the day of the counts until they are taken */
     struct usage_record *waiting;
     size_t waiting_count, waiting_room;
-    bool failing; /* and the log knows */
+    bool failing; /* and it is logged */
     atomic_uint_least64_t waiting_fact, failures;
 };
 
@@ -93,14 +93,14 @@ void usage_count(struct usage_thread *thread, struct usage_row **last, const cha
         *last = slot != 0 ? thread->rows[slot] : add_row(thread, customer_id);
     }
     metrics_cell *cell = &(*last)->counted[group][class];
-    /* No other thread writes it, so nothing can come between. */
+    /* No other thread writes the cell, so load and store suffice. */
     atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + 1,
                           memory_order_relaxed);
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-/* In order, and one for each key. */
+/* Sorts the waiting rows and merges rows with one key. */
 static void merge_waiting(struct usage *usage)
 {
     size_t kept = 0;
@@ -130,7 +130,7 @@ static bool has_room(struct usage *usage)
     return true;
 }
 
-/* Takes the counts since the last time. False: there is no room, and they stay. */
+/* Takes the new counts of a row. False: no room, and they stay in the counters. */
 static bool take_group(struct usage *usage, struct usage_row *row, size_t group)
 {
     struct usage_record record = {.day = usage->day, .group = (enum usage_group)group};
@@ -175,7 +175,7 @@ static void note_failure(struct usage *usage, enum status status, const struct e
     usage->failing = true;
 }
 
-/* Some rows a transaction, so that no other writer waits for long. */
+/* Writes a limited number of rows in each transaction, so that no other writer waits for long. */
 static void write_waiting(struct usage *usage)
 {
     struct platform_store *store = NULL;
@@ -205,7 +205,7 @@ static void write_waiting(struct usage *usage)
     }
 }
 
-/* Until the next period or midnight; true when that is the last. */
+/* Waits until the next period or midnight. True: the writer must stop. */
 static bool waits_for_stop(struct usage *usage)
 {
     int64_t to_midnight_ms = (usage->day + 1) * CLOCK_DAY_MS - clock_wall_ms();
