@@ -1,8 +1,8 @@
 /*
  * The demo's provider: its records in the platform store, its page and its rounds; see casino.h.
  *
- * It does what a provider must do with a token: check the signature with the shared secret, then
- * the audience and the time, and only then believe what it says.
+ * It checks a token as a provider must: first the signature with the shared secret, then the
+ * audience and the time. Only then does it trust the claims.
  */
 #include "demo/casino.h"
 
@@ -35,7 +35,8 @@
 
 static const char provider_field[] = "X-Croupier-Provider: " DEMO_PROVIDER;
 
-/* Each sector pays so many times the stake. The page has the same list. 90 % comes back. */
+/* Each sector pays this many times the stake. The page has the same list. The wheel returns 90 % on
+ * average. */
 static const int64_t sectors[] = {0, 2, 0, 1, 0, 3, 0, 1, 0, 2};
 #define SECTOR_COUNT (sizeof sectors / sizeof sectors[0])
 
@@ -99,15 +100,15 @@ void demo_casino_clear(struct demo_casino *casino)
 
 /* ---- the token ------------------------------------------------------------------------------- */
 
-/* A POST with a token, which a thread of libuv's pool answers. It has texts of its own, for the
- * request goes when its client does. */
+/* A POST with a token, which a thread of libuv's pool answers. It copies its texts, because the
+ * request ends when its client closes. */
 struct visit {
     uv_work_t work;
     struct http_deferral deferral;
     const struct demo_casino *casino;
     struct buffer query, body;
     struct buffer json; /* the token's claims */
-    yyjson_doc *doc;    /* of them; NULL: the signature is not good */
+    yyjson_doc *doc;    /* the parsed claims; NULL: the signature is wrong */
     struct provider_record provider;
     struct buffer secret; /* of the provider; the newest, which signs */
     int status;
@@ -127,14 +128,14 @@ static void wipe(struct buffer *secret)
     buffer_free(secret);
 }
 
-/* Whether the token is what one of the provider's secrets signs the claims as: there is no other
- * good token for them. */
+/* Does signing the claims with one of the provider's secrets give this token? No other token is
+ * valid for them. */
 static bool is_signed(struct visit *visit, struct text token)
 {
     bool good = false;
     for (size_t i = 0; i < PROVIDER_SECRETS_MAX && visit->provider.secrets[i].size > 0; i++) {
         struct buffer expected = {0}, secret = {0};
-        buffer_reserve(&secret, SECRETS_PLAIN_MAX); /* so that none is left elsewhere */
+        buffer_reserve(&secret, SECRETS_PLAIN_MAX); /* growing would leave a copy behind */
         if (provider_secret_unseal(visit->casino->secrets, &visit->provider, i, &secret) ==
             STATUS_OK) {
             launch_token_append(&expected, buffer_text(&visit->json),
@@ -151,8 +152,8 @@ static bool is_signed(struct visit *visit, struct text token)
     return good;
 }
 
-/* NULL when the token is good, else what is wrong, for people. One that was good when the page was
- * opened may have expired before a round. */
+/* NULL: the token is valid. Otherwise the fault, for people: a token may expire between the opening
+ * of the page and a round. */
 static const char *check_token(struct visit *visit)
 {
     struct platform_store *store = NULL;
@@ -190,9 +191,9 @@ struct round {
     size_t sector;
 };
 
-/* Signed each time, for a timestamp is good for a minute; sent again with the same ids while there
- * is no answer (docs/wallet.md, "After a time-out"). 0: the outcome is not known; a 500 or 503
- * leaves it as open as no answer does. */
+/* Signs the call for each attempt, because a timestamp is valid for a minute, and retries with the
+ * same ids while there is no answer (docs/wallet.md, "After a time-out"). 0: the outcome is
+ * unknown; a 500 or 503 counts as no answer. */
 static long call_wallet(const struct visit *visit, struct text document, struct buffer *answer)
 {
     struct outgoing *outgoing = outgoing_create("", 1);
@@ -258,7 +259,7 @@ static void refuse(struct visit *visit, int status, const char *code, const char
     json_end(&json);
 }
 
-/* Uniform, and not predictable. */
+/* Uniform and unpredictable. */
 static size_t draw_sector(void)
 {
     uint8_t byte;
@@ -307,7 +308,7 @@ static void play(struct visit *visit, struct round *round)
     buffer_free(&wallet);
 }
 
-/* {"stake_minor": 100}; 0: it is not that. */
+/* {"stake_minor": 100}; 0: malformed. */
 static int64_t read_stake(struct text body)
 {
     yyjson_doc *doc = yyjson_read(body.at, body.size, 0);
@@ -349,12 +350,12 @@ static void run_visit(uv_work_t *work)
     wipe(&visit->secret);
 }
 
-/* The round is over even when its player has left. */
+/* The round is complete even if its player has left. */
 static void end_visit(uv_work_t *work, int result)
 {
     struct visit *visit = work->data;
     struct http_request *request = http_deferral_take(&visit->deferral);
-    CHECK(result == 0); /* none is cancelled */
+    CHECK(result == 0); /* work is never cancelled */
     if (request != NULL)
         http_reply_json(request, visit->status, buffer_text(&visit->answer));
     buffer_free(&visit->query);

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * Chance in integers, so that a simulated feed is the same on every machine for the same seed.
- * A probability is a count of parts per million ("ppm"); strength is in "millibits", a logarithm:
- * 1000 more doubles the weight. Pure functions, but for the generator's own state.
+ * Random numbers and probabilities in integers, so that one seed gives the same feed on every
+ * machine. A probability is a count of parts per million ("ppm"); strength is in "millibits", a
+ * logarithm: 1000 more doubles the weight. Pure functions, except for the generator's state.
  */
 #define CHANCE_ONE 1000000U
 
@@ -21,17 +21,17 @@ uint32_t chance_below(struct chance *chance, uint32_t limit); /* 0 to limit - 1;
 int32_t chance_between(struct chance *chance, int32_t least, int32_t most); /* both included */
 bool chance_happens(struct chance *chance, uint32_t ppm);
 
-/* One step of SplitMix64 as a hash, for what must look random but stay as it is. */
+/* One step of SplitMix64 as a hash, for values that look random but must not change. */
 uint64_t chance_mix(uint64_t value);
 
-/* 2^(millibits / 1000), in units of 1/1024; about (the fraction is a straight line). */
+/* 2^(millibits / 1000), in units of 1/1024; approximate (linear between whole powers). */
 uint64_t chance_weight(int32_t millibits);
 
 /* Turns weights into probabilities that sum to CHANCE_ONE (rounded down; the rest goes to the
  * largest). At least one weight is above 0, and their sum is below 2^44. */
 void chance_share(const uint64_t *weights, size_t count, uint32_t *ppm);
 
-/* Of two sides, the probability of the one that is so much stronger than the other is weaker. */
+/* Two sides, one stronger by `millibits`: the probability that the stronger wins. */
 uint32_t chance_of_stronger(int32_t millibits);
 
 /* The Poisson distribution with the given mean (in thousandths, at most 5,000) of the numbers below

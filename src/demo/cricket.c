@@ -1,6 +1,6 @@
 /*
  * Cricket: a limited-overs match, a ball every two seconds. Fancies ("sessions") quote a run line
- * that follows the score, and disappear when they have been decided.
+ * that follows the score, and are removed once decided.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,11 +23,11 @@ static void cricket_create(struct event *event)
     state->batters[1].number = 1;
 }
 
-/* ---- what happens ---------------------------------------------------------------------------- */
+/* ---- play ------------------------------------------------------------------------------------ */
 
 static void bowl(struct event *event)
 {
-    static const char deliveries[] = "00000001111111222446W"; /* each as likely as the other */
+    static const char deliveries[] = "00000001111111222446W"; /* all equally likely */
     struct cricket *state = &event->cricket;
     uint32_t *counts = state->counts[state->innings];
     struct batter *batter = &state->batters[state->on_strike];
@@ -87,9 +87,9 @@ static void cricket_play(struct event *event)
         end_innings(event);
 }
 
-/* ---- what it leaves possible ----------------------------------------------------------------- */
+/* ---- the scores that are still possible ------------------------------------------------------ */
 
-/* Expected of so many balls of an innings; fewer runs as wickets fall. */
+/* The expected count in the next `balls` of an innings; fewer runs as wickets fall. */
 static uint32_t to_come(const struct cricket *state, uint32_t innings, enum cricket_count count,
                         uint32_t balls)
 {
@@ -100,7 +100,7 @@ static uint32_t to_come(const struct cricket *state, uint32_t innings, enum cric
                          : balls * in_thousand[count] / 1000;
 }
 
-/* How far the side that bats first is ahead, in millibits. */
+/* The lead of the side that bats first, in millibits. */
 static int32_t lead_of_first(const struct cricket *state)
 {
     int32_t left = (int32_t)balls_left(state, state->innings);
@@ -111,7 +111,7 @@ static int32_t lead_of_first(const struct cricket *state)
     return ((int32_t)state->counts[0][RUNS] + 1 - runs - more) * 4000 / (left / 2 + 4);
 }
 
-/* 1 to 0, 0 to 1, or 0 to 0 for a tie. */
+/* The possible scores are 1 to 0, 0 to 1, and 0 to 0 for a tie. */
 static void cricket_expect(const struct event *event, struct scores *scores)
 {
     const struct cricket *state = &event->cricket;
@@ -148,9 +148,9 @@ enum window {              /* in which a fancy is quoted, of an innings that is 
 static const struct fancy {
     uint32_t market; /* of cricket_markets */
     enum window window;
-    uint32_t every; /* every so many numbers has one; 0: there is one */
+    uint32_t every; /* one for each number divisible by this; 0: a single one */
     enum cricket_count count;
-    uint32_t base, balls; /* the line without the score, and how many more balls count */
+    uint32_t base, balls; /* the line without the score, and the further balls that count */
     const char *name;     /* '#' is the number; the side follows, or the batter is before it */
 } fancies[] = {
     {3, BEFORE_OVER, 1, RUNS, 0, 0, "# over runs"},
@@ -173,7 +173,7 @@ static const struct fancy {
     {9, BEFORE_OVER, 5, RUNS, 0, 0, "# over meter"},
 };
 
-/* Counted so far, and expected of so many more balls; 0: of all that are left. */
+/* The count so far plus that expected of `balls` more; 0: of all balls that are left. */
 static uint32_t line_of(const struct cricket *state, uint32_t innings, enum cricket_count count,
                         uint32_t balls)
 {
@@ -182,7 +182,7 @@ static uint32_t line_of(const struct cricket *state, uint32_t innings, enum cric
            to_come(state, innings, count, balls == 0 || balls > left ? left : balls);
 }
 
-/* Whether the fancy is quoted now, and its line if so. */
+/* Is the fancy quoted now? If so, sets its line. */
 static bool quote_fancy(const struct event *event, const struct fancy *fancy, uint32_t innings,
                         uint32_t number, uint32_t *line)
 {

@@ -1,4 +1,4 @@
-/* One thread plays for all of them, one after the other: a round of one of them a turn. */
+/* One thread plays for all players in turn, one round at a time. */
 #include "demo/crowd.h"
 
 #include <openssl/crypto.h>
@@ -21,13 +21,13 @@
 #define ANSWER_MAX 16384U
 #define STAKE_MINOR 100
 #define GIVEN_MINOR 20000
-#define SESSION_MS 600000 /* after which a player launches again */
+#define SESSION_MS 600000 /* then the player launches again */
 
 struct player {
     char id[PLAYER_ID_SIZE]; /* "": not launched yet */
     char launch_url[LAUNCH_URL_SIZE];
     int64_t launched_ms;
-    uint64_t given; /* times that it was given money */
+    uint64_t given; /* times it got money */
 };
 
 struct crowd {

@@ -5,26 +5,26 @@
 #include "demo/simulate.h"
 
 /*
- * The customers' customers of `croupier demo`, so that there is something to see: players who
- * launch the demo's game and play it for money, by the API like any others, and look at events,
- * whose odds are therefore moved every interval. They play through a balance that they were given,
- * and are given another one then.
+ * The players of `croupier demo`. They launch the demo's game and play it for money through the
+ * API, as real players do. A player whose balance is too low for a stake gets more money. The crowd
+ * also notes interest in each sport's standing event, so that the simulator publishes its odds
+ * every interval.
  *
- * A thread of its own, with an HTTP client of its own; a demo that does not answer is tried again.
+ * The crowd has its own thread and HTTP client, and retries when the demo does not answer.
  */
 struct crowd;
 
 struct crowd_options {
-    const char *api;               /* "http://127.0.0.1:8080/api/v1"; copied, as the key is */
+    const char *api;               /* "http://127.0.0.1:8080/api/v1"; copied, like the key */
     const char *key;               /* of a customer with the casino */
     unsigned players;              /* 1 to CROWD_MAX */
-    struct odds_store *odds;       /* borrowed, in which interest is noted */
-    struct simulation *simulation; /* borrowed: which events there are */
+    struct odds_store *odds;       /* borrowed; the crowd notes interest in it */
+    struct simulation *simulation; /* borrowed; gives the standing events */
 };
 #define CROWD_MAX 50U
 
 struct crowd *crowd_start(const struct crowd_options *options);
-/* Within the 2 seconds that a call may take. */
+/* Takes at most 2 seconds, the limit of a call. */
 void crowd_stop(struct crowd **crowd);
 
 #endif

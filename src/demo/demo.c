@@ -104,8 +104,7 @@ static bool match_name(void *context, const void *visited)
     return search->id[0] == '\0';
 }
 
-/* Finds the customer by name, or adds it. One that is there stays as an operator may have
- * changed it. */
+/* Finds the customer by name, or adds it. An existing customer keeps an operator's changes. */
 static enum status ensure_customer(struct platform_store *store, const struct setting *settings,
                                    int64_t now_ms, char id[CUSTOMER_ID_SIZE], struct error *error)
 {
@@ -126,7 +125,7 @@ static enum status ensure_customer(struct platform_store *store, const struct se
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-#define OLD_KEYS_MAX 16 /* there is one, unless an operator labelled keys like ours */
+#define OLD_KEYS_MAX 16 /* there is one, unless an operator gave other keys our label */
 
 struct old_keys {
     char ids[OLD_KEYS_MAX][KEY_ID_SIZE];
@@ -142,7 +141,7 @@ static bool match_demo_key(void *context, const void *visited)
     return old->count < OLD_KEYS_MAX;
 }
 
-/* Keeps a key that works, and issues another in place of one that does not. */
+/* Keeps a key that works; otherwise issues a new one. */
 static enum status ensure_key(struct platform_store *store, const char *customer_id, int64_t now_ms,
                               char key[KEY_SIZE], struct error *error)
 {
@@ -162,7 +161,7 @@ static enum status ensure_key(struct platform_store *store, const char *customer
     return status == STATUS_OK ? keys_issue(store, &view.record, key, error) : status;
 }
 
-/* Reads the keys of the start before, a line each; "" for one that is none. */
+/* Reads the keys of the last start, one a line; "" for a malformed one. */
 static void read_keys(const char *directory, struct demo_keys *keys)
 {
     struct buffer path = {0};

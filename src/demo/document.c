@@ -1,6 +1,6 @@
 /*
- * A simulated event as upstream would write it: the catalog row and the odds document, in the
- * derived form of the interface, with members that must stay hidden and the dirt real feeds carry.
+ * A simulated event as an upstream writes it: the catalog row and the odds document, in the derived
+ * form of the interface, with members that must stay hidden and the irregularities of real feeds.
  * Values that look random are hashes of the event's salt, so an event that has not moved gives the
  * same document.
  */
@@ -25,8 +25,8 @@ static const char *const event_statuses[] = {"OPEN",   "OPEN",   "SUSPENDED",
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Appends a template, whose ` are quotes, after a comma where one element follows another. No text
- * of a simulated event needs escapes. */
+/* Appends a template in which ` stands for a quote, after a comma if an element precedes it. No
+ * text of a simulated event needs escapes. */
 static void PRINTF_LIKE(2, 3) put(struct buffer *out, const char *format, ...)
 {
     char text[1536];
@@ -117,8 +117,8 @@ static struct value runner_name(const struct event *event, const struct market *
     return value;
 }
 
-/* One name is one selection, whatever the market. Some upstreams number them beyond what a double
- * can hold. */
+/* The same name has the same selection id in all markets. Some upstreams use ids too large for a
+ * double. */
 static uint64_t selection_id(const struct event *event, const char *name)
 {
     return 10000000 + hash_string(event->salt, name) % 80000000 +
@@ -150,7 +150,7 @@ void simulated_event_write_row(const struct event *event, struct buffer *out)
         boolean(event, !race), boolean(event, fancies), fancies, first->id,
         first->plan->native_name, event_statuses[event->stage], first->runner_count, in_play);
     append_score(event, out);
-    /* A name may be written with escapes: it is the same name. */
+    /* JSON may write a name with escapes; it is still the same name. */
     put(out, "`,`%s`,`section`:[]}",
         event->serial % 16 == 9 ? "feed\\u005fsource`:`sim-b" : "feed_source`:`sim-a");
 }
@@ -164,7 +164,7 @@ struct writing {
     uint64_t salt; /* of the market */
 };
 
-/* BACK1 in capitals while suspended. */
+/* Names are in capitals while suspended: BACK1. */
 static void put_side(const struct writing *writing, bool back, uint32_t level)
 {
     bool capitals = writing->market->status == MARKET_SUSPENDED;
@@ -172,8 +172,8 @@ static void put_side(const struct writing *writing, bool back, uint32_t level)
         back ? (capitals ? "BACK" : "back") : (capitals ? "LAY" : "lay"), level + 1, level);
 }
 
-/* An exchange has three levels. A bookmaker has one that counts and two that are empty; its price1
- * is the price as it is spoken: 1.85 is 85. */
+/* An exchange has three levels. A bookmaker has one real level and two empty ones; its price1 is
+ * the price as people say it: 1.85 is 85. */
 static void put_level(const struct writing *writing, const struct runner *runner, uint32_t index,
                       bool back, uint32_t level)
 {
@@ -245,7 +245,7 @@ static void put_runner(const struct writing *writing, uint32_t index)
 
 /* ---- fancy markets --------------------------------------------------------------------------- */
 
-/* "-" is what some upstreams write for "no price". */
+/* Some upstreams write "-" for "no price". */
 static void put_section_price(const struct writing *writing, const struct section *section,
                               bool suspended, bool back)
 {

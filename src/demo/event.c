@@ -1,8 +1,8 @@
 /*
- * The life of a simulated event, whatever its sport: stages that follow each other by time,
- * suspensions, and how the scores that are still possible become prices and results. A quote never
- * crosses: the back is the ladder's tick at or below the fair price, the lay is above it, so the
- * backs of a market sum to at least 100 % and the lays to at most that.
+ * The life of a simulated event of any sport: stages that follow each other by time, suspensions,
+ * and the way from the scores that are still possible to prices and results. A quote never crosses:
+ * the back is the ladder's tick at or below the fair price, and the lay is above it. So the backs
+ * of a market sum to at least 100 %, and the lays to at most 100 %.
  */
 #include "demo/event.h"
 
@@ -12,12 +12,12 @@
 #include "base/memory.h"
 
 #define STEP_MS 1000
-/* Markets open this long before the start; before that an event has none. */
+/* Markets open this long before the start; until then an event has none. */
 #define OFFERED_BEFORE_MS (20 * 60 * 1000)
 #define START_SUSPENSION_MS 3000
 
-/* Prices quoted are between these: 985,000 ppm is a fair 1.015, 1,005 ppm a fair 995. The
- * others of a market share at least what a favourite at 1.01 leaves of 100 %. */
+/* Quoted prices lie between these: 985,000 ppm is a fair 1.015, 1,005 ppm a fair 995. The others of
+ * a market share at least what a favourite at 1.01 leaves of 100 %. */
 #define QUOTED_MOST 985000U
 #define QUOTED_LEAST 1005U
 #define LEFT_BY_FAVOURITE 10000U
@@ -26,7 +26,7 @@
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Which runner this score makes win; `count` of the market's runners when it voids the market. */
+/* The runner that wins with this score; the market's runner_count if the score voids the market. */
 static uint32_t winner_of(const struct market *market, uint32_t home, uint32_t away)
 {
     uint32_t count = market->runner_count, line = market->plan->line;
@@ -54,7 +54,7 @@ static void close_market(struct market *market, enum market_status status)
     market->status = status;
 }
 
-/* The race is run: the strongest that were not removed win. */
+/* Decides a finished race: the strongest runners that were not removed win. */
 static void decide_race(const struct event *event, struct market *market)
 {
     bool first_wins = market->plan->question == ASK_FIRST;
@@ -122,7 +122,7 @@ static void quote_runner(struct runner *runner, uint32_t chance_ppm, uint32_t le
         runner->tick = PRICE_LADDER_TICKS - 1 - runner->spread;
 }
 
-/* The chances, as a market with opinions of its own sees them. */
+/* Quotes the chances, adjusted by the market's own opinions. */
 static void quote_market(struct event *event, struct market *market, uint64_t *weights)
 {
     uint32_t winners = market->plan->question == ASK_PLACED ? event->racing.places : 1;
@@ -179,13 +179,13 @@ static void price_markets(struct event *event)
         event->table->expect(event, scores);
     for (uint32_t m = 0; m < event->market_count; m++)
         price_market(event, &event->markets[m], scores);
-    /* Somebody always trades: no two seconds of a market are the same. */
+    /* Trading never stops, so no two seconds of a market look the same. */
     event->markets[0].runners[0].size_epoch++;
 }
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
-/* A bookmaker stops quoting what is as good as over. */
+/* A bookmaker stops quoting an event that is nearly decided. */
 static bool bookmaker_shuts(const struct event *event)
 {
     const struct market *first = &event->markets[0];
@@ -246,7 +246,7 @@ static void add_market(struct event *event, const struct market_plan *plan)
         market->runners[i].noise = chance_between(&event->chance, -60, 60);
 }
 
-/* Sides that cannot be mistaken for each other: the first letters of their names differ. */
+/* Gives the sides names that are easy to tell apart: their first letters differ. */
 static void name_sides(struct event *event)
 {
     for (uint32_t i = 0; i < event->side_count; i++) {
@@ -315,7 +315,7 @@ static void step_finished(struct event *event)
     enter(event, event->stage + 1, "Result");
     if (event->stage != STAGE_CLOSED)
         return;
-    price_markets(event); /* of the one score that is left */
+    price_markets(event); /* of the one score that is still possible */
     for (uint32_t m = 0; m < event->market_count; m++)
         if (!event->markets[m].decided)
             close_market(&event->markets[m], MARKET_CLOSED);

@@ -14,17 +14,17 @@
 /*
  * One event of the simulated feed. Internal to demo/.
  *
- * event.c is the model that all sports share: the life of an event in stages, suspensions, and how
- * the scores that are still possible become prices, results and quotes. tables.c describes the
- * five sports to it: names, markets, lengths. What only one sport has is in a file of its own: what
- * happens at a step, and which scores that leaves.
+ * event.c is the model that all sports share: the stages of an event, suspensions, and the way from
+ * the scores that are still possible to prices, results and quotes. A struct sport_table describes
+ * each sport to it: names, markets, length, the play of a step, and the scores that are still
+ * possible after it. cricket.c has the table of cricket, sports.c those of the other four.
  *
  * A market is a question about a score. Each score that is still possible makes one runner win, so
- * the weights of the scores are the prices; when only one runner can win, the market is decided,
- * and a runner that cannot win any more has lost. Nothing else settles a market.
+ * the weights of the scores give the prices. When only one runner can win, the market is decided; a
+ * runner that cannot win any more has lost. Nothing else settles a market.
  *
- * An event advances by time alone, in steps: publishing changes nothing in it. The same seed and
- * the same times give the same event.
+ * An event advances only by time, in steps; publishing it does not change it. The same seed and the
+ * same times give the same event.
  */
 
 #define NAME_SIZE 48
@@ -36,7 +36,7 @@
 enum stage {
     STAGE_UPCOMING,
     STAGE_IN_PLAY,
-    STAGE_FINISHED, /* over; the result is not official yet: all markets are suspended */
+    STAGE_FINISHED, /* over, but the result is not official yet: all markets are suspended */
     STAGE_CLOSED,   /* markets CLOSED, with winners */
     STAGE_SETTLED,  /* markets SETTLE */
     STAGE_GONE,     /* leaves the catalog */
@@ -84,13 +84,13 @@ struct market_plan {
     enum question question;
     const char *name, *native_name; /* native: "MATCH_ODDS" */
     const char *runners; /* separated by '|'; '@' and '#' are home and away. NULL: all sides */
-    uint32_t scores;     /* which of the event's */
+    uint32_t scores;     /* index into the event's scores */
     uint32_t line;
 };
 
 struct section { /* of a fancy market */
     char name[64];
-    uint32_t sid, line, spread; /* the lay, and how far the back is above it */
+    uint32_t sid, line, spread; /* the lay line, and how far the back is above it */
 };
 
 struct runner {
@@ -98,15 +98,15 @@ struct runner {
     uint32_t chance_ppm;
     uint32_t tick;       /* best back; the best lay is `spread` ticks above */
     uint32_t spread;     /* 1 or 2 */
-    uint32_t size_epoch; /* moves when the sizes do */
-    int32_t noise;       /* millibits that the market believes on top of the model */
+    uint32_t size_epoch; /* changes when the sizes do */
+    int32_t noise;       /* millibits of the market's own opinion, added to the model */
 };
 
 struct market {
     const struct market_plan *plan;
     uint64_t id;
     enum market_status status;
-    bool decided; /* by what happened; may be before the event is over */
+    bool decided; /* by the play, perhaps before the event is over */
     struct runner runners[RUNNERS_MAX];
     uint32_t runner_count;
 };
@@ -123,7 +123,7 @@ struct cricket {
     uint32_t innings, overs, first_to_bat;
     struct batter {
         uint32_t number, runs;
-    } batters[2]; /* who are in; number 11: there is no other */
+    } batters[2]; /* the two at the crease; number 11: none is left */
     uint32_t on_strike;
     bool ball_running;
 };
@@ -141,27 +141,27 @@ struct racing {
 struct event {
     enum sport sport;
     const struct sport_table *table;
-    uint32_t serial; /* counts the sport's events; decides which dirt this one carries */
+    uint32_t serial; /* counts the sport's events; selects the irregularities of its documents */
     struct event_id id;
     char name[160], competition[56];
     char sides[SIDES_MAX][NAME_SIZE]; /* home and away, or the runners of a race */
     int32_t strength[SIDES_MAX];      /* millibits */
     uint32_t side_count;
     struct chance chance;
-    uint64_t salt; /* for what must look random but stay */
+    uint64_t salt; /* for values that look random but must not change */
 
     enum stage stage;
-    bool changed; /* its status has, since it was last published */
+    bool changed; /* its status changed since it was last published */
     bool offered; /* markets are open (early events have none yet) */
     int64_t start_ms;
-    int64_t clock_shift_ms; /* added to its times, gives the time of day */
+    int64_t clock_shift_ms; /* added to its times to get the time of day */
     int64_t duration_ms;    /* planned, in play */
-    int64_t now_ms;         /* how far it has been advanced */
+    int64_t now_ms;         /* the time it was advanced to */
     int64_t elapsed_ms;     /* by the last step */
     int64_t stage_ms;       /* when the stage began */
     int64_t next_ms;        /* when the next ball or point is due */
     int64_t suspended_until_ms;
-    const char *remark; /* why it is suspended: a constant, or "" */
+    const char *remark; /* the reason for the suspension: a constant, or "" */
 
     struct market markets[MARKETS_MAX];
     uint32_t market_count;
@@ -200,11 +200,11 @@ struct event_plan {
     uint64_t seed;
     int64_t start_ms;
     int64_t born_ms;
-    bool standing; /* its markets are open from the beginning, however far the start is */
+    bool standing; /* its markets are open from the beginning, however late the start is */
 };
 struct event *simulated_event_create(const struct event_plan *plan); /* memory_free it */
 
-/* Moves it on to `now_ms`, in steps of a second. */
+/* Advances it to `now_ms`, in steps of a second. */
 void simulated_event_advance(struct event *event, int64_t now_ms);
 
 /* For the sports. */

@@ -1,4 +1,4 @@
-/* Invented names: no club, person, course or animal is meant. */
+/* Invented names; any likeness to a club, person, course or animal is a coincidence. */
 #include <stdio.h>
 
 #include "demo/event.h"

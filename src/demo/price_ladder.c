@@ -1,5 +1,5 @@
-/* Decimal odds as integers on an exchange's ladder, and their text, so that no price ever passes
- * through floating point. */
+/* Decimal odds as integers on an exchange's ladder, and their text; no price is ever a floating
+ * point number. */
 #include "demo/price_ladder.h"
 
 #include <stdio.h>

@@ -5,10 +5,10 @@
 #include <stdint.h>
 
 /*
- * The price ladder of betting exchanges: decimal odds move in ticks, 1.01 to 2 by 0.01, 2 to 3 by
- * 0.02, 3 to 4 by 0.05, 4 to 6 by 0.1, 6 to 10 by 0.2, 10 to 20 by 0.5, 20 to 30 by 1, 30 to 50
- * by 2, 50 to 100 by 5, 100 to 1000 by 10. A price here is an integer of hundredths; a tick is its
- * place on the ladder. Pure functions.
+ * The price ladder of betting exchanges: decimal odds move in ticks. From 1.01 to 2 a tick is 0.01;
+ * to 3, 0.02; to 4, 0.05; to 6, 0.1; to 10, 0.2; to 20, 0.5; to 30, 1; to 50, 2; to 100, 5; to
+ * 1000, 10. A price is an integer number of hundredths; a tick is its index on the ladder. Pure
+ * functions.
  */
 #define PRICE_LADDER_TICKS 350U /* ticks 0 (1.01) to 349 (1000) */
 

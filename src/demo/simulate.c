@@ -1,9 +1,9 @@
 /*
- * The simulated feed's timetable: which events there are, when each is moved, and what is due for
- * publication; and the thread that keeps it moving. What happens in an event is demo/event.h.
+ * The simulated feed: its timetable of events, the changes that are due for publication, and the
+ * thread that advances it. demo/event.h is the model of a single event.
  *
- * One mutex, the thread's, guards the facts that two threads see; the simulator itself is the
- * thread's alone once it runs.
+ * The lock of the thread guards the facts, which other threads read. Once the thread runs, only it
+ * uses the simulator.
  */
 #include "demo/simulate.h"
 
@@ -15,7 +15,7 @@
 #include "demo/event.h"
 #include "feed/publication.h"
 
-#define LEAP_MS (120 * 1000) /* a longer gap is left out */
+#define LEAP_MS (120 * 1000) /* a longer gap is skipped */
 #define UNPOLLED_MS (60 * 1000)
 #define CATALOG_MS (60 * 1000)
 #define POLLED_WITHIN_MS (10 * 1000)
@@ -24,7 +24,7 @@
 #define RACE_EVERY_MS (60 * 1000)
 #define STANDING_MS (7 * 24 * 3600 * INT64_C(1000))
 
-struct slot { /* of an event, and after it of the next one */
+struct slot { /* holds an event, and then its successor */
     struct event *event;
     struct buffer document; /* of the last publication */
     int64_t requested_ms;   /* time of day of the last known request */
@@ -43,16 +43,16 @@ struct timetable {      /* of one sport */
 
 struct simulator {
     struct simulator_options options;
-    struct timetable timetables[SPORT_COUNT]; /* zeros of a sport that is not simulated */
+    struct timetable timetables[SPORT_COUNT]; /* zeros for a sport that is not simulated */
     struct slot *slots;                       /* of all sports, one sport after the other */
     struct slot *slots_end;
     struct chance chance;
     uint64_t next_id;
     uint64_t next_large_id;
     int64_t clock_ms; /* time of day when last advanced */
-    int64_t shift_ms; /* time of day minus the time that events live in */
-    int64_t now_ms;   /* that time */
-    bool cleared;     /* the store holds nothing from before */
+    int64_t shift_ms; /* time of day minus the events' time */
+    int64_t now_ms;   /* the events' time */
+    bool cleared;     /* the store's older events are withdrawn */
     struct feed_publication due;
     struct simulator_facts facts;
 };
@@ -75,7 +75,7 @@ static void fill_slot(struct simulator *simulator, enum sport sport, struct slot
                               .start_ms = standing ? start_ms + STANDING_MS : start_ms,
                               .born_ms = simulator->now_ms,
                               .standing = standing};
-    /* A few ids are beyond what a double can hold, as real ones can be. */
+    /* A few ids are too large for a double, as real ones can be. */
     bool large = (sport == SPORT_CRICKET || sport == SPORT_TENNIS) && plan.serial % 16 == 7;
     uint64_t *next = large ? &simulator->next_large_id : &simulator->next_id;
     plan.id.size = (uint8_t)decimal_write(plan.id.digits, *next);
@@ -88,7 +88,8 @@ static void fill_slot(struct simulator *simulator, enum sport sport, struct slot
         simulator->facts.standing[sport] = plan.id;
 }
 
-/* Matches: about a third are being played at any time. Races: one after the other. */
+/* Fills the sport's slots. About a third of the matches are in play at any time; races follow one
+ * another. */
 static void open_timetable(struct simulator *simulator, enum sport sport)
 {
     struct timetable *timetable = &simulator->timetables[sport];
@@ -119,7 +120,7 @@ struct simulator *simulator_create(const struct simulator_options *options, int6
     simulator->options = *options;
     simulator->chance.state = chance_mix(options->seed);
     simulator->clock_ms = simulator->now_ms = now_ms;
-    /* Ids go up with time, so that a restarted simulator does not give an old id to a new event. */
+    /* Ids grow with time, so that a restarted simulator does not give an old id to a new event. */
     simulator->next_id = 34000001 + (uint64_t)(now_ms / 3000) % 50000000;
     simulator->next_large_id = 9007199254740993U + simulator->next_id * 2;
     simulator->slots =
@@ -173,7 +174,7 @@ void simulator_note_interest(struct simulator *simulator, enum sport sport,
         slot->requested_ms = requested_ms;
 }
 
-/* Odds without a document are withdrawn. */
+/* Adds a change to the publication; an empty document withdraws the odds. */
 static void add_change(struct simulator *simulator, enum odds_kind kind, enum sport sport,
                        struct event_id event, struct text document)
 {
@@ -185,7 +186,7 @@ static void add_change(struct simulator *simulator, enum odds_kind kind, enum sp
                                                                 .size = document.size});
 }
 
-/* A new event follows one that has left, in its slot. */
+/* Replaces an event that has left by a new one, in the same slot. */
 static void replace_event(struct simulator *simulator, struct slot *slot)
 {
     enum sport sport = slot->event->sport;
@@ -199,7 +200,7 @@ static void replace_event(struct simulator *simulator, struct slot *slot)
     simulator->facts.retired++;
 }
 
-/* In play first, then what comes next, then what is over. */
+/* Order: events in play, then upcoming, then finished. */
 static int compare_slots(const void *left, const void *right)
 {
     static const int ranks[] = {[STAGE_UPCOMING] = 1, 0, 2, 2, 2, 2};
@@ -249,7 +250,8 @@ static void publish_odds(struct simulator *simulator, struct slot *slot)
     buffer_free(&slot->document);
     simulated_event_write_markets(event, &slot->document);
     add_change(simulator, ODDS_MARKETS, event->sport, event->id, buffer_text(&slot->document));
-    /* The first minute's work is spread out, so that the following ones are. */
+    /* Spreads the second publication of all events over a minute, so that the later ones stay
+     * spread. */
     uint64_t spread_ms = slot->published_ms == 0 ? event->salt % UNPOLLED_MS + 1 : UNPOLLED_MS;
     slot->due_ms = now_ms + (int64_t)spread_ms;
     slot->published_ms = now_ms;
@@ -257,7 +259,7 @@ static void publish_odds(struct simulator *simulator, struct slot *slot)
     simulator->facts.markets++;
 }
 
-/* Moves the time that events live in: the time of day without the gaps and the steps back. */
+/* Advances the events' time: the time of day without long gaps and steps back. */
 static void move_clock(struct simulator *simulator, int64_t clock_ms)
 {
     int64_t passed_ms = clock_ms - simulator->clock_ms;
@@ -330,7 +332,7 @@ enum status simulator_tick(struct simulator *simulator, int64_t now_ms, struct o
     if (status != STATUS_OK)
         return status;
     simulator_advance(simulator, now_ms, &changes, &count);
-    /* And what was published before this simulator is withdrawn. */
+    /* Withdraw the events that were published before this simulator. */
     for (int sport = 0; sport < SPORT_COUNT && status == STATUS_OK; sport++)
         if (simulates(simulator, sport) && !simulator->cleared)
             status = feed_publication_withdraw_odds(&simulator->due, store, (enum sport)sport,
@@ -349,7 +351,7 @@ struct simulation {
     struct simulator *simulator;
     struct odds_store *store;
     struct log *log;
-    struct background thread; /* its lock guards what follows */
+    struct background thread; /* its lock guards `facts` */
     struct simulator_facts facts;
 };
 
@@ -372,7 +374,7 @@ static void run(void *argument)
         simulator->facts.failing = failing;
         simulation->facts = simulator->facts;
         uv_mutex_unlock(&simulation->thread.lock);
-        /* Ticks that were missed are not made up for: the next one covers their time. */
+        /* Missed ticks are not repeated: the next tick covers their time. */
         uint64_t now_ns = clock_monotonic_ns();
         next_ns += interval_ns;
         next_ns = next_ns < now_ns ? now_ns + interval_ns : next_ns;

@@ -11,18 +11,19 @@
 #include "stores/odds.h"
 
 /*
- * A feed that is not there: invented events of all five sports that begin, are played, are settled
- * and make way for new ones, published as a real exchange feed publishes.
+ * A simulated feed: invented events of all five sports that begin, are played, are settled and are
+ * replaced by new ones, published as a real exchange feed publishes.
  *
- * Time is the caller's: the state moves by the time that is passed in, in steps, and the same seed
- * and times give the same documents. What is published, and when:
+ * The caller gives the time: the state advances in steps to the time passed in, and the same seed
+ * and times give the same documents. The simulator publishes:
  *
  *   a sport's catalog   about once a minute, and when its events or a status change
- *   an event's odds     every interval while it is polled (interest within 10 s);
- *                       else about once a minute, and when it begins, closes and settles
+ *   an event's odds     every interval while it is polled (interest within 10 s),
+ *                       else about once a minute, and when its status changes
  *
- * Everything that is due at one tick is one publication. A new event's odds are published with the
- * catalog that lists it, and those of an event that left are withdrawn with it.
+ * All that is due at one tick is one publication. A new event's odds are published with the catalog
+ * that lists it; the odds of an event that left are withdrawn with the catalog that no longer lists
+ * it.
  *
  * Threads: a struct simulator belongs to one thread at a time.
  */
@@ -39,13 +40,13 @@ struct simulator_options {
     sport_set sports;
     uint32_t events;      /* of each sport, at most SIMULATOR_EVENTS_MAX */
     uint32_t interval_ms; /* between two publications of an event that is polled */
-    bool standing;        /* each sport's first event starts a week later, open to be watched */
+    bool standing;        /* each sport's first event starts a week later, with open markets */
 };
 
 struct simulator *simulator_create(const struct simulator_options *options, int64_t now_ms);
 void simulator_destroy(struct simulator **simulator);
 
-/* What has happened since the simulator was made. */
+/* Totals since the simulator was created, and its present state. */
 struct simulator_facts {
     uint64_t catalogs;                     /* published */
     uint64_t markets;                      /* odds documents published */
@@ -54,36 +55,37 @@ struct simulator_facts {
     uint32_t events;                       /* now */
     uint32_t in_play;                      /* now */
     uint32_t polled;                       /* now */
-    bool failing;                          /* of a simulation: the last tick could not publish */
+    bool failing;                          /* of a simulation: the last tick failed to publish */
     struct event_id standing[SPORT_COUNT]; /* the events of options.standing */
 };
 void simulator_facts(const struct simulator *simulator, struct simulator_facts *facts);
 
 /* ---- in steps, for tests and other publishers ------------------------------------------------ */
 
-/* A client asked for the event then. Unknown events are ignored. */
+/* Notes that a client asked for the event at `requested_ms`. Ignores unknown events. */
 void simulator_note_interest(struct simulator *simulator, enum sport sport,
                              const struct event_id *event, int64_t requested_ms);
 
-/* Moves everything on to `now_ms` and gives what is due, which is valid until the next call. When it
- * could not be published, simulator_failed makes everything due again. A clock that went back moves
- * nothing; more than two minutes missed (a machine that slept) are left out. */
+/* Advances all events to `now_ms` and gives the changes that are due, valid until the next call. If
+ * publishing them fails, simulator_failed makes everything due again. If the clock went back, or
+ * jumped by more than two minutes (the machine slept), the events stay where they are and continue
+ * from there. */
 void simulator_advance(struct simulator *simulator, int64_t now_ms,
                        const struct odds_change **changes, size_t *count);
 void simulator_failed(struct simulator *simulator);
 
 /* ---- into a store ---------------------------------------------------------------------------- */
 
-/* Reads interest, advances, publishes. The first tick publishes everything, and behind it withdraws
- * what else the store holds of the simulated sports: a client never finds a sport without its
- * catalog in between. After a failure the next tick tries again. */
+/* Reads interest, advances, publishes. The first tick publishes everything, and at the end of that
+ * publication withdraws the store's other events of the simulated sports, so that a client never
+ * finds a sport without its catalog. After a failure the next tick tries again. */
 MUST_CHECK enum status simulator_tick(struct simulator *simulator, int64_t now_ms,
                                       struct odds_store *store, struct error *error);
 
 /*
  * A thread that ticks every interval, into a store that it shares (borrowed, as is the log).
- * Returns when the first publication is complete; STATUS of it when it failed, and no thread runs
- * then. While the store is away it goes on trying; each outage is logged once.
+ * Returns when the first publication is complete. If that fails, returns its status, and no thread
+ * runs. While the store is unavailable the thread retries; it logs each outage once.
  */
 struct simulation;
 MUST_CHECK enum status simulation_start(struct simulation **simulation,
@@ -92,7 +94,7 @@ MUST_CHECK enum status simulation_start(struct simulation **simulation,
                                         struct error *error);
 void simulation_facts(struct simulation *simulation,
                       struct simulator_facts *facts); /* any thread */
-/* Within 100 ms, and the time a publication takes that has begun. */
+/* Takes at most 100 ms, plus the time of a publication that has begun. */
 void simulation_stop(struct simulation **simulation);
 
 #endif

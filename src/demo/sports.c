@@ -3,14 +3,14 @@
  *
  * Football is ninety minutes in about six; goals come as two Poisson processes, so that all markets
  * agree with each other at any minute. Tennis is the best of three sets, a point every two seconds.
- * A race is a field of runners with strengths that drift; before the off one may be withdrawn, and
- * the others shorten. Horses are bet on while they run; greyhounds are not.
+ * A race is a field of runners with strengths that drift. Before the off a runner may be withdrawn,
+ * and the prices of the others shorten. Horse races have markets in play; greyhound races do not.
  */
 #include <string.h>
 
 #include "demo/event.h"
 
-/* ---- football ------------------------------------------------------------------------------------- */
+/* ---- football -------------------------------------------------------------------------------- */
 
 #define HALF_TIME_MS 12000
 
@@ -20,7 +20,7 @@ static void football_create(struct event *event)
     event->football.rate[1] = (uint32_t)chance_between(&event->chance, 700, 2100);
 }
 
-/* True: there was a goal. */
+/* True: the side scored. */
 static bool play_side(struct event *event, size_t side)
 {
     struct football *state = &event->football;
@@ -59,7 +59,7 @@ static uint32_t least_of(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* While there is time, any number of goals is possible, if by one in a million. */
+/* While time is left, any number of goals stays possible, if only with one in a million. */
 static void expect_goals(const struct football *state, const uint32_t *goals, uint32_t minutes,
                          struct scores *scores)
 {
@@ -126,7 +126,7 @@ static const struct market_plan football_markets[] = {
     {0},
 };
 
-/* ---- tennis --------------------------------------------------------------------------------------- */
+/* ---- tennis ---------------------------------------------------------------------------------- */
 
 #define POINT_EVERY_MS 1900
 #define GAMES_LINE 20 /* over/under 20.5 */
@@ -137,7 +137,7 @@ static void tennis_create(struct event *event)
         event->tennis.serve_wins[i] = (uint32_t)chance_between(&event->chance, 560000, 680000);
 }
 
-/* ---- what happens ---------------------------------------------------------------------------- */
+/* ---- play ------------------------------------------------------------------------------------ */
 
 static void win_game(struct event *event, uint32_t winner)
 {
@@ -178,9 +178,9 @@ static void tennis_play(struct event *event)
         win_game(event, winner);
 }
 
-/* ---- what it leaves possible ----------------------------------------------------------------- */
+/* ---- the scores that are still possible ------------------------------------------------------ */
 
-/* Never certain. */
+/* A probability that is never 0 or 1. */
 static uint32_t likely(int32_t millibits)
 {
     uint32_t ppm = chance_of_stronger(millibits);
@@ -260,7 +260,7 @@ static const struct market_plan tennis_markets[] = {
     {0},
 };
 
-/* ---- racing --------------------------------------------------------------------------------------- */
+/* ---- racing ---------------------------------------------------------------------------------- */
 
 static void racing_create(struct event *event)
 {
