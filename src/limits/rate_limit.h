@@ -1,5 +1,5 @@
-#ifndef CROUPIER_ADMISSION_RATE_LIMIT_H
-#define CROUPIER_ADMISSION_RATE_LIMIT_H
+#ifndef CROUPIER_LIMITS_RATE_LIMIT_H
+#define CROUPIER_LIMITS_RATE_LIMIT_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-#ifndef CROUPIER_API_RATE_LIMITER_H
-#define CROUPIER_API_RATE_LIMITER_H
+#ifndef CROUPIER_LIMITS_RATE_LIMITER_H
+#define CROUPIER_LIMITS_RATE_LIMITER_H
 
 #include "http/http.h"
 #include "limits/rate_lease.h"
