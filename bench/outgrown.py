@@ -11,7 +11,11 @@ After each fault:
     - all is well again within 5 s;
     - the ledger is sound, and every operation was applied exactly once.
 
-CROUPIER_BIN names the program. OUTGROWN_SECONDS: how long a fault lasts (1.5).
+A campaign and no part of `make test`, because its limits are times:
+
+    CROUPIER_BIN=$PWD/build/croupier /usr/bin/python3 -m pytest -q -p no:cacheprovider bench/outgrown.py
+
+OUTGROWN_SECONDS: how long a fault lasts (1.5).
 """
 
 import bisect
@@ -30,7 +34,8 @@ from pathlib import Path
 import pytest
 
 os.environ["TEST_ENGINES"] = "redis,postgresql"
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "service"), str(Path(__file__).resolve().parents[1])]
+TESTS = Path(__file__).resolve().parents[1] / "tests"
+sys.path[:0] = [str(TESTS / "service"), str(TESTS)]
 
 from croupier import PATIENCE, Service, eventually  # noqa: E402
 from servers import DOWN, UP, Postgres, Proxy, Redis, RedisReply, Sentinel  # noqa: E402
