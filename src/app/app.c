@@ -701,8 +701,9 @@ static void announce(struct app *app)
         app->options->ready(app->options->context, &ports);
 }
 
-/* What many connections took, malloc keeps in pieces between what is still in use. Now and then the
- * kernel gets the free pages back; after a storm that takes 50 ms for 250 MB, else less than one. */
+/* What many connections took, malloc keeps in pieces between what is still in use. Now and then
+ * the kernel gets the free pages back; after a storm that takes 50 ms for 250 MB, else less than
+ * one. */
 static void return_memory(struct app *app)
 {
     struct service_totals totals;

@@ -14,8 +14,8 @@
 MUST_CHECK bool command_open_platform(const struct command_line *line, bool create,
                                       struct platform_store **store);
 
-/* Ends the process, with a line on stderr, once the log of the SQLite `file` has grown too far while
- * it reads, or, where `file` is NULL, when its output is not taken for 120 timeouts. */
+/* Ends the process, with a line on stderr, once the log of the SQLite `file` has grown too far
+ * while it reads, or, where `file` is NULL, when its output is not taken for 120 timeouts. */
 void command_bound_reading(const struct command_line *line, const char *file, uint32_t timeout_ms);
 
 /* For a verb that failed: prints the error and returns EXIT_USAGE when a word of the line is

@@ -1,7 +1,7 @@
 /*
- * The feed as customers have it: catalogs and bodies come from sports/reader.h, as their answers do.
- * An operator who looks at an event shows interest in it, as a customer does, so a feed that goes by
- * interest keeps it fresh.
+ * The feed as customers have it: catalogs and bodies come from sports/reader.h, as their answers
+ * do. An operator who looks at an event shows interest in it, as a customer does, so a feed that
+ * goes by interest keeps it fresh.
  */
 #include "console/feed.h"
 

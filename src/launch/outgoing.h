@@ -75,8 +75,9 @@ void outgoing_turn(struct outgoing *outgoing, int wait_ms);
 /* The turn that waits, or the next one, waits no longer. Any thread. */
 void outgoing_wake(struct outgoing *outgoing);
 
-/* Starts the post and waits until it is done, whatever else is under way. True: it was answered; the
- * body is appended to `answer`, and `post->status` says how. `done` and `context` are not used. */
+/* Starts the post and waits until it is done, whatever else is under way. True: it was answered;
+ * the body is appended to `answer`, and `post->status` says how. `done` and `context` are not
+ * used. */
 MUST_CHECK bool outgoing_wait(struct outgoing *outgoing, struct outgoing_post *post,
                               struct buffer *answer);
 

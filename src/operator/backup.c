@@ -62,7 +62,8 @@ static bool is_mount_point(int directory)
            (own.st_dev != above.st_dev || own.st_ino == above.st_ino);
 }
 
-/* The rename at the end replaces an empty directory. A target that the rename would refuse is refused at once. */
+/* The rename at the end replaces an empty directory. A target that the rename would refuse is
+ * refused at once. */
 static enum status check_target(const char *target, struct error *error)
 {
     DIR *directory = opendir(target);

@@ -16,9 +16,9 @@
  *   odds.mdb      the odds store: LMDB
  *   secrets.key   the key of stored secrets, for whoever asks for it
  *
- * Each part is as of one moment, when its copying began; it has everything that was answered before.
- * Servers and feeds go on working. A backup is made under another name and renamed when all of
- * it is on disk, so a directory of the name that was asked for is a whole one.
+ * Each part is as of one moment, when its copying began; it has everything that was answered
+ * before. Servers and feeds go on working. A backup is made under another name and renamed when all
+ * of it is on disk, so a directory of the name that was asked for is a whole one.
  *
  * Blocks, for as long as reading and writing it takes. One thread.
  */

@@ -4,8 +4,8 @@
 #include "operator/resource.h"
 
 /*
- * Operators sign in to the console; their role says what they may do there. Settings: name (of a new
- * one), role, enabled. Their links and sessions are in operator/credentials.h.
+ * Operators sign in to the console; their role says what they may do there. Settings: name (of a
+ * new one), role, enabled. Their links and sessions are in operator/credentials.h.
  */
 
 extern const struct resource operator_resource; /* struct operator_record */

@@ -11,9 +11,9 @@
  *
  * Neither store may be written during the copy. The ledger's chain is checked as it goes. Keys and
  * addresses come last, so that a copy that broke off half-way admits no caller. At the end both
- * stores are read again and compared, and the copy's ledger is audited (stores/ledger_audit.h); and the
- * source's revisions, players, launches and entries have to be as many as at the beginning. What is
- * not copied: revisions (the copy counts its own) and addresses that were removed.
+ * stores are read again and compared, and the copy's ledger is audited (stores/ledger_audit.h); and
+ * the source's revisions, players, launches and entries have to be as many as at the beginning.
+ * What is not copied: revisions (the copy counts its own) and addresses that were removed.
  *
  * In constant memory, but for the games. Blocks. One thread.
  */

@@ -5,9 +5,10 @@
 
 /*
  * A resource is a kind of record that operators work with (customers, keys, addresses, providers,
- * games): a table of fields, the store's verbs, and the verbs of an operator over them, for commands
- * and the console alike. Texts in, records out; block as the store does. Refusals are for the person
- * who gave the texts: STATUS_INVALID when a text is malformed, another status when the store refuses.
+ * games): a table of fields, the store's verbs, and the verbs of an operator over them, for
+ * commands and the console alike. Texts in, records out; block as the store does. Refusals are for
+ * the person who gave the texts: STATUS_INVALID when a text is malformed, another status when the
+ * store refuses.
  *
  * A record is the struct that the fields are in: the stored record, or one that begins with it and
  * has what is shown beside it.
@@ -40,9 +41,9 @@ struct resource {
     const char *const *whole;
     const char *mend;
 
-    /* Verbs in place of the store's general ones (stores/platform.h); NULL: the general one. Those that write may change the record into what is stored then. `put` is
-     * STATUS_EXISTS when the record was changed since it was read. `list` gets `of`, the owner of the
-     * records, or NULL. */
+    /* Verbs in place of the store's general ones (stores/platform.h); NULL: the general one. Those
+     * that write may change the record into what is stored then. `put` is STATUS_EXISTS when the
+     * record was changed since it was read. `list` gets `of`, the owner of the records, or NULL. */
     enum status (*get)(struct platform_store *store, const char *id, void *record,
                        struct error *error);
     enum status (*add)(struct platform_store *store, void *record, struct error *error);
@@ -96,8 +97,8 @@ MUST_CHECK enum status resource_list(const struct resource *resource, struct pla
 MUST_CHECK enum status resource_check(const struct resource *resource, const char *id,
                                       const struct setting *settings, struct error *error);
 
-/* Changes the given fields and leaves the others, also when another writer changes those at the same
- * time. */
+/* Changes the given fields and leaves the others, also when another writer changes those at the
+ * same time. */
 MUST_CHECK enum status resource_change(const struct resource *resource,
                                        struct platform_store *store, const char *id,
                                        const struct resource_edit *edit, void *record,

@@ -5,9 +5,9 @@
 #include "stores/ledger_audit.h"
 
 /*
- * `wallet_verify` beside other work: on a thread of its own with two handles of the store, one run at
- * a time. It costs the ledger as much as the command `croupier wallet verify`. The result is kept in
- * the store and is a row of the audit trail; a run that was interrupted leaves neither.
+ * `wallet_verify` beside other work: on a thread of its own with two handles of the store, one run
+ * at a time. It costs the ledger as much as the command `croupier wallet verify`. The result is
+ * kept in the store and is a row of the audit trail; a run that was interrupted leaves neither.
  *
  * Threads: any.
  */

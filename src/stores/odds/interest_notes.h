@@ -10,10 +10,10 @@
 
 /*
  * The queue before the interest of an engine: serving threads note events; the engine's own thread
- * takes them. An event that is noted for the first time in a second can be taken at once; its
- * later notes of that second are taken as one note when the second is over. So the feed hears of a new event
- * within milliseconds, and an event costs one write a second however often it is polled. Bounded:
- * a note that does not fit is dropped and counted.
+ * takes them. An event that is noted for the first time in a second can be taken at once; its later
+ * notes of that second are taken as one note when the second is over. So the feed hears of a new
+ * event within milliseconds, and an event costs one write a second however often it is polled.
+ * Bounded: a note that does not fit is dropped and counted.
  */
 #define ODDS_NOTES_MAX 4096 /* different events a second */
 #define ODDS_NOTES_SECOND_MS 1000

@@ -8,7 +8,8 @@
 #include "stores/odds/lmdb/environment.h"
 
 /*
- * One opening of the values environment, as threads share it: look-ups in snapshots, and publishing.
+ * One opening of the values environment, as threads share it: look-ups in snapshots, and
+ * publishing.
  *
  * Versions and stamps are LMDB's own transaction numbers with the epoch above them: the epoch
  * counts how often this store handle opened an environment, so numbers of a store and of another

@@ -362,8 +362,8 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
     return status;
 }
 
-/* Nothing changes on a read-only file system, so SQLite needs neither locks nor shared memory there.
- * But it would pass over the log, so one that holds anything is refused. */
+/* Nothing changes on a read-only file system, so SQLite needs neither locks nor shared memory
+ * there. But it would pass over the log, so one that holds anything is refused. */
 static enum status examine_read_only(struct sqlite_store *store, struct error *error)
 {
     struct statvfs disk;
