@@ -293,3 +293,17 @@ def test_a_directory_of_somebody_else_is_refused_by_name(store, tmp_path):
 
 if __name__ == "__main__":
     sys.exit(pytest.main(sys.argv))
+
+
+def test_a_store_that_another_build_of_lmdb_uses_is_not_set_aside(store, watchers):
+    write_some(store)
+    watcher = watchers(uri_of(store))
+    watcher.await_status("ok")
+    with open(store / "values" / "lock.mdb", "r+b") as lock:
+        lock.seek(4)  # the version of its form
+        version = lock.read(4)
+        lock.seek(4)
+        lock.write(bytes(byte ^ 1 for byte in version))
+    refused = subprocess.run([TOOL, "number", uri_of(store)], capture_output=True, text=True, timeout=60)
+    assert refused.returncode != 0 and not (store / "values.damaged").exists(), refused
+    assert watcher.statuses()[-1:] == ["ok"]
