@@ -552,7 +552,9 @@ void sqlite_disconnect(struct sqlite_store *store)
     id_index_close(&store->index);
     ledger_cache_destroy(&store->cache);
     store->last_number = -1;
-    sqlite_mark_end(store);
+    if (store->mark >= 0)
+        (void)close(store->mark);
+    store->mark = -1;
 }
 
 enum status sqlite_connect(struct sqlite_store *store, bool create, struct error *error)

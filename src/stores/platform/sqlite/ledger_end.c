@@ -129,10 +129,3 @@ enum status sqlite_mark(struct sqlite_store *store, int64_t number,
                        : error_set(error, STATUS_UNAVAILABLE, "%s-last: cannot be written (%s)",
                                    store->path, strerror(reason));
 }
-
-void sqlite_mark_end(struct sqlite_store *store)
-{
-    if (store->mark >= 0)
-        (void)close(store->mark);
-    store->mark = -1;
-}

@@ -186,7 +186,6 @@ MUST_CHECK enum status sqlite_mark_begin(struct sqlite_store *store, struct erro
 /* After a commit: its last transaction. */
 MUST_CHECK enum status sqlite_mark(struct sqlite_store *store, int64_t number,
                                    const uint8_t hash[LEDGER_HASH_SIZE], struct error *error);
-void sqlite_mark_end(struct sqlite_store *store);
 
 /* checkpoint.c */
 #define SQLITE_LOG_IS_LONG 4000 /* pages: time for upkeep */
