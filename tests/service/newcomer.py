@@ -47,7 +47,7 @@ sed -i "s|^store = redis:.*|store = $odds|; s|^store = postgresql:.*|store = $pl
     # The default configuration is the directory's, also where croupier is run out of the checkout.
     "croupier": """
 case "$* " in *' -c '* | help* | *--help*) exec "$MACHINE/usr/local/bin/croupier" "$@" ;; esac
-exec "$MACHINE/usr/local/bin/croupier" "$@" -c "$MACHINE/etc/croupier/croupier.conf"
+exec "$MACHINE/usr/local/bin/croupier" -c "$MACHINE/etc/croupier/croupier.conf" "$@"
 """,
     # An answer that is an error is one to the test; and a server may still be starting.
     "curl": 'exec /usr/bin/curl --fail-with-body --retry 60 --retry-connrefused --retry-delay 1 "$@"',
