@@ -467,20 +467,60 @@ TEST_OF(fixture, no_file_is_opened_in_the_place_of_one_that_is_open)
     add_customer(fixture, "cus_2");
 }
 
-TEST_OF(fixture, a_log_that_lost_its_name_is_brought_into_the_file_at_the_end)
+/* Its log has lost its name; it ends when `go_on` says so. */
+static void serve_without_log(struct fixture *fixture, const char *removed, int ready, int go_on)
 {
     char path[128];
     uint64_t revision = 0;
     make_store(fixture);
     add_customer(fixture, "cus_1");
-    (void)snprintf(path, sizeof path, "%s-wal", fixture->path);
+    (void)snprintf(path, sizeof path, "%s%s", fixture->path, removed);
     assert_int_equal(unlink(path), 0);
     assert_refused(fixture, platform_revision(fixture->store, &revision, &fixture->error),
-                   STATUS_UNAVAILABLE, "-wal: is gone");
+                   STATUS_UNAVAILABLE, "is gone; nothing more is written: put it back, or stop");
+    assert_int_equal(write(ready, "", 1), 1);
+    assert_int_equal(read(go_on, path, 1), 1);
     platform_store_close(&fixture->store);
+}
+
+/* In between another process may not make a log of that name. */
+static void lose_log(struct fixture *fixture, const char *removed)
+{
+    int ready[2];
+    int go_on[2];
+    int how = -1;
+    char byte;
+    uint64_t revision = 0;
+    assert_int_equal(pipe(ready) | pipe(go_on), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)close(ready[0]);
+        serve_without_log(fixture, removed, ready[1], go_on[0]);
+        _exit(0);
+    }
+    (void)close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    struct platform_store_options options = {.uri = fixture->uri, .timeout_ms = 50};
+    assert_refused(fixture, platform_store_open(&fixture->store, &options, &fixture->error),
+                   STATUS_UNAVAILABLE, "has this database open and its log was removed");
+    assert_int_equal(write(go_on[1], "", 1), 1);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+    (void)(close(ready[0]) | close(go_on[0]) | close(go_on[1]));
     OK(open_store(fixture, false));
     OK(platform_revision(fixture->store, &revision, &fixture->error));
     assert_int_equal(revision, 1);
+}
+
+TEST_OF(fixture, a_log_that_lost_its_name_is_brought_into_the_file_at_the_end)
+{
+    lose_log(fixture, "-wal");
+}
+
+TEST_OF(fixture, a_log_whose_index_lost_its_name_is_brought_into_the_file_at_the_end)
+{
+    lose_log(fixture, "-shm");
 }
 
 TEST_OF(fixture, a_database_damaged_while_in_use_fails_and_recovers_when_restored)

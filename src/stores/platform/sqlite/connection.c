@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,9 +47,9 @@ static enum status constraint_failure(int code, const char *path, const char *de
     }
 }
 
-/* ID: [->] POSIX ADVISORY WRITE PROCESS MAJOR:MINOR:INODE FIRST LAST (proc(5)). 0: it is not of a
+/* ID: [->] POSIX ADVISORY KIND PROCESS MAJOR:MINOR:INODE FIRST LAST (proc(5)). 0: it is not of a
  * process that has that byte of the file locked for itself. */
-static uint64_t holder_in(char *line, const char *inode, uint64_t byte)
+static uint64_t holder_in(char *line, const char *kind, const char *file, uint64_t byte)
 {
     char *rest = NULL;
     char *words[8];
@@ -59,9 +60,8 @@ static uint64_t holder_in(char *line, const char *inode, uint64_t byte)
     for (char *word = strtok_r(line, " \n", &rest); word != NULL && count < 8;
          word = strtok_r(NULL, " \n", &rest))
         words[count++] = word;
-    const char *of = count == 8 ? strrchr(words[5], ':') : NULL;
-    if (of == NULL || strcmp(words[1], "POSIX") != 0 || strcmp(words[3], "WRITE") != 0 ||
-        strcmp(of + 1, inode) != 0 ||
+    if (count != 8 || strcmp(words[1], "POSIX") != 0 || strcmp(words[3], kind) != 0 ||
+        strcmp(words[5], file) != 0 ||
         text_to_u64(text_of(words[4]), INT32_MAX, &process) != STATUS_OK ||
         text_to_u64(text_of(words[6]), INT64_MAX, &first) != STATUS_OK ||
         text_to_u64(text_of(words[7]), INT64_MAX, &last) != STATUS_OK)
@@ -69,32 +69,42 @@ static uint64_t holder_in(char *line, const char *inode, uint64_t byte)
     return first <= byte && byte <= last ? process : 0;
 }
 
-/* The process that has SQLite's write lock; 0: not known. Asked of the kernel's list: closing
- * another descriptor of that file would drop all locks that this process has on it. */
-#define WRITE_LOCK_BYTE 120 /* of the -shm file; https://sqlite.org/walformat.html */
-static uint64_t lock_holder(const struct sqlite_store *store)
+static bool is_beside(const struct sqlite_store *store, const char *ending, struct stat *facts)
 {
-    char line[256];
-    char inode[24] = "";
-    struct stat facts;
     struct buffer path = {0};
-    uint64_t process = 0;
-    FILE *locks = fopen("/proc/locks", "re");
-    buffer_append_format(&path, "%s-shm", store->path);
-    if (stat(buffer_string(&path), &facts) == 0)
-        (void)snprintf(inode, sizeof inode, "%ju", (uintmax_t)facts.st_ino);
-    while (locks != NULL && process == 0 && fgets(line, sizeof line, locks) != NULL)
-        process = holder_in(line, inode, WRITE_LOCK_BYTE);
-    if (locks != NULL)
-        (void)fclose(locks);
+    buffer_append_format(&path, "%s%s", store->path, ending);
+    bool found = stat(buffer_string(&path), facts) == 0;
     buffer_free(&path);
-    return process;
+    return found;
 }
 
+/* The process, other than `except`, that has that byte locked; 0: not known. Asked of the kernel's
+ * list: closing another descriptor of that file would drop all locks that this process has on
+ * it. */
+static uint64_t lock_holder(const struct sqlite_store *store, const char *ending, const char *kind,
+                            uint64_t byte, uint64_t except)
+{
+    char line[256];
+    char name[64] = "";
+    struct stat facts;
+    uint64_t process = 0;
+    FILE *locks = fopen("/proc/locks", "re");
+    if (is_beside(store, ending, &facts))
+        (void)snprintf(name, sizeof name, "%02x:%02x:%ju", major(facts.st_dev), minor(facts.st_dev),
+                       (uintmax_t)facts.st_ino);
+    while (locks != NULL && (process == 0 || process == except) &&
+           fgets(line, sizeof line, locks) != NULL)
+        process = holder_in(line, kind, name, byte);
+    if (locks != NULL)
+        (void)fclose(locks);
+    return process == except ? 0 : process;
+}
+
+#define WRITE_LOCK_BYTE 120 /* of the -shm file; https://sqlite.org/walformat.html */
 static enum status locked(const struct sqlite_store *store, struct error *error)
 {
     char holder[32] = "another process";
-    uint64_t process = lock_holder(store);
+    uint64_t process = lock_holder(store, "-shm", "WRITE", WRITE_LOCK_BYTE, 0);
     if (process != 0)
         (void)snprintf(holder, sizeof holder, "process %ju", (uintmax_t)process);
     return error_set(error, STATUS_TIMEOUT, "%s: %s kept it locked for more than %u ms; try again",
@@ -496,6 +506,30 @@ enum status sqlite_check_schema(struct sqlite_store *store, bool current, uint32
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* Whoever has the database open has its log and index open, too. If these have lost their names,
+ * that process still brings its log into the database when it ends, unless other files have the
+ * names by then; so this one makes none. A process that begins or ends is without them for a
+ * moment. */
+#define SHARED_LOCK_BYTE 0x40000002 /* of the database; SQLite's os.h */
+static enum status await_log(const struct sqlite_store *store, struct error *error)
+{
+    struct stat facts;
+    uint64_t deadline = clock_monotonic_ms() + store->timeout_ms;
+    while (!is_beside(store, "-wal", &facts) || !is_beside(store, "-shm", &facts)) {
+        uint64_t process =
+            lock_holder(store, "", "READ", SHARED_LOCK_BYTE, (uint64_t)(uint32_t)getpid());
+        if (process == 0)
+            break;
+        if (clock_monotonic_ms() >= deadline)
+            return error_set(error, STATUS_UNAVAILABLE,
+                             "%s: process %ju has this database open and its log was removed; stop"
+                             " that process first, and run nothing before",
+                             store->path, (uintmax_t)process);
+        clock_pause_ns(5 * 1000 * 1000);
+    }
+    return STATUS_OK;
+}
+
 /* Changing to WAL takes the whole file for a moment, and SQLite does not wait for that by
  * itself. */
 static enum status ensure_wal(struct sqlite_store *store, struct error *error)
@@ -564,6 +598,8 @@ enum status sqlite_connect(struct sqlite_store *store, bool create, struct error
         status = examine_file(store, create, error);
     if (status == STATUS_OK && !store->immutable)
         status = sqlite_files_expect(store, error);
+    if (status == STATUS_OK && !store->immutable)
+        status = await_log(store, error);
     if (status != STATUS_OK)
         return status;
     index_guard_install();

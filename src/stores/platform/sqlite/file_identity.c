@@ -51,6 +51,7 @@ struct checkpoint {
 struct flaw {
     const char *what; /* NULL: there is none */
     enum part part;
+    const char *remedy; /* NULL: as ever */
 };
 
 struct open_files {
@@ -87,11 +88,15 @@ static bool is_named(const struct open_files *files, enum part part, struct stat
                      struct flaw *flaw)
 {
     const struct stat *opened = &files->opened[part];
-    *flaw = (struct flaw){NULL, part};
-    if (stat(files->names[part], facts) != 0)
-        flaw->what = errno == ENOENT ? "is gone" : "cannot be reached";
+    *flaw = (struct flaw){.part = part};
+    int reason = stat(files->names[part], facts) == 0 ? 0 : errno;
+    if (reason != 0)
+        flaw->what = reason == ENOENT ? "is gone" : "cannot be reached";
     else if (facts->st_dev != opened->st_dev || facts->st_ino != opened->st_ino)
         flaw->what = "is another file than the one that is open";
+    if (reason == ENOENT && part != DATABASE)
+        flaw->remedy = "put it back, or stop croupier, which saves everything, and run no other "
+                       "command of croupier before";
     return flaw->what == NULL;
 }
 
@@ -101,7 +106,7 @@ static bool are_named(struct open_files *files, struct stat facts[PARTS])
         if (!is_named(files, part, &facts[part], &files->misplaced))
             return false;
     if (index_guard_was_needed() || facts[INDEX].st_size < files->opened[INDEX].st_size) {
-        files->misplaced = (struct flaw){"was cut short", INDEX};
+        files->misplaced = (struct flaw){.what = "was cut short", .part = INDEX};
         return false;
     }
     files->opened[INDEX].st_size = facts[INDEX].st_size; /* it only grows */
@@ -198,11 +203,13 @@ static struct flaw find_damage(struct open_files *files, const struct sqlite_sto
 {
     int code = files->damaged.what != NULL ? SQLITE_OK : check_log(store);
     if (code != SQLITE_OK && code != SQLITE_CORRUPT)
-        return (struct flaw){"cannot be read", LOG};
+        return (struct flaw){.what = "cannot be read", .part = LOG};
     if (code == SQLITE_CORRUPT)
-        files->damaged = (struct flaw){"does not end with what was written into it", LOG};
+        files->damaged =
+            (struct flaw){.what = "does not end with what was written into it", .part = LOG};
     else if (files->damaged.what == NULL && !database_is_untouched(files, store))
-        files->damaged = (struct flaw){"was written by another than SQLite", DATABASE};
+        files->damaged =
+            (struct flaw){.what = "was written by another than SQLite", .part = DATABASE};
     return files->damaged;
 }
 
@@ -212,10 +219,11 @@ static enum status refuse(const struct open_files *files, struct flaw flaw, stru
 {
     if (flaw.what == NULL)
         return STATUS_OK;
-    return error_set(error, STATUS_UNAVAILABLE,
-                     "%s: %s; nothing more is written: stop croupier, put the files back or restore"
-                     " a backup, and start it again",
-                     files->names[flaw.part], flaw.what);
+    return error_set(error, STATUS_UNAVAILABLE, "%s: %s; nothing more is written: %s",
+                     files->names[flaw.part], flaw.what,
+                     flaw.remedy != NULL ? flaw.remedy
+                                         : "stop croupier, put the files back or restore a backup, "
+                                           "and start it again");
 }
 
 enum status sqlite_files_expect(const struct sqlite_store *store, struct error *error)
