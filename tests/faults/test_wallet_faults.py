@@ -263,10 +263,27 @@ def test_nothing_is_acknowledged_into_files_that_someone_took_away(uri, tmp_path
     assert refused.index(True) <= before + 2 * BURST, "no more than what was on its way"
     assert all(refused[refused.index(True):]) and "unavailable" not in lines[refused.index(True) - 1]
     assert log.read_text().count("ledger is unavailable") == 1 and "available again" not in log.read_text(), log.read_text()
+    assert ("restore a backup only if" in log.read_text()) == (taken == "database touched"), log.read_text()
     if taken == "directory replaced":
         shutil.rmtree(store)  # its mark is the older one's: only who put it there knows
     elif taken != "database removed":
         assert_nothing_is_hidden(uri, output.read_text(), before)
+
+
+def test_a_mark_that_was_moved_away_is_made_again_for_all_who_may_write_the_database(uri, tmp_path):
+    mark, output = tmp_path / "store" / "platform.db-last", tmp_path / "output"
+    (tmp_path / "store" / "platform.db").chmod(0o660)
+    with open(output, "wb") as to:
+        process = subprocess.Popen([TOOL, "run", uri, "100000", str(BURST), *PLAYERS], stdout=to, umask=0o077)
+    try:
+        wait_for(process, output, lambda text: text.count("\n") > 60)
+        mark.rename(tmp_path / "moved")
+        wait_for(process, output, lambda _: mark.exists() and mark.stat().st_size > 0)
+        assert mark.stat().st_mode & 0o777 == 0o660
+    finally:
+        process.kill()
+        process.wait()
+    assert assert_nothing_is_hidden(uri, output.read_text(), 60)
 
 
 def assert_nothing_is_hidden(uri, output, count):

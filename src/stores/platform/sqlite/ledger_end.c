@@ -124,7 +124,7 @@ enum status sqlite_mark(struct sqlite_store *store, int64_t number,
     struct watermark mark = {.number = number};
     memcpy(mark.ledger, store->ledger, sizeof mark.ledger);
     memcpy(mark.hash, hash, sizeof mark.hash);
-    int reason = watermark_write(store->mark, &mark, &store->marked_ms);
+    int reason = watermark_write(store->path, &mark, store->mark, &store->marked_ms);
     return reason == 0 ? STATUS_OK
                        : error_set(error, STATUS_UNAVAILABLE, "%s-last: cannot be written (%s)",
                                    store->path, strerror(reason));

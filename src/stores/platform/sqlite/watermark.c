@@ -13,6 +13,7 @@
 
 #define SLOTS 8 /* of 64 bytes: one sector, which a disk writes whole or not at all */
 #define SYNC_EVERY_MS 1000
+#define READ_AGAIN 3
 
 _Static_assert(sizeof(struct watermark) == 64, "a slot");
 
@@ -44,31 +45,43 @@ static enum status read_slots(const char *path, struct watermark slots[SLOTS], s
     return status;
 }
 
-enum status watermark_read(const char *database, struct watermark *mark, struct error *error)
+static enum status read_highest(const char *path, struct watermark *mark, struct error *error)
 {
     static const struct watermark unused;
     struct watermark slots[SLOTS];
-    struct buffer path = {0};
     const struct watermark *highest = NULL;
-    buffer_append_format(&path, "%s-last", database);
-    enum status status = read_slots(buffer_string(&path), slots, error);
+    enum status status = read_slots(path, slots, error);
     for (size_t i = 0; i < SLOTS && status == STATUS_OK; i++) {
         if (memcmp(&slots[i], &unused, sizeof unused) == 0)
             continue;
         if (slots[i].sum != sum_of(&slots[i]) || slots[i].number < 0)
-            status = error_set(error, STATUS_MALFORMED, "%s: is damaged", buffer_string(&path));
+            status = error_set(error, STATUS_MALFORMED, "%s: is damaged", path);
         else if (highest == NULL || slots[i].number > highest->number)
             highest = &slots[i];
     }
     if (status == STATUS_OK && highest == NULL)
-        status = error_set(error, STATUS_MALFORMED, "%s: is damaged", buffer_string(&path));
+        status = error_set(error, STATUS_MALFORMED, "%s: is damaged", path);
     if (status == STATUS_OK)
         *mark = *highest;
+    return status;
+}
+
+/* A slot that is read while its process writes it may be half of each; then it is whole soon. */
+enum status watermark_read(const char *database, struct watermark *mark, struct error *error)
+{
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s-last", database);
+    enum status status = read_highest(buffer_string(&path), mark, error);
+    for (int again = 0; again < READ_AGAIN && status == STATUS_MALFORMED; again++) {
+        clock_pause_ns(1000 * 1000);
+        status = read_highest(buffer_string(&path), mark, error);
+    }
     buffer_free(&path);
     return status;
 }
 
-/* Users that may write the database may write the mark, also when root makes it. */
+/* Users that may write the database may write the mark, also when root makes it, and whatever the
+ * umask. Only its owner can change its mode, so another's is left as it is. */
 static int open_as(const char *path, const char *database)
 {
     struct stat facts;
@@ -79,6 +92,8 @@ static int open_as(const char *path, const char *database)
         (void)close(file);
         return -1;
     }
+    if (file >= 0)
+        (void)fchmod(file, facts.st_mode & 0666);
     return file;
 }
 
@@ -103,7 +118,19 @@ enum status watermark_set(const char *database, const struct watermark *mark, in
     return status;
 }
 
-int watermark_write(int file, struct watermark *mark, uint64_t *synced_ms)
+/* Its name leads to it still. */
+static bool is_named(int file, const char *database)
+{
+    struct stat opened;
+    struct stat named;
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s-last", database);
+    bool found = fstat(file, &opened) == 0 && stat(buffer_string(&path), &named) == 0;
+    buffer_free(&path);
+    return found && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+int watermark_write(const char *database, struct watermark *mark, int file, uint64_t *synced_ms)
 {
     uint64_t now_ms = clock_monotonic_ms();
     struct stat facts;
@@ -115,6 +142,8 @@ int watermark_write(int file, struct watermark *mark, uint64_t *synced_ms)
         return ENOENT;
     if (now_ms < *synced_ms + SYNC_EVERY_MS)
         return 0;
+    if (!is_named(file, database))
+        return ENOENT;
     *synced_ms = now_ms;
     return fdatasync(file) == 0 ? 0 : errno;
 }

@@ -35,7 +35,8 @@ MUST_CHECK enum status watermark_read(const char *database, struct watermark *ma
 MUST_CHECK enum status watermark_set(const char *database, const struct watermark *mark, int *file,
                                      struct error *error);
 
-/* Returns 0 or an errno. `synced_ms`: when the file was synced last, on the monotonic clock. */
-int watermark_write(int file, struct watermark *mark, uint64_t *synced_ms);
+/* Returns 0 or an errno; ENOENT: the file has lost its name, which is looked at with each sync.
+ * `synced_ms`: when that was last, on the monotonic clock. */
+int watermark_write(const char *database, struct watermark *mark, int file, uint64_t *synced_ms);
 
 #endif
