@@ -231,6 +231,7 @@ TAKEN_AWAY = {
     "database removed": lambda store, older: remove(store, ""),
     "database overwritten": lambda store, older: shutil.copyfile(older / "platform.db", store / "platform.db"),
     "database replaced": lambda store, older: shutil.copyfile(older / "platform.db", store / "new") and (store / "new").replace(store / "platform.db"),
+    "database touched": lambda store, older: os.utime(store / "platform.db"),
     "directory replaced": replace_directory,
 }
 

@@ -3,6 +3,7 @@
  * are not what they should be, and malformed rows. (What every engine must do stands in
  * platform_contract/.)
  */
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -521,6 +522,26 @@ TEST_OF(fixture, a_log_that_lost_its_name_is_brought_into_the_file_at_the_end)
 TEST_OF(fixture, a_log_whose_index_lost_its_name_is_brought_into_the_file_at_the_end)
 {
     lose_log(fixture, "-shm");
+}
+
+TEST_OF(fixture, an_open_that_lacks_descriptors_can_be_repeated)
+{
+    struct rlimit before;
+    unsigned refused = 0;
+    make_and_close(fixture);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    for (rlim_t count = 1; refused == count - 1; count++) {
+        struct rlimit few = {.rlim_cur = count, .rlim_max = before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        enum status status = open_store(fixture, false);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        if (status != STATUS_OK) {
+            assert_int_equal(status, STATUS_UNAVAILABLE);
+            refused++;
+            OK(open_store(fixture, false));
+        }
+        platform_store_close(&fixture->store);
+    }
 }
 
 TEST_OF(fixture, a_database_damaged_while_in_use_fails_and_recovers_when_restored)

@@ -173,30 +173,37 @@ static int check_log(const struct sqlite_store *store)
 
 /* Only checkpoints write into the database. A checkpoint notes in the index that it begins, before
  * its first write, and that it has ended, after its last. */
-static bool database_is_untouched(struct open_files *files, const struct sqlite_store *store)
+static void check_database(struct open_files *files, const struct sqlite_store *store)
 {
     struct index_header before;
     struct index_header after;
     struct stat facts;
     read_index(store, &before);
     if (stat(files->names[DATABASE], &facts) != 0)
-        return true; /* its name is the next look's */
+        return; /* its name is the next look's */
     read_index(store, &after);
     struct checkpoint now = {.copied = after.copied};
     memcpy(now.salts, after.salts, sizeof now.salts);
     bool is_idle = before.copied == before.copying && after.copied == after.copying &&
                    before.copied == after.copied &&
                    memcmp(before.salts, after.salts, sizeof now.salts) == 0;
-    if (is_idle && files->is_idle && memcmp(&now, &files->last, sizeof now) == 0)
-        return facts.st_size == files->size && facts.st_mtim.tv_sec == files->written.tv_sec &&
-               facts.st_mtim.tv_nsec == files->written.tv_nsec;
-    if (is_idle) {
+    if (is_idle && files->is_idle && memcmp(&now, &files->last, sizeof now) == 0) {
+        if (facts.st_size != files->size)
+            files->damaged =
+                (struct flaw){.what = "was written by another than SQLite", .part = DATABASE};
+        else if (facts.st_mtim.tv_sec != files->written.tv_sec ||
+                 facts.st_mtim.tv_nsec != files->written.tv_nsec)
+            files->damaged = (struct flaw){
+                .what = "was written, or its time of change was set, by another program",
+                .part = DATABASE,
+                .remedy = "restart croupier, and restore a backup only if `croupier wallet verify` "
+                          "finds damage"};
+    } else if (is_idle) {
         files->is_idle = true;
         files->last = now;
         files->size = facts.st_size;
         files->written = facts.st_mtim;
     }
-    return true;
 }
 
 static struct flaw find_damage(struct open_files *files, const struct sqlite_store *store)
@@ -207,9 +214,8 @@ static struct flaw find_damage(struct open_files *files, const struct sqlite_sto
     if (code == SQLITE_CORRUPT)
         files->damaged =
             (struct flaw){.what = "does not end with what was written into it", .part = LOG};
-    else if (files->damaged.what == NULL && !database_is_untouched(files, store))
-        files->damaged =
-            (struct flaw){.what = "was written by another than SQLite", .part = DATABASE};
+    else if (files->damaged.what == NULL)
+        check_database(files, store);
     return files->damaged;
 }
 
@@ -259,9 +265,10 @@ static void forget(struct open_files *forgotten)
 }
 
 /* SQLite follows links, so the names are those that it has. */
-static struct open_files *record(const struct sqlite_store *store)
+static struct open_files *record(const struct sqlite_store *store, struct error *error)
 {
     struct open_files *files = memory_alloc_zeroed(1, sizeof *files);
+    int reason = 0;
     const char *database = sqlite3_db_filename(store->database, "main");
     files->path = memory_copy_string(store->path);
     for (enum part part = DATABASE; part < PARTS; part++) {
@@ -271,11 +278,16 @@ static struct open_files *record(const struct sqlite_store *store)
         buffer_free(&name);
         files->pins[part] = open(files->names[part], O_PATH | O_CLOEXEC);
         if (files->pins[part] < 0 || fstat(files->pins[part], &files->opened[part]) != 0)
-            files->opened[part].st_ino = 0; /* as no other has */
+            reason = errno;
     }
     files->next = all;
     all = files;
-    return files;
+    if (reason == 0)
+        return files;
+    (void)error_set(error, STATUS_UNAVAILABLE, "%s: its files cannot be watched (%s)", store->path,
+                    strerror(reason));
+    forget(files);
+    return NULL;
 }
 
 enum status sqlite_files_attach(struct sqlite_store *store, struct error *error)
@@ -296,11 +308,15 @@ enum status sqlite_files_attach(struct sqlite_store *store, struct error *error)
         files = NULL;
     }
     if (files == NULL)
-        files = record(store);
-    files->handles++;
+        files = record(store, error);
     store->files = files;
-    if (!are_named(files, facts))
-        status = refuse(files, files->misplaced, error);
+    if (files == NULL) {
+        status = STATUS_UNAVAILABLE;
+    } else {
+        files->handles++;
+        if (!are_named(files, facts))
+            status = refuse(files, files->misplaced, error);
+    }
     (void)pthread_mutex_unlock(&lock);
     return status;
 }
