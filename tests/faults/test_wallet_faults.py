@@ -264,7 +264,8 @@ def test_nothing_is_acknowledged_into_files_that_someone_took_away(uri, tmp_path
     assert refused.index(True) <= before + 2 * BURST, "no more than what was on its way"
     assert all(refused[refused.index(True):]) and "unavailable" not in lines[refused.index(True) - 1]
     assert log.read_text().count("ledger is unavailable") == 1 and "available again" not in log.read_text(), log.read_text()
-    assert ("restore a backup only if" in log.read_text()) == (taken == "database touched"), log.read_text()
+    if taken != "database overwritten":  # by a file of the same size it looks like the one that was touched
+        assert ("restore a backup only if" in log.read_text()) == (taken == "database touched"), log.read_text()
     if taken == "directory replaced":
         shutil.rmtree(store)  # its mark is the older one's: only who put it there knows
     elif taken != "database removed":
