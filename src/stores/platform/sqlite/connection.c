@@ -377,21 +377,15 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
 static enum status examine_read_only(struct sqlite_store *store, struct error *error)
 {
     struct statvfs disk;
-    struct stat facts;
-    struct buffer log = {0};
-    enum status status = STATUS_OK;
+    struct stat log;
     store->immutable =
         store->reads && statvfs(store->path, &disk) == 0 && (disk.f_flag & ST_RDONLY) != 0;
-    if (!store->immutable)
+    if (!store->immutable || !is_beside(store, "-wal", &log) || log.st_size == 0)
         return STATUS_OK;
-    buffer_append_format(&log, "%s-wal", store->path);
-    if (stat(buffer_string(&log), &facts) == 0 && facts.st_size > 0)
-        status = error_set(error, STATUS_UNAVAILABLE,
-                           "%s: holds changes that cannot be read on a read-only file system; copy"
-                           " the files to another",
-                           buffer_string(&log));
-    buffer_free(&log);
-    return status;
+    return error_set(error, STATUS_UNAVAILABLE,
+                     "%s-wal: holds changes that cannot be read on a read-only file system; copy"
+                     " the files to another",
+                     store->path);
 }
 
 static int open_database(struct sqlite_store *store)
@@ -413,11 +407,6 @@ static int open_database(struct sqlite_store *store)
     return code;
 }
 
-static uint32_t big_endian(const unsigned char bytes[4])
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 /* In WAL mode SQLite looks at its own cache and at the WAL, and so goes on answering out of a file
  * that was emptied, cut short or overwritten in place. When the file has been written since the
  * last look, which a checkpoint does too, this looks at its head, and makes SQLite read the rest
@@ -437,12 +426,12 @@ static enum status look_at_head(struct sqlite_store *store, const struct stat *f
     bool sound = facts->st_size == 0 && store->size == 0;
     if (!sound && file->pMethods->xRead(file, head, sizeof head, 0) == SQLITE_OK) {
         uint32_t page = (uint32_t)head[16] << 8 | head[17];
-        int64_t least = (int64_t)big_endian(head + 28) * (page == 1 ? 65536 : page);
+        int64_t least = (int64_t)sqlite_big_endian(head + 28) * (page == 1 ? 65536 : page);
         /* A checkpoint that makes the file longer writes its head first; one that makes it shorter
          * cuts it last. */
         bool cut = facts->st_size < store->size && facts->st_size < least;
         /* Each checkpoint that writes the head leaves a higher number in it. */
-        uint32_t change = big_endian(head + 24);
+        uint32_t change = sqlite_big_endian(head + 24);
         sound = memcmp(head, "SQLite format 3", 16) == 0 && !cut && change >= store->change;
         store->change = change;
     }

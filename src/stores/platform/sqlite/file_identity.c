@@ -123,11 +123,6 @@ static void read_index(const struct sqlite_store *store, struct index_header *he
     memcpy(header, numbers, sizeof *header);
 }
 
-static uint32_t big_endian(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 /* The salts of the log's head and of its last frame, and that frame's checksum, which is of all
  * that was written since the log began. SQLITE_CORRUPT: they do not fit. */
 static int compare_log(const struct sqlite_store *store, const struct index_header *index)
@@ -149,8 +144,8 @@ static int compare_log(const struct sqlite_store *store, const struct index_head
         return code == SQLITE_IOERR_SHORT_READ ? SQLITE_CORRUPT : code;
     bool fits = memcmp(head + 16, index->salts, 8) == 0 &&
                 memcmp(frame + 8, index->salts, 8) == 0 &&
-                big_endian(frame + 16) == index->frame_sum[0] &&
-                big_endian(frame + 20) == index->frame_sum[1];
+                sqlite_big_endian(frame + 16) == index->frame_sum[0] &&
+                sqlite_big_endian(frame + 20) == index->frame_sum[1];
     return fits ? SQLITE_OK : SQLITE_CORRUPT;
 }
 

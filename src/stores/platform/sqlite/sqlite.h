@@ -187,6 +187,12 @@ MUST_CHECK enum status sqlite_mark_begin(struct sqlite_store *store, struct erro
 MUST_CHECK enum status sqlite_mark(struct sqlite_store *store, int64_t number,
                                    const uint8_t hash[LEDGER_HASH_SIZE], struct error *error);
 
+/* A number as SQLite's file formats have it. */
+static inline uint32_t sqlite_big_endian(const unsigned char bytes[4])
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
 /* checkpoint.c */
 #define SQLITE_LOG_IS_LONG 4000 /* pages: time for upkeep */
 /* Whether the log has grown by `pages` since the last attempt at upkeep. An attempt may shorten
