@@ -155,6 +155,18 @@ def test_a_fault_while_the_log_is_brought_into_the_file(fresh, tmp_path, call, f
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
+@pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "rename"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_while_the_mark_is_made(uri, fault, call):
+    store = pathlib.Path(uri.removeprefix("sqlite:")).parent
+    assert not list(store.glob("*-last*"))
+    done = injected(uri, f"{call}:{fault}:when=1", path=("-P", store / "platform.db-last-new", "-P", store / "platform.db-last"))
+    acknowledged, _ = answers(done.stdout)
+    assert len(acknowledged) < COUNT  # the fault took place
+    assert_whole(uri, done.stdout)
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
 def test_a_disk_that_never_syncs_acknowledges_nothing(uri):
     done = injected(uri, "fdatasync,fsync:error=EIO:when=1+", count=9)
     acknowledged, others = answers(done.stdout)

@@ -81,19 +81,38 @@ enum status watermark_read(const char *database, struct watermark *mark, struct 
 }
 
 /* Users that may write the database may write the mark, also when root makes it, and whatever the
- * umask. Only its owner can change its mode, so another's is left as it is. */
-static int open_as(const char *path, const char *database)
+ * umask. */
+static bool give_to_users(int file, const char *database)
 {
     struct stat facts;
-    if (stat(database, &facts) != 0)
-        return -1;
-    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, facts.st_mode & 0666);
-    if (file >= 0 && geteuid() == 0 && fchown(file, facts.st_uid, facts.st_gid) != 0) {
+    return stat(database, &facts) == 0 && fchmod(file, facts.st_mode & 0666) == 0 &&
+           (geteuid() != 0 || fchown(file, facts.st_uid, facts.st_gid) == 0);
+}
+
+static bool write_slots(int file, const struct watermark slots[SLOTS])
+{
+    size_t size = SLOTS * sizeof slots[0];
+    return pwrite(file, slots, size, 0) == (ssize_t)size && fdatasync(file) == 0;
+}
+
+/* A file has its name when its content is on disk: an empty one would be damaged. The write lock
+ * keeps another process from making the same file. Returns a descriptor, or -1 with errno. */
+static int make_file(const char *path, const char *database, const struct watermark slots[SLOTS])
+{
+    struct buffer unnamed = {0};
+    buffer_append_format(&unnamed, "%s-new", path);
+    const char *name = buffer_string(&unnamed);
+    (void)unlink(name); /* of a process that was killed, perhaps another user's */
+    int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file >= 0 && !(give_to_users(file, database) && write_slots(file, slots) &&
+                       rename(name, path) == 0 && file_sync_directory(path) == 0)) {
+        int reason = errno;
+        (void)unlink(name);
         (void)close(file);
-        return -1;
+        errno = reason;
+        file = -1;
     }
-    if (file >= 0)
-        (void)fchmod(file, facts.st_mode & 0666);
+    buffer_free(&unnamed);
     return file;
 }
 
@@ -106,9 +125,13 @@ enum status watermark_set(const char *database, const struct watermark *mark, in
     slots[own_slot()] = *mark;
     slots[own_slot()].sum = sum_of(mark);
     buffer_append_format(&path, "%s-last", database);
-    int opened = open_as(buffer_string(&path), database);
-    if (opened < 0 || pwrite(opened, slots, sizeof slots, 0) != (ssize_t)sizeof slots ||
-        fdatasync(opened) != 0 || file_sync_directory(buffer_string(&path)) != 0)
+    int opened = open(buffer_string(&path), O_RDWR | O_CLOEXEC);
+    bool is_set = opened >= 0 && write_slots(opened, slots);
+    if (opened < 0 && errno == ENOENT) {
+        opened = make_file(buffer_string(&path), database, slots);
+        is_set = opened >= 0;
+    }
+    if (!is_set)
         status = failed(buffer_string(&path), error);
     buffer_free(&path);
     if (status == STATUS_OK)
