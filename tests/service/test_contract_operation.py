@@ -546,14 +546,6 @@ def test_text_logs_are_lines_of_text(make_service):
     eventually(lambda: len(re.findall(r"^\S+Z \w+ +listening .*address=127\.0\.0\.1:\d+", service.log_text(), re.MULTILINE)) == 2, 30)
 
 
-def test_a_higher_level_says_less(make_service):
-    service = make_service({"log.level": "error"})
-    service.spawn()
-    time.sleep(1)
-    assert "listening" not in service.log_text()
-    service.stop()
-
-
 # ---- configuration ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("text, places", [

@@ -90,6 +90,14 @@ def test_a_manager_hears_of_the_start_of_reloads_and_of_the_end(make_service, ma
     assert {"READY": "1"} not in manager.pending()
 
 
+def test_a_higher_level_of_the_log_says_less(make_service, manager):
+    service = make_service({"log.level": "error"}, environment=manager.environment)
+    service.spawn()
+    assert manager.hear() == {"READY": "1"}
+    assert "listening" not in service.log_text()
+    service.stop()
+
+
 def test_what_matters_is_sent_to_a_manager_that_has_not_read_for_a_while(make_service, manager):
     """Its queue is full, of WATCHDOG=1 or of others' notices."""
     service = make_service(environment={**manager.environment, "WATCHDOG_USEC": "0"})
