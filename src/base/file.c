@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,15 @@
 #include "base/text.h"
 
 #define PIECE_SIZE (1U << 20)
+
+char *file_follow_link(const char *path)
+{
+    struct stat facts;
+    char *target = lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode) ? realpath(path, NULL) : NULL;
+    char *followed = memory_copy_string(target == NULL ? path : target);
+    free(target);
+    return followed;
+}
 
 /* ---- making them ----------------------------------------------------------------------------- */
 

@@ -14,6 +14,10 @@
  * Files that must be on disk before anything is said of them. Blocks. Threads: any.
  */
 
+/* Where a symbolic link at this path leads; of every other path the path. To be freed. SQLite names
+ * the files beside a database by where its link leads. */
+char *file_follow_link(const char *path);
+
 /* A name in a directory is as lasting as the directory: syncs the one that `path` is in. Returns 0
  * or an errno. */
 int file_sync_directory(const char *path);

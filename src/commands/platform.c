@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "stores/configured.h"
@@ -114,7 +115,9 @@ void command_bound_reading(const struct command_line *line, const char *file, ui
     command_name(line, reading->name, sizeof reading->name);
     reading->hung_max_ms = (uint64_t)HUNG_TIMEOUTS * timeout_ms;
     if (file != NULL) {
-        buffer_append_format(&log, "%s-wal", file);
+        char *followed = file_follow_link(file);
+        buffer_append_format(&log, "%s-wal", followed);
+        memory_free(followed);
         reading->log = memory_copy_string(buffer_string(&log));
         reading->log_start = file_size(reading->log);
         buffer_free(&log);

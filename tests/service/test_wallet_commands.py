@@ -457,6 +457,23 @@ def start_unread(service, *arguments, environment=()):
 
 
 @pytest.mark.only("sqlite")
+def test_a_database_may_be_named_by_a_symbolic_link(make_service):
+    service = make_service()
+    customer = service.add_customer("Casino", options=["--casino"])
+    elsewhere = service.directory / "elsewhere"
+    elsewhere.mkdir()
+    for file in service.platform.path.parent.glob(f"{service.platform.path.name}*"):
+        file.rename(elsewhere / file.name)
+    service.platform.path.symlink_to(elsewhere / service.platform.path.name)
+    service.start()
+    player = add_player(service, customer, "alice")
+    assert send(service, customer.key, credit(player, "t1", 100)).status == 200
+    assert service.run("wallet", "verify").text.startswith("The ledger is sound")
+    service.stop()
+    assert [file.name for file in service.platform.path.parent.glob(f"{service.platform.path.name}*")] == ["platform.db"]
+
+
+@pytest.mark.only("sqlite")
 @pytest.mark.parametrize("command", ["export", "statement"])
 def test_a_reader_ends_when_the_log_that_it_holds_grows_too_far(written, command):
     written.stop()

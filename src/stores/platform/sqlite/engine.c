@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/digest.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "stores/platform/ledger/texts.h"
 #include "stores/platform/schema.h"
@@ -49,7 +50,7 @@ static enum status sqlite_open(struct platform_store **store,
     made->magic = SQLITE_STORE_MAGIC;
     made->mark = -1;
     made->add_functions = sqlite_ids_register;
-    made->path = memory_copy_string(buffer_string(&literal));
+    made->path = file_follow_link(buffer_string(&literal));
     made->base.location = made->path;
     made->timeout_ms = options->timeout_ms;
     made->log = options->log;
