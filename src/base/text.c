@@ -46,6 +46,20 @@ size_t text_find(struct text text, const char *const *names, size_t count)
     return at;
 }
 
+const char *enum_name(const struct enum_names *names, unsigned value)
+{
+    CHECK(value < names->count);
+    return names->list[value];
+}
+
+bool enum_read(const struct enum_names *names, struct text name, void *value)
+{
+    size_t at = text_find(name, names->list, names->count);
+    if (at < names->count)
+        *(unsigned *)value = (unsigned)at;
+    return at < names->count;
+}
+
 struct text text_trim(struct text text)
 {
     while (text.size > 0 && (text.at[0] == ' ' || text.at[0] == '\t')) {

@@ -30,6 +30,19 @@ bool text_equals_ignore_case(struct text a, struct text b); /* ASCII letters onl
 bool text_starts_with(struct text text, struct text start);
 /* Which of the names it is, of which some may be NULL ("", that is); `count`: none. */
 size_t text_find(struct text text, const char *const *names, size_t count);
+/* The names of an enum's values, by value. */
+struct enum_names {
+    const char *const *list;
+    size_t count;
+};
+#define ENUM_NAMES(list_)                                           \
+    {                                                               \
+        .list = (list_), .count = sizeof(list_) / sizeof(list_)[0], \
+    }
+const char *enum_name(const struct enum_names *names, unsigned value); /* CHECKed */
+/* Sets the enum to the value of this name. False: it has none. */
+MUST_CHECK bool enum_read(const struct enum_names *names, struct text name, void *value);
+
 struct text text_trim(struct text text); /* without spaces and tabs at both ends */
 
 /* The length of the UTF-8 sequence at `at` (RFC 3629 section 4), or 0 when it is not one. Size >

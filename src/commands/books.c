@@ -1,6 +1,5 @@
 /* croupier wallet export | report: the ledger's entries, and their sums. Both read beside a running
  * server, in bounded memory, and print as they go. */
-#include <inttypes.h>
 #include <string.h>
 
 #include <openssl/evp.h>
@@ -13,7 +12,6 @@
 #include "commands/platform.h"
 #include "commands/wallet_output.h"
 #include "operator/documents.h"
-#include "records/currency.h"
 #include "records/records.h"
 #include "stores/platform_ledger.h"
 
@@ -156,36 +154,6 @@ static int end_books(const struct command_line *line, struct printed *printed, b
     return done ? wallet_finish(line) : EXIT_REFUSED;
 }
 
-/* ---- lines of a report ----------------------------------------------------------------------- */
-
-/* Stakes less wins. */
-static int64_t result_minor(const struct ledger_sum *line)
-{
-    return -ledger_sum_movement_minor(line);
-}
-
-/* Stakes and wins as they were entered, rollbacks of these and of earlier ones, and the result. */
-static void write_play(struct json_writer *json, const struct ledger_sum *line)
-{
-    json_string(json, "currency", line->currency);
-    json_integer(json, "currency_exponent", line->currency_exponent);
-    json_unsigned(json, "entries", ledger_sum_entries(line));
-    json_unsigned(json, "stakes", line->entries[LEDGER_DEBIT]);
-    json_integer(json, "stakes_minor", line->debits_minor);
-    json_unsigned(json, "wins", line->entries[LEDGER_CREDIT]);
-    json_integer(json, "wins_minor", line->credits_minor);
-    json_integer(json, "rolled_back_stakes_minor", line->debits_back_minor);
-    json_integer(json, "rolled_back_wins_minor", line->credits_back_minor);
-    json_integer(json, "result_minor", result_minor(line));
-}
-
-static void write_game(struct json_writer *json, const struct ledger_sum *line)
-{
-    json_string(json, "customer", line->customer_id);
-    json_string_or_null(json, "provider", line->provider_id);
-    json_string_or_null(json, "game_id", line->game_id);
-}
-
 /* ---- export ---------------------------------------------------------------------------------- */
 
 struct export
@@ -246,9 +214,7 @@ static void write_round(struct export *export, const struct ledger_sum *line)
     struct json_writer *json = begin_row(export);
     if (export->lines)
         json_object(json, "round");
-    write_game(json, line);
-    json_string(json, "round_id", line->round_id);
-    write_play(json, line);
+    fields_write(ledger_play_fields, line, json);
     if (export->lines)
         json_end(json);
 }
@@ -385,25 +351,8 @@ static void begin_report(struct report *report, int64_t day)
         return;
     }
     (void)document_begin(&report->printed.document, JSON_COMPACT);
-    buffer_append_format(&report->printed.document.text,
-                         "%s (UTC)\n\n%-20s  %-16s  %-24s  %-8s  %8s  %16s  %16s  %16s  %16s\n",
-                         date, "CUSTOMER", "PROVIDER", "GAME", "CURRENCY", "STAKES", "STAKED",
-                         "WON", "ROLLED BACK", "RESULT");
-}
-
-/* For people: what was rolled back is one number, the net of stakes and wins. */
-static void show_line(struct report *report, const struct ledger_sum *line, const char *customer)
-{
-    const int64_t amounts[] = {line->debits_minor, line->credits_minor,
-                               ledger_sum_rollbacks_minor(line), result_minor(line)};
-    char shown[4][CURRENCY_AMOUNT_SIZE];
-    for (size_t i = 0; i < 4; i++)
-        currency_format(amounts[i], line->currency_exponent, shown[i]);
-    buffer_append_format(&report->printed.document.text,
-                         "%-20s  %-16s  %-24s  %-8s  %8" PRIu64 "  %16s  %16s  %16s  %16s\n",
-                         customer, line->provider_id[0] != '\0' ? line->provider_id : "-",
-                         line->game_id[0] != '\0' ? line->game_id : "-", line->currency,
-                         line->entries[LEDGER_DEBIT], shown[0], shown[1], shown[2], shown[3]);
+    buffer_append_format(&report->printed.document.text, "%s (UTC)\n\n", date);
+    fields_append_row(ledger_play_fields, NULL, &report->printed.document.text);
 }
 
 static bool report_line(void *context, const struct ledger_sum *line)
@@ -414,12 +363,9 @@ static bool report_line(void *context, const struct ledger_sum *line)
         return false;
     if (report->is_json) {
         json_space(json, "\n");
-        json_object(json, NULL);
-        write_game(json, line);
-        write_play(json, line);
-        json_end(json);
+        fields_write_object(ledger_play_fields, line, json);
     } else {
-        show_line(report, line, line->customer_id);
+        fields_append_row(ledger_play_fields, line, json->out);
     }
     return print_some(&report->printed);
 }
@@ -433,13 +379,10 @@ static void end_report(struct report *report)
     }
     for (size_t i = 0; i < report->printed.total_count; i++) {
         const struct ledger_sum *total = &report->printed.totals[i];
-        if (report->is_json) {
-            json_object(json, NULL);
-            write_play(json, total);
-            json_end(json);
-        } else {
-            show_line(report, total, "total");
-        }
+        if (report->is_json)
+            fields_write_object(&ledger_play_fields[LEDGER_PLAY_AT], total, json);
+        else
+            fields_append_row(ledger_play_fields, total, json->out);
     }
     if (report->is_json)
         document_print(&report->printed.document);

@@ -28,7 +28,7 @@ static void print_issued_json(const char *key, const struct key_record *record)
     json_string(json, "label", record->label);
     json_time(json, "created_at", record->created_ms);
     json_time(json, "expires_at", record->expires_ms);
-    json_string_or_null(json, "only", key_scope_name(record->scope));
+    json_string_or_null(json, "only", enum_name(&key_scopes, record->scope));
     cidrs_write_json(json, "cidrs", record->cidrs, record->cidr_count);
     document_print(&document);
 }

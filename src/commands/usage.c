@@ -1,6 +1,5 @@
 /* croupier usage: the requests that customers made, as the servers have counted them, and what they
  * moved, as the ledger has it. Reads beside a running server, and prints as it goes. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,7 +8,6 @@
 #include "commands/platform.h"
 #include "commands/wallet_output.h"
 #include "operator/documents.h"
-#include "records/currency.h"
 
 struct usage_shown {
     bool is_json;
@@ -18,58 +16,28 @@ struct usage_shown {
     struct document document;
 };
 
-static bool print_some(struct usage_shown *shown)
+/* Either: one of `fields`. */
+static bool show_row(struct usage_shown *shown, const struct field *fields, const void *record)
 {
-    wallet_flush(&shown->document.text);
+    struct json_writer *json = &shown->document.json;
+    if (shown->is_json) {
+        json_space(json, "\n");
+        fields_write_object(fields, record, json);
+    } else {
+        fields_append_row(fields, record, json->out);
+    }
+    wallet_flush(json->out);
     return ferror(stdout) == 0;
 }
 
-/* ---- requests -------------------------------------------------------------------------------- */
-
 static bool show_requests(void *context, const struct usage_record *record)
 {
-    struct usage_shown *shown = context;
-    struct json_writer *json = &shown->document.json;
-    char date[CLOCK_DAY_SIZE];
-    if (shown->is_json) {
-        json_space(json, "\n");
-        usage_write_requests(json, record);
-    } else {
-        clock_format_day(record->day, date);
-        buffer_append_format(
-            json->out,
-            "%-20s  %-10s  %-8s  %12" PRIu64 "  %12" PRIu64 "  %12" PRIu64 "  %12" PRIu64 "\n",
-            record->customer_id[0] != '\0' ? record->customer_id : "(further ones)", date,
-            usage_group_name(record->group), record->requests[0], record->requests[1],
-            record->requests[2], record->requests[3]);
-    }
-    return print_some(shown);
+    return show_row(context, usage_request_fields, record);
 }
 
-/* ---- money ----------------------------------------------------------------------------------- */
-
-static bool show_movement(void *context, const struct ledger_sum *line)
+static bool show_movement(void *context, const struct ledger_sum *sum)
 {
-    struct usage_shown *shown = context;
-    struct json_writer *json = &shown->document.json;
-    const int64_t amounts_minor[] = {line->debits_minor, line->credits_minor,
-                                     ledger_sum_rollbacks_minor(line),
-                                     ledger_sum_movement_minor(line)};
-    char date[CLOCK_DAY_SIZE];
-    char amounts[4][CURRENCY_AMOUNT_SIZE];
-    if (shown->is_json) {
-        json_space(json, "\n");
-        usage_write_movement(json, line);
-    } else {
-        clock_format_day(line->day, date);
-        for (size_t i = 0; i < 4; i++)
-            currency_format(amounts_minor[i], line->currency_exponent, amounts[i]);
-        buffer_append_format(json->out,
-                             "%-20s  %-10s  %-8s  %12" PRIu64 "  %16s  %16s  %16s  %16s\n",
-                             line->customer_id, date, line->currency, ledger_sum_entries(line),
-                             amounts[0], amounts[1], amounts[2], amounts[3]);
-    }
-    return print_some(shown);
+    return show_row(context, usage_movement_fields, sum);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -79,8 +47,7 @@ static void begin_requests(struct usage_shown *shown)
     char date[CLOCK_DAY_SIZE];
     struct json_writer *json = document_begin(&shown->document, JSON_COMPACT);
     if (!shown->is_json) {
-        buffer_append_format(json->out, "%-20s  %-10s  %-8s  %12s  %12s  %12s  %12s\n", "CUSTOMER",
-                             "DAY", "REQUESTS", "2XX", "3XX", "4XX", "5XX");
+        fields_append_row(usage_request_fields, NULL, json->out);
         return;
     }
     json_object(json, NULL);
@@ -99,9 +66,8 @@ static void begin_movements(struct usage_shown *shown)
         json_array(json, "wallet");
         return;
     }
-    buffer_append_format(json->out, "\n%-20s  %-10s  %-8s  %12s  %16s  %16s  %16s  %16s\n",
-                         "CUSTOMER", "DAY", "WALLET", "OPERATIONS", "DEBITS", "CREDITS",
-                         "ROLLED BACK", "MOVEMENT");
+    buffer_append_char(json->out, '\n');
+    fields_append_row(usage_movement_fields, NULL, json->out);
 }
 
 static enum status read_usage(struct platform_store *store, struct usage_shown *shown,

@@ -201,15 +201,15 @@ enum status console_audit(struct console_call *call, struct error *error)
 
 #define DAYS_MAX 366 /* with the first and the last */
 
-static bool write_requests_row(void *context, const struct usage_record *record)
+static bool write_requests(void *context, const struct usage_record *record)
 {
-    usage_write_requests(context, record);
+    fields_write_object(usage_request_fields, record, context);
     return true;
 }
 
-static bool write_movement_row(void *context, const struct ledger_sum *line)
+static bool write_movement(void *context, const struct ledger_sum *sum)
 {
-    usage_write_movement(context, line);
+    fields_write_object(usage_movement_fields, sum, context);
     return true;
 }
 
@@ -249,9 +249,8 @@ static enum status write_movements(struct console_call *call, const struct usage
         return error_set(error, STATUS_CONFLICT,
                          "what was moved is being added up for another request; try again");
     json_array(json, "wallet");
-    enum status status =
-        platform_ledger_sums(call->store, &scope, (struct ledger_grouping){.by_day = true},
-                             write_movement_row, json, error);
+    enum status status = platform_ledger_sums(
+        call->store, &scope, (struct ledger_grouping){.by_day = true}, write_movement, json, error);
     json_end(json);
     console_end(call, CONSOLE_SUMS);
     return status;
@@ -266,7 +265,7 @@ static enum status write_usage(struct console_call *call, const struct usage_wan
     write_day(&json, "to", wanted->to_day);
     json_array(&json, "requests");
     enum status status = platform_usage_list(call->store, wanted->customer, wanted->from_day,
-                                             wanted->to_day, write_requests_row, &json, error);
+                                             wanted->to_day, write_requests, &json, error);
     json_end(&json);
     if (!wanted->wallet)
         json_null(&json, "wallet");

@@ -155,13 +155,9 @@ static enum status read_rtp_member(struct reading *reading, const struct member 
 static enum status read_volatility_member(struct reading *reading, const struct member *member,
                                           struct text value)
 {
-    if (read_plain(reading, value))
-        for (int i = GAME_LOW; i <= GAME_HIGH; i++)
-            if (text_equals(buffer_text(&reading->plain),
-                            text_of(game_volatility_name((enum game_volatility)i)))) {
-                *(enum game_volatility *)field(reading, member) = (enum game_volatility)i;
-                return STATUS_OK;
-            }
+    if (read_plain(reading, value) && reading->plain.size > 0 &&
+        enum_read(&game_volatilities, buffer_text(&reading->plain), field(reading, member)))
+        return STATUS_OK;
     return wrong(reading, value, member->name, member->rule);
 }
 
@@ -370,7 +366,7 @@ void game_record_write_offer(struct json_writer *json, const struct game_record 
         json_null(json, "rtp_bps");
     else
         json_integer(json, "rtp_bps", record->rtp_bps);
-    json_string_or_null(json, "volatility", game_volatility_name(record->volatility));
+    json_string_or_null(json, "volatility", enum_name(&game_volatilities, record->volatility));
     json_string_or_null(json, "thumbnail_url", record->thumbnail_url);
     json_bool(json, "demo", record->demo);
     json_lines(json, "currencies", text_of(record->currencies));

@@ -1,64 +1,123 @@
-/* Members of documents; see documents.h. */
+/* Tables of fields; see documents.h. */
 #include "operator/documents.h"
 
-#include "base/clock.h"
+/* ---- a transaction --------------------------------------------------------------------------- */
+
+#define OF_ENTRY(member) FIELD_OF(ledger_transaction, member)
+
+static const struct field transaction_fields[] = {
+    {"customer", .type = &field_text, OF_ENTRY(customer_id)},
+    {"player_id", .type = &field_text, OF_ENTRY(player_id)},
+    {"transaction_id", .type = &field_text, OF_ENTRY(transaction_id)},
+    {"operation", .type = &field_word, OF_ENTRY(operation), .names = &ledger_operations},
+    {"outcome", .type = &field_word, OF_ENTRY(outcome), .names = &ledger_outcomes},
+    {"amount_minor", .type = &field_amount, OF_ENTRY(amount_minor)},
+    {"currency", .type = &field_text_or_null, OF_ENTRY(currency)},
+    {"currency_exponent", .type = &field_exponent, OF_ENTRY(currency_exponent)},
+    {"reference_transaction_id", .type = &field_text_or_null, OF_ENTRY(reference)},
+    {"game_id", .type = &field_text_or_null, OF_ENTRY(game_id)},
+    {"round_id", .type = &field_text_or_null, OF_ENTRY(round_id)},
+    {"provider", .type = &field_text_or_null, OF_ENTRY(provider_id)},
+    {"launch_id", .type = &field_text_or_null, OF_ENTRY(launch_id)},
+    {"created_at", .type = &field_time, OF_ENTRY(created_ms)},
+    {0},
+};
+
+/* Of an entry as well. */
+static const struct field entry_fields[] = {
+    {"sequence", .type = &field_count, OF_ENTRY(sequence)},
+    {"movement_minor", .type = &field_amount, OF_ENTRY(movement_minor)},
+    {"balance_minor", .type = &field_amount, OF_ENTRY(balance_minor)},
+    {"hash", .type = &field_hex, OF_ENTRY(hash)},
+    {0},
+};
 
 void wallet_write_transaction(struct json_writer *json,
                               const struct ledger_transaction *transaction)
 {
-    json_string(json, "customer", transaction->customer_id);
-    json_string(json, "player_id", transaction->player_id);
-    json_string(json, "transaction_id", transaction->transaction_id);
-    json_string(json, "operation", ledger_operation_name(transaction->operation));
-    json_string(json, "outcome", ledger_outcome_name(transaction->outcome));
-    json_integer(json, "amount_minor", transaction->amount_minor);
-    json_string_or_null(json, "currency", transaction->currency);
-    json_integer(json, "currency_exponent", transaction->currency_exponent);
-    json_string_or_null(json, "reference_transaction_id", transaction->reference);
-    json_string_or_null(json, "game_id", transaction->game_id);
-    json_string_or_null(json, "round_id", transaction->round_id);
-    json_string_or_null(json, "provider", transaction->provider_id);
-    json_string_or_null(json, "launch_id", transaction->launch_id);
-    json_time(json, "created_at", transaction->created_ms);
-    if (!ledger_is_entry(transaction))
-        return;
-    json_unsigned(json, "sequence", transaction->sequence);
-    json_integer(json, "movement_minor", transaction->movement_minor);
-    json_integer(json, "balance_minor", transaction->balance_minor);
-    json_hex(json, "hash", transaction->hash, LEDGER_HASH_SIZE);
+    fields_write(transaction_fields, transaction, json);
+    if (ledger_is_entry(transaction))
+        fields_write(entry_fields, transaction, json);
 }
 
-static void begin_row(struct json_writer *json, const char *customer_id, int64_t day)
+/* ---- requests -------------------------------------------------------------------------------- */
+
+#define OF_USAGE(member) FIELD_OF(usage_record, member)
+
+const struct field usage_request_fields[] = {
+    {"customer", NULL, "CUSTOMER", &field_text_or_null, OF_USAGE(customer_id), .width = -20,
+     .words = "(further ones)"},
+    {"day", NULL, "DAY", &field_day, OF_USAGE(day), .width = -10},
+    {"route_group", NULL, "REQUESTS", &field_word, OF_USAGE(group), .width = -8,
+     .names = &usage_groups},
+    {"2xx", NULL, "2XX", &field_count, OF_USAGE(requests[0]), .width = 12},
+    {"3xx", NULL, "3XX", &field_count, OF_USAGE(requests[1]), .width = 12},
+    {"4xx", NULL, "4XX", &field_count, OF_USAGE(requests[2]), .width = 12},
+    {"5xx", NULL, "5XX", &field_count, OF_USAGE(requests[3]), .width = 12},
+    {0},
+};
+
+/* ---- sums of the ledger ---------------------------------------------------------------------- */
+
+static int64_t entries_of(const void *sum)
 {
-    char date[CLOCK_DAY_SIZE];
-    clock_format_day(day, date);
-    json_object(json, NULL);
-    json_string_or_null(json, "customer", customer_id);
-    json_string(json, "day", date);
+    return (int64_t)ledger_sum_entries(sum);
 }
 
-void usage_write_requests(struct json_writer *json, const struct usage_record *record)
+static int64_t rollbacks_of(const void *sum)
 {
-    begin_row(json, record->customer_id, record->day);
-    json_string(json, "route_group", usage_group_name(record->group));
-    json_unsigned(json, "2xx", record->requests[0]);
-    json_unsigned(json, "3xx", record->requests[1]);
-    json_unsigned(json, "4xx", record->requests[2]);
-    json_unsigned(json, "5xx", record->requests[3]);
-    json_end(json);
+    return ledger_sum_rollbacks_minor(sum);
 }
 
-void usage_write_movement(struct json_writer *json, const struct ledger_sum *line)
+static int64_t movement_of(const void *sum)
 {
-    begin_row(json, line->customer_id, line->day);
-    json_string(json, "currency", line->currency);
-    json_integer(json, "currency_exponent", line->currency_exponent);
-    json_unsigned(json, "debits", line->entries[LEDGER_DEBIT]);
-    json_integer(json, "debits_minor", line->debits_minor);
-    json_unsigned(json, "credits", line->entries[LEDGER_CREDIT]);
-    json_integer(json, "credits_minor", line->credits_minor);
-    json_unsigned(json, "rollbacks", line->entries[LEDGER_ROLLBACK]);
-    json_integer(json, "rollbacks_minor", ledger_sum_rollbacks_minor(line));
-    json_integer(json, "movement_minor", ledger_sum_movement_minor(line));
-    json_end(json);
+    return ledger_sum_movement_minor(sum);
 }
+
+/* Stakes less wins. */
+static int64_t result_of(const void *sum)
+{
+    return -ledger_sum_movement_minor(sum);
+}
+
+#define OF_SUM(member) FIELD_OF(ledger_sum, member)
+#define AMOUNT &field_amount, .beside = offsetof(struct ledger_sum, currency_exponent), .width = 16
+
+const struct field usage_movement_fields[] = {
+    {"customer", NULL, "CUSTOMER", &field_text_or_null, OF_SUM(customer_id), .width = -20},
+    {"day", NULL, "DAY", &field_day, OF_SUM(day), .width = -10},
+    {"currency", NULL, "WALLET", &field_text, OF_SUM(currency), .width = -8},
+    {"currency_exponent", .type = &field_exponent, OF_SUM(currency_exponent)},
+    {NULL, NULL, "OPERATIONS", &field_count, .compute = entries_of, .width = 12},
+    {"debits", .type = &field_count, OF_SUM(entries[LEDGER_DEBIT])},
+    {"debits_minor", NULL, "DEBITS", AMOUNT, OF_SUM(debits_minor)},
+    {"credits", .type = &field_count, OF_SUM(entries[LEDGER_CREDIT])},
+    {"credits_minor", NULL, "CREDITS", AMOUNT, OF_SUM(credits_minor)},
+    {"rollbacks", .type = &field_count, OF_SUM(entries[LEDGER_ROLLBACK])},
+    {"rollbacks_minor", NULL, "ROLLED BACK", AMOUNT, .compute = rollbacks_of},
+    {"movement_minor", NULL, "MOVEMENT", AMOUNT, .compute = movement_of},
+    {0},
+};
+
+/* Stakes and wins as they were entered, rollbacks of these and of earlier ones, and the result. For
+ * people, what was rolled back is one number, the net of stakes and wins. */
+const struct field ledger_play_fields[] = {
+    {"customer", NULL, "CUSTOMER", &field_text, OF_SUM(customer_id), .words = "total",
+     .width = -20},
+    {"provider", NULL, "PROVIDER", &field_text_or_null, OF_SUM(provider_id), .words = "-",
+     .width = -16},
+    {"game_id", NULL, "GAME", &field_text_or_null, OF_SUM(game_id), .words = "-", .width = -24},
+    {"round_id", .type = &field_text_if_any, OF_SUM(round_id)},
+    [LEDGER_PLAY_AT] = {"currency", NULL, "CURRENCY", &field_text, OF_SUM(currency), .width = -8},
+    {"currency_exponent", .type = &field_exponent, OF_SUM(currency_exponent)},
+    {"entries", .type = &field_count, .compute = entries_of},
+    {"stakes", NULL, "STAKES", &field_count, OF_SUM(entries[LEDGER_DEBIT]), .width = 8},
+    {"stakes_minor", NULL, "STAKED", AMOUNT, OF_SUM(debits_minor)},
+    {"wins", .type = &field_count, OF_SUM(entries[LEDGER_CREDIT])},
+    {"wins_minor", NULL, "WON", AMOUNT, OF_SUM(credits_minor)},
+    {"rolled_back_stakes_minor", .type = &field_amount, OF_SUM(debits_back_minor)},
+    {"rolled_back_wins_minor", .type = &field_amount, OF_SUM(credits_back_minor)},
+    {NULL, NULL, "ROLLED BACK", AMOUNT, .compute = rollbacks_of},
+    {"result_minor", NULL, "RESULT", AMOUNT, .compute = result_of},
+    {0},
+};

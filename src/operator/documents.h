@@ -1,18 +1,23 @@
 #ifndef CROUPIER_OPERATOR_DOCUMENTS_H
 #define CROUPIER_OPERATOR_DOCUMENTS_H
 
-#include "base/json_writer.h"
+#include "operator/field.h"
 #include "records/usage.h"
 #include "stores/platform_ledger.h"
 
-/* Documents of the ledger and of usage, for commands and the console. */
+/* The fields of what the ledger and the counts of usage have, for commands and the console. */
 
 /* The members of a transaction, into an object that is open. */
 void wallet_write_transaction(struct json_writer *json,
                               const struct ledger_transaction *transaction);
 
-/* The requests of a customer, a day and a group of routes; the movements of a day and currency. */
-void usage_write_requests(struct json_writer *json, const struct usage_record *record);
-void usage_write_movement(struct json_writer *json, const struct ledger_sum *line);
+/* Of struct usage_record: the requests of a customer, a day and a group of routes. */
+extern const struct field usage_request_fields[];
+
+/* Of struct ledger_sum: the movements of a customer, a day and a currency, */
+extern const struct field usage_movement_fields[];
+/* and what was played at a game or in a round. From LEDGER_PLAY_AT on, the sums alone. */
+#define LEDGER_PLAY_AT 4
+extern const struct field ledger_play_fields[];
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "records/currency.h"
 
 #define RATE_REQUESTS_MAX 1000000000U
 #define RATE_SECONDS_MAX 86400U
@@ -31,6 +32,12 @@ static bool write_text_or_null(const struct field *field, const void *record,
     return true;
 }
 
+static bool write_text_if_any(const struct field *field, const void *record,
+                              const struct field_output *out)
+{
+    return *(const char *)field_value(field, record) != '\0' && write_text(field, record, out);
+}
+
 static bool write_list(const struct field *field, const void *record,
                        const struct field_output *out)
 {
@@ -43,6 +50,35 @@ static bool write_list(const struct field *field, const void *record,
             buffer_append_string(out->text, ", ");
     }
     return true;
+}
+
+static bool write_word(const struct field *field, const void *record,
+                       const struct field_output *out)
+{
+    const char *word = enum_name(field->names, *(const unsigned *)field_value(field, record));
+    bool none = word == NULL || word[0] == '\0';
+    if (out->json != NULL)
+        json_string_or_null(out->json, field->name, word);
+    else
+        buffer_append_string(out->text, !none ? word : field->words != NULL ? field->words : "-");
+    return true;
+}
+
+static enum status set_word(const struct field *field, struct text text, void *record,
+                            struct error *error)
+{
+    struct buffer rule = {0};
+    if (text.size > 0 && enum_read(field->names, text, field_value_to_set(field, record)))
+        return STATUS_OK;
+    for (size_t i = 0; i < field->names->count; i++)
+        buffer_append_format(&rule, "%s%s",
+                             rule.size == 0                ? ""
+                             : i + 1 < field->names->count ? ", "
+                                                           : " or ",
+                             field->names->list[i]);
+    (void)error_set(error, STATUS_INVALID, "%s: must be %s", field->name, buffer_string(&rule));
+    buffer_free(&rule);
+    return STATUS_INVALID;
 }
 
 static bool write_words(const struct field *field, const void *record,
@@ -74,8 +110,10 @@ static enum status set_text(const struct field *field, struct text text, void *r
 
 const struct field_type field_text = {write_text, set_text};
 const struct field_type field_text_or_null = {write_text_or_null, set_text};
+const struct field_type field_text_if_any = {write_text_if_any, NULL};
 const struct field_type field_list = {write_list, NULL};
 const struct field_type field_words = {write_words, NULL};
+const struct field_type field_word = {write_word, set_word};
 
 /* ---- yes or no ------------------------------------------------------------------------------- */
 
@@ -127,7 +165,8 @@ const struct field_type field_usable = {write_usable, NULL};
 static bool write_count(const struct field *field, const void *record,
                         const struct field_output *out)
 {
-    size_t count = *(const size_t *)field_value(field, record);
+    size_t count = field->compute != NULL ? (size_t)field->compute(record)
+                                          : *(const size_t *)field_value(field, record);
     if (out->json != NULL)
         json_unsigned(out->json, field->name, count);
     else
@@ -153,8 +192,53 @@ static bool write_time(const struct field *field, const void *record,
     return true;
 }
 
+static bool write_day(const struct field *field, const void *record, const struct field_output *out)
+{
+    char date[CLOCK_DAY_SIZE];
+    clock_format_day(*(const int64_t *)field_value(field, record), date);
+    if (out->json != NULL)
+        json_string(out->json, field->name, date);
+    else
+        buffer_append_string(out->text, date);
+    return true;
+}
+
+static bool write_amount(const struct field *field, const void *record,
+                         const struct field_output *out)
+{
+    char amount[CURRENCY_AMOUNT_SIZE];
+    int64_t minor = field->compute != NULL ? field->compute(record)
+                                           : *(const int64_t *)field_value(field, record);
+    if (out->json != NULL) {
+        json_integer(out->json, field->name, minor);
+        return true;
+    }
+    currency_format(minor, *((const uint8_t *)record + field->beside), amount);
+    buffer_append_string(out->text, amount);
+    return true;
+}
+
+static bool write_exponent(const struct field *field, const void *record,
+                           const struct field_output *out)
+{
+    if (out->json != NULL)
+        json_unsigned(out->json, field->name, *(const uint8_t *)field_value(field, record));
+    return out->json != NULL;
+}
+
+static bool write_hex(const struct field *field, const void *record, const struct field_output *out)
+{
+    CHECK(out->json != NULL); /* in no text for people */
+    json_hex(out->json, field->name, field_value(field, record), field->room);
+    return true;
+}
+
 const struct field_type field_count = {write_count, NULL};
 const struct field_type field_time = {write_time, NULL};
+const struct field_type field_day = {write_day, NULL};
+const struct field_type field_amount = {write_amount, NULL};
+const struct field_type field_exponent = {write_exponent, NULL};
+const struct field_type field_hex = {write_hex, NULL};
 
 /* ---- sports and rates ------------------------------------------------------------------------ */
 
@@ -227,6 +311,42 @@ static enum status set_rate(const struct field *field, struct text text, void *r
 }
 
 const struct field_type field_rate = {write_rate, set_rate};
+
+/* ---- tables of fields ------------------------------------------------------------------------ */
+
+void fields_write(const struct field *fields, const void *record, struct json_writer *json)
+{
+    const struct field_output out = {.json = json};
+    for (; fields->type != NULL; fields++)
+        if (fields->name != NULL)
+            (void)fields->type->write(fields, record, &out);
+}
+
+void fields_write_object(const struct field *fields, const void *record, struct json_writer *json)
+{
+    json_object(json, NULL);
+    fields_write(fields, record, json);
+    json_end(json);
+}
+
+void fields_append_row(const struct field *fields, const void *record, struct buffer *out)
+{
+    struct buffer cell = {0};
+    const char *space = "";
+    for (; fields->type != NULL; fields++) {
+        if (fields->title == NULL)
+            continue;
+        buffer_clear(&cell);
+        if (record == NULL)
+            buffer_append_string(&cell, fields->title);
+        else
+            (void)fields->type->write(fields, record, &(struct field_output){.text = &cell});
+        buffer_append_format(out, "%s%*s", space, fields->width, buffer_string(&cell));
+        space = "  ";
+    }
+    buffer_append_char(out, '\n');
+    buffer_free(&cell);
+}
 
 const struct field *field_find(const struct field *fields, const char *name)
 {

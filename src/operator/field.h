@@ -56,6 +56,10 @@ struct field {
     struct field_option option;
     bool owners;       /* in the console, only owners may set it */
     field_setter *set; /* in place of the type's; NULL: as the type does */
+    int width; /* of its column, where rows are printed as they come; negative: to the left */
+    /* The value, where it is in no member; of field_count and field_amount. */
+    int64_t (*compute)(const void *record);
+    const struct enum_names *names; /* of field_word */
 };
 
 /* at and room, of a struct's member. */
@@ -64,9 +68,15 @@ struct field {
 
 extern const struct field_type field_text;         /* char[]; in documents "" is "" */
 extern const struct field_type field_text_or_null; /* char[]; in documents "" is null */
+extern const struct field_type field_text_if_any;  /* char[]; in documents it is no member if "" */
 extern const struct field_type field_list;         /* char[]: items separated by LF */
 extern const struct field_type field_yes_no;       /* bool */
 extern const struct field_type field_count;        /* size_t */
+extern const struct field_type field_amount;       /* int64_t: minor units, `beside` its exponent */
+extern const struct field_type field_exponent;     /* uint8_t; people see it in the amounts */
+extern const struct field_type field_day;          /* int64_t: days since 1970-01-01 */
+extern const struct field_type field_hex;          /* uint8_t[] */
+extern const struct field_type field_word;         /* an enum; in documents "" is null */
 extern const struct field_type field_time;         /* int64_t: milliseconds; 0 is `words`, else - */
 extern const struct field_type field_sports;       /* sport_set: all, none, or names */
 extern const struct field_type field_rate;         /* struct rate_limit: 600/60, or off */
@@ -89,6 +99,13 @@ static inline void *field_value_to_set(const struct field *field, void *record)
  * `what`. */
 MUST_CHECK enum status field_set_text(const struct field *field, const char *what, struct text text,
                                       void *record, struct error *error);
+
+/* The fields that have a name, as members of an object that is open, and as an object. */
+void fields_write(const struct field *fields, const void *record, struct json_writer *json);
+void fields_write_object(const struct field *fields, const void *record, struct json_writer *json);
+
+/* A line of the values of a record, or of the titles (NULL), each as wide as its column. */
+void fields_append_row(const struct field *fields, const void *record, struct buffer *out);
 
 /* The field of a table that has this name, or NULL. */
 const struct field *field_find(const struct field *fields, const char *name);

@@ -16,17 +16,7 @@ static bool write_rtp(const struct field *field, const void *record, const struc
     return rtp_bps >= 0;
 }
 
-static bool write_volatility(const struct field *field, const void *record,
-                             const struct field_output *out)
-{
-    const char *name =
-        game_volatility_name(*(const enum game_volatility *)field_value(field, record));
-    buffer_append_string(out->text, name != NULL ? name : "not known");
-    return true;
-}
-
 static const struct field_type rtp_type = {write_rtp, NULL};
-static const struct field_type volatility_type = {write_volatility, NULL};
 
 static const struct field fields[] = {
     {NULL, "id", "ID", &field_text, FIELD_OF(game_record, id)},
@@ -40,7 +30,8 @@ static const struct field fields[] = {
      .beside = offsetof(struct game_record, usable)},
     {NULL, "features", NULL, &field_list, FIELD_OF(game_record, features)},
     {NULL, "rtp", NULL, &rtp_type, FIELD_OF(game_record, rtp_bps)},
-    {NULL, "volatility", NULL, &volatility_type, FIELD_OF(game_record, volatility)},
+    {NULL, "volatility", NULL, &field_word, FIELD_OF(game_record, volatility),
+     .names = &game_volatilities, .words = "not known"},
     {NULL, "thumbnail", NULL, &field_text, FIELD_OF(game_record, thumbnail_url), .words = "none"},
     {NULL, "demo", "DEMO", &field_yes_no, FIELD_OF(game_record, demo)},
     {NULL, "currencies", NULL, &field_list, FIELD_OF(game_record, currencies)},

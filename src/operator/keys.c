@@ -54,27 +54,6 @@ static bool write_state(const struct field *field, const void *record,
     return true;
 }
 
-/* null: all that its customer may. */
-static bool write_scope(const struct field *field, const void *record,
-                        const struct field_output *out)
-{
-    const char *name = key_scope_name(*(const enum key_scope *)field_value(field, record));
-    if (out->json != NULL)
-        json_string_or_null(out->json, field->name, name);
-    else
-        buffer_append_string(out->text, name[0] == '\0' ? "-" : name);
-    return true;
-}
-
-static enum status set_scope(const struct field *field, struct text text, void *record,
-                             struct error *error)
-{
-    if (text.size > 0 && key_scope_parse(text, field_value_to_set(field, record)))
-        return STATUS_OK;
-    return error_set(error, STATUS_INVALID, "a key is for sports or casino only");
-}
-
-static const struct field_type scope_type = {write_scope, set_scope};
 static const struct field_type prefix_type = {write_prefix, NULL};
 static const struct field_type state_type = {write_state, NULL};
 
@@ -90,7 +69,7 @@ static const struct field fields[] = {
     {"label", NULL, "LABEL", &field_text, OF_RECORD(label), .words = "-", .set = set_label,
      .option = {"label", "LABEL", .add_help = "what it is for, up to 64 bytes"}},
     {.title = "STATE", .type = &state_type},
-    {"only", NULL, "ONLY", &scope_type, OF_RECORD(scope),
+    {"only", NULL, "ONLY", &field_word, OF_RECORD(scope), .names = &key_scopes,
      .option = {"only", "sports|casino",
                 .add_help = "it may use only these, of what its customer may"}},
     {"cidrs", NULL, "CIDRS", &field_cidrs, OF_RECORD(cidrs),

@@ -7,25 +7,6 @@
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
-static bool write_role(const struct field *field, const void *record,
-                       const struct field_output *out)
-{
-    const char *name = operator_role_name(*(const enum operator_role *)field_value(field, record));
-    if (out->json != NULL)
-        json_string(out->json, field->name, name);
-    else
-        buffer_append_string(out->text, name);
-    return true;
-}
-
-static enum status set_role(const struct field *field, struct text text, void *record,
-                            struct error *error)
-{
-    if (text.size > 0 && operator_role_parse(text, field_value_to_set(field, record)))
-        return STATUS_OK;
-    return error_set(error, STATUS_INVALID, "a role is reader, operator or owner");
-}
-
 static enum status set_name(const struct field *field, struct text text, void *record,
                             struct error *error)
 {
@@ -36,11 +17,9 @@ static enum status set_name(const struct field *field, struct text text, void *r
     return status == STATUS_OK ? field_set_text(field, "name", text, record, error) : status;
 }
 
-static const struct field_type role_type = {write_role, set_role};
-
 static const struct field fields[] = {
     {"name", "name", "NAME", &field_text, FIELD_OF(operator_record, name), .set = set_name},
-    {"role", "role", "ROLE", &role_type, FIELD_OF(operator_record, role),
+    {"role", "role", "ROLE", &field_word, FIELD_OF(operator_record, role), .names = &operator_roles,
      .option = {"role", "ROLE", .add_help = "reader (the default), operator or owner",
                 .set_help = "reader, operator or owner"}},
     {"enabled", "enabled", "ENABLED", &field_enabled, FIELD_OF(operator_record, enabled),

@@ -22,25 +22,14 @@ static bool write_balance(const struct field *field, const void *record,
     return true;
 }
 
-/* People see the balance with its currency. */
-static bool write_exponent(const struct field *field, const void *record,
-                           const struct field_output *out)
-{
-    if (out->json == NULL)
-        return false;
-    json_unsigned(out->json, field->name, *(const uint8_t *)field_value(field, record));
-    return true;
-}
-
 static const struct field_type balance_type = {write_balance, NULL};
-static const struct field_type exponent_type = {write_exponent, NULL};
 
 static const struct field fields[] = {
     {"player_id", "player", NULL, &field_text, FIELD_OF(player_record, id)},
     {"customer", "customer", NULL, &field_text, FIELD_OF(player_record, customer_id)},
     {"player_reference", "reference", NULL, &field_text, FIELD_OF(player_record, reference)},
     {"currency", NULL, NULL, &field_text, FIELD_OF(player_record, currency)},
-    {"currency_exponent", NULL, NULL, &exponent_type, FIELD_OF(player_record, currency_exponent)},
+    {"currency_exponent", NULL, NULL, &field_exponent, FIELD_OF(player_record, currency_exponent)},
     {"balance_minor", "balance", NULL, &balance_type, FIELD_OF(player_view, balance_minor)},
     {"entries", "entries", NULL, &field_count, FIELD_OF(player_view, entries)},
     {"blocked_at", "blocked", NULL, &field_time, FIELD_OF(player_record, blocked_ms),
@@ -49,24 +38,23 @@ static const struct field fields[] = {
     {0},
 };
 
+static const struct field launch_fields[] = {
+    {"launch_id", .type = &field_text, FIELD_OF(launch_record, id)},
+    {"provider", .type = &field_text, FIELD_OF(launch_record, provider_id)},
+    {"provider_player_id", .type = &field_text, FIELD_OF(launch_record, subject)},
+    {"game_id", .type = &field_text, FIELD_OF(launch_record, game_id)},
+    {"created_at", .type = &field_time, FIELD_OF(launch_record, created_ms)},
+    {0},
+};
+
 static void write(struct json_writer *json, const void *record)
 {
     const struct player_view *player = record;
-    const struct field_output out = {.json = json};
     json_object(json, NULL);
-    for (const struct field *field = fields; field->type != NULL; field++)
-        (void)field->type->write(field, record, &out);
+    fields_write(fields, record, json);
     json_array(json, "launches");
-    for (size_t i = 0; i < player->launch_count; i++) {
-        const struct launch_record *launch = &player->launches[i];
-        json_object(json, NULL);
-        json_string(json, "launch_id", launch->id);
-        json_string(json, "provider", launch->provider_id);
-        json_string(json, "provider_player_id", launch->subject);
-        json_string(json, "game_id", launch->game_id);
-        json_time(json, "created_at", launch->created_ms);
-        json_end(json);
-    }
+    for (size_t i = 0; i < player->launch_count; i++)
+        fields_write_object(launch_fields, &player->launches[i], json);
     json_end(json);
     json_end(json);
 }

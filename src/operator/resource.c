@@ -198,12 +198,7 @@ void resource_write(const struct resource *resource, const void *record, struct 
         resource->write(json, record);
         return;
     }
-    const struct field_output out = {.json = json};
-    json_object(json, NULL);
-    for (const struct field *field = resource->fields; field->type != NULL; field++)
-        if (field->name != NULL)
-            (void)field->type->write(field, record, &out);
-    json_end(json);
+    fields_write_object(resource->fields, record, json);
 }
 
 void resource_show(const struct resource *resource, const void *record, struct buffer *out)

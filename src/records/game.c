@@ -4,11 +4,7 @@
 
 static const char *const volatilities[] = {NULL, "low", "medium", "high"};
 
-const char *game_volatility_name(enum game_volatility volatility)
-{
-    CHECK((unsigned)volatility < sizeof volatilities / sizeof volatilities[0]);
-    return volatilities[volatility];
-}
+const struct enum_names game_volatilities = ENUM_NAMES(volatilities);
 
 static enum status check_lists(const struct game_record *record, struct error *error)
 {

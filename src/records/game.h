@@ -38,7 +38,6 @@ struct game_policy_record {
 extern const struct record_table game_table;
 extern const struct record_table game_policy_table; /* a malformed row allows nothing */
 
-/* "low", "medium", "high"; NULL for none. */
-const char *game_volatility_name(enum game_volatility volatility);
+extern const struct enum_names game_volatilities; /* "low", "medium", "high"; NULL for none */
 
 #endif

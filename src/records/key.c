@@ -29,22 +29,7 @@ static enum status check(const void *checked, struct error *error)
 
 static const char *const scope_names[] = {
     [KEY_SCOPE_ALL] = "", [KEY_SCOPE_SPORTS] = "sports", [KEY_SCOPE_CASINO] = "casino"};
-#define SCOPE_COUNT (sizeof scope_names / sizeof scope_names[0])
-
-const char *key_scope_name(enum key_scope scope)
-{
-    CHECK((unsigned)scope < SCOPE_COUNT);
-    return scope_names[scope];
-}
-
-bool key_scope_parse(struct text text, enum key_scope *scope)
-{
-    size_t at = text_find(text, scope_names, SCOPE_COUNT);
-    if (at < SCOPE_COUNT)
-        *scope = (enum key_scope)at;
-    return at < SCOPE_COUNT;
-}
-
+const struct enum_names key_scopes = ENUM_NAMES(scope_names);
 static const struct column_type column_scope = COLUMN_NAMES(scope_names);
 COLUMN_CIDR_ARRAY_FITS(key_record);
 

@@ -31,8 +31,7 @@ struct key_record {
 
 extern const struct record_table key_table;
 
-const char *key_scope_name(enum key_scope scope);                         /* "sports"; "" for all */
-MUST_CHECK bool key_scope_parse(struct text text, enum key_scope *scope); /* "" is all */
+extern const struct enum_names key_scopes; /* "sports"; "" for all */
 
 /* Neither revoked nor expired. */
 bool key_is_live(const struct key_record *record, int64_t now_ms);

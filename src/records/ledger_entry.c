@@ -27,10 +27,12 @@ static const char *const outcomes[LEDGER_OUTCOME_COUNT] = {
     [LEDGER_BALANCE_LIMIT_EXCEEDED] = "balance_limit_exceeded",
 };
 
+const struct enum_names ledger_operations = ENUM_NAMES(operations);
+const struct enum_names ledger_outcomes = ENUM_NAMES(outcomes);
+
 const char *ledger_operation_name(enum ledger_operation operation)
 {
-    CHECK((unsigned)operation < WALLET_OPERATION_COUNT);
-    return operations[operation];
+    return enum_name(&ledger_operations, operation);
 }
 
 bool ledger_operation_parse(struct text name, enum ledger_operation *operation)
@@ -43,16 +45,12 @@ bool ledger_operation_parse(struct text name, enum ledger_operation *operation)
 
 const char *ledger_outcome_name(enum ledger_outcome outcome)
 {
-    CHECK((unsigned)outcome < LEDGER_OUTCOME_COUNT);
-    return outcomes[outcome];
+    return enum_name(&ledger_outcomes, outcome);
 }
 
 bool ledger_outcome_parse(struct text name, enum ledger_outcome *outcome)
 {
-    size_t at = text_find(name, outcomes, LEDGER_OUTCOME_COUNT);
-    if (at < LEDGER_OUTCOME_COUNT)
-        *outcome = (enum ledger_outcome)at;
-    return at < LEDGER_OUTCOME_COUNT;
+    return enum_read(&ledger_outcomes, name, outcome);
 }
 
 bool ledger_is_entry(const struct ledger_transaction *transaction)

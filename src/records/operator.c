@@ -8,19 +8,7 @@
 static const char *const role_names[ROLE_COUNT] = {
     [ROLE_READER] = "reader", [ROLE_OPERATOR] = "operator", [ROLE_OWNER] = "owner"};
 
-const char *operator_role_name(enum operator_role role)
-{
-    CHECK((unsigned)role < ROLE_COUNT);
-    return role_names[role];
-}
-
-bool operator_role_parse(struct text text, enum operator_role *role)
-{
-    size_t at = text_find(text, role_names, ROLE_COUNT);
-    if (at < ROLE_COUNT)
-        *role = (enum operator_role)at;
-    return at < ROLE_COUNT;
-}
+const struct enum_names operator_roles = ENUM_NAMES(role_names);
 
 static enum status check_name(const char *name, struct error *error)
 {

@@ -45,7 +45,6 @@ struct credential_record {
 extern const struct record_table operator_table;
 extern const struct record_table credential_table;
 
-const char *operator_role_name(enum operator_role role); /* "reader" */
-MUST_CHECK bool operator_role_parse(struct text text, enum operator_role *role);
+extern const struct enum_names operator_roles; /* "reader" */
 
 #endif

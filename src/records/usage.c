@@ -8,18 +8,7 @@ static const char *const names[USAGE_GROUP_COUNT] = {
     [USAGE_WALLET] = "wallet", [USAGE_OTHER] = "other",
 };
 
-const char *usage_group_name(enum usage_group group)
-{
-    return names[group];
-}
-
-bool usage_group_parse(struct text name, enum usage_group *group)
-{
-    size_t at = text_find(name, names, USAGE_GROUP_COUNT);
-    if (at < USAGE_GROUP_COUNT)
-        *group = (enum usage_group)at;
-    return at < USAGE_GROUP_COUNT;
-}
+const struct enum_names usage_groups = ENUM_NAMES(names);
 
 int usage_compare(const void *record, const void *other)
 {

@@ -10,8 +10,7 @@
 
 enum usage_group { USAGE_SPORTS, USAGE_GAMES, USAGE_LAUNCH, USAGE_WALLET, USAGE_OTHER };
 #define USAGE_GROUP_COUNT 5
-const char *usage_group_name(enum usage_group group); /* "sports" */
-MUST_CHECK bool usage_group_parse(struct text name, enum usage_group *group);
+extern const struct enum_names usage_groups; /* "sports" */
 
 #define USAGE_CLASS_COUNT 4 /* 2xx, 3xx, 4xx, 5xx */
 

@@ -31,7 +31,7 @@ static enum status add_usage(struct platform_store *store, void *context, struct
         struct sql_parameters *parameters = sql_flight_add(flight, add)->parameters;
         sql_add_text(parameters, text_of(record->customer_id));
         sql_add_integer(parameters, record->day);
-        sql_add_text(parameters, text_of(usage_group_name(record->group)));
+        sql_add_text(parameters, text_of(enum_name(&usage_groups, record->group)));
         for (size_t class = 0; class < USAGE_CLASS_COUNT; class ++)
             sql_add_integer(parameters, (int64_t)record->requests[class]);
     }
@@ -65,7 +65,7 @@ static bool on_row(void *context, const struct sql_row *row)
     struct usage_record record = {.day = row->value(row, 1, COLUMN_INTEGER).integer};
     struct text customer = row->value(row, 0, COLUMN_TEXT).bytes;
     listing->sound = customer.size < sizeof record.customer_id &&
-                     usage_group_parse(row->value(row, 2, COLUMN_TEXT).bytes, &record.group);
+                     enum_read(&usage_groups, row->value(row, 2, COLUMN_TEXT).bytes, &record.group);
     if (!listing->sound)
         return false;
     if (customer.size > 0)
