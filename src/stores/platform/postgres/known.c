@@ -1,90 +1,61 @@
 /*
- * Two hash tables with open addressing, each beside an array of its items in the order in which
- * they came. The slots hold places in the array, so that growing moves no slot's item by itself.
+ * Two of the C library's hash tables, and the items that they lead to. Its hash has no seed, and
+ * needs none: croupier and its operators choose the ids that are stored, and clients only those that
+ * are looked for.
  */
 #include "stores/platform/postgres/known.h"
 
-#include <string.h>
+#include <search.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
 
-#define SLOTS_FIRST 1024 /* a power of two */
-
 struct table {
-    size_t item_size;     /* of which each begins with its key, a string */
-    unsigned char *items; /* room for half as many as there are slots */
-    uint32_t *slots;      /* 0: empty; else a place in `items`, from 1 */
-    size_t count, slot_count;
+    struct hsearch_data index; /* by the key of an item, a string with which it begins */
+    void *items[KNOWN_MAX];
+    size_t count;
 };
 
 struct known {
-    uint64_t seed; /* clients choose the ids that are looked for */
     struct table players, owners;
 };
 
-static void table_make(struct table *table, size_t item_size, size_t slot_count)
+static void table_make(struct table *table)
 {
-    *table = (struct table){.item_size = item_size, .slot_count = slot_count};
-    table->items = memory_alloc_zeroed(slot_count / 2, item_size);
-    table->slots = memory_alloc_zeroed(slot_count, sizeof table->slots[0]);
+    CHECK(hcreate_r((size_t)2 * KNOWN_MAX, &table->index) != 0);
 }
 
 static void table_free(struct table *table)
 {
-    memory_free(table->items);
-    memory_free(table->slots);
+    hdestroy_r(&table->index);
+    for (size_t i = 0; i < table->count; i++)
+        memory_free(table->items[i]);
+    table->index = (struct hsearch_data){0};
+    table->count = 0;
 }
 
-static void *item_at(const struct table *table, uint32_t slot)
+static void *table_find(struct table *table, const char *key)
 {
-    return table->items + (size_t)(slot - 1) * table->item_size;
+    const ENTRY wanted = {.key = (char *)(uintptr_t)key};
+    ENTRY *found;
+    return hsearch_r(wanted, FIND, &found, &table->index) != 0 ? found->data : NULL;
 }
 
-/* The slot that has the key, or the empty one where it belongs. */
-static uint32_t *slot_of(const struct table *table, uint64_t seed, const char *key)
+static void table_add(struct table *table, const void *item, size_t size)
 {
-    for (size_t at = hash_string(seed, key);; at++) {
-        uint32_t *slot = &table->slots[at & (table->slot_count - 1)];
-        if (*slot == 0 || strcmp(item_at(table, *slot), key) == 0)
-            return slot;
-    }
-}
-
-static void *table_find(const struct table *table, uint64_t seed, const char *key)
-{
-    uint32_t slot = *slot_of(table, seed, key);
-    return slot == 0 ? NULL : item_at(table, slot);
-}
-
-static void table_grow(struct table *table, uint64_t seed)
-{
-    memory_free(table->slots);
-    table->slot_count *= 2;
-    table->slots = memory_alloc_zeroed(table->slot_count, sizeof table->slots[0]);
-    table->items = memory_resize(table->items, table->slot_count / 2 * table->item_size);
-    for (uint32_t slot = 1; slot <= table->count; slot++)
-        *slot_of(table, seed, item_at(table, slot)) = slot;
-}
-
-static void table_add(struct table *table, uint64_t seed, const void *item)
-{
-    CHECK(table->count < KNOWN_MAX);
-    if (table_find(table, seed, item) != NULL)
+    ENTRY *added;
+    if (table_find(table, item) != NULL)
         return;
-    if (table->count == table->slot_count / 2)
-        table_grow(table, seed);
-    uint32_t slot = (uint32_t)++table->count;
-    *slot_of(table, seed, item) = slot;
-    memcpy(item_at(table, slot), item, table->item_size);
+    CHECK(table->count < KNOWN_MAX);
+    void *copy = memory_copy(item, size);
+    table->items[table->count++] = copy;
+    CHECK(hsearch_r((ENTRY){.key = copy, .data = copy}, ENTER, &added, &table->index) != 0);
 }
 
 struct known *known_create(void)
 {
     struct known *known = memory_alloc_zeroed(1, sizeof *known);
-    known->seed = hash_random_seed();
-    table_make(&known->players, sizeof(struct known_player), SLOTS_FIRST);
-    table_make(&known->owners, sizeof(struct known_owner), SLOTS_FIRST);
+    table_make(&known->players);
+    table_make(&known->owners);
     return known;
 }
 
@@ -98,16 +69,12 @@ void known_destroy(struct known **known)
     *known = NULL;
 }
 
-static void table_forget(struct table *table)
-{
-    memset(table->slots, 0, table->slot_count * sizeof table->slots[0]);
-    table->count = 0;
-}
-
 void known_forget(struct known *known)
 {
-    table_forget(&known->players);
-    table_forget(&known->owners);
+    table_free(&known->players);
+    table_free(&known->owners);
+    table_make(&known->players);
+    table_make(&known->owners);
 }
 
 bool known_has_room(const struct known *known, size_t more)
@@ -115,22 +82,22 @@ bool known_has_room(const struct known *known, size_t more)
     return known->players.count + more <= KNOWN_MAX && known->owners.count + more <= KNOWN_MAX;
 }
 
-struct known_player *known_player(const struct known *known, const char *id)
+struct known_player *known_player(struct known *known, const char *id)
 {
-    return table_find(&known->players, known->seed, id);
+    return table_find(&known->players, id);
 }
 
-const struct known_owner *known_owner(const struct known *known, const char *id)
+const struct known_owner *known_owner(struct known *known, const char *id)
 {
-    return table_find(&known->owners, known->seed, id);
+    return table_find(&known->owners, id);
 }
 
 void known_add_player(struct known *known, const struct known_player *player)
 {
-    table_add(&known->players, known->seed, player);
+    table_add(&known->players, player, sizeof *player);
 }
 
 void known_add_owner(struct known *known, const struct known_owner *owner)
 {
-    table_add(&known->owners, known->seed, owner);
+    table_add(&known->owners, owner, sizeof *owner);
 }

@@ -35,8 +35,8 @@ void known_forget(struct known *known);
 /* Whether `more` players and owners can be added; else known_forget makes room. */
 bool known_has_room(const struct known *known, size_t more);
 
-struct known_player *known_player(const struct known *known, const char *id); /* NULL: not met */
-const struct known_owner *known_owner(const struct known *known, const char *id);
+struct known_player *known_player(struct known *known, const char *id); /* NULL: not met */
+const struct known_owner *known_owner(struct known *known, const char *id);
 
 /* Does nothing if it was added before. There must be room. */
 void known_add_player(struct known *known, const struct known_player *player);
