@@ -393,7 +393,8 @@ static void look_after_store(struct lane *lane)
 {
     struct checkpointer *checkpointer = &lane->ledger->checkpointer;
     struct error error = {0};
-    bool wanted = lane->store->ledger->wants_upkeep(lane->store);
+    const struct ledger_verbs *verbs = lane->store->ledger;
+    bool wanted = verbs->wants_upkeep != NULL && verbs->wants_upkeep(lane->store);
     uv_mutex_lock(&checkpointer->thread.lock);
     bool is_done = checkpointer->state == CHECKPOINTER_IS_DONE;
     if (is_done) {

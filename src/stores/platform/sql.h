@@ -35,6 +35,20 @@ struct sql_row {
     int at;
 };
 
+/* The value of a column; 0, false and {NULL, 0} where it is NULL. */
+static inline int64_t sql_integer(const struct sql_row *row, int column)
+{
+    return row->value(row, column, COLUMN_INTEGER).integer;
+}
+static inline bool sql_flag(const struct sql_row *row, int column)
+{
+    return row->value(row, column, COLUMN_FLAG).integer != 0;
+}
+static inline struct text sql_text(const struct sql_row *row, int column)
+{
+    return row->value(row, column, COLUMN_TEXT).bytes;
+}
+
 /* False: no more rows, please. Must not use the store. */
 typedef bool sql_row_reader(void *context, const struct sql_row *row);
 
@@ -48,6 +62,7 @@ struct sql_query {
     uint64_t affected; /* rows written */
     uint64_t rows;     /* rows read; not of a stream */
     bool failed;       /* it is the one that made the run fail */
+    void *result;      /* the engine's own */
 };
 
 /* Some of a transaction. `last`: nothing has to be decided after it, so it may be committed with

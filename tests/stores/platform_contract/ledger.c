@@ -143,7 +143,8 @@ TEST_OF(fixture, transactions_are_read_in_order_of_decision_declines_included)
                                see_transaction, &seen, &fixture->error));
     assert_int_equal(seen.count, 1);
     assert_memory_equal(&seen.transactions[0], &batch.kept[0], sizeof batch.kept[0]);
-    OK(fixture->store->ledger->upkeep(fixture->store, &fixture->error)); /* changes nothing of it */
+    if (fixture->store->ledger->upkeep != NULL) /* changes nothing of it */
+        OK(fixture->store->ledger->upkeep(fixture->store, &fixture->error));
     OK(platform_ledger_entered(fixture->store, &(struct ledger_scope){.from_ms = 5, .to_ms = 6},
                                see_transaction, &seen, &fixture->error));
     assert_int_equal(seen.count, 2);

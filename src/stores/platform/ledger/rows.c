@@ -1,4 +1,4 @@
-/* Readers of the ledger's rows; see rows.h. */
+/* Readers of the ledger's rows, and what the engines' writers share; see rows.h. */
 #include "stores/platform/ledger/rows.h"
 
 #include <string.h>
@@ -118,4 +118,21 @@ bool ledger_read_transaction(const struct sql_row *row, int first,
     if (sound)
         *transaction = read;
     return sound;
+}
+
+static bool is_of_player(const struct ledger_batch *batch, size_t player,
+                         const struct ledger_transaction *kept)
+{
+    return player < batch->player_count && batch->players[player].found &&
+           strcmp(batch->players[player].player_id, kept->player_id) == 0;
+}
+
+size_t ledger_player_of_kept(const struct ledger_batch *batch, size_t at)
+{
+    const struct ledger_transaction *kept = &batch->kept[at];
+    size_t player = batch->kept_of[at].player;
+    if (!is_of_player(batch, player, kept))
+        for (player = 0; player < batch->player_count && !is_of_player(batch, player, kept);)
+            player++;
+    return player;
 }

@@ -1,8 +1,8 @@
 #ifndef CROUPIER_STORES_PLATFORM_LEDGER_ROWS_H
 #define CROUPIER_STORES_PLATFORM_LEDGER_ROWS_H
 
-#include "records/ledger_entry.h"
 #include "stores/platform/sql.h"
+#include "stores/platform_ledger.h"
 
 /*
  * The columns of the ledger's rows in the SQL of both engines, and their readers. A reader returns
@@ -45,6 +45,9 @@ MUST_CHECK bool ledger_read_declined(const struct sql_row *row, int first,
 MUST_CHECK bool ledger_read_transaction(const struct sql_row *row, int first,
                                         const struct player_record *player,
                                         struct ledger_transaction *transaction);
+
+/* The player of a kept transaction, by its hint or by search; player_count: it was not asked for. */
+size_t ledger_player_of_kept(const struct ledger_batch *batch, size_t at);
 
 static inline int64_t ledger_read_integer(const struct sql_row *row, int column)
 {

@@ -1,15 +1,11 @@
 /*
- * The questions of an audit to PostgreSQL itself: whether indexes and tables are sound, and whether
- * the rows of the ledger and of its players have their counterparts. The chains are the caller's to
- * follow (ledger/audit.c); here each row is compared with the others that say the
- * same.
+ * The questions of an audit to PostgreSQL itself: whether indexes and tables are sound. The rows are
+ * the caller's to compare (ledger/audit.c).
  *
  * Whether an index leads to all of its table, amcheck knows: an extension that the database's owner
  * makes and whose functions this user has to be given. Without it each index is read from end to
  * end and compared with its table, which misses a damaged inner page.
  */
-#include "stores/platform/ledger/reads.h"
-#include "stores/platform/postgres/columns.h"
 #include "stores/platform/postgres/postgres.h"
 
 /* ---- indexes and tables ---------------------------------------------------------------------- */
@@ -48,19 +44,19 @@ static const char compare_index[] = "SELECT 1 WHERE NOT index_has_its_table($1::
 static enum status check_each(struct postgres_store *store, const char *list, const char *sql,
                               const struct ledger_check *check, struct error *error)
 {
-    struct postgres_query relations = {.sql = list};
+    struct sql_query relations = {.sql = list};
     enum status status = postgres_read_snapshot(store, &relations, 1, error);
     if (status != STATUS_OK)
         return status;
-    for (int i = 0; i < row_count(&relations) && status == STATUS_OK; i++) {
-        const struct postgres_row row = row_at(&relations, i);
+    for (uint64_t i = 0; i < relations.rows && status == STATUS_OK; i++) {
+        const struct sql_row row = postgres_row(&relations, i);
         check->alive(check->context);
-        struct text name = row_text(&row, 1);
-        struct postgres_parameters parameters = {0};
-        struct postgres_query query = {.sql = sql, .parameters = &parameters};
-        set_integer(&parameters, 1, row_integer(&row, 0));
+        struct text name = sql_text(&row, 1);
+        struct sql_parameters parameters = {0};
+        struct sql_query query = {.sql = sql, .parameters = &parameters};
+        sql_add_integer(&parameters, sql_integer(&row, 0));
         status = postgres_read_snapshot(store, &query, 1, error);
-        if (status == STATUS_OK && row_count(&query) > 0)
+        if (status == STATUS_OK && query.rows > 0)
             status =
                 error_set(error, STATUS_MALFORMED,
                           "%s: %.*s is damaged; restore a backup, or REINDEX if it is an index",
@@ -77,12 +73,12 @@ enum status postgres_ledger_integrity(struct platform_store *base, const struct 
                                       const char **how, struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct postgres_query query = {.sql = may_use_amcheck};
+    struct sql_query query = {.sql = may_use_amcheck};
     enum status status = postgres_read_snapshot(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;
-    const struct postgres_row row = row_at(&query, 0);
-    bool amcheck = row_flag(&row, 0);
+    const struct sql_row row = postgres_row(&query, 0);
+    bool amcheck = sql_flag(&row, 0);
     postgres_clear(&query, 1);
     *how = amcheck ? "amcheck"
                    : "comparing each index with its table (the extension amcheck would check more)";
@@ -90,11 +86,4 @@ enum status postgres_ledger_integrity(struct platform_store *base, const struct 
     if (status == STATUS_OK && amcheck)
         status = check_each(store, list_tables, check_table, check, error);
     return status;
-}
-
-/* ---- counterparts ---------------------------------------------------------------------------- */
-
-enum status postgres_ledger_counterparts(struct platform_store *base, struct error *error)
-{
-    return ledger_run_checks(base, error);
 }

@@ -4,8 +4,7 @@
 #include "stores/platform/postgres/postgres.h"
 
 #include "base/memory.h"
-#include "stores/platform/ledger/texts.h"
-#include "stores/platform/postgres/columns.h"
+#include "stores/platform/ledger/reads.h"
 #include "stores/platform/schema.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -55,7 +54,7 @@ static const char has_migrations[] = "SELECT to_regclass('schema_migration') IS 
 static enum status read_applied(struct postgres_store *store, uint32_t *version,
                                 struct error *error)
 {
-    struct postgres_query query = {.sql = postgres_read_migrations};
+    struct sql_query query = {.sql = postgres_read_migrations};
     enum status status = postgres_run(store, &query, 1, error);
     if (status == STATUS_OK)
         status = postgres_check_schema(store, &query, false, version, error);
@@ -67,13 +66,13 @@ static enum status read_applied(struct postgres_store *store, uint32_t *version,
 static enum status read_version(struct postgres_store *store, uint32_t *version,
                                 struct error *error)
 {
-    struct postgres_query query = {.sql = has_migrations};
+    struct sql_query query = {.sql = has_migrations};
     enum status status = postgres_run(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;
-    const struct postgres_row row = row_at(&query, 0);
-    bool there = row_flag(&row, 0);
-    bool schema = row_flag(&row, 1);
+    const struct sql_row row = postgres_row(&query, 0);
+    bool there = sql_flag(&row, 0);
+    bool schema = sql_flag(&row, 1);
     postgres_clear(&query, 1);
     if (!schema)
         return error_set(error, STATUS_INVALID,
@@ -93,10 +92,10 @@ static enum status migrate_step(struct postgres_store *store, bool *applied, str
     /* "crup"; the lock is one of this schema. */
     static const char lock[] =
         "SELECT pg_advisory_xact_lock(1668445552, hashtext(coalesce(current_schema(), '')))";
-    struct postgres_query queries[] = {{.sql = postgres_begin},
-                                       {.sql = postgres_no_timeout},
-                                       {.sql = "SET LOCAL lock_timeout = 60000"},
-                                       {.sql = lock}};
+    struct sql_query queries[] = {{.sql = postgres_begin},
+                                  {.sql = postgres_no_timeout},
+                                  {.sql = "SET LOCAL lock_timeout = 60000"},
+                                  {.sql = lock}};
     uint32_t version = 0;
     *applied = false;
     enum status status = postgres_run(store, queries, 4, error);
@@ -172,19 +171,6 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *befor
     return STATUS_OK;
 }
 
-static bool wants_no_upkeep(struct platform_store *base)
-{
-    (void)base;
-    return false;
-}
-
-static enum status no_upkeep(struct platform_store *base, struct error *error)
-{
-    (void)base;
-    (void)error;
-    return STATUS_OK;
-}
-
 static const struct ledger_verbs postgres_ledger = {
     .begin = postgres_ledger_begin,
     .commit = postgres_ledger_commit,
@@ -192,11 +178,9 @@ static const struct ledger_verbs postgres_ledger = {
     .balances = postgres_ledger_balances,
     .id = postgres_ledger_id,
     .integrity = postgres_ledger_integrity,
-    .counterparts = postgres_ledger_counterparts,
+    .counterparts = ledger_run_checks,
     .snapshot_begin = postgres_snapshot_begin,
     .snapshot_end = postgres_snapshot_end,
-    .wants_upkeep = wants_no_upkeep,
-    .upkeep = no_upkeep,
 };
 
 const struct platform_engine platform_postgres_engine = {

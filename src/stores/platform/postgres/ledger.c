@@ -85,101 +85,33 @@ struct kept_row {
     bool late;
 };
 
-enum kept_column {
-    KEPT_NUMBER,
-    KEPT_OWNER,
-    KEPT_PLAYER,
-    KEPT_ID,
-    KEPT_LATE, /* 0 or 1 */
-    KEPT_OPERATION,
-    KEPT_OUTCOME,
-    KEPT_REFERENCE,
-    KEPT_GAME,
-    KEPT_ROUND,
-    KEPT_AMOUNT,
-    KEPT_CREATED,
-    KEPT_SEQUENCE,
-    KEPT_MOVEMENT,
-    KEPT_BALANCE,
-    KEPT_HASH,
-    KEPT_LAUNCH,
-    KEPT_COLUMN_COUNT
-};
-
-enum { ROLLBACK_OWNER, ROLLBACK_TARGET, ROLLBACK_PLAYER, ROLLBACK_NUMBER, ROLLBACK_COLUMN_COUNT };
-enum { ACCOUNT_PLAYER, ACCOUNT_BALANCE, ACCOUNT_SEQUENCE, ACCOUNT_HEAD, ACCOUNT_COLUMN_COUNT };
-enum { DECLINE_PLAYER, DECLINE_POSITION, DECLINE_NUMBER, DECLINE_HASH, DECLINE_COLUMN_COUNT };
-enum { DECLINED_PLAYER, DECLINED_COUNT, DECLINED_HEAD, DECLINED_COLUMN_COUNT };
-enum { CLEARING_CUSTOMER, CLEARING_CURRENCY, CLEARING_MOVEMENT, CLEARING_COLUMN_COUNT };
-
 struct writing {
     struct kept_row rows[2 * LEDGER_BATCH_MAX];
     size_t row_count;
-    struct postgres_array kept[KEPT_COLUMN_COUNT];
-    struct postgres_array rollbacks[ROLLBACK_COLUMN_COUNT];
-    struct postgres_array declines[DECLINE_COLUMN_COUNT];
-    struct postgres_array declined[DECLINED_COLUMN_COUNT];
-    struct postgres_array accounts[ACCOUNT_COLUMN_COUNT];
-    struct postgres_array clearings[CLEARING_COLUMN_COUNT];
-    struct postgres_array new_clearings[CLEARING_COLUMN_COUNT];
+    /* Columns in the order of their statements, below. */
+    struct row_arrays kept, rollbacks, declines, declined, accounts, clearings, new_clearings;
 };
-
-/* The types of the columns, by letter: integer, text, bytes. */
-static void set_kinds(struct postgres_array *arrays, const char *letters)
-{
-    for (size_t i = 0; letters[i] != '\0'; i++)
-        arrays[i].kind = letters[i] == 'i'   ? ARRAY_BIGINT
-                         : letters[i] == 't' ? ARRAY_TEXT
-                                             : ARRAY_BYTEA;
-}
 
 static struct writing *make_writing(void)
 {
     struct writing *writing = memory_alloc_zeroed(1, sizeof *writing);
-    set_kinds(writing->kept, "iiititttttiiiiibt");
-    set_kinds(writing->rollbacks, "itii");
-    set_kinds(writing->declines, "iiib");
-    set_kinds(writing->declined, "iib");
-    set_kinds(writing->accounts, "iiib");
-    set_kinds(writing->clearings, "iti");
-    set_kinds(writing->new_clearings, "iti");
+    writing->kept.width = 17;
+    writing->rollbacks.width = writing->declines.width = writing->accounts.width = 4;
+    writing->declined.width = writing->clearings.width = 3;
+    writing->new_clearings.width = 2;
     return writing;
-}
-
-static void free_arrays(struct postgres_array *arrays, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        array_free(&arrays[i]);
 }
 
 static void free_writing(struct writing *writing)
 {
-    free_arrays(writing->kept, KEPT_COLUMN_COUNT);
-    free_arrays(writing->rollbacks, ROLLBACK_COLUMN_COUNT);
-    free_arrays(writing->declines, DECLINE_COLUMN_COUNT);
-    free_arrays(writing->declined, DECLINED_COLUMN_COUNT);
-    free_arrays(writing->accounts, ACCOUNT_COLUMN_COUNT);
-    free_arrays(writing->clearings, CLEARING_COLUMN_COUNT);
-    free_arrays(writing->new_clearings, CLEARING_COLUMN_COUNT);
+    arrays_free(&writing->kept);
+    arrays_free(&writing->rollbacks);
+    arrays_free(&writing->declines);
+    arrays_free(&writing->declined);
+    arrays_free(&writing->accounts);
+    arrays_free(&writing->clearings);
+    arrays_free(&writing->new_clearings);
     memory_free(writing);
-}
-
-static void add_optional(struct postgres_array *array, const char *string)
-{
-    if (string[0] != '\0')
-        array_add_string(array, string);
-    else
-        array_add_null(array);
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-    const struct kept_row *left = a;
-    const struct kept_row *right = b;
-    if (left->owner_number != right->owner_number)
-        return left->owner_number < right->owner_number ? -1 : 1;
-    int order = strcmp(left->id, right->id);
-    return order != 0 ? order : (int)left->late - (int)right->late;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -191,16 +123,12 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(left->id, right->id);
 }
 
-/* The batch's players by the text of their ids. */
-struct player_name {
-    const char *player_id;
-    size_t at;
-};
-
-static int compare_players(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
-    return strcmp(((const struct player_name *)a)->player_id,
-                  ((const struct player_name *)b)->player_id);
+    int order = compare_ids(a, b);
+    return order != 0
+               ? order
+               : (int)((const struct kept_row *)a)->late - (int)((const struct kept_row *)b)->late;
 }
 
 /* A provider was met, by its id, before anything was decided. */
@@ -218,21 +146,15 @@ static int64_t number_of_owner(const struct postgres_ledger *ledger,
 static void list_transactions(const struct postgres_ledger *ledger,
                               const struct ledger_batch *batch, struct writing *writing)
 {
-    struct player_name names[LEDGER_BATCH_MAX];
-    for (size_t i = 0; i < batch->player_count; i++)
-        names[i] = (struct player_name){batch->players[i].player_id, i};
-    qsort(names, batch->player_count, sizeof names[0], compare_players);
     for (size_t i = 0; i < batch->kept_count; i++) {
-        const struct player_name name = {batch->kept[i].player_id, 0};
-        const struct player_name *found =
-            bsearch(&name, names, batch->player_count, sizeof names[0], compare_players);
-        CHECK(found != NULL && batch->players[found->at].found);
+        const size_t player = ledger_player_of_kept(batch, i);
+        CHECK(player < batch->player_count && batch->players[player].found);
         writing->rows[writing->row_count++] = (struct kept_row){
             .kept = &batch->kept[i],
             .at = i,
-            .player_number = batch->loaded.players[found->at].player_number,
-            .owner_number = number_of_owner(ledger, batch, found->at, &batch->kept[i]),
-            .clearing = batch->players[found->at].clearing,
+            .player_number = batch->loaded.players[player].player_number,
+            .owner_number = number_of_owner(ledger, batch, player, &batch->kept[i]),
+            .clearing = batch->players[player].clearing,
             .id = batch->kept[i].transaction_id,
         };
     }
@@ -262,78 +184,52 @@ static void list_keys(struct writing *writing)
     qsort(writing->rows, writing->row_count, sizeof writing->rows[0], compare_rows);
 }
 
-static void add_entry_columns(struct postgres_array *columns,
-                              const struct ledger_transaction *entry)
+static void add_kept(struct row_arrays *kept, const struct kept_row *row, int64_t number)
 {
-    array_add_integer(&columns[KEPT_SEQUENCE], (int64_t)entry->sequence);
-    array_add_integer(&columns[KEPT_MOVEMENT], entry->movement_minor);
-    array_add_integer(&columns[KEPT_BALANCE], entry->balance_minor);
-    array_add_bytes(&columns[KEPT_HASH], entry->hash, sizeof entry->hash);
-}
-
-static void add_row(struct postgres_array *columns, const struct kept_row *row,
-                    int64_t first_number)
-{
-    const struct ledger_transaction *kept = row->kept;
-    int64_t number = first_number + (int64_t)row->at + (row->is_key ? LEDGER_BATCH_MAX : 0);
-    array_add_integer(&columns[KEPT_NUMBER], number);
-    array_add_integer(&columns[KEPT_OWNER], row->owner_number);
-    array_add_integer(&columns[KEPT_PLAYER], row->player_number);
-    array_add_string(&columns[KEPT_ID], row->id);
-    array_add_integer(&columns[KEPT_LATE], row->late);
-    array_add_integer(&columns[KEPT_CREATED], kept->created_ms);
-    add_optional(&columns[KEPT_OPERATION],
-                 row->is_key ? "" : ledger_operation_name(kept->operation));
-    add_optional(&columns[KEPT_OUTCOME], row->is_key ? "" : ledger_outcome_name(kept->outcome));
-    add_optional(&columns[KEPT_REFERENCE], row->is_key ? "" : kept->reference);
-    add_optional(&columns[KEPT_GAME], row->is_key ? "" : kept->game_id);
-    add_optional(&columns[KEPT_ROUND], row->is_key ? "" : kept->round_id);
-    add_optional(&columns[KEPT_LAUNCH], row->is_key ? "" : kept->launch_id);
-    array_add_integer(&columns[KEPT_AMOUNT], row->is_key ? 0 : kept->amount_minor);
-    if (!row->is_key && ledger_is_entry(kept)) {
-        add_entry_columns(columns, kept);
-        return;
-    }
-    for (size_t i = KEPT_SEQUENCE; i <= KEPT_HASH; i++)
-        array_add_null(&columns[i]);
+    const struct ledger_transaction *given = row->kept;
+    const bool is_entry = !row->is_key && ledger_is_entry(given);
+    const char *const texts[] = {ledger_operation_name(given->operation),
+                                 ledger_outcome_name(given->outcome), given->reference,
+                                 given->game_id, given->round_id};
+    const int64_t integers[] = {(int64_t)given->sequence, given->movement_minor,
+                                given->balance_minor};
+    arrays_add_integer(kept, number);
+    arrays_add_integer(kept, row->owner_number);
+    arrays_add_integer(kept, row->player_number);
+    arrays_add_string(kept, row->id);
+    arrays_add_integer(kept, row->late);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        arrays_add_optional(kept, row->is_key ? "" : texts[i]);
+    arrays_add_integer(kept, row->is_key ? 0 : given->amount_minor);
+    arrays_add_integer(kept, given->created_ms);
+    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
+        if (is_entry)
+            arrays_add_integer(kept, integers[i]);
+        else
+            arrays_add(kept, ARRAY_BIGINT, NULL, 0);
+    arrays_add(kept, ARRAY_BYTEA, is_entry ? given->hash : NULL, LEDGER_HASH_SIZE);
+    arrays_add_optional(kept, row->is_key ? "" : given->launch_id);
 }
 
 static void add_rows(const struct ledger_batch *batch, struct writing *writing)
 {
     for (size_t i = 0; i < writing->row_count; i++) {
         const struct kept_row *row = &writing->rows[i];
-        add_row(writing->kept, row, batch->loaded.first_number);
-        if (row->is_key || row->kept->operation != LEDGER_ROLLBACK || !ledger_is_entry(row->kept))
+        const int64_t number = batch->loaded.first_number + (int64_t)row->at;
+        add_kept(&writing->kept, row, number + (row->is_key ? LEDGER_BATCH_MAX : 0));
+        if (row->is_key)
             continue;
-        array_add_integer(&writing->rollbacks[ROLLBACK_OWNER], row->owner_number);
-        array_add_string(&writing->rollbacks[ROLLBACK_TARGET], row->kept->reference);
-        array_add_integer(&writing->rollbacks[ROLLBACK_PLAYER], row->player_number);
-        array_add_integer(&writing->rollbacks[ROLLBACK_NUMBER],
-                          batch->loaded.first_number + (int64_t)row->at);
-    }
-}
-
-static void add_declines(const struct ledger_batch *batch, struct writing *writing)
-{
-    for (size_t i = 0; i < writing->row_count; i++) {
-        const struct kept_row *row = &writing->rows[i];
-        if (row->is_key || ledger_is_entry(row->kept))
-            continue;
-        array_add_integer(&writing->declines[DECLINE_PLAYER], row->player_number);
-        array_add_integer(&writing->declines[DECLINE_POSITION], (int64_t)row->kept->decline);
-        array_add_integer(&writing->declines[DECLINE_NUMBER],
-                          batch->loaded.first_number + (int64_t)row->at);
-        array_add_bytes(&writing->declines[DECLINE_HASH], row->kept->hash, sizeof row->kept->hash);
-    }
-    for (size_t i = 0; i < batch->player_count; i++) {
-        const struct ledger_account *account = &batch->players[i].account;
-        if (!batch->players[i].declined)
-            continue;
-        array_add_integer(&writing->declined[DECLINED_PLAYER],
-                          batch->loaded.players[i].player_number);
-        array_add_integer(&writing->declined[DECLINED_COUNT], (int64_t)account->declines);
-        array_add_bytes(&writing->declined[DECLINED_HEAD], account->declines_head,
-                        sizeof account->declines_head);
+        if (!ledger_is_entry(row->kept)) {
+            arrays_add_integer(&writing->declines, row->player_number);
+            arrays_add_integer(&writing->declines, (int64_t)row->kept->decline);
+            arrays_add_integer(&writing->declines, number);
+            arrays_add_hash(&writing->declines, row->kept->hash);
+        } else if (row->kept->operation == LEDGER_ROLLBACK) {
+            arrays_add_integer(&writing->rollbacks, row->owner_number);
+            arrays_add_string(&writing->rollbacks, row->kept->reference);
+            arrays_add_integer(&writing->rollbacks, row->player_number);
+            arrays_add_integer(&writing->rollbacks, number);
+        }
     }
 }
 
@@ -341,13 +237,18 @@ static void add_accounts(const struct ledger_batch *batch, struct writing *writi
 {
     for (size_t i = 0; i < batch->player_count; i++) {
         const struct ledger_account *account = &batch->players[i].account;
-        if (!batch->players[i].changed)
-            continue;
-        array_add_integer(&writing->accounts[ACCOUNT_PLAYER],
-                          batch->loaded.players[i].player_number);
-        array_add_integer(&writing->accounts[ACCOUNT_BALANCE], account->balance_minor);
-        array_add_integer(&writing->accounts[ACCOUNT_SEQUENCE], (int64_t)account->sequence);
-        array_add_bytes(&writing->accounts[ACCOUNT_HEAD], account->head, sizeof account->head);
+        const int64_t number = batch->loaded.players[i].player_number;
+        if (batch->players[i].changed) {
+            arrays_add_integer(&writing->accounts, number);
+            arrays_add_integer(&writing->accounts, account->balance_minor);
+            arrays_add_integer(&writing->accounts, (int64_t)account->sequence);
+            arrays_add_hash(&writing->accounts, account->head);
+        }
+        if (batch->players[i].declined) {
+            arrays_add_integer(&writing->declined, number);
+            arrays_add_integer(&writing->declined, (int64_t)account->declines);
+            arrays_add_hash(&writing->declined, account->declines_head);
+        }
     }
 }
 
@@ -387,13 +288,13 @@ static void add_clearings(const struct ledger_batch *batch, struct writing *writ
         const struct clearing_sum *sum = &sums[i];
         if (sum->movement_minor == 0)
             continue;
-        array_add_integer(&writing->clearings[CLEARING_CUSTOMER], sum->customer_number);
-        array_add_string(&writing->clearings[CLEARING_CURRENCY], sum->currency);
-        array_add_integer(&writing->clearings[CLEARING_MOVEMENT], sum->movement_minor);
+        arrays_add_integer(&writing->clearings, sum->customer_number);
+        arrays_add_string(&writing->clearings, sum->currency);
+        arrays_add_integer(&writing->clearings, sum->movement_minor);
         if (sum->stored)
             continue;
-        array_add_integer(&writing->new_clearings[CLEARING_CUSTOMER], sum->customer_number);
-        array_add_string(&writing->new_clearings[CLEARING_CURRENCY], sum->currency);
+        arrays_add_integer(&writing->new_clearings, sum->customer_number);
+        arrays_add_string(&writing->new_clearings, sum->currency);
     }
 }
 
@@ -451,8 +352,8 @@ static const char insert_clearings[] =
     " ON CONFLICT (customer_number, currency) DO NOTHING";
 
 static const char lock_sums[] =
-    "SELECT count(locked.balance_minor) FROM unnest($1::bigint[], $2::text[]) AS sum (customer, "
-    "code)"
+    "SELECT count(locked.balance_minor)"
+    " FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS sum (customer, code, movement)"
     " CROSS JOIN LATERAL (SELECT balance_minor FROM ledger_clearing"
     "  WHERE customer_number = sum.customer AND currency = sum.code LIMIT 1 FOR NO KEY UPDATE)"
     " AS locked";
@@ -463,53 +364,36 @@ static const char add_to_clearings[] =
     " WHERE ledger_clearing.customer_number = sum.customer"
     " AND ledger_clearing.currency = sum.currency";
 
-static void set_arrays(struct postgres_parameters *parameters, struct postgres_array *arrays,
-                       int count)
-{
-    memset(parameters, 0, sizeof *parameters);
-    for (int i = 0; i < count; i++)
-        set_array(parameters, i + 1, &arrays[i]);
-}
-
 /* One flight, whose last query is the commit: after one that fails, the server skips it. */
 static enum status write_all(struct postgres_store *store, struct writing *writing,
                              struct error *error)
 {
-    struct postgres_ledger *ledger = postgres_ledger_of(store);
-    struct postgres_parameters parameters[8];
-    struct postgres_query queries[9];
-    size_t count = 0;
-    set_arrays(&parameters[0], writing->kept, KEPT_COLUMN_COUNT);
-    set_arrays(&parameters[1], writing->rollbacks, ROLLBACK_COLUMN_COUNT);
-    set_arrays(&parameters[2], writing->accounts, ACCOUNT_COLUMN_COUNT);
-    set_arrays(&parameters[3], writing->new_clearings, 2);
-    set_arrays(&parameters[4], writing->clearings, 3);
-    set_arrays(&parameters[5], writing->clearings, 2);
-    set_arrays(&parameters[6], writing->declines, DECLINE_COLUMN_COUNT);
-    set_arrays(&parameters[7], writing->declined, DECLINED_COLUMN_COUNT);
-    uint32_t sum_count = writing->clearings[0].count;
     const struct {
         const char *sql;
-        const struct postgres_parameters *parameters;
-        bool wanted;
+        struct row_arrays *rows;
+        size_t least; /* rows; with fewer it is left out */
     } steps[] = {
-        {insert_declines, &parameters[6], writing->declines[0].count > 0}, /* see the triggers */
-        {insert_kept, &parameters[0], true},
-        {insert_rollbacks, &parameters[1], writing->rollbacks[0].count > 0},
-        {write_declined, &parameters[7], writing->declined[0].count > 0},
-        {write_accounts, &parameters[2], writing->accounts[0].count > 0},
-        {insert_clearings, &parameters[3], writing->new_clearings[0].count > 0},
-        {lock_sums, &parameters[5], sum_count > 1},
-        {add_to_clearings, &parameters[4], sum_count > 0},
-        {postgres_commit, NULL, true},
+        {insert_declines, &writing->declines, 1}, /* see the triggers */
+        {insert_kept, &writing->kept, 1},
+        {insert_rollbacks, &writing->rollbacks, 1},
+        {write_declined, &writing->declined, 1},
+        {write_accounts, &writing->accounts, 1},
+        {insert_clearings, &writing->new_clearings, 1},
+        {lock_sums, &writing->clearings, 2},
+        {add_to_clearings, &writing->clearings, 1},
     };
+    struct sql_query queries[sizeof steps / sizeof steps[0] + 1];
+    size_t count = 0;
+    bool limited = false;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
-        if (steps[i].wanted)
+        if (arrays_count(steps[i].rows) >= steps[i].least)
             queries[count++] =
-                (struct postgres_query){.sql = steps[i].sql, .parameters = steps[i].parameters};
+                (struct sql_query){.sql = steps[i].sql, .parameters = arrays_bind(steps[i].rows)};
+    queries[count++] = (struct sql_query){.sql = postgres_commit};
     enum status status = postgres_run(store, queries, count, error);
-    ledger->lock_clearings = status != STATUS_OK && has_state(store, "23514") &&
-                             queries[store->failed_query].sql == add_to_clearings;
+    for (size_t i = 0; i < count; i++)
+        limited = limited || (queries[i].failed && queries[i].sql == add_to_clearings);
+    postgres_ledger_of(store)->lock_clearings = limited && has_state(store, "23514");
     postgres_clear(queries, count);
     return status;
 }
@@ -537,30 +421,29 @@ enum outcome { OUTCOME_OPEN, OUTCOME_COMMITTED, OUTCOME_ABORTED };
 static enum outcome ask(struct postgres_store *store, const struct ledger_batch *batch)
 {
     const struct ledger_transaction *first = &batch->kept[0];
-    struct postgres_parameters transaction = {0};
-    struct postgres_parameters row = {0};
-    struct postgres_query queries[] = {{.sql = postgres_begin},
-                                       {.sql = ask_outcome, .parameters = &transaction},
-                                       {.sql = ask_presence, .parameters = &row},
-                                       {.sql = postgres_commit}};
+    struct sql_parameters transaction = {0};
+    struct sql_parameters row = {0};
+    struct sql_query queries[] = {{.sql = postgres_begin},
+                                  {.sql = ask_outcome, .parameters = &transaction},
+                                  {.sql = ask_presence, .parameters = &row},
+                                  {.sql = postgres_commit}};
     enum outcome outcome = OUTCOME_OPEN;
-    set_integer(&transaction, 1, batch->loaded.transaction);
-    set_integer(&row, 1, batch->loaded.first_number);
-    set_string(&row, 2, first->transaction_id);
-    set_integer(&row, 3, first->created_ms);
-    set_null(&row, 4);
-    if (ledger_is_entry(first))
-        set_blob(&row, 4, first->hash, sizeof first->hash);
+    sql_add_integer(&transaction, batch->loaded.transaction);
+    sql_add_integer(&row, batch->loaded.first_number);
+    sql_add_text(&row, text_of(first->transaction_id));
+    sql_add_integer(&row, first->created_ms);
+    sql_add_bytes(&row, first->hash, sizeof first->hash);
+    row.at[3].null = !ledger_is_entry(first);
     enum status status = postgres_ready(store, NULL);
     if (status == STATUS_OK && store->doubtful)
         status = postgres_may_commit(store, NULL);
     if (status == STATUS_OK)
         status = postgres_end(store, postgres_run(store, queries, 4, NULL), NULL);
-    if (status == STATUS_OK && row_count(&queries[2]) > 0) {
+    if (status == STATUS_OK && queries[2].rows > 0) {
         outcome = OUTCOME_COMMITTED;
     } else if (status == STATUS_OK) {
-        const struct postgres_row running = row_at(&queries[1], 0);
-        outcome = row_flag(&running, 0) ? OUTCOME_OPEN : OUTCOME_ABORTED;
+        const struct sql_row running = postgres_row(&queries[1], 0);
+        outcome = sql_flag(&running, 0) ? OUTCOME_OPEN : OUTCOME_ABORTED;
     }
     postgres_clear(queries, 4);
     return outcome;
@@ -604,7 +487,6 @@ enum status postgres_ledger_commit(struct platform_store *base, const struct led
     list_transactions(postgres_ledger_of(store), batch, writing);
     list_keys(writing);
     add_rows(batch, writing);
-    add_declines(batch, writing);
     add_accounts(batch, writing);
     add_clearings(batch, writing);
     status = write_all(store, writing, error);

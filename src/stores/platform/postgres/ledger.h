@@ -1,8 +1,7 @@
 #ifndef CROUPIER_STORES_PLATFORM_POSTGRES_LEDGER_H
 #define CROUPIER_STORES_PLATFORM_POSTGRES_LEDGER_H
 
-#include "stores/platform/ledger/rows.h"
-#include "stores/platform/postgres/columns.h"
+#include "stores/platform/postgres/arrays.h"
 #include "stores/platform/postgres/known.h"
 #include "stores/platform/postgres/postgres.h"
 
@@ -18,12 +17,6 @@ struct postgres_ledger {
     uint32_t connects;   /* the connection that `known` is of (postgres_store.connects) */
     bool lock_clearings; /* a limit was met: lock them first */
 };
-
-static inline struct sql_row sql_row_at(const struct postgres_query *query, int at)
-{
-    const struct postgres_row row = row_at(query, at);
-    return postgres_sql_row(&row);
-}
 
 struct postgres_ledger *postgres_ledger_of(struct postgres_store *store);
 

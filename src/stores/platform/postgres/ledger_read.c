@@ -22,32 +22,41 @@ bool ledger_read_ordinal(const struct sql_row *row, size_t count, size_t *at)
 /* A rolled-back id has a row of ledger_transaction: a transaction's, or one that holds its key. So
  * one look-up is enough for an unused id. The count of standing credits stops at one more than a
  * batch could take away (LEDGER_BATCH_MAX + 1). */
+#define FIND_FACTS(asked)                                                                     \
+    "SELECT asked.at, " LEDGER_TRANSACTION_COLUMNS ", rollback.player_id,"                    \
+    " (SELECT count(*) FROM (SELECT FROM ledger_transaction AS credit"                        \
+    "  WHERE asked.counts = 1 AND ledger_transaction.operation = 'DEBIT'"                     \
+    "  AND ledger_transaction.outcome = 'applied'"                                            \
+    "  AND credit.owner_number = asked.owner_number AND credit.reference = asked.id"          \
+    "  AND credit.operation = 'CREDIT' AND credit.outcome = 'applied'"                        \
+    "  AND credit.reference IS NOT NULL"                                                      \
+    "  AND NOT EXISTS (SELECT FROM ledger_rollback AS undone"                                 \
+    "   WHERE undone.owner_number = credit.owner_number"                                      \
+    "   AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)"       \
+    " FROM (" asked ") AS asked"                                                              \
+    " CROSS JOIN LATERAL (SELECT * FROM ledger_transaction AS kept"                           \
+    "  WHERE kept.owner_number = asked.owner_number AND kept.transaction_id = asked.id"       \
+    "  LIMIT 2) AS ledger_transaction"                                                        \
+    " LEFT JOIN LATERAL (SELECT * FROM player"                                                \
+    "  WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player ON true"     \
+    " LEFT JOIN LATERAL (SELECT * FROM currency"                                              \
+    "  WHERE currency.code = player.currency LIMIT 1) AS currency ON true"                    \
+    " LEFT JOIN LATERAL (SELECT id FROM provider"                                             \
+    "  WHERE provider.number = -ledger_transaction.owner_number LIMIT 1) AS provider ON true" \
+    " LEFT JOIN LATERAL (SELECT player.id AS player_id FROM ledger_rollback"                  \
+    "  JOIN player ON player.number = ledger_rollback.player_number"                          \
+    "  WHERE ledger_rollback.owner_number = asked.owner_number"                               \
+    "  AND ledger_rollback.target_id = asked.id LIMIT 1) AS rollback ON true"
+
 const char ledger_find_facts[] =
-    "SELECT asked.at, " LEDGER_TRANSACTION_COLUMNS ", rollback.player_id,"
-    " (SELECT count(*) FROM (SELECT FROM ledger_transaction AS credit"
-    "  WHERE asked.counts = 1 AND ledger_transaction.operation = 'DEBIT'"
-    "  AND ledger_transaction.outcome = 'applied'"
-    "  AND credit.owner_number = asked.owner_number AND credit.reference = asked.id"
-    "  AND credit.operation = 'CREDIT' AND credit.outcome = 'applied'"
-    "  AND credit.reference IS NOT NULL"
-    "  AND NOT EXISTS (SELECT FROM ledger_rollback AS undone"
-    "   WHERE undone.owner_number = credit.owner_number"
-    "   AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)"
-    " FROM (SELECT unnest($1::bigint[]) AS owner_number, unnest($2::text[]) AS id,"
-    "  unnest($3::bigint[]) AS counts, generate_subscripts($2::text[], 1) AS at) AS asked"
-    " CROSS JOIN LATERAL (SELECT * FROM ledger_transaction AS kept"
-    "  WHERE kept.owner_number = asked.owner_number AND kept.transaction_id = asked.id"
-    "  LIMIT 2) AS ledger_transaction"
-    " LEFT JOIN LATERAL (SELECT * FROM player"
-    "  WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player ON true"
-    " LEFT JOIN LATERAL (SELECT * FROM currency"
-    "  WHERE currency.code = player.currency LIMIT 1) AS currency ON true"
-    " LEFT JOIN LATERAL (SELECT id FROM provider"
-    "  WHERE provider.number = -ledger_transaction.owner_number LIMIT 1) AS provider ON true"
-    " LEFT JOIN LATERAL (SELECT player.id AS player_id FROM ledger_rollback"
-    "  JOIN player ON player.number = ledger_rollback.player_number"
-    "  WHERE ledger_rollback.owner_number = asked.owner_number"
-    "  AND ledger_rollback.target_id = asked.id LIMIT 1) AS rollback ON true";
+    FIND_FACTS("SELECT unnest($1::bigint[]) AS owner_number, unnest($2::text[]) AS id,"
+               " unnest($3::bigint[]) AS counts, generate_subscripts($2::text[], 1) AS at");
+
+/* Of the owner $1, the id $2. */
+static const char find_fact[] =
+    FIND_FACTS("SELECT owner.number AS owner_number, $2::text AS id, 1 AS counts, 1 AS at"
+               " FROM (SELECT number FROM customer WHERE id = $1"
+               "  UNION ALL SELECT -number FROM provider WHERE id = $1) AS owner");
 
 bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *asked, size_t count)
 {
@@ -68,54 +77,21 @@ bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *aske
     return sound;
 }
 
-static enum status find_owner(struct postgres_store *store, const char *owner_id, int64_t *number,
-                              struct error *error)
-{
-    struct postgres_parameters parameters = {0};
-    struct postgres_query query = {.sql = "SELECT number FROM customer WHERE id = $1"
-                                          " UNION ALL SELECT -number FROM provider WHERE id = $1",
-                                   .parameters = &parameters};
-    set_string(&parameters, 1, owner_id);
-    enum status status = postgres_read(store, &query, 1, error);
-    if (status != STATUS_OK)
-        return status;
-    if (row_count(&query) > 0) {
-        const struct sql_row row = sql_row_at(&query, 0);
-        *number = ledger_read_integer(&row, 0);
-    }
-    postgres_clear(&query, 1);
-    return STATUS_OK;
-}
-
 enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *fact,
                                struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct postgres_array owner = {.kind = ARRAY_BIGINT};
-    struct postgres_array id = {.kind = ARRAY_TEXT};
-    struct postgres_array counts = {.kind = ARRAY_BIGINT};
-    struct postgres_parameters parameters = {0};
-    struct postgres_query query = {.sql = ledger_find_facts, .parameters = &parameters};
+    struct sql_parameters parameters = {0};
+    struct sql_query query = {.sql = find_fact, .parameters = &parameters};
     struct ledger_fact found = {0};
     struct ledger_fact *const asked = &found;
-    int64_t owner_number = 0; /* no one's */
-    enum status status = find_owner(store, fact->owner_id, &owner_number, error);
-    if (status != STATUS_OK)
-        return status;
-    array_add_integer(&owner, owner_number);
-    array_add_string(&id, fact->transaction_id);
-    array_add_integer(&counts, 1);
-    set_array(&parameters, 1, &owner);
-    set_array(&parameters, 2, &id);
-    set_array(&parameters, 3, &counts);
-    status = postgres_read(store, &query, 1, error);
-    array_free(&owner);
-    array_free(&id);
-    array_free(&counts);
-    for (int i = 0; i < row_count(&query) && status == STATUS_OK; i++) {
-        const struct sql_row row = sql_row_at(&query, i);
+    sql_add_text(&parameters, text_of(fact->owner_id));
+    sql_add_text(&parameters, text_of(fact->transaction_id));
+    enum status status = postgres_read(store, &query, 1, error);
+    for (uint64_t i = 0; i < query.rows && status == STATUS_OK; i++) {
+        const struct sql_row row = postgres_row(&query, i);
         if (!ledger_read_fact(&row, &asked, 1))
-            status = platform_damaged(&store->base, "a transaction is malformed", error);
+            status = platform_damaged(base, "a transaction is malformed", error);
     }
     postgres_clear(&query, 1);
     if (status == STATUS_OK)
@@ -137,24 +113,21 @@ enum status postgres_ledger_balances(struct platform_store *base,
                                      struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct postgres_array ids = {.kind = ARRAY_TEXT};
-    struct postgres_parameters parameters = {0};
-    struct postgres_query query = {.sql = find_accounts, .parameters = &parameters};
+    struct row_arrays ids = {.width = 1};
+    struct sql_query query = {.sql = find_accounts};
     for (size_t i = 0; i < count; i++) {
-        array_add_string(&ids, players[i].player_id);
+        arrays_add_string(&ids, players[i].player_id);
         players[i].found = false;
     }
-    set_array(&parameters, 1, &ids);
+    query.parameters = arrays_bind(&ids);
     enum status status = postgres_read(store, &query, 1, error);
-    array_free(&ids);
-    if (status != STATUS_OK)
-        return status;
-    for (int i = 0; i < row_count(&query) && status == STATUS_OK; i++) {
-        const struct sql_row row = sql_row_at(&query, i);
+    arrays_free(&ids);
+    for (uint64_t i = 0; i < query.rows && status == STATUS_OK; i++) {
+        const struct sql_row row = postgres_row(&query, i);
         size_t at = 0;
         if (!ledger_read_ordinal(&row, count, &at) ||
             !ledger_read_account(&row, 1, &players[at].account))
-            status = platform_damaged(&store->base, "an account is malformed", error);
+            status = platform_damaged(base, "an account is malformed", error);
         else
             players[at].found = true;
     }

@@ -8,9 +8,9 @@
 
 /*
  * The PostgreSQL engine's connection, shared by the files that put statements through it:
- * session.c owns connecting and transactions; wire.c the
- * conversation with the server, its deadlines and failures; the others hold statements
- * (columns.h: parameters and columns). One connection, one thread at a time.
+ * session.c owns connecting and transactions; wire.c the conversation with the server, its deadlines
+ * and failures; the others hold statements. Queries are those of stores/platform/sql.h. One
+ * connection, one thread at a time.
  *
  * A call is: postgres_ready (or postgres_transact, which begins with it), then postgres_run any
  * number of times. All queries of one postgres_run go out together (libpq's pipeline mode) and cost
@@ -23,38 +23,8 @@
 
 #define POSTGRES_VERSION_MIN 150000
 #define POSTGRES_STATEMENTS_MAX 128
-#define POSTGRES_PARAMETERS_MAX 24
 #define POSTGRES_IDENTITY_SIZE 160
 #define POSTGRES_PATIENCE_MS 600000U /* without a sound, in an audit or a migration */
-
-/* $1 is at 0. Filled by the set_* functions of columns.h; the bytes of strings,
- * blobs and arrays are borrowed until postgres_run returns. Unset ones below `count` are NULL. */
-struct postgres_parameters {
-    int count;
-    const char *values[POSTGRES_PARAMETERS_MAX];
-    int lengths[POSTGRES_PARAMETERS_MAX];
-    int formats[POSTGRES_PARAMETERS_MAX]; /* 0: text, 1: binary */
-    char digits[POSTGRES_PARAMETERS_MAX][24];
-};
-
-/* A row, with its columns in binary; valid while its result is. */
-struct postgres_row {
-    const PGresult *result;
-    int at;
-};
-
-/* Called for each row as it arrives. False: no more rows, please. Must not use the store. */
-typedef bool postgres_row_reader(void *context, const struct postgres_row *row);
-
-struct postgres_query {
-    const char *sql; /* a constant at one place: prepared once a connection, under its address */
-    const struct postgres_parameters *parameters; /* NULL: none */
-    postgres_row_reader *row; /* streams the rows in constant memory; NULL: they are in `result` */
-    void *context;
-    /* Afterwards: */
-    PGresult *result;  /* NULL when streamed; freed by postgres_clear */
-    uint64_t affected; /* rows that were written */
-};
 
 #define POSTGRES_STORE_MAGIC 0x50475351U
 
@@ -78,8 +48,7 @@ struct postgres_store {
     bool repeatable;  /* the last failure changed nothing, and goes away by doing it again */
     char sqlstate
         [6]; /* of the last error that the server answered; "" when it was none of its own */
-    size_t failed_query;  /* and which query of the last postgres_run it answered */
-    uint64_t deadline_ms; /* monotonic */
+    uint64_t deadline_ms;                  /* monotonic */
     char identity[POSTGRES_IDENTITY_SIZE]; /* of the database that was connected last; "": none */
     size_t host;                           /* the one that answered last */
     uint32_t connects;                     /* of this handle */
@@ -127,14 +96,13 @@ MUST_CHECK enum status postgres_may_commit(struct postgres_store *store, struct 
  * One call that reads: ready, and the queries; once more when the connection turns out to be dead
  * before anything was streamed.
  */
-MUST_CHECK enum status postgres_read(struct postgres_store *store, struct postgres_query *queries,
+MUST_CHECK enum status postgres_read(struct postgres_store *store, struct sql_query *queries,
                                      size_t count, struct error *error);
 
-/* The same with all queries in one snapshot of the store, however long they take. At most
- * POSTGRES_STREAM_MAX queries. */
-#define POSTGRES_STREAM_MAX 256
+/* The same with all queries, at most FLIGHT_MAX, in one snapshot of the store, however long they
+ * take. */
 MUST_CHECK enum status postgres_read_snapshot(struct postgres_store *store,
-                                              struct postgres_query *queries, size_t count,
+                                              struct sql_query *queries, size_t count,
                                               struct error *error);
 
 /*
@@ -144,9 +112,8 @@ MUST_CHECK enum status postgres_read_snapshot(struct postgres_store *store,
  * bounded number of times and within the deadline, after a serialization failure, a deadlock, or a
  * connection that was lost before a commit was sent; so it must set all that it returns.
  */
-typedef enum status postgres_body(struct postgres_store *store, void *context, struct error *error);
-MUST_CHECK enum status postgres_transact(struct postgres_store *store, postgres_body *body,
-                                         void *context, struct error *error);
+MUST_CHECK enum status postgres_transact(struct platform_store *base, sql_body *body, void *context,
+                                         struct error *error);
 
 /* Ends the transaction that is open, if one is: commits when `status` is STATUS_OK, else rolls
  * back. Returns `status`, or the commit's. Not STATUS_OK with `unknown` set: whether the commit
@@ -171,7 +138,7 @@ void postgres_forget_outcome(struct postgres_store *store);
 /* The version that the answer to postgres_read_migrations tells (schema.h). */
 extern const char postgres_read_migrations[];
 MUST_CHECK enum status postgres_check_schema(struct postgres_store *store,
-                                             const struct postgres_query *query, bool current,
+                                             const struct sql_query *query, bool current,
                                              uint32_t *version, struct error *error);
 
 /* ---- wire.c ---------------------------------------------------------------------------------- */
@@ -194,13 +161,16 @@ void postgres_disconnect(struct postgres_store *store);
 bool postgres_is_alive(struct postgres_store *store);
 
 /*
- * Sends the queries in one go and reads all answers. On failure the first error is reported, later
- * queries were not executed, all results are cleared, and a transaction that is open can only be
- * rolled back (postgres_end does).
+ * Sends the queries in one go and reads all answers. When all have succeeded, the rows of those that
+ * are no streams are handed on; they are the query's `result` until postgres_clear. On failure the
+ * first error is reported, later queries were not executed, all results are cleared, and a
+ * transaction that is open can only be rolled back (postgres_end does).
  */
-MUST_CHECK enum status postgres_run(struct postgres_store *store, struct postgres_query *queries,
+MUST_CHECK enum status postgres_run(struct postgres_store *store, struct sql_query *queries,
                                     size_t count, struct error *error);
-void postgres_clear(struct postgres_query *queries, size_t count);
+void postgres_clear(struct sql_query *queries, size_t count);
+/* Valid until then. */
+struct sql_row postgres_row(const struct sql_query *query, uint64_t at);
 
 /* Executes a script of several statements without parameters or rows. */
 MUST_CHECK enum status postgres_execute(struct postgres_store *store, const char *script,
@@ -210,7 +180,6 @@ MUST_CHECK enum status postgres_execute(struct postgres_store *store, const char
 
 /* record_queries.c */
 extern const struct sql_verbs postgres_sql;
-struct sql_row postgres_sql_row(const struct postgres_row *row);
 
 /* ledger_load.c, ledger.c, ledger_read.c */
 enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
@@ -224,6 +193,5 @@ enum status postgres_ledger_id(struct platform_store *, struct ledger_fact *, st
 /* platform/postgres/audit.c */
 enum status postgres_ledger_integrity(struct platform_store *, const struct ledger_check *,
                                       const char **, struct error *);
-enum status postgres_ledger_counterparts(struct platform_store *, struct error *);
 
 #endif

@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/platform/postgres/columns.h"
 #include "stores/platform/schema.h"
 
 #define ATTEMPTS_MAX 8U
@@ -29,13 +28,13 @@ const char postgres_no_timeout[] =
 
 const char postgres_read_migrations[] = SCHEMA_READ;
 
-enum status postgres_check_schema(struct postgres_store *store, const struct postgres_query *query,
+enum status postgres_check_schema(struct postgres_store *store, const struct sql_query *query,
                                   bool current, uint32_t *version, struct error *error)
 {
     struct schema schema = {postgres_migrations, postgres_migration_count, 0, false};
-    for (int i = 0; i < row_count(query); i++) {
-        const struct postgres_row row = row_at(query, i);
-        schema_note(&schema, row_integer(&row, 0), row_text(&row, 1));
+    for (uint64_t i = 0; i < query->rows; i++) {
+        const struct sql_row row = postgres_row(query, i);
+        schema_note(&schema, sql_integer(&row, 0), sql_text(&row, 1));
     }
     enum status status = schema_check(&store->base, &schema, current, error);
     if (status == STATUS_OK)
@@ -48,7 +47,7 @@ static enum status examine(struct postgres_store *store, char identity[POSTGRES_
                            struct error *error)
 {
     static const char read_identity[] = "SELECT id::text FROM store_identity";
-    struct postgres_query queries[] = {{.sql = postgres_read_migrations}, {.sql = read_identity}};
+    struct sql_query queries[] = {{.sql = postgres_read_migrations}, {.sql = read_identity}};
     uint32_t version = 0;
     enum status status = postgres_run(store, queries, 2, error);
     if (status != STATUS_OK && strcmp(store->sqlstate, "42P01") == 0)
@@ -57,12 +56,12 @@ static enum status examine(struct postgres_store *store, char identity[POSTGRES_
     if (status != STATUS_OK)
         return status;
     status = postgres_check_schema(store, &queries[0], true, &version, error);
-    if (status == STATUS_OK && row_count(&queries[1]) != 1)
+    if (status == STATUS_OK && queries[1].rows != 1)
         status = platform_damaged(&store->base, "it has no identity", error);
     if (status == STATUS_OK) {
-        const struct postgres_row row = row_at(&queries[1], 0);
+        const struct sql_row row = postgres_row(&queries[1], 0);
         size_t used = strlen(identity);
-        struct text id = row_text(&row, 0);
+        struct text id = sql_text(&row, 0);
         (void)snprintf(identity + used, POSTGRES_IDENTITY_SIZE - used, " %.*s", (int)id.size,
                        id.at);
     }
@@ -107,27 +106,27 @@ static void judge_durability(struct postgres_store *store, bool fsync, bool full
               LOG_STRING("store", store->location), LOG_STRING("settings", unsafe));
 }
 
-static enum status judge_greeting(struct postgres_store *store, const struct postgres_row *row,
+static enum status judge_greeting(struct postgres_store *store, const struct sql_row *row,
                                   char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
 {
-    if (row_flag(row, 0))
+    if (sql_flag(row, 0))
         return error_set(error, STATUS_UNAVAILABLE,
                          "%s: is a standby, which can only be read; name the primary in [platform] "
                          "store",
                          store->location);
-    if (!row_flag(row, 1))
+    if (!sql_flag(row, 1))
         return error_set(error, STATUS_INVALID,
                          "%s: the database's encoding is not UTF8; make one with: createdb "
                          "--encoding=UTF8 --template=template0",
                          store->location);
-    if (!row_flag(row, 2))
+    if (!sql_flag(row, 2))
         return error_set(error, STATUS_UNAVAILABLE,
                          "%s: the session does not have the settings it was asked for (a pooler?); "
                          "name PostgreSQL itself in [platform] store",
                          store->location);
-    if (!row_string(row, 4, identity, POSTGRES_IDENTITY_SIZE))
+    if (!text_copy_plain(sql_text(row, 4), identity, POSTGRES_IDENTITY_SIZE))
         return platform_damaged(&store->base, "the server does not say who it is", error);
-    judge_durability(store, row_flag(row, 5), row_flag(row, 6));
+    judge_durability(store, sql_flag(row, 5), sql_flag(row, 6));
     return STATUS_OK;
 }
 
@@ -135,13 +134,13 @@ static enum status judge_greeting(struct postgres_store *store, const struct pos
 static enum status meet(struct postgres_store *store, size_t host, bool create,
                         char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
 {
-    struct postgres_query query = {.sql = greet};
+    struct sql_query query = {.sql = greet};
     enum status status = postgres_connect(store, host, error);
     if (status != STATUS_OK)
         return status;
     status = postgres_run(store, &query, 1, error);
     if (status == STATUS_OK) {
-        const struct postgres_row row = row_at(&query, 0);
+        const struct sql_row row = postgres_row(&query, 0);
         status = judge_greeting(store, &row, identity, error);
         postgres_clear(&query, 1);
     }
@@ -245,7 +244,7 @@ enum status postgres_end(struct postgres_store *store, enum status status, struc
 {
     if (status == STATUS_OK && store->connection != NULL &&
         PQtransactionStatus(store->connection) != PQTRANS_IDLE) {
-        struct postgres_query commit = {.sql = postgres_commit};
+        struct sql_query commit = {.sql = postgres_commit};
         status = postgres_run(store, &commit, 1, error);
         postgres_clear(&commit, 1);
     }
@@ -259,7 +258,7 @@ enum status postgres_end(struct postgres_store *store, enum status status, struc
     if (status != STATUS_OK && store->connection != NULL &&
         PQtransactionStatus(store->connection) != PQTRANS_IDLE) {
         bool repeatable = store->repeatable;
-        struct postgres_query rollback = {.sql = postgres_rollback};
+        struct sql_query rollback = {.sql = postgres_rollback};
         if (postgres_run(store, &rollback, 1, NULL) != STATUS_OK)
             postgres_disconnect(store); /* which the server takes for one */
         postgres_clear(&rollback, 1);
@@ -285,18 +284,18 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
 
 enum status postgres_may_commit(struct postgres_store *store, struct error *error)
 {
-    struct postgres_parameters parameters = {0};
-    struct postgres_query query = {
+    struct sql_parameters parameters = {0};
+    struct sql_query query = {
         .sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"
                " AND usename = session_user AND wait_event_type = 'IPC' AND wait_event = 'SyncRep'"
                " AND state_change < clock_timestamp() - $1::bigint * interval '1 ms'",
         .parameters = &parameters};
-    set_integer(&parameters, 1, store->timeout_ms / 2); /* the rest of it went before the commit */
+    sql_add_integer(&parameters, store->timeout_ms / 2); /* the rest of it went before the commit */
     enum status status = postgres_run(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;
-    const struct postgres_row row = row_at(&query, 0);
-    store->doubtful = row_integer(&row, 0) > 0;
+    const struct sql_row row = postgres_row(&query, 0);
+    store->doubtful = sql_integer(&row, 0) > 0;
     postgres_clear(&query, 1);
     if (!store->doubtful)
         return STATUS_OK;
@@ -306,16 +305,17 @@ enum status postgres_may_commit(struct postgres_store *store, struct error *erro
                      store->location);
 }
 
-enum status postgres_transact(struct postgres_store *store, postgres_body *body, void *context,
+enum status postgres_transact(struct platform_store *base, sql_body *body, void *context,
                               struct error *error)
 {
+    struct postgres_store *store = postgres_store_of(base);
     CHECK(!store->snapshot);
     enum status status = postgres_ready(store, error);
     for (uint32_t attempt = 1; status == STATUS_OK; attempt++) {
         if (store->doubtful)
             status = postgres_may_commit(store, error);
         if (status == STATUS_OK)
-            status = postgres_end(store, body(store, context, error), error);
+            status = postgres_end(store, body(base, context, error), error);
         if (status == STATUS_OK || !may_repeat(store, attempt))
             break;
         postgres_forget_outcome(store);
@@ -324,8 +324,8 @@ enum status postgres_transact(struct postgres_store *store, postgres_body *body,
     return status;
 }
 
-enum status postgres_read(struct postgres_store *store, struct postgres_query *queries,
-                          size_t count, struct error *error)
+enum status postgres_read(struct postgres_store *store, struct sql_query *queries, size_t count,
+                          struct error *error)
 {
     enum status status = postgres_ready(store, error);
     if (status != STATUS_OK)
@@ -338,17 +338,16 @@ enum status postgres_read(struct postgres_store *store, struct postgres_query *q
     return status == STATUS_OK ? postgres_run(store, queries, count, error) : status;
 }
 
-enum status postgres_read_snapshot(struct postgres_store *store, struct postgres_query *queries,
+enum status postgres_read_snapshot(struct postgres_store *store, struct sql_query *queries,
                                    size_t count, struct error *error)
 {
-    struct postgres_query all[POSTGRES_STREAM_MAX + 3];
+    struct sql_query all[FLIGHT_MAX + 3] = {{.sql = postgres_begin_snapshot},
+                                            {.sql = postgres_no_timeout}};
     if (store->snapshot)
         return postgres_read(store, queries, count, error);
-    CHECK(count <= POSTGRES_STREAM_MAX);
-    all[0] = (struct postgres_query){.sql = postgres_begin_snapshot};
-    all[1] = (struct postgres_query){.sql = postgres_no_timeout};
+    CHECK(count <= FLIGHT_MAX);
     memcpy(all + 2, queries, count * sizeof queries[0]);
-    all[count + 2] = (struct postgres_query){.sql = postgres_rollback};
+    all[count + 2] = (struct sql_query){.sql = postgres_rollback};
     enum status status = postgres_read(store, all, count + 3, error);
     memcpy(queries, all + 2, count * sizeof queries[0]);
     if (status != STATUS_OK)
@@ -362,10 +361,10 @@ enum status postgres_snapshot_begin(struct platform_store *base, struct error *e
 {
     static const char keep_open[] = "SET LOCAL idle_in_transaction_session_timeout = 600000";
     struct postgres_store *store = postgres_store_of(base);
-    struct postgres_query queries[] = {{.sql = postgres_begin_snapshot},
-                                       {.sql = postgres_no_timeout},
-                                       {.sql = keep_open},
-                                       {.sql = "SELECT 1"}}; /* takes the snapshot */
+    struct sql_query queries[] = {{.sql = postgres_begin_snapshot},
+                                  {.sql = postgres_no_timeout},
+                                  {.sql = keep_open},
+                                  {.sql = "SELECT 1"}}; /* takes the snapshot */
     CHECK(!store->snapshot);
     enum status status = postgres_read(store, queries, 4, error);
     if (status != STATUS_OK)

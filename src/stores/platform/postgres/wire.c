@@ -10,7 +10,7 @@
  * The server's own timeouts are a little shorter (uri.c), so that a server that is merely busy can
  * answer, and the connection survives.
  */
-#include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/platform/postgres/columns.h"
 #include "stores/platform/postgres/postgres.h"
 
 #define STOP_LOOK_MS 100  /* between two checks whether the caller still waits */
@@ -241,17 +240,6 @@ static enum status await_result(struct postgres_store *store, bool renew, struct
     }
 }
 
-/* The next result; NULL ends those of one query. */
-static enum status next_result(struct postgres_store *store, bool renew, PGresult **result,
-                               struct error *error)
-{
-    enum status status = await_result(store, renew, error);
-    if (status != STATUS_OK)
-        return status;
-    *result = PQgetResult(store->connection);
-    return STATUS_OK;
-}
-
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 static enum status start(struct postgres_store *store, const struct postgres_host *host,
@@ -379,12 +367,33 @@ static size_t find_statement(struct postgres_store *store, const char *sql)
     return store->statement_count++;
 }
 
-/* Queues one query; `prepares` tells whether its preparation goes first. */
-static bool send_query(struct postgres_store *store, const struct postgres_query *query,
-                       bool *prepares)
+/* Parameters as libpq takes them: numbers and flags as text, whose type the server infers; the
+ * binary form of a text is the text itself, which needs no NUL. */
+struct parameters {
+    const char *values[SQL_PARAMETERS_MAX];
+    int lengths[SQL_PARAMETERS_MAX];
+    int formats[SQL_PARAMETERS_MAX]; /* 0: text, 1: binary */
+    char digits[SQL_PARAMETERS_MAX][24];
+};
+
+static void set_parameter(struct parameters *parameters, int at, const struct column_value *value)
 {
-    static const struct postgres_parameters none;
-    const struct postgres_parameters *given = query->parameters != NULL ? query->parameters : &none;
+    const bool number = value->kind == COLUMN_INTEGER || value->kind == COLUMN_FLAG;
+    const char *bytes = value->bytes.at != NULL ? value->bytes.at : "";
+    char *digits = parameters->digits[at];
+    CHECK(value->bytes.size <= INT32_MAX);
+    if (number)
+        (void)snprintf(digits, sizeof parameters->digits[at], "%" PRId64, value->integer);
+    parameters->formats[at] = number ? 0 : 1;
+    parameters->lengths[at] = (int)value->bytes.size;
+    parameters->values[at] = value->null ? NULL : number ? digits : bytes;
+}
+
+/* Queues one query; `prepares` tells whether its preparation goes first. */
+static bool send_query(struct postgres_store *store, const struct sql_query *query, bool *prepares)
+{
+    struct parameters parameters;
+    int count = query->parameters != NULL ? query->parameters->count : 0;
     size_t slot = find_statement(store, query->sql);
     char name[16];
     statement_name(slot, name);
@@ -396,8 +405,10 @@ static bool send_query(struct postgres_store *store, const struct postgres_query
     }
     if (query->sql == postgres_commit)
         store->commit_sent = true;
-    return PQsendQueryPrepared(store->connection, name, given->count, given->values, given->lengths,
-                               given->formats, 1) == 1;
+    for (int i = 0; i < count; i++)
+        set_parameter(&parameters, i, &query->parameters->at[i]);
+    return PQsendQueryPrepared(store->connection, name, count, parameters.values,
+                               parameters.lengths, parameters.formats, 1) == 1;
 }
 
 /* One run's reading: which query is answered, and the first thing that went wrong. */
@@ -408,47 +419,53 @@ struct flight {
     bool streamed; /* rows were handed on: not to be done again */
 };
 
-/* The first error is the flight's: the server has skipped the queries after it. Returns whether to
- * read on. */
-static bool note(struct flight *flight, const PGresult *result)
+/* The next result; NULL ends those of one query, or is a failure that the flight has. */
+static PGresult *next_result(struct flight *flight, bool renew)
 {
-    if (flight->status == STATUS_OK)
-        flight->status = failure(flight->store, result, flight->error);
-    return !flight->store->failed;
+    enum status status = await_result(flight->store, renew, flight->error);
+    if (status == STATUS_OK)
+        return PQgetResult(flight->store->connection);
+    flight->status = status;
+    return NULL;
 }
 
-static bool is_answer(const PGresult *result)
+/* Of a smallint, integer or bigint, in network byte order. */
+static int64_t read_integer(struct text bytes)
 {
-    ExecStatusType status = PQresultStatus(result);
-    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ||
-           status == PGRES_SINGLE_TUPLE || status == PGRES_PIPELINE_SYNC;
+    uint64_t value = 0;
+    CHECK(bytes.size == 0 || bytes.size == 2 || bytes.size == 4 || bytes.size == 8);
+    for (size_t i = 0; i < bytes.size; i++)
+        value = value << 8 | (unsigned char)bytes.at[i];
+    return bytes.size == 2 ? (int16_t)value : bytes.size == 4 ? (int32_t)value : (int64_t)value;
 }
 
-/* The answer to a preparation. False: the connection is gone. */
-static bool read_preparation(struct flight *flight, const char *sql)
+static struct column_value row_value(const struct sql_row *row, int column, enum column_kind kind)
 {
-    struct postgres_store *store = flight->store;
-    PGresult *result = NULL;
-    do {
-        enum status status = next_result(store, false, &result, flight->error);
-        if (status != STATUS_OK) {
-            flight->status = status;
-            return false;
-        }
-        bool sound = result == NULL || is_answer(result) || note(flight, result);
-        if (result != NULL && PQresultStatus(result) == PGRES_COMMAND_OK)
-            store->statements[find_statement(store, sql)].state = POSTGRES_PREPARED;
-        PQclear(result);
-        if (!sound)
-            return false;
-    } while (result != NULL);
-    return true;
+    const PGresult *result = row->result;
+    struct column_value value = {.kind = kind, .null = PQgetisnull(result, row->at, column) == 1};
+    if (value.null)
+        return value;
+    const struct text bytes = {PQgetvalue(result, row->at, column),
+                               (size_t)PQgetlength(result, row->at, column)};
+    if (kind == COLUMN_INTEGER)
+        value.integer = read_integer(bytes);
+    else if (kind == COLUMN_FLAG)
+        value.integer = bytes.size == 1 && bytes.at[0] != 0;
+    else
+        value.bytes = bytes;
+    return value;
+}
+
+struct sql_row postgres_row(const struct sql_query *query, uint64_t at)
+{
+    CHECK(query->result != NULL && at < query->rows);
+    return (struct sql_row){row_value, query->result, (int)at};
 }
 
 /* Hands one streamed row on. False: the rest need not be read. */
-static bool hand_on(struct postgres_query *query, const PGresult *result, uint64_t *discarded)
+static bool hand_on(const struct sql_query *query, const PGresult *result, uint64_t *discarded)
 {
-    const struct postgres_row row = {result, 0};
+    const struct sql_row row = {row_value, result, 0};
     CHECK(query->row != NULL);
     if (*discarded == 0 && query->row(query->context, &row))
         return true;
@@ -456,7 +473,7 @@ static bool hand_on(struct postgres_query *query, const PGresult *result, uint64
 }
 
 /* The end of a stream, or all of a result. */
-static void keep(struct flight *flight, struct postgres_query *query, PGresult *result)
+static void keep(struct flight *flight, struct sql_query *query, PGresult *result)
 {
     uint64_t affected = 0;
     if (query->sql == postgres_commit && strcmp(PQcmdStatus(result), "COMMIT") != 0)
@@ -465,57 +482,72 @@ static void keep(struct flight *flight, struct postgres_query *query, PGresult *
                                    flight->store->location);
     if (text_to_u64(text_of(PQcmdTuples(result)), UINT64_MAX, &affected) == STATUS_OK)
         query->affected = affected;
-    if (query->row != NULL || query->result != NULL)
-        PQclear(result);
-    else
-        query->result = result;
+    if (query->stream || query->result != NULL)
+        return;
+    query->result = result;
+    query->rows = (uint64_t)PQntuples(result);
 }
 
-/* All results of one query. False: the connection is gone. */
-static bool read_query(struct flight *flight, struct postgres_query *query)
+/* Takes one result; false: nothing more is to be read. The first error is the flight's: the server
+ * has skipped the queries after it. `query` is NULL for what has no rows. */
+static bool take_result(struct flight *flight, struct sql_query *query, PGresult *result,
+                        uint64_t *discarded)
 {
     struct postgres_store *store = flight->store;
-    PGresult *result = NULL;
+    switch (PQresultStatus(result)) {
+    case PGRES_SINGLE_TUPLE:
+        flight->streamed = true;
+        if (!hand_on(query, result, discarded))
+            store->failed = true; /* hangs up: the reader wants no more rows */
+        postgres_renew(store);    /* the time that the reader took is not the server's */
+        break;
+    case PGRES_COMMAND_OK:
+    case PGRES_TUPLES_OK:
+    case PGRES_PIPELINE_SYNC:
+        if (query != NULL)
+            keep(flight, query, result);
+        break;
+    default:
+        if (flight->status == STATUS_OK)
+            flight->status = failure(store, result, flight->error);
+    }
+    return !store->failed;
+}
+
+/* All results of one query; `query` NULL: of a preparation or a script. False: the connection is
+ * gone. */
+static bool read_results(struct flight *flight, struct sql_query *query)
+{
+    const bool stream = query != NULL && query->stream;
     uint64_t discarded = 0;
-    if (query->row != NULL && flight->status == STATUS_OK &&
-        PQsetSingleRowMode(store->connection) == 0) {
-        flight->status = lost(store, flight->error);
+    PGresult *result;
+    if (stream && flight->status == STATUS_OK &&
+        PQsetSingleRowMode(flight->store->connection) == 0) {
+        flight->status = lost(flight->store, flight->error);
         return false;
     }
-    for (;;) {
-        enum status status = next_result(store, query->row != NULL, &result, flight->error);
-        if (status != STATUS_OK)
-            flight->status = status;
-        if (status != STATUS_OK || result == NULL)
-            return status == STATUS_OK;
-        bool sound = true;
-        if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
-            flight->streamed = true;
-            sound = hand_on(query, result, &discarded);
-            if (!sound)
-                store->failed = true; /* hangs up: the reader wants no more rows */
-            postgres_renew(store);    /* the time that the reader took is not the server's */
+    while ((result = next_result(flight, stream)) != NULL) {
+        bool sound = take_result(flight, query, result, &discarded);
+        if (query == NULL || query->result != result)
             PQclear(result);
-        } else if (is_answer(result)) {
-            keep(flight, query, result);
-        } else {
-            sound = note(flight, result);
-            PQclear(result);
-        }
         if (!sound)
             return false;
     }
+    return !flight->store->failed;
 }
 
 static void read_sync(struct flight *flight)
 {
-    PGresult *result = NULL;
-    enum status status = next_result(flight->store, false, &result, flight->error);
-    if (status == STATUS_OK && (result == NULL || PQresultStatus(result) != PGRES_PIPELINE_SYNC))
-        status = lost(flight->store, flight->status == STATUS_OK ? flight->error : NULL);
+    /* The first failure is the one that is reported. */
+    struct flight rest = {.store = flight->store,
+                          .error = flight->status == STATUS_OK ? flight->error : NULL,
+                          .status = STATUS_OK};
+    PGresult *result = next_result(&rest, false);
+    if (rest.status == STATUS_OK && PQresultStatus(result) != PGRES_PIPELINE_SYNC)
+        rest.status = lost(rest.store, rest.error);
     PQclear(result);
     if (flight->status == STATUS_OK)
-        flight->status = status;
+        flight->status = rest.status;
 }
 
 static void count_round_trip(struct postgres_store *store, uint64_t began_ns)
@@ -527,33 +559,56 @@ static void count_round_trip(struct postgres_store *store, uint64_t began_ns)
                               memory_order_relaxed);
 }
 
-enum status postgres_run(struct postgres_store *store, struct postgres_query *queries, size_t count,
+static void begin_run(struct postgres_store *store)
+{
+    CHECK(store->connection != NULL);
+    store->sqlstate[0] = '\0';
+    store->repeatable = false;
+}
+
+/* The answer to one query, and to its preparation where that went first. */
+static bool read_query(struct flight *flight, struct sql_query *query, bool prepares)
+{
+    struct postgres_store *store = flight->store;
+    const bool before = flight->status != STATUS_OK;
+    bool sound = !prepares || read_results(flight, NULL);
+    if (prepares && flight->status == STATUS_OK)
+        store->statements[find_statement(store, query->sql)].state = POSTGRES_PREPARED;
+    sound = sound && read_results(flight, query);
+    query->failed = !before && flight->status != STATUS_OK;
+    return sound;
+}
+
+/* Hands on the rows of a query that is no stream, where it has a reader. */
+static void deliver(struct sql_query *query)
+{
+    bool wanted = query->row != NULL && !query->stream;
+    for (uint64_t i = 0; wanted && i < query->rows; i++) {
+        const struct sql_row row = postgres_row(query, i);
+        wanted = query->row(query->context, &row);
+    }
+}
+
+enum status postgres_run(struct postgres_store *store, struct sql_query *queries, size_t count,
                          struct error *error)
 {
     struct flight flight = {.store = store, .error = error, .status = STATUS_OK};
     uint64_t began_ns = clock_monotonic_ns();
     bool *prepares = memory_alloc_zeroed(count, sizeof *prepares);
-    bool sound = store->connection != NULL;
-    CHECK(sound);
-    store->sqlstate[0] = '\0';
-    store->repeatable = false;
+    bool sound = true;
+    begin_run(store);
     for (size_t i = 0; i < count; i++) {
         queries[i].result = NULL;
-        queries[i].affected = 0;
+        queries[i].affected = queries[i].rows = 0;
+        queries[i].failed = false;
+        sound = sound && send_query(store, &queries[i], &prepares[i]);
     }
-    for (size_t i = 0; sound && i < count; i++)
-        sound = send_query(store, &queries[i], &prepares[i]);
     if (!sound || PQpipelineSync(store->connection) == 0) {
         sound = false;
         flight.status = lost(store, error);
     }
-    for (size_t i = 0; sound && i < count; i++) {
-        bool before = flight.status != STATUS_OK;
-        sound = (!prepares[i] || read_preparation(&flight, queries[i].sql)) &&
-                read_query(&flight, &queries[i]);
-        if (!before && flight.status != STATUS_OK)
-            store->failed_query = i;
-    }
+    for (size_t i = 0; sound && i < count; i++)
+        sound = read_query(&flight, &queries[i], prepares[i]);
     if (sound)
         read_sync(&flight);
     count_round_trip(store, began_ns);
@@ -561,6 +616,8 @@ enum status postgres_run(struct postgres_store *store, struct postgres_query *qu
     for (size_t i = 0; i < store->statement_count; i++)
         if (store->statements[i].state == POSTGRES_SENT)
             store->statements[i].state = POSTGRES_NEW;
+    for (size_t i = 0; i < count && flight.status == STATUS_OK; i++)
+        deliver(&queries[i]);
     if (flight.status != STATUS_OK)
         postgres_clear(queries, count);
     if (flight.streamed)
@@ -570,7 +627,7 @@ enum status postgres_run(struct postgres_store *store, struct postgres_query *qu
     return flight.status;
 }
 
-void postgres_clear(struct postgres_query *queries, size_t count)
+void postgres_clear(struct sql_query *queries, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         PQclear(queries[i].result);
@@ -578,34 +635,13 @@ void postgres_clear(struct postgres_query *queries, size_t count)
     }
 }
 
-/* ---- scripts --------------------------------------------------------------------------------- */
-
-/* All results of a script; the first error counts. */
-static void read_script(struct flight *flight)
-{
-    PGresult *result = NULL;
-    do {
-        enum status status = next_result(flight->store, false, &result, flight->error);
-        if (status != STATUS_OK) {
-            flight->status = status;
-            return;
-        }
-        bool sound = result == NULL || is_answer(result) || note(flight, result);
-        PQclear(result);
-        if (!sound)
-            return;
-    } while (result != NULL);
-}
-
 enum status postgres_execute(struct postgres_store *store, const char *script, struct error *error)
 {
     struct flight flight = {.store = store, .error = error, .status = STATUS_OK};
-    CHECK(store->connection != NULL);
-    store->sqlstate[0] = '\0';
-    store->repeatable = false;
+    begin_run(store);
     CHECK(PQexitPipelineMode(store->connection) == 1);
     if (PQsendQuery(store->connection, script) == 1)
-        read_script(&flight);
+        (void)read_results(&flight, NULL);
     else
         flight.status = lost(store, error);
     if (!store->failed)

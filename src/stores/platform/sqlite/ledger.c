@@ -39,13 +39,6 @@ static enum status refuse(const struct writing *writing, const char *why, struct
 
 /* ---- references of the rows ------------------------------------------------------------------ */
 
-static bool is_of_player(const struct ledger_batch *batch, size_t player,
-                         const struct ledger_transaction *kept)
-{
-    return player < batch->player_count && batch->players[player].found &&
-           strcmp(batch->players[player].player_id, kept->player_id) == 0;
-}
-
 static bool is_of_fact(const struct ledger_batch *batch, size_t fact, const char *owner_id,
                        const char *id)
 {
@@ -58,10 +51,7 @@ static enum status find_players(struct writing *writing, struct error *error)
     const struct ledger_batch *batch = writing->batch;
     for (size_t i = 0; i < batch->kept_count; i++) {
         const struct ledger_transaction *kept = &batch->kept[i];
-        size_t player = batch->kept_of[i].player;
-        if (!is_of_player(batch, player, kept))
-            for (player = 0; player < batch->player_count && !is_of_player(batch, player, kept);)
-                player++;
+        const size_t player = ledger_player_of_kept(batch, i);
         if (player == batch->player_count)
             return refuse(writing, "a transaction is of a player that was not asked for", error);
         const struct ledger_stored *account = &writing->batch->loaded.players[player];
