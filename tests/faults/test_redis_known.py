@@ -117,8 +117,8 @@ def test_a_value_that_expires_is_gone_when_it_does_and_not_when_the_server_finds
     redis.call("DEBUG", "SET-ACTIVE-EXPIRE", "0")
     try:
         for _ in range(2):
-            redis.call("SET", "odds:cricket:1", "[1]", "PX", "300")
-            expires = time.monotonic() + 0.3  # at the latest
+            redis.call("SET", "odds:cricket:1", "[1]", "PX", "800")
+            expires = time.monotonic() + 0.8  # at the latest
             eventually(lambda: store.odds_version() is None)
             _, version, _, _ = store.read()
             before = store.stamp()

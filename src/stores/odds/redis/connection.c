@@ -44,6 +44,7 @@
 #define GREETING_MS_MAX 3000
 #define WINDOW_MS_MAX 500 /* versions count as confirmed for so long at most */
 #define BEATS_A_WINDOW 5
+#define SENTINEL_EVERY_NS ((uint64_t)1000 * NS_PER_MS)
 #define REST_MS_MIN 25U
 #define REST_MS_MAX 1000U
 #define STEADY_NS ((uint64_t)1000 * NS_PER_MS) /* after so long, earlier failures do not count */
@@ -98,8 +99,8 @@ struct redis_connection {
     uv_timer_t beat;
     bool beat_out; /* asked, and not answered yet */
     uint64_t beat_sent_ns;
-    unsigned
-        beat_late; /* overdue: 1: found in this turn of the loop; 2: in an earlier one; 0: not */
+    unsigned beat_late; /* ticks at which it was overdue */
+    uint64_t sentinel_asked_ns;
     uint64_t counted_swaps,
         counted_roles; /* of the last heartbeat; counted_roles is 0 before the first */
 };
@@ -470,35 +471,46 @@ static void ask_beat(struct redis_connection *connection)
     connection->beat_out = true;
     connection->beat_late = 0;
     connection->beat_sent_ns = clock_monotonic_ns();
-    redis_wire_send(connection->wire, buffer_text(&commands), 3, on_beat_reply, connection);
+    (void)redis_wire_send(connection->wire, buffer_text(&commands), 3, on_beat_reply, connection);
     buffer_free(&commands);
 }
 
-/* A server is silent if a heartbeat is overdue at two ticks with a turn of the loop between them.
- * In that turn the loop reads replies that arrived while this thread could not run. */
-static void on_beat(uv_timer_t *timer)
+static void ask_sentinel(struct redis_connection *connection)
 {
-    struct redis_connection *connection = timer->data;
+    uint64_t now_ns = clock_monotonic_ns();
+    if (connection->sentinel == NULL || connection->phase != PHASE_UP ||
+        now_ns - connection->sentinel_asked_ns < SENTINEL_EVERY_NS)
+        return;
+    connection->sentinel_asked_ns = now_ns;
+    redis_sentinel_ask(connection->sentinel);
+}
+
+/* A server is silent if a heartbeat is overdue at two ticks. Between them the loop reads replies
+ * that arrived while this thread could not run. */
+static void beat(struct redis_connection *connection)
+{
     uint64_t out_ns = clock_monotonic_ns() - connection->beat_sent_ns;
     if (!connection->beat_out)
         ask_beat(connection);
-    else if (connection->beat_late > 1)
+    else if (out_ns >= connection->options.link->timeout_ms * NS_PER_MS &&
+             connection->beat_late++ > 0)
         fail_connection(connection, STATUS_TIMEOUT, "the server does not answer");
-    else if (out_ns >= connection->options.link->timeout_ms * NS_PER_MS)
-        connection->beat_late = 1;
 }
 
-void redis_connection_turn(struct redis_connection *connection)
+static void on_beat(uv_timer_t *timer)
 {
-    if (connection->beat_late == 1)
-        connection->beat_late = 2;
+    struct redis_connection *connection = timer->data;
+    const struct redis_link_options *link = connection->options.link;
+    if (link->track) {
+        link->work(link->owner);
+        beat(connection);
+    }
+    ask_sentinel(connection);
 }
 
 static void start_beats(struct redis_connection *connection)
 {
     uint64_t every_ms = between(window_ms(connection) / BEATS_A_WINDOW, 1, WINDOW_MS_MAX);
-    connection->counted_roles = 0;
-    ask_beat(connection);
     clock_refresh_loop(connection->options.loop);
     CHECK(uv_timer_start(&connection->beat, on_beat, every_ms, every_ms) == 0);
 }
@@ -598,10 +610,12 @@ static void on_greeting(void *context, unsigned index, const struct redis_reply 
     bool last = index + 1 == connection->greeting_count;
     if (!check_greeting(connection, connection->greetings[index], reply) || !last)
         return;
+    start_beats(connection);
     if (connection->options.link->track) {
-        /* From here on every change is reported. */
-        connection->options.link->begun(connection->options.link->owner);
-        start_beats(connection);
+        /* From here on every change is reported; all before it is outdated. */
+        connection->options.link->changed(connection->options.link->owner, NULL, 0);
+        connection->counted_roles = 0;
+        ask_beat(connection);
     } else {
         come_up(connection);
     }
@@ -622,8 +636,8 @@ static void greet(struct redis_connection *connection)
     }
     struct buffer commands = {0};
     append_greetings(connection, &commands);
-    redis_wire_send(connection->wire, buffer_text(&commands), connection->greeting_count,
-                    on_greeting, connection);
+    (void)redis_wire_send(connection->wire, buffer_text(&commands), connection->greeting_count,
+                          on_greeting, connection);
     explicit_bzero(commands.data, commands.size); /* a password */
     buffer_free(&commands);
 }
@@ -691,12 +705,6 @@ static void on_no_master(void *owner, enum status status, const char *why)
         fail_connection(connection, status, why);
 }
 
-void redis_connection_second(struct redis_connection *connection)
-{
-    if (connection->sentinel != NULL && connection->phase == PHASE_UP)
-        redis_sentinel_ask(connection->sentinel);
-}
-
 /* ---- attempts -------------------------------------------------------------------------------- */
 
 static void begin_attempt(struct redis_connection *connection)
@@ -750,11 +758,12 @@ bool redis_connection_is_up(const struct redis_connection *connection)
     return connection->phase == PHASE_UP;
 }
 
-void redis_connection_send(struct redis_connection *connection, struct text commands,
-                           unsigned replies, redis_answered *answered, void *context)
+struct redis_expected *redis_connection_send(struct redis_connection *connection,
+                                             struct text commands, unsigned replies,
+                                             redis_answered *answered, void *context)
 {
     CHECK(connection->phase == PHASE_UP);
-    redis_wire_send(connection->wire, commands, replies, answered, context);
+    return redis_wire_send(connection->wire, commands, replies, answered, context);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

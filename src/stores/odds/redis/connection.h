@@ -33,14 +33,13 @@ void redis_connection_start(struct redis_connection *connection);        /* the 
 void redis_connection_stop(struct redis_connection *connection);         /* for good */
 void redis_connection_destroy(struct redis_connection **connection); /* when the loop has ended */
 
-void redis_connection_second(struct redis_connection *connection); /* about once a second */
-/* At the end of a turn of the loop, when everything that arrived was read. */
-void redis_connection_turn(struct redis_connection *connection);
 /* A call was not answered in time. A connection that does not track fails because of it. */
 void redis_connection_silent(struct redis_connection *connection);
 bool redis_connection_is_up(const struct redis_connection *connection);
-void redis_connection_send(struct redis_connection *connection, struct text commands,
-                           unsigned replies, redis_answered *answered, void *context);
+/* As redis_wire_send. */
+struct redis_expected *redis_connection_send(struct redis_connection *connection,
+                                             struct text commands, unsigned replies,
+                                             redis_answered *answered, void *context);
 
 /* Any thread. As redis_link_now and redis_link_wait. `problem`: why it is not connected. */
 enum status redis_connection_now(const struct redis_connection *connection);

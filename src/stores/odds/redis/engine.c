@@ -73,8 +73,7 @@ struct redis_store {
     struct redis_leases leases;
 
     /* The serving I/O thread's. */
-    uint64_t alarm_ns; /* 0: none is set */
-    bool complained;   /* a failed read was logged */
+    bool complained; /* a failed read was logged */
     struct redis_call interest;
     struct buffer interest_commands;
     const struct odds_note *interest_notes; /* of the call that is under way */
@@ -236,25 +235,6 @@ static void take_expiry(struct reading *reading, const struct redis_reply *reply
         reading->seen.expires_ns = reading->sent_ns + (uint64_t)reply->integer * NS_PER_MS;
 }
 
-static void watch_expiry(struct redis_store *store)
-{
-    uint64_t stamp = redis_versions_stamp(store->versions);
-    uint64_t next_ns = redis_versions_expire(store->versions, clock_monotonic_ns());
-    if (redis_versions_stamp(store->versions) != stamp)
-        odds_store_tell(&store->base, NULL);
-    if (next_ns == 0 || (store->alarm_ns != 0 && store->alarm_ns <= next_ns))
-        return;
-    store->alarm_ns = next_ns;
-    redis_link_set_alarm(atomic_load(&store->serving), next_ns - 4 * NS_PER_MS);
-}
-
-static void on_alarm(void *owner)
-{
-    struct redis_store *store = owner;
-    store->alarm_ns = 0;
-    watch_expiry(store);
-}
-
 /* Notes the version of the value, current or not. A change that is reported before the call is
  * settled makes it outdated. */
 static void remember(struct reading *reading)
@@ -264,8 +244,6 @@ static void remember(struct reading *reading)
         reading->seen.current =
             false; /* a change was reported between the replies, perhaps of this value */
     reading->version = redis_versions_note(store->versions, &reading->subject, &reading->seen);
-    if (reading->seen.current && reading->seen.expires_ns != 0)
-        watch_expiry(store);
 }
 
 static void reading_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
@@ -360,13 +338,6 @@ static void on_changed(void *owner, const char *key, size_t size)
     odds_store_tell(&store->base, key == NULL ? NULL : &subject);
 }
 
-static void on_begun(void *owner)
-{
-    struct redis_store *store = owner;
-    redis_versions_forget_all(store->versions);
-    odds_store_tell(&store->base, NULL);
-}
-
 /* ---- interest, on the I/O thread ------------------------------------------------------------- */
 
 static void append_interest(struct redis_store *store, const struct odds_note *note)
@@ -402,7 +373,7 @@ static unsigned append_pruning(struct redis_store *store)
 
 static struct redis_store *store_of_interest(struct redis_call *call)
 {
-    return (struct redis_store *)(void *)((char *)call - offsetof(struct redis_store, interest));
+    return CONTAINER_OF(call, struct redis_store, interest);
 }
 
 /* Logs why interest in a sport is not recorded, once until it is. */
@@ -433,7 +404,7 @@ static void interest_reply(struct redis_call *call, unsigned index, const struct
     }
 }
 
-static void write_interest(void *owner);
+static void write_interest(struct redis_store *store);
 
 static void interest_done(struct redis_call *call, enum status status)
 {
@@ -446,9 +417,8 @@ static void interest_done(struct redis_call *call, enum status status)
 }
 
 /* While the server is away, notes wait in their table as far as there is room. */
-static void write_interest(void *owner)
+static void write_interest(struct redis_store *store)
 {
-    struct redis_store *store = owner;
     struct redis_link *link = atomic_load(&store->serving);
     if (store->interest_is_out || link == NULL || redis_link_now(link) != STATUS_OK)
         return;
@@ -469,6 +439,15 @@ static void write_interest(void *owner)
         odds_notes_lost(store->notes, store->interest_count);
 }
 
+/* What the serving I/O thread does at each heartbeat, and when it is woken. */
+static void work(void *owner)
+{
+    struct redis_store *store = owner;
+    if (redis_versions_expire(store->versions, clock_monotonic_ns()))
+        odds_store_tell(&store->base, NULL);
+    write_interest(store);
+}
+
 /* ---- links ----------------------------------------------------------------------------------- */
 
 static struct redis_link *make_link(struct redis_store *store, bool serving)
@@ -482,12 +461,8 @@ static struct redis_link *make_link(struct redis_store *store, bool serving)
         .owner = store,
     };
     if (serving) {
-        options.begun = on_begun;
         options.changed = on_changed;
-        options.alarm = on_alarm;
-        options.second = write_interest;
-        options.woken = write_interest;
-        options.closing = write_interest;
+        options.work = work;
     }
     return redis_link_create(&options);
 }

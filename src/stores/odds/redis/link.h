@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "stores/odds.h"
 #include "stores/odds/redis/options.h"
-#include "stores/odds/redis/reply.h"
+#include "stores/odds/redis/wire.h"
 
 /* A link: an I/O thread with a connection to the present master. */
 struct redis_link;
@@ -31,11 +31,8 @@ enum status redis_link_wait(struct redis_link *link, struct error *error);
  */
 enum status redis_link_now(const struct redis_link *link);
 
-/* Any thread. `woken` is called soon. */
+/* Any thread. `work` is called soon. */
 void redis_link_wake(struct redis_link *link);
-
-/* On the I/O thread. `alarm` is called at that time; an earlier setting is forgotten. */
-void redis_link_set_alarm(struct redis_link *link, uint64_t at_ns);
 
 /* Sets connected, reopened, invalidations and round_trip_ns. */
 void redis_link_facts(const struct redis_link *link, struct odds_facts *facts);
@@ -61,9 +58,10 @@ void redis_link_facts(const struct redis_link *link, struct odds_facts *facts);
 
 struct redis_call {
     struct mail mail;               /* first; the link's */
-    TAILQ_ENTRY(redis_call) others; /* the link's, like the next three */
+    TAILQ_ENTRY(redis_call) others; /* the link's, like the next four */
     struct redis_link *link;
-    void *asking; /* redis_link_ask's */
+    struct redis_expected *expected; /* of a sent call: the replies that have to come */
+    void *asking;                    /* redis_link_ask's */
     uint64_t deadline_ns;
 
     struct text bytes;

@@ -14,15 +14,11 @@ struct redis_link_options {
     const char *prefix; /* of the keys */
     bool track;
     struct log *log;
-    /* All are called on the I/O thread. A link that does not track never calls the first three.
-     * Each may be NULL if it is not needed. */
+    /* Both are called on the I/O thread, by a link that tracks. */
     void *owner;
-    void (*begun)(void *owner); /* connected again: all versions are outdated */
-    void (*changed)(void *owner, const char *key, size_t size); /* NULL: all keys */
-    void (*alarm)(void *owner);   /* the time of redis_link_set_alarm has come */
-    void (*woken)(void *owner);   /* redis_link_wake was called */
-    void (*second)(void *owner);  /* about once a second, connected or not */
-    void (*closing)(void *owner); /* the last moment to submit a call */
+    void (*changed)(void *owner, const char *key, size_t size); /* NULL: perhaps all keys */
+    /* At each heartbeat, after redis_link_wake, and at the last moment to submit a call. */
+    void (*work)(void *owner);
 };
 
 #endif

@@ -146,8 +146,8 @@ static void send_question(struct redis_sentinel *sentinel)
     if (location->password != NULL)
         redis_command_auth(&commands, location);
     redis_command(&commands, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", location->service, NULL);
-    redis_wire_send(sentinel->wire, buffer_text(&commands), location->password != NULL ? 2 : 1,
-                    on_reply, sentinel);
+    (void)redis_wire_send(sentinel->wire, buffer_text(&commands),
+                          location->password != NULL ? 2 : 1, on_reply, sentinel);
     explicit_bzero(commands.data, commands.size);
     buffer_free(&commands);
 }

@@ -27,7 +27,7 @@
 #define SETS 8192U /* a power of two */
 #define WAYS 8U
 #define LOCKS 64U /* a power of two */
-#define EXPIRE_EARLY_NS ((uint64_t)5 * 1000 * 1000)
+#define EXPIRE_EARLY_NS ((uint64_t)250 * 1000 * 1000)
 
 struct entry {
     struct odds_subject subject;
@@ -227,18 +227,17 @@ bool redis_versions_is_overdue(const struct redis_versions *versions, uint64_t n
     return next_ns != 0 && next_ns <= now_ns;
 }
 
-uint64_t redis_versions_expire(struct redis_versions *versions, uint64_t now_ns)
+bool redis_versions_expire(struct redis_versions *versions, uint64_t now_ns)
 {
-    uint64_t next_ns = atomic_load_explicit(&versions->next_expiry, memory_order_relaxed);
-    if (next_ns == 0 || next_ns > now_ns + EXPIRE_EARLY_NS)
-        return next_ns;
-    next_ns = 0;
-    /* A little early, so that a walk serves all that expire at about the same time. */
-    if (forget_until(versions, now_ns + EXPIRE_EARLY_NS, &next_ns))
+    uint64_t next_ns = 0;
+    if (!redis_versions_is_overdue(versions, now_ns + EXPIRE_EARLY_NS))
+        return false;
+    bool any = forget_until(versions, now_ns + EXPIRE_EARLY_NS, &next_ns);
+    if (any)
         move_stamp(versions);
     /* Last, so that until the walk is done, expired values count as overdue. */
     atomic_store_explicit(&versions->next_expiry, next_ns, memory_order_release);
-    return next_ns;
+    return any;
 }
 
 static bool is_same(const struct entry *entry, const struct redis_seen *seen)

@@ -34,8 +34,9 @@ void redis_versions_forget_all(struct redis_versions *versions);
 /* Has a value expired at `now_ns` that is not forgotten yet, because the I/O thread is late? Then
  * no version may be used. Any thread. */
 bool redis_versions_is_overdue(const struct redis_versions *versions, uint64_t now_ns);
-/* Forgets what has expired at `now_ns`; returns when the next does, 0: never. */
-uint64_t redis_versions_expire(struct redis_versions *versions, uint64_t now_ns);
+/* Forgets what expires within a quarter of a second from `now_ns`, so that it is done in time when
+ * it is called several times in that time. True: the stamp has moved. */
+bool redis_versions_expire(struct redis_versions *versions, uint64_t now_ns);
 
 /* Notes a value that was read. Returns its version: the former one if the digest is the former one.
  * `current`: the value is stored from now on, until `expires_ns` (0: for good). */

@@ -31,8 +31,8 @@
 /* Of a reply. Lists have no values in them; the longest are the keys that one command changed. */
 #define REPLY_MAX (ODDS_VALUE_MAX + (size_t)1024 * 1024)
 
-struct slot {
-    struct slot *next;
+struct redis_expected {
+    struct redis_expected *next;
     unsigned replies;
     unsigned came;
     redis_answered *answered;
@@ -53,7 +53,7 @@ struct redis_wire {
     struct redis_parser *parser;
     struct buffer out;
     size_t written; /* of out */
-    struct slot *first, *last;
+    struct redis_expected *first, *last;
     char in[READ_SIZE];
 };
 
@@ -202,9 +202,9 @@ void redis_wire_destroy(struct redis_wire **wire)
     mine->ssl = NULL;
     (void)close(mine->socket);
     while (mine->first != NULL) {
-        struct slot *slot = mine->first;
-        mine->first = slot->next;
-        memory_free(slot);
+        struct redis_expected *expected = mine->first;
+        mine->first = expected->next;
+        memory_free(expected);
     }
     buffer_free(&mine->out);
 }
@@ -323,40 +323,53 @@ static void write_out(struct redis_wire *wire)
         buffer_free(&wire->out);
 }
 
-void redis_wire_send(struct redis_wire *wire, struct text commands, unsigned replies,
-                     redis_answered *answered, void *context)
+struct redis_expected *redis_wire_send(struct redis_wire *wire, struct text commands,
+                                       unsigned replies, redis_answered *answered, void *context)
 {
-    struct slot *slot = memory_alloc_zeroed(1, sizeof *slot);
-    slot->replies = replies;
-    slot->answered = answered;
-    slot->context = context;
+    struct redis_expected *expected = memory_alloc_zeroed(1, sizeof *expected);
+    expected->replies = replies;
+    expected->answered = answered;
+    expected->context = context;
     if (wire->first == NULL)
-        wire->first = slot;
+        wire->first = expected;
     else
-        wire->last->next = slot;
-    wire->last = slot;
+        wire->last->next = expected;
+    wire->last = expected;
     size_t sent = send_at_once(wire, commands);
     buffer_append(&wire->out, commands.at + sent, commands.size - sent);
     watch(wire); /* written by the loop, with what else comes this turn */
+    return expected;
+}
+
+static void pass_over(void *context, unsigned index, const struct redis_reply *reply)
+{
+    (void)context;
+    (void)index;
+    (void)reply;
+}
+
+void redis_wire_ignore(struct redis_expected *expected)
+{
+    expected->answered = pass_over;
 }
 
 /* ---- replies --------------------------------------------------------------------------------- */
 
 static void answer(struct redis_wire *wire, const struct redis_reply *reply)
 {
-    struct slot *slot = wire->first;
-    if (slot == NULL) {
+    struct redis_expected *expected = wire->first;
+    if (expected == NULL) {
         /* As "-ERR max number of clients reached", before anything was asked. */
         lose(wire, reply->type == REDIS_ERROR ? "the server refuses connections"
                                               : "the server answers what was not asked");
         return;
     }
-    unsigned index = slot->came++;
-    redis_answered *answered = slot->answered;
-    void *context = slot->context;
-    if (slot->came == slot->replies) {
-        wire->first = slot->next;
-        memory_free(slot);
+    unsigned index = expected->came++;
+    redis_answered *answered = expected->answered;
+    void *context = expected->context;
+    if (expected->came == expected->replies) {
+        wire->first = expected->next;
+        memory_free(expected);
     }
     answered(context, index, reply);
 }

@@ -46,8 +46,10 @@ void redis_wire_destroy(struct redis_wire **wire);
 /* `index` counts the replies to what was sent together. */
 typedef void redis_answered(void *context, unsigned index, const struct redis_reply *reply);
 
-/* Sends commands that bring `replies` replies. */
-void redis_wire_send(struct redis_wire *wire, struct text commands, unsigned replies,
-                     redis_answered *answered, void *context);
+/* Sends commands that bring `replies` replies. The result is valid until the last of them. */
+struct redis_expected *redis_wire_send(struct redis_wire *wire, struct text commands,
+                                       unsigned replies, redis_answered *answered, void *context);
+/* `answered` is not called any more for these commands. */
+void redis_wire_ignore(struct redis_expected *expected);
 
 #endif
