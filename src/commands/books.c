@@ -67,8 +67,6 @@ static bool is_there(const struct command_line *line, struct platform_store *sto
         return true;
     void *record = memory_alloc_zeroed(1, table->size);
     enum status status = platform_get(store, table, id, record, &error);
-    if (status == STATUS_OK && table->release != NULL)
-        table->release(record);
     memory_free(record);
     if (status != STATUS_OK)
         (void)command_refuse(line, "%s", error.text);

@@ -89,7 +89,6 @@ static int issue(const struct command_line *line, struct key_record *record)
         command_note(line, "the key is shown this once; its id is %s", record->id);
         note_missing_rights(line, &owner.record);
     }
-    resource_release(&customer_resource, &owner);
     return code;
 }
 

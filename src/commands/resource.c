@@ -201,10 +201,8 @@ int resource_run_show(const struct command_line *line)
     if (command_open_platform(line, false, &store)) {
         enum status status =
             resource_get(resource, store, command_argument(line, 0), record, &error);
-        if (status == STATUS_OK) {
+        if (status == STATUS_OK)
             resource_print(line, resource, record);
-            resource_release(resource, record);
-        }
         code = status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
     }
     platform_store_close(&store);
@@ -260,7 +258,6 @@ static int run(const struct command_line *line, const struct doing *doing)
     code = status == STATUS_OK ? finish(line, doing, record) : command_fail(line, status, &error);
 done:
     platform_store_close(&store);
-    resource_release(resource, record);
     memory_free(record);
     return code;
 }

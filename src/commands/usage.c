@@ -84,7 +84,6 @@ static enum status read_usage(struct platform_store *store, struct usage_shown *
         status = platform_get(store, &customer_table, shown->customer_id, &record, error);
         if (status != STATUS_OK)
             return status;
-        customer_table.release(&record);
     }
     begin_requests(shown);
     status = platform_usage_list(store, shown->customer_id, shown->from_day, shown->to_day,

@@ -344,7 +344,6 @@ static enum status judge_customer(struct console_call *call, const char *custome
         *refusal = &error_ip_not_allowed;
     else if ((customer.record.sports & SPORT_BIT(sport)) == 0)
         *refusal = &error_sport_not_allowed;
-    resource_release(&customer_resource, &customer);
     return STATUS_OK;
 }
 

@@ -76,7 +76,6 @@ enum status console_denials(struct console_call *call, struct error *error)
         return status;
     size_t count =
         denials_list(call->services->sources.denials, call->id, call->now_ms, list, DENIALS_SHOWN);
-    resource_release(&customer_resource, &customer);
     json_object(&json, NULL);
     json_array(&json, "items");
     for (size_t i = 0; i < count; i++)

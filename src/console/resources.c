@@ -44,10 +44,8 @@ enum status console_show(struct console_call *call, struct error *error)
     const struct resource *resource = call->route->resource;
     void *record = memory_alloc_zeroed(1, resource->size);
     enum status status = resource_get(resource, call->store, call->id, record, error);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK)
         console_answer(call, resource, record);
-        resource_release(resource, record);
-    }
     memory_free(record);
     return status;
 }
@@ -131,14 +129,10 @@ enum status console_make(struct console_call *call, const struct console_making 
 
 enum status console_insert(struct console_call *call, void *record, struct error *error)
 {
-    const struct resource *resource = call->route->resource;
-    enum status status = resource_insert(resource, call->store, record, error);
-    if (status != STATUS_OK) {
-        resource_release(resource, record);
-        return status;
-    }
-    call->status = 201;
-    return STATUS_OK;
+    enum status status = resource_insert(call->route->resource, call->store, record, error);
+    if (status == STATUS_OK)
+        call->status = 201;
+    return status;
 }
 
 static enum status add(struct console_call *call, const char *required, void *record,
@@ -155,10 +149,8 @@ enum status console_add(struct console_call *call, struct error *error)
     void *record = memory_alloc_zeroed(1, resource->size);
     enum status status =
         add(call, resource == &address_resource ? "address" : "name", record, error);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK)
         console_answer(call, resource, record);
-        resource_release(resource, record);
-    }
     memory_free(record);
     return status;
 }
@@ -191,10 +183,8 @@ enum status console_change(struct console_call *call, struct error *error)
         if (status == STATUS_INVALID)
             find_wrong_field(call, &settings, call->id);
     }
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK)
         console_answer(call, resource, record);
-        resource_release(resource, record);
-    }
     console_settings_free(&settings);
     memory_free(record);
     return status;
@@ -212,8 +202,6 @@ enum status console_remove(struct console_call *call, struct error *error)
     };
     void *record = memory_alloc_zeroed(1, resource->size);
     enum status status = resource_change(resource, call->store, call->id, &edit, record, error);
-    if (status == STATUS_OK)
-        resource_release(resource, record);
     memory_free(record);
     call->status = 204;
     return status;

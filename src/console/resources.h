@@ -24,7 +24,7 @@ struct console_making {
 /* Makes a record of the body, by the resource of the call's route; a refusal names the field. */
 MUST_CHECK enum status console_make(struct console_call *call, const struct console_making *making,
                                     void *record, struct error *error);
-/* Adds what was made, which is released when that fails, and makes the answer a 201. */
+/* Adds what was made, and makes the answer a 201. */
 MUST_CHECK enum status console_insert(struct console_call *call, void *record, struct error *error);
 
 /* Answers with the record, and its tag. */

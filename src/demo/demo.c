@@ -114,10 +114,8 @@ static enum status ensure_customer(struct platform_store *store, const struct se
         struct customer_view customer;
         const struct resource_edit edit = {.settings = settings};
         status = resource_add(&customer_resource, store, &edit, now_ms, &customer, error);
-        if (status == STATUS_OK) {
+        if (status == STATUS_OK)
             memcpy(search.id, customer.record.id, sizeof search.id);
-            resource_release(&customer_resource, &customer);
-        }
     }
     memcpy(id, search.id, sizeof search.id);
     return status;

@@ -24,14 +24,6 @@ static enum status set_name(const struct field *field, struct text text, void *r
 
 /* ---- address blocks -------------------------------------------------------------------------- */
 
-static bool write_cidrs(const struct field *field, const void *record,
-                        const struct field_output *out)
-{
-    const struct customer_record *customer = record;
-    cidrs_write(field, customer->cidrs, customer->cidr_count, out);
-    return true;
-}
-
 /* Fields that are only set are not shown. */
 static bool write_nothing(const struct field *field, const void *record,
                           const struct field_output *out)
@@ -42,44 +34,12 @@ static bool write_nothing(const struct field *field, const void *record,
     return false;
 }
 
-typedef enum status cidrs_editor(struct text text, struct cidr *cidrs, size_t *count,
-                                 struct error *error);
-
-/* Edits the blocks that are there; `count` are kept of them first. */
-static enum status edit_cidrs(struct customer_record *customer, struct text text, size_t count,
-                              cidrs_editor *edit, struct error *error)
-{
-    struct cidr edited[CIDRS_MAX];
-    if (count > 0)
-        memcpy(edited, customer->cidrs, count * sizeof edited[0]);
-    enum status status = edit(text, edited, &count, error);
-    if (status != STATUS_OK)
-        return status;
-    customer_record_free(customer);
-    customer->cidrs = memory_copy(edited, count * sizeof edited[0]);
-    customer->cidr_count = count;
-    return STATUS_OK;
-}
-
-static enum status append_cidrs(struct text text, struct cidr *cidrs, size_t *count,
-                                struct error *error)
-{
-    return cidrs_add(text, cidrs, CIDRS_MAX, count, error);
-}
-
-static enum status set_cidrs(const struct field *field, struct text text, void *record,
-                             struct error *error)
-{
-    (void)field;
-    return edit_cidrs(record, text, 0, append_cidrs, error);
-}
-
 static enum status add_cidrs(const struct field *field, struct text text, void *record,
                              struct error *error)
 {
     struct customer_record *customer = record;
     (void)field;
-    return edit_cidrs(customer, text, customer->cidr_count, append_cidrs, error);
+    return cidrs_add(text, customer->cidrs, CIDRS_MAX, &customer->cidr_count, error);
 }
 
 static enum status remove_cidrs(const struct field *field, struct text text, void *record,
@@ -87,7 +47,7 @@ static enum status remove_cidrs(const struct field *field, struct text text, voi
 {
     struct customer_record *customer = record;
     (void)field;
-    return edit_cidrs(customer, text, customer->cidr_count, cidrs_remove, error);
+    return cidrs_remove(text, customer->cidrs, &customer->cidr_count, error);
 }
 
 /* ---- the fields ------------------------------------------------------------------------------ */
@@ -96,7 +56,6 @@ static enum status remove_cidrs(const struct field *field, struct text text, voi
 #define OF_RECORD(member) FIELD_OF(customer_record, member)
 _Static_assert(offsetof(struct customer_view, record) == 0, "a view is read as its record");
 
-static const struct field_type cidrs_type = {write_cidrs, set_cidrs};
 static const struct field_type added_cidrs_type = {write_nothing, add_cidrs};
 static const struct field_type removed_cidrs_type = {write_nothing, remove_cidrs};
 
@@ -108,7 +67,8 @@ static const struct field fields[] = {
      .beside = offsetof(struct customer_record, usable)},
     {"usable", "usable", NULL, &field_usable, OF_RECORD(usable),
      .words = "no: the stored record cannot be read, so it admits no one"},
-    {"cidrs", "cidrs", "CIDRS", &cidrs_type, .words = "none: denied everywhere",
+    {"cidrs", "cidrs", "CIDRS", &field_cidrs, OF_RECORD(cidrs),
+     .beside = offsetof(struct customer_record, cidr_count), .words = "none: denied everywhere",
      .option = {"cidr", "CIDR", .add_help = "an address block that it may call from",
                 .set_help = "the address blocks that it may call from, instead of those it has",
                 .no_name = "no-cidrs", .no_help = "no address block: denied everywhere",
@@ -218,8 +178,6 @@ static enum status get(struct platform_store *store, const char *id, void *recor
     status = count_keys(&counts, store, found.id, error);
     if (status == STATUS_OK)
         *view = (struct customer_view){found, counts.count};
-    else
-        customer_record_free(&found);
     memory_free(counts.owners);
     return status;
 }

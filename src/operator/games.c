@@ -107,7 +107,6 @@ static enum status read_casino(struct platform_store *store, const char *custome
     if (status != STATUS_OK)
         return status;
     *casino = customer.record.casino;
-    resource_release(&customer_resource, &customer);
     return STATUS_OK;
 }
 

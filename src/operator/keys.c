@@ -136,7 +136,6 @@ static enum status list(struct platform_store *store, const char *of, record_fun
     if (status != STATUS_OK)
         return status == STATUS_NOT_FOUND ? resource_missing(&customer_resource, of, error)
                                           : status;
-    customer_record_free(&owner);
     return platform_list(store, &key_table, of, list_key, &listing, error);
 }
 

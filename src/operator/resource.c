@@ -22,12 +22,6 @@ static enum status apply(const struct resource *resource, const struct setting *
     return status;
 }
 
-void resource_release(const struct resource *resource, void *record)
-{
-    if (record_tables[resource->kind]->release != NULL)
-        record_tables[resource->kind]->release(record);
-}
-
 static const struct record_table *table_of(const struct resource *resource)
 {
     return record_tables[resource->kind];
@@ -51,20 +45,12 @@ static enum status apply_all(const struct resource *resource, const struct resou
     return status == STATUS_OK ? check(resource, record, error) : status;
 }
 
-static enum status released_unless_ok(const struct resource *resource, void *record,
-                                      enum status status)
-{
-    if (status != STATUS_OK)
-        resource_release(resource, record);
-    return status;
-}
-
 enum status resource_make(const struct resource *resource, const struct resource_edit *edit,
                           int64_t now_ms, void *record, struct error *error)
 {
     memset(record, 0, resource->size);
     resource->begin(record, now_ms);
-    return released_unless_ok(resource, record, apply_all(resource, edit, record, error));
+    return apply_all(resource, edit, record, error);
 }
 
 enum status resource_insert(const struct resource *resource, struct platform_store *store,
@@ -83,10 +69,7 @@ enum status resource_add(const struct resource *resource, struct platform_store 
                          struct error *error)
 {
     enum status status = resource_make(resource, edit, now_ms, record, error);
-    if (status == STATUS_OK)
-        status =
-            released_unless_ok(resource, record, resource_insert(resource, store, record, error));
-    return status;
+    return status == STATUS_OK ? resource_insert(resource, store, record, error) : status;
 }
 
 enum status resource_get(const struct resource *resource, struct platform_store *store,
@@ -126,7 +109,6 @@ enum status resource_check(const struct resource *resource, const char *id,
         status = apply(resource, settings, scratch, error);
     if (status == STATUS_OK)
         status = check(resource, scratch, error);
-    resource_release(resource, scratch);
     memory_free(scratch);
     return status;
 }
@@ -185,7 +167,6 @@ enum status resource_change(const struct resource *resource, struct platform_sto
             status = apply_all(resource, edit, record, error);
         if (status == STATUS_OK)
             status = put(resource, store, record, error);
-        status = released_unless_ok(resource, record, status);
     }
     return status;
 }

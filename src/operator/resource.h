@@ -68,8 +68,7 @@ struct resource_edit {
 #define EDIT(...) \
     (&(const struct resource_edit){.settings = (const struct setting[]){__VA_ARGS__, {0}}})
 
-/* Fills a record, which is the caller's to release when that succeeds: as new, and then edited.
- * Needs no store. */
+/* Fills a record: as new, and then edited. Needs no store. */
 MUST_CHECK enum status resource_make(const struct resource *resource,
                                      const struct resource_edit *edit, int64_t now_ms, void *record,
                                      struct error *error);
@@ -103,8 +102,6 @@ MUST_CHECK enum status resource_change(const struct resource *resource,
                                        struct platform_store *store, const char *id,
                                        const struct resource_edit *edit, void *record,
                                        struct error *error);
-
-void resource_release(const struct resource *resource, void *record);
 
 /* ---- showing --------------------------------------------------------------------------------- */
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/memory.h"
-
 static enum status check(const void *checked, struct error *error)
 {
     const struct customer_record *record = checked;
@@ -15,14 +13,6 @@ static enum status check(const void *checked, struct error *error)
                          record->cidr_count, CIDRS_MAX);
     enum status status = record_text_check("name", record->name, sizeof record->name, 1, error);
     return status == STATUS_OK ? policy_check(record->sports, &record->rate, error) : status;
-}
-
-void customer_record_free(void *record)
-{
-    struct customer_record *customer = record;
-    memory_free(customer->cidrs);
-    customer->cidrs = NULL;
-    customer->cidr_count = 0;
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -54,27 +44,6 @@ bool cidr_list_read(struct text text, struct cidr *cidrs, size_t room, size_t *c
     return true;
 }
 
-static void get_cidrs(const struct column *column, const void *record, struct column_value *value)
-{
-    const struct customer_record *customer = record;
-    (void)column; /* two fields, of this record alone */
-    cidr_list_append(&value->made, customer->cidrs, customer->cidr_count);
-    value->bytes = buffer_text(&value->made);
-}
-
-static bool set_cidrs(const struct column *column, void *record, const struct column_value *value)
-{
-    struct customer_record *customer = record;
-    struct cidr blocks[CIDRS_MAX];
-    size_t count = 0;
-    (void)column;
-    if (value->null || !cidr_list_read(value->bytes, blocks, CIDRS_MAX, &count))
-        return false;
-    customer->cidrs = memory_copy(blocks, count * sizeof blocks[0]);
-    customer->cidr_count = count;
-    return true;
-}
-
 static void get_cidr_array(const struct column *column, const void *record,
                            struct column_value *value)
 {
@@ -101,8 +70,7 @@ const struct column_type column_cidr_array = {
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static const struct column_type column_cidrs = {
-    .kind = COLUMN_TEXT, .get = get_cidrs, .set = set_cidrs};
+COLUMN_CIDR_ARRAY_FITS(customer_record);
 
 static const struct column columns[] = {
     COLUMN(customer_record, id, column_text, 0),
@@ -112,7 +80,7 @@ static const struct column columns[] = {
     COLUMN(customer_record, sports, column_sports, 0),
     COLUMN_OF("rate_requests", customer_record, rate, column_rate_requests, 0),
     COLUMN_OF("rate_window_seconds", customer_record, rate, column_rate_window, 0),
-    {"cidrs", &column_cidrs, offsetof(struct customer_record, cidrs), sizeof(void *), 0},
+    COLUMN(customer_record, cidrs, column_cidr_array, 0),
     COLUMN(customer_record, created_ms, column_integer, COLUMN_FIXED),
     COLUMN(customer_record, revision, column_revision, 0),
 };
@@ -127,5 +95,4 @@ const struct record_table customer_table = {
     RECORD_COLUMNS(customer_record, columns),
     .usable = offsetof(struct customer_record, usable),
     .check = check,
-    .release = customer_record_free,
 };

@@ -15,15 +15,13 @@ struct customer_record {
     bool usable; /* false: the stored row is not sound (set on reading); admits no one */
     sport_set sports;
     struct rate_limit rate;
-    struct cidr *cidrs; /* owned by the record */
     size_t cidr_count;
+    struct cidr cidrs[CIDRS_MAX]; /* where it may call from */
     int64_t created_ms;
     uint64_t revision;
 };
 
 extern const struct record_table customer_table;
-
-void customer_record_free(void *record); /* frees what it owns, not the struct */
 
 /* "192.0.2.0/24 2001:db8::/32": canonical, one space between, "" for none. A customer's blocks
  * in one column, because reading 100,000 customers must be one scan and not a join. */

@@ -133,7 +133,6 @@ struct record_table {
     /* After all fields of a zeroed struct were set. False: the row is not fit to be seen, which is
      * an error (money is at stake). NULL: nothing more to do. */
     bool (*settle)(void *record, bool sound);
-    void (*release)(void *record); /* frees its memory; NULL: none */
 };
 
 /* The columns of a struct, in the table. */

@@ -337,7 +337,7 @@ def test_an_expiry_may_be_a_date_or_a_time(shell, customer, expires, stored):
     (["--expires", "0d"], "not in the future"),
     (["--expires", "soon"], "not a time"),
     (["--label", "l" * 65], "at most 64 bytes"),
-    (["--only", "money"], "for sports or casino only"),
+    (["--only", "money"], "only: must be sports or casino"),
     (["--cidr", "203.0.113.1/24"], "did you mean 203.0.113.0/24"),
     ([word for i in range(17) for word in ("--cidr", f"203.0.113.{i}")], "at most 16 CIDR blocks"),
 ])

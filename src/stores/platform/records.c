@@ -72,8 +72,6 @@ enum status record_find(struct platform_store *store, const struct record_table 
         status = record_looked_up(store, &look_up, error);
     if (status == STATUS_OK)
         memcpy(record, read, table->size);
-    else if (look_up.found && table->release != NULL)
-        table->release(read);
     memory_free(read);
     return status;
 }
@@ -145,8 +143,6 @@ static bool on_row(void *context, const struct sql_row *row)
     if (!fit)
         walk->damaged = kind->table;
     walk->done = !fit || !see(walk->visitor->context, kind->record);
-    if (kind->table->release != NULL)
-        kind->table->release(kind->record);
     return !walk->done;
 }
 

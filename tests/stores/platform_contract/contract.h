@@ -29,8 +29,7 @@ struct seen {
     size_t customers, keys, addresses;
     size_t stop_after; /* of a listing; 0: never */
     bool customer_after_key;
-    struct customer_record customer[SEEN_MAX]; /* cidrs are not kept, but the first is: */
-    struct cidr first_cidr[SEEN_MAX];
+    struct customer_record customer[SEEN_MAX];
     struct key_record key[SEEN_MAX];
     struct legacy_record legacy[SEEN_MAX];
 };

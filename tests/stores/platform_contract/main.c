@@ -90,9 +90,6 @@ bool see_customer(void *context, const void *visited)
     assert_true(seen->customers < SEEN_MAX);
     seen->customer_after_key = seen->keys > 0 || seen->addresses > 0;
     seen->customer[seen->customers] = *record;
-    seen->customer[seen->customers].cidrs = NULL;
-    if (record->cidr_count > 0)
-        seen->first_cidr[seen->customers] = record->cidrs[0];
     return ++seen->customers != seen->stop_after;
 }
 

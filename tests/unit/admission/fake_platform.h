@@ -19,14 +19,12 @@
 #include "stores/platform.h"
 
 #define FAKE_ROWS_MAX 64
-#define FAKE_CIDRS_MAX 4
 
 static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything */
 static struct {
     uint64_t revision;
     size_t customers, keys, legacy;
     struct customer_record customer[FAKE_ROWS_MAX];
-    struct cidr cidrs[FAKE_ROWS_MAX][FAKE_CIDRS_MAX];
     struct key_record key[FAKE_ROWS_MAX];
     struct legacy_record address[FAKE_ROWS_MAX];
     enum status open_status;    /* what opening says */
@@ -138,7 +136,6 @@ static size_t fake_add_customer(const char *cidr_list)
                                        .usable = true,
                                        .casino = true,
                                        .sports = SPORT_SET_ALL,
-                                       .cidrs = fake.cidrs[number],
                                        .revision = ++fake.revision};
     (void)snprintf(record->id, sizeof record->id, "cus_%016zu", number);
     struct text rest = text_of(cidr_list);

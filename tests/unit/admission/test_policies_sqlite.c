@@ -59,16 +59,15 @@ static int tear_down(void **state)
     return 0;
 }
 
-static struct customer_record add_customer(struct scene *scene, struct cidr *block)
+static struct customer_record add_customer(struct scene *scene)
 {
     struct error error = {.text = ""};
     struct customer_record record = {.enabled = true,
                                      .usable = true,
                                      .sports = SPORT_SET_ALL,
-                                     .cidrs = block,
                                      .cidr_count = 1,
                                      .created_ms = clock_wall_ms()};
-    assert_int_equal(cidr_parse(TEXT("192.0.2.0/24"), block, NULL), STATUS_OK);
+    assert_int_equal(cidr_parse(TEXT("192.0.2.0/24"), &record.cidrs[0], NULL), STATUS_OK);
     identity_generate("cus_", record.id, sizeof record.id);
     (void)snprintf(record.name, sizeof record.name, "a customer");
     assert_int_equal(platform_add(scene->store, &customer_table, &record, &error), STATUS_OK);
@@ -115,9 +114,8 @@ static bool becomes(struct scene *scene, const char *key, enum admission_denial 
 TEST_OF(scene, what_the_operator_does_decides_the_next_verdicts)
 {
     struct error error = {.text = ""};
-    struct cidr block;
     char key[KEY_SIZE];
-    struct customer_record customer = add_customer(scene, &block);
+    struct customer_record customer = add_customer(scene);
     struct key_record record = add_key(scene, customer.id, key);
     assert_true(becomes(scene, key, DENIAL_NONE));
     customer.enabled = false;
@@ -142,10 +140,9 @@ static bool keep_last_use(void *context, const void *visited)
 TEST_OF(scene, the_last_use_arrives_in_the_store)
 {
     struct error error = {.text = ""};
-    struct cidr block;
     char key[KEY_SIZE];
     int64_t last_used_ms = 0;
-    struct customer_record customer = add_customer(scene, &block);
+    struct customer_record customer = add_customer(scene);
     (void)add_key(scene, customer.id, key);
     int64_t began_ms = clock_wall_ms();
     assert_true(becomes(scene, key, DENIAL_NONE));

@@ -23,12 +23,10 @@ static int tear_down(void **state)
 
 static struct customer_record customer(unsigned number)
 {
-    static struct cidr block = {.prefix = 0};
     struct customer_record record = {.enabled = true,
                                      .usable = true,
                                      .sports = SPORT_SET_ALL,
                                      .rate = {true, 100, 60},
-                                     .cidrs = &block,
                                      .cidr_count = 1};
     (void)snprintf(record.id, sizeof record.id, "cus_%016u", number);
     return record;

@@ -29,8 +29,6 @@ TEST_OF(fixture, a_new_customer_has_all_sports_no_limit_and_no_casino)
     struct customer_view found = get(fixture, record.id);
     assert_string_equal(found.record.name, "Acme");
     assert_int_equal(found.live_keys, 0);
-    resource_release(&customer_resource, &found);
-    customer_record_free(&record);
 }
 
 TEST_OF(fixture, blocks_may_be_listed_and_are_kept_once)
@@ -38,7 +36,6 @@ TEST_OF(fixture, blocks_may_be_listed_and_are_kept_once)
     struct customer_record record =
         add(fixture, EDIT({"name", "n"}, {"cidrs", "192.0.2.0/24, 198.51.100.7,192.0.2.0/24"}));
     assert_int_equal(record.cidr_count, 2);
-    customer_record_free(&record);
 }
 
 TEST_OF(fixture, what_is_not_acceptable_is_refused_and_nothing_is_added)
@@ -92,7 +89,6 @@ TEST_OF(fixture, more_blocks_than_a_customer_may_have_are_refused)
     *strrchr(list.data, ',') = '\0';
     struct customer_record record = add(fixture, edit);
     assert_int_equal(record.cidr_count, CIDRS_MAX);
-    customer_record_free(&record);
     buffer_free(&list);
 }
 
@@ -111,12 +107,10 @@ TEST_OF(fixture, a_change_leaves_what_is_not_mentioned)
     assert_int_equal(changed->rate.requests, 5);
     assert_int_equal(changed->cidr_count, 1);
     assert_true(changed->casino);
-    resource_release(&customer_resource, &view);
 
     OK(resource_change(&customer_resource, fixture->store, record.id,
                        EDIT({"name", "Zenith"}, {"rate", "off"}, {"cidrs", NULL}, {"casino", NULL}),
                        &view, &fixture->error));
-    resource_release(&customer_resource, &view);
     view = get(fixture, record.id);
     assert_string_equal(changed->name, "Zenith");
     assert_false(changed->enabled);
@@ -124,8 +118,6 @@ TEST_OF(fixture, a_change_leaves_what_is_not_mentioned)
     assert_false(changed->casino);
     assert_int_equal(changed->cidr_count, 0);
     assert_int_equal(changed->sports, SPORT_BIT(SPORT_TENNIS));
-    resource_release(&customer_resource, &view);
-    customer_record_free(&record);
 }
 
 TEST_OF(fixture, a_change_that_is_refused_changes_nothing)
@@ -137,11 +129,9 @@ TEST_OF(fixture, a_change_that_is_refused_changes_nothing)
             STATUS_INVALID, "'much' is not a rate");
     view = get(fixture, record.id);
     assert_string_equal(view.record.name, "Acme");
-    resource_release(&customer_resource, &view);
     REFUSED(resource_change(&customer_resource, fixture->store, "cus_nobody",
                             EDIT({"enabled", "yes"}), &view, &fixture->error),
             STATUS_NOT_FOUND, "there is no customer 'cus_nobody'");
-    customer_record_free(&record);
 }
 
 TEST_OF(fixture, a_document_has_every_field)
@@ -159,10 +149,10 @@ TEST_OF(fixture, a_document_has_every_field)
                         "\"rate\":{\"requests\":5,\"window_seconds\":60},\"casino\":false,"
                         "\"keys\":3,\"created_at\":\"2025-11-21T04:40:00.000Z\"}");
     buffer_free(&text);
-    resource_release(&customer_resource, &view);
     view.record.sports = SPORT_SET_ALL;
     view.record.rate.enabled = false;
     view.record.usable = false;
+    view.record.cidr_count = 0;
     text = document_of(&customer_resource, &view);
     assert_non_null(strstr(text.data, "\"sports\":\"all\""));
     assert_non_null(strstr(text.data, "\"rate\":null"));

@@ -13,7 +13,6 @@ static void add_customer(struct fixture *fixture, char id[CUSTOMER_ID_SIZE])
     OK(resource_add(&customer_resource, fixture->store, EDIT({"name", "Acme"}), NOW_MS, &view,
                     &fixture->error));
     strcpy(id, view.record.id);
-    resource_release(&customer_resource, &view);
 }
 
 static enum status issue(struct fixture *fixture, const struct resource_edit *edit,
@@ -202,7 +201,6 @@ TEST_OF(fixture, live_keys_are_counted_for_each_customer)
     assert_int_equal(seen.live_keys[1], 1);
     OK(resource_get(&customer_resource, fixture->store, first, &view, &fixture->error));
     assert_int_equal(view.live_keys, 2);
-    resource_release(&customer_resource, &view);
 }
 
 TEST(a_document_has_every_field_and_no_digest)

@@ -107,8 +107,6 @@ static bool set_guarded(const struct record_table *table, const struct column *c
     for (size_t i = column->at + column->room + sizeof(size_t); i < table->size; i++)
         assert_int_equal(record[i], 0);
     (void)record_settle(table, record, fits); /* whatever the rest holds */
-    if (table->release != NULL)
-        table->release(record);
     free(room);
     return fits;
 }

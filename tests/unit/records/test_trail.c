@@ -28,10 +28,9 @@ static void free_texts(struct buffer texts[2])
 TEST(columns_that_differ_are_said_and_no_others)
 {
     struct buffer texts[2] = {0};
-    struct cidr blocks[2];
-    assert_int_equal(cidr_parse(TEXT("192.0.2.0/24"), &blocks[0], NULL), STATUS_OK);
-    assert_int_equal(cidr_parse(TEXT("2001:db8::/32"), &blocks[1], NULL), STATUS_OK);
-    struct customer_record before = {.id = "cus_1", .name = "One", .cidrs = blocks};
+    struct customer_record before = {.id = "cus_1", .name = "One"};
+    assert_int_equal(cidr_parse(TEXT("192.0.2.0/24"), &before.cidrs[0], NULL), STATUS_OK);
+    assert_int_equal(cidr_parse(TEXT("2001:db8::/32"), &before.cidrs[1], NULL), STATUS_OK);
     struct customer_record after = before;
     before.cidr_count = 2;
     after.cidr_count = 1;
