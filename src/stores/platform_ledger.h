@@ -120,8 +120,6 @@ struct ledger_end {
 /* The verbs of an engine for the ledger: `store->ledger->begin(store, batch, error)`. */
 struct ledger_verbs {
     /* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
-     * STATUS_PENDING: the index part of one of the ids is being made again, and the handle is as
-     * good as before; a batch without that id will be taken. `commit` may say so as well.
      * `standing_credits` is exact up to LEDGER_BATCH_MAX, beyond which a batch cannot bring it
      * to 0. */
     MUST_CHECK enum status (*begin)(struct platform_store *store, struct ledger_batch *batch,
@@ -150,7 +148,7 @@ struct ledger_verbs {
     /*
      * May be NULL. After `recover` and before the first batch of a handle: makes the index that
      * batches need, which may take long. Other handles can read balances at the same time. Without
-     * this call the first batch does it, and logs how far it is.
+     * this call the first `begin` does it, before it takes the write lock.
      */
     MUST_CHECK enum status (*prepare)(struct platform_store *store, struct error *error);
 

@@ -478,10 +478,6 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     for (unsigned attempt = 1;
          status == STATUS_CONFLICT && may_try_again(ledger, attempt, started_ms); attempt++)
         status = try_batch(lane, jobs, count, &unknown, &error);
-    if (status == STATUS_PENDING && !unknown) { /* the handle is good, so it stays open */
-        answer_all_with(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
-        return;
-    }
     if (status != STATUS_OK) {
         /* No second attempt here: `recover` finds out the commit's effect before the next batch is
          * decided from it. */

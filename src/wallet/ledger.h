@@ -19,8 +19,7 @@
  *
  * Several instances may write to one store, if it is a server. A batch that conflicts with another
  * instance is loaded and decided again, a bounded number of times; then its requests get
- * WALLET_ANSWER_UNAVAILABLE. A batch that needs a part of the store that is being made again
- * (STATUS_PENDING) gets that answer at once; other batches go on.
+ * WALLET_ANSWER_UNAVAILABLE.
  *
  * A submitted operation is done even if its request has gone. When a commit fails, the content of
  * the disk is not known. The ledger answers that batch with WALLET_ANSWER_UNKNOWN and closes the

@@ -5,7 +5,6 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -365,32 +364,6 @@ TEST_OF(fixture, test_two_processes_write)
     assert_true(fixture->rows.read < 300 * 9 / 2); /* the rest was in runs */
 }
 
-TEST_OF(fixture, test_one_key_only)
-{
-    static char before[FILES_MAX][ID_NAME_SIZE];
-    static char after[FILES_MAX][ID_NAME_SIZE];
-    open_index(fixture);
-    add_rows(fixture, 990);
-    fixture->rows.last += 25;
-    id_index_close(&fixture->index);
-    size_t count = list_files(fixture, before);
-    struct model model = model_of(&fixture->rows);
-    for (size_t i = 0; i < model.count; i += 37) {
-        while (i > 0 && i < model.count && model.ids[i].key == model.ids[i - 1].key)
-            i++;
-        if (i == model.count)
-            break;
-        struct id_index_options options = options_of(fixture);
-        options.only = &model.ids[i].key;
-        OK(id_index_open(&fixture->index, &options, &fixture->source, fixture->rows.last,
-                         &fixture->error));
-        OK(check_key(fixture, &model.ids[i], model.count - i, model.ids[i].key, ROOM));
-        id_index_close(&fixture->index);
-    }
-    free(model.ids);
-    assert_int_equal(list_files(fixture, after), count);
-}
-
 TEST_OF(fixture, test_locked_by_another_process)
 {
     open_index(fixture);
@@ -654,147 +627,6 @@ TEST_OF(fixture, test_merged_runs_left_behind)
     }
 }
 
-/* ---- damage that upkeep mends ---------------------------------------------------------------- */
-
-/* The rows as upkeep reads them: a copy, so that a test sees who has read. */
-struct beside {
-    struct fixture *fixture;
-    struct id_rows rows;
-    bool broken;
-    atomic_uint opened, closed;
-};
-
-static enum status open_beside(void *context, const uint8_t identity[ID_IDENTITY_SIZE],
-                               struct id_source *source, struct error *error)
-{
-    struct beside *beside = context;
-    assert_memory_equal(identity, "identity", 9);
-    if (beside->broken)
-        return error_set(error, STATUS_UNAVAILABLE, "not now");
-    beside->opened++;
-    *source = id_rows_source(&beside->rows);
-    return STATUS_OK;
-}
-
-static void close_beside(struct id_source *source)
-{
-    struct id_rows *rows = source->context;
-    struct beside *beside = (struct beside *)(void *)((char *)rows - offsetof(struct beside, rows));
-    beside->closed++;
-}
-
-static void open_index_beside(struct fixture *fixture, struct beside *beside)
-{
-    struct id_index_options options = options_of(fixture);
-    *beside = (struct beside){.fixture = fixture, .rows = fixture->rows};
-    beside->rows.last = INT64_MAX; /* others are not asked for */
-    options.beside = (struct id_beside){open_beside, close_beside, beside};
-    id_index_close(&fixture->index);
-    OK(id_index_open(&fixture->index, &options, &fixture->source, fixture->rows.last,
-                     &fixture->error));
-    fixture->rows.read = beside->rows.read = 0;
-}
-
-/* Something in each of its blocks; how many rows it covers. */
-static uint64_t damage_blocks(struct fixture *fixture, const char *name)
-{
-    long long first = 0;
-    long long last = 0;
-    struct id_run_header header;
-    char path[256];
-    path_of(fixture, name, path);
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(pread(descriptor, &header, sizeof header, 0), sizeof header);
-    assert_int_equal(close(descriptor), 0);
-    for (uint64_t block = 0; block < id_run_blocks(header.count); block++)
-        change_byte(fixture, name,
-                    (off_t)((1 + block) * ID_BLOCK_SIZE + next_random(fixture, ID_BLOCK_SIZE)), 1);
-    assert_int_equal(sscanf(name, "%lld-%lld", &first, &last), 2);
-    return (uint64_t)(last - first + 1);
-}
-
-TEST_OF(fixture, test_upkeep_makes_again)
-{
-    static char names[FILES_MAX][ID_NAME_SIZE];
-    struct beside beside;
-    open_index(fixture);
-    add_rows(fixture, 900);
-    for (uint64_t i = 1; i <= 12; i++) {
-        open_index_beside(fixture, &beside);
-        size_t count = list_files(fixture, names);
-        const char *name = names[next_random(fixture, count)];
-        uint64_t rows = damage_blocks(fixture, name);
-        for (int again = 0; again < 2; again++)
-            assert_int_equal(check_all(fixture), STATUS_PENDING);
-        assert_true(id_index_wants_upkeep(fixture->index));
-        OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
-        id_rows_add(&fixture->rows, fixture->index, fixture->rows.last + 3); /* goes on */
-        beside.broken = i % 3 == 0;
-        id_index_upkeep(fixture->index);
-        if (beside.broken) {
-            assert_int_equal(check_all(fixture), STATUS_PENDING);
-            beside.broken = false;
-            id_index_upkeep(fixture->index);
-        }
-        assert_complete(fixture);
-        assert_int_equal(fixture->rows.read, 0); /* not the writer */
-        assert_int_equal(beside.rows.read, rows);
-        assert_true(beside.opened == 1 && beside.closed == 1);
-        assert_int_equal(facts_of(fixture).made_again, 1);
-        assert_false(id_index_wants_upkeep(fixture->index));
-        add_rows(fixture, 40);
-        open_index(fixture);
-        assert_int_equal(facts_of(fixture).made_again, 0);
-        assert_complete(fixture);
-    }
-}
-
-/* The same in the index's own thread, which is given what a merge meets and what is asked for. */
-TEST_OF(fixture, test_upkeep_makes_again_meanwhile)
-{
-    static char names[FILES_MAX][ID_NAME_SIZE];
-    struct beside beside;
-    open_index(fixture);
-    add_rows(fixture, 900);
-    size_t count = list_files(fixture, names);
-    open_index_beside(fixture, &beside);
-    for (size_t i = 0; i < count; i++)
-        (void)damage_blocks(fixture, names[i]);
-    id_index_start(fixture->index);
-    enum status status = STATUS_PENDING;
-    for (int turn = 0; turn < 60000 && status == STATUS_PENDING; turn++) {
-        OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
-        if (turn < 100)
-            id_rows_add(&fixture->rows, fixture->index, fixture->rows.last + 1);
-        status = check_all(fixture);
-        if (status == STATUS_PENDING)
-            clock_pause_ns(1000000);
-    }
-    OK(status);
-    assert_int_equal(fixture->rows.read, 0);
-    open_index(fixture);
-    assert_complete(fixture);
-}
-
-/* It is closed in the middle: whoever opens it next finds all. */
-TEST_OF(fixture, test_closed_while_made_again)
-{
-    static char names[FILES_MAX][ID_NAME_SIZE];
-    struct beside beside;
-    open_index(fixture);
-    add_rows(fixture, 900);
-    for (int i = 0; i < 20; i++) {
-        open_index_beside(fixture, &beside);
-        size_t count = list_files(fixture, names);
-        (void)damage_blocks(fixture, names[next_random(fixture, count)]);
-        id_index_start(fixture->index);
-        (void)!check_all(fixture);
-        clock_pause_ns(next_random(fixture, 2000000));
-        open_index(fixture);
-        assert_mends(fixture);
-    }
-}
-
 /* ---- when runs cannot be written ------------------------------------------------------------- */
 
 TEST_OF(fixture, test_cannot_be_written)
@@ -956,5 +788,5 @@ TEST_OF(fixture, test_model)
             assert_mends(fixture);
     }
     assert_mends(fixture);
-    assert_true(facts_of(fixture).last_number > 100);
+    assert_true(fixture->rows.last > 100);
 }

@@ -31,8 +31,9 @@
  * numbers that it covers and the hash of the last row (`proof`), under checksums that also cover
  * the filter. Every block of ids has a checksum, which is verified whenever the block is read. A
  * run that is missing, truncated, altered, of another ledger or of another history is noticed, at
- * the latest by the look-up that needs the block in question, and made again from the rows
- * (id_repair.c). Deleting the directory loses nothing but time.
+ * the latest by the look-up that needs the block in question. It is deleted, with the runs after
+ * it, and the next id_index_ready reads the rows from there on again: 10^7 in some 20 s. Deleting
+ * the directory loses nothing but time.
  *
  * Several processes may have the same database open. They write and delete runs under a lock on the
  * directory; a process that finds runs changed by another reads them again.
@@ -73,8 +74,7 @@ struct id_feed;
 
 /*
  * How the index reads the rows, whenever it has to. Called from id_index_open and id_index_ready
- * only, in their thread; `context` may hold another handle each time. And from upkeep, in its
- * thread, with a source of its own (struct id_beside).
+ * only, in their thread; `context` may hold another handle each time.
  */
 struct id_source {
     /* Calls id_feed_row for each row from number `first` to `last`, in order, and returns. If it
@@ -86,14 +86,6 @@ struct id_source {
                                     struct error *error);
     /* May be NULL. While many rows are read: how many of how many so far, now and then. */
     void (*progress)(void *context, int64_t done, int64_t all);
-    void *context;
-};
-
-/* How upkeep gets a source for its own thread, of the ledger of that identity. */
-struct id_beside {
-    MUST_CHECK enum status (*open)(void *context, const uint8_t identity[ID_IDENTITY_SIZE],
-                                   struct id_source *source, struct error *error);
-    void (*close)(struct id_source *source);
     void *context;
 };
 
@@ -111,12 +103,6 @@ struct id_index_options {
     const char *database; /* path; the directory is beside it, with mode and owner of that file */
     uint8_t identity[ID_IDENTITY_SIZE]; /* random, made with the ledger, and kept in it */
     struct log *log;
-    /* For a command that asks for one key once: only that one is kept of the rows that no run
-     * covers, and no file is written. NULL: all. */
-    const uint64_t *only;
-    /* With `open`, upkeep makes a damaged run again while all other calls go on. Without, the next
-     * id_index_ready does it, before anything else. */
-    struct id_beside beside;
 };
 
 /*
@@ -135,10 +121,10 @@ void id_index_close(struct id_index **index);
 
 /*
  * At the begin of every batch, when the write lock is held: brings the index to the newest row,
- * `last_number`, and reads the rows that another process has written. Also makes a damaged run
- * again. Costs nothing when there is no work. STATUS_FULL: for so long no run could be written that
- * memory is at its bound. Then nothing may be decided until a run can be written again, and this
- * call tries it. On failure the index must not be asked.
+ * `last_number`, and reads the rows that another process has written. After damage, it makes the
+ * index again from there on. Costs nothing when there is no work. STATUS_FULL: for so long no run
+ * could be written that memory is at its bound. Then nothing may be decided until a run can be
+ * written again, and this call tries it. On failure the index must not be asked.
  */
 MUST_CHECK enum status id_index_ready(struct id_index *index, const struct id_source *source,
                                       int64_t last_number, struct error *error);
@@ -147,9 +133,8 @@ MUST_CHECK enum status id_index_ready(struct id_index *index, const struct id_so
  * The numbers above `after` (0: all) that a key leads to, each once and in ascending order, as many
  * as there is `room` for. When all of it is taken there may be more, after the last.
  * STATUS_UNAVAILABLE: a run that had to be read is damaged or cannot be read; nothing may be
- * decided from the key. The next id_index_ready makes it again, or the next id_index_open (the file
- * is deleted). STATUS_PENDING: the same, and upkeep makes it again; until then that is the answer
- * for keys that only the damaged part of the run can answer for, and other keys are found as ever.
+ * decided from the key. The file is deleted, and the next id_index_ready or id_index_open reads its
+ * rows again.
  */
 MUST_CHECK enum status id_index_find(struct id_index *index, uint64_t key, int64_t after,
                                      int64_t *numbers, size_t room, size_t *count,
@@ -176,16 +161,15 @@ MUST_CHECK enum status id_index_beyond(const char *database,
 /* Gives the index a thread that does upkeep whenever it is wanted, until id_index_close. */
 void id_index_start(struct id_index *index);
 
-/* For an index without its own thread: any thread, one at a time. Makes damaged runs again (struct
- * id_beside), writes tables as runs and merges runs until no work is left. A failure is logged,
- * once a reason, and counted. The next call tries again, and no id is lost. */
+/* For an index without its own thread: any thread, one at a time. Writes tables as runs and merges
+ * runs until no work is left. A failure is logged, once a reason, and counted. The next call tries
+ * again, and no id is lost. */
 MUST_CHECK bool id_index_wants_upkeep(struct id_index *index);
 void id_index_upkeep(struct id_index *index);
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 struct id_index_facts {
-    uint64_t last_number;    /* of the newest row */
     uint64_t ids_in_memory;  /* in tables */
     uint64_t ids_in_runs;    /* in files */
     uint64_t runs;           /* files */

@@ -1,11 +1,6 @@
 /*
  * Writes full tables of the index of ids as runs, and merges runs.
  *
- * The choice of runs: among neighbours of at most some level's size, those from the first to the
- * last of that level, once there are ID_INDEX_FANOUT of it. They are neighbours because a run
- * covers rows without a gap. So a run that was made again in the middle is merged with its
- * neighbours.
- *
  * A run that replaces others is durable, under its name, before these are deleted. A crash in
  * between leaves too many runs and never too few; the next process that opens the directory takes
  * the longest run and deletes the ones that it covers.
@@ -20,7 +15,6 @@
 
 #define LOCK_PATIENCE_MS 5000
 #define MERGED_MAX (4 * ID_INDEX_FANOUT) /* runs at once */
-#define RUNS_MAX (16 * ID_INDEX_LEVELS)  /* small runs; beyond, any are merged */
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
@@ -37,69 +31,26 @@ static int level_of(const struct id_part *part)
     return level;
 }
 
-/* A part that can be merged as one of a level, or one of a lower level between such. */
-static bool fits(const struct id_part *part, int level)
-{
-    return part->run != NULL && level_of(part) <= level &&
-           !atomic_load_explicit(&part->run->damaged, memory_order_relaxed);
-}
-
-static bool choose_level(const struct id_index *index, int level, struct choice *choice)
-{
-    size_t runs = 0;
-    for (size_t i = 0; i < index->count; i++) {
-        const struct id_part *part = &index->parts[i];
-        if (!fits(part, level) || (runs > 0 && i - choice->from >= MERGED_MAX)) {
-            runs = 0;
-            continue;
-        }
-        if (level_of(part) != level)
-            continue;
-        if (runs++ == 0)
-            choice->from = i;
-        choice->count = i - choice->from + 1;
-        if (runs == ID_INDEX_FANOUT)
-            return true;
-    }
-    return false;
-}
-
-/* If small runs lie between large ones, so that none of them ever gets enough neighbours of its own
- * level: chooses the neighbours with the fewest ids. */
-static bool choose_cheapest(const struct id_index *index, struct choice *choice)
-{
-    uint64_t least = UINT64_MAX;
-    for (size_t i = 0; i + ID_INDEX_FANOUT <= index->count; i++) {
-        uint64_t ids = 0;
-        bool fit = true;
-        for (size_t j = i; j < i + ID_INDEX_FANOUT && fit; j++) {
-            fit = fits(&index->parts[j], ID_INDEX_LEVELS - 1);
-            ids += fit ? index->parts[j].run->header.count : 0;
-        }
-        if (fit && ids < least) {
-            least = ids;
-            *choice = (struct choice){i, ID_INDEX_FANOUT};
-        }
-    }
-    return least < UINT64_MAX;
-}
-
-/* Full tables first, since they take memory. Under `lock`. */
+/* Full tables first, since they take memory. Else the newest runs of at most some level's size, once
+ * there are ID_INDEX_FANOUT of it. Under `lock`. */
 static bool choose(const struct id_index *index, bool merges, struct choice *choice)
 {
-    size_t small = 0;
-    for (size_t i = 0; i + 1 < index->count; i++) {
-        const struct id_part *part = &index->parts[i];
-        if (part->table != NULL) {
-            *choice = (struct choice){i, 1};
+    const size_t runs = index->count - id_tables(index);
+    if (runs + 1 < index->count) {
+        *choice = (struct choice){runs, 1};
+        return true;
+    }
+    for (int level = 0; level < ID_INDEX_LEVELS - 1 && merges; level++) {
+        size_t from = runs;
+        size_t of_level = 0;
+        for (; from > 0 && level_of(&index->parts[from - 1]) <= level; from--)
+            of_level += level_of(&index->parts[from - 1]) == level;
+        if (of_level >= ID_INDEX_FANOUT) {
+            *choice = (struct choice){from, runs - from < MERGED_MAX ? runs - from : MERGED_MAX};
             return true;
         }
-        small += level_of(part) < ID_INDEX_LEVELS - 1;
     }
-    for (int level = 0; level < ID_INDEX_LEVELS - 1 && merges; level++)
-        if (choose_level(index, level, choice))
-            return true;
-    return merges && small > RUNS_MAX && choose_cheapest(index, choice);
+    return false;
 }
 
 bool id_merge_is_wanted(const struct id_index *index)

@@ -7,29 +7,23 @@
 
 #include "base/memory.h"
 
-static void make_room(struct id_index *index, size_t more)
-{
-    while (index->count + more > index->room)
-        index->room = index->room == 0 ? 32 : 2 * index->room;
-    index->parts = memory_resize(index->parts, index->room * sizeof *index->parts);
-}
-
 static struct id_part *append(struct id_index *index)
 {
-    if (index->count == index->room)
-        make_room(index, 1);
+    if (index->count == index->room) {
+        index->room = index->room == 0 ? 32 : 2 * index->room;
+        index->parts = memory_resize(index->parts, index->room * sizeof *index->parts);
+    }
     struct id_part *part = &index->parts[index->count++];
     *part = (struct id_part){0};
     return part;
 }
 
-struct id_part *id_part_append(struct id_index *index, int64_t first)
+void id_part_append(struct id_index *index, int64_t first)
 {
     struct id_part *part = append(index);
     part->first = first;
     part->last = first - 1;
     part->table = id_table_create();
-    return part;
 }
 
 void id_part_append_run(struct id_index *index, struct id_run **run)
@@ -54,25 +48,6 @@ void id_parts_remove(struct id_index *index, size_t from, size_t count)
     if (after > 0)
         memmove(&index->parts[from], &index->parts[from + count], after * sizeof *index->parts);
     index->count -= count;
-}
-
-void id_parts_drop_empty(struct id_index *index)
-{
-    struct id_part *part = id_newest(index);
-    if (part->last >= part->first)
-        return;
-    id_part_end(part);
-    id_parts_remove(index, index->count - 1, 1);
-}
-
-void id_parts_put(struct id_index *index, size_t at, const struct id_part *parts, size_t count)
-{
-    size_t after = index->count - at - 1;
-    CHECK(count > 0);
-    make_room(index, count);
-    memmove(&index->parts[at + count], &index->parts[at + 1], after * sizeof *index->parts);
-    memcpy(&index->parts[at], parts, count * sizeof *parts);
-    index->count += count - 1;
 }
 
 struct id_part *id_newest(struct id_index *index)
@@ -110,35 +85,22 @@ void id_parts_wake(struct id_index *index)
     uv_mutex_unlock(&index->thread.lock);
 }
 
-/* Only if it is still this file: another process may have made it again. */
-static void delete_file(const struct id_index *index, const struct id_run *run)
+void id_parts_reject(struct id_index *index, const struct id_file *file, const char *why)
 {
-    struct id_directory directory;
-    struct stat facts;
-    char name[ID_NAME_SIZE];
-    id_run_name(run->header.first, run->header.last, name);
-    if (index->reads_only ||
-        id_directory_open(&directory, index->database, false, NULL) != STATUS_OK)
-        return;
-    if (fstatat(directory.descriptor, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-        facts.st_dev == run->device && facts.st_ino == run->inode)
-        (void)unlinkat(directory.descriptor, name, 0);
-    id_directory_close(&directory);
+    log_event(index->log, LOG_WARNING, "part of the index of transaction ids is made again",
+              LOG_STRING("file", file->name), LOG_STRING("reason", why));
+    atomic_fetch_add_explicit(&index->made_again, 1, memory_order_relaxed);
 }
 
-void id_run_reject(struct id_index *index, struct id_run *run)
+void id_run_reject(struct id_index *index, const struct id_run *run)
 {
-    char name[ID_NAME_SIZE];
-    if (!atomic_exchange_explicit(&run->rejected, true, memory_order_relaxed)) {
-        id_run_name(run->header.first, run->header.last, name);
-        log_event(index->log, LOG_WARNING, "part of the index of transaction ids is damaged",
-                  LOG_STRING("file", name));
-        atomic_fetch_add_explicit(&index->made_again, 1, memory_order_relaxed);
+    struct id_directory directory;
+    struct id_file file = {run->header.first, run->header.last, ""};
+    id_run_name(file.first, file.last, file.name);
+    id_parts_reject(index, &file, "it is damaged");
+    if (id_directory_open(&directory, index->database, false, NULL) == STATUS_OK) {
+        (void)unlinkat(directory.descriptor, file.name, 0);
+        id_directory_close(&directory);
     }
-    if (index->beside.open != NULL) {
-        id_parts_wake(index);
-        return;
-    }
-    delete_file(index, run);
     atomic_store_explicit(&index->outdated, true, memory_order_relaxed);
 }

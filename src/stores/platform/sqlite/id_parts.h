@@ -13,8 +13,8 @@
 /*
  * The parts of the index, for id_index.c, which asks and adds and reads the rows, and id_merge.c,
  * which writes runs: a list of parts, in order of the rows that they cover. Each part is a table or
- * a run. The last part is always a table, the one that gets new ids. id_repair.c replaces a damaged
- * run by others.
+ * a run, and all runs come before the tables. The last part is always a table, the one that gets new
+ * ids.
  *
  * Two locks, `upkeep` before `lock`:
  *
@@ -36,9 +36,6 @@ struct id_index {
     char *database;
     uint8_t identity[ID_IDENTITY_SIZE];
     struct log *log;
-    bool reads_only; /* and keeps only this key of the rows: */
-    uint64_t only;
-    struct id_beside beside;
 
     uv_mutex_t upkeep, lock;
     struct id_part *parts; /* by `lock` */
@@ -62,13 +59,10 @@ struct id_index {
 };
 
 /* id_parts.c. Under `lock`, except before another thread can use the index. */
-struct id_part *id_part_append(struct id_index *index, int64_t first);   /* with an empty table */
+void id_part_append(struct id_index *index, int64_t first);              /* with an empty table */
 void id_part_append_run(struct id_index *index, struct id_run **run);    /* takes it */
 void id_part_end(struct id_part *part);                                  /* frees what it has */
 void id_parts_remove(struct id_index *index, size_t from, size_t count); /* of the list */
-void id_parts_drop_empty(struct id_index *index); /* the last table, which has no rows */
-/* In the place of the one at `at`, whose contents the caller has. */
-void id_parts_put(struct id_index *index, size_t at, const struct id_part *parts, size_t count);
 struct id_part *id_newest(struct id_index *index);
 size_t id_tables(const struct id_index *index); /* how many of the parts are tables */
 
@@ -78,25 +72,12 @@ MUST_CHECK enum status id_parts_compare(struct id_index *index,
                                         const struct id_directory *directory, struct error *error);
 void id_parts_wake(struct id_index *index); /* the index's own thread, for upkeep */
 
-/* Of a run that is damaged: has it made again by upkeep or, where that has no way to the rows,
- * deletes its file and has all parts made again. Any lock. */
-void id_run_reject(struct id_index *index, struct id_run *run);
+/* Logs and counts a file that is not sound, and that the caller deletes. Any lock. */
+void id_parts_reject(struct id_index *index, const struct id_file *file, const char *why);
 
-/* id_index.c: reads rows into the newest table and others after it, each of which is written as a
- * run when it is full. Under `upkeep`, with the directory locked. STATUS_CONFLICT: `end` was
- * set. */
-struct id_span {
-    int64_t first, last;
-    int64_t done, all; /* for progress; `done` grows */
-};
-MUST_CHECK enum status id_span_read(struct id_index *index, const struct id_source *source,
-                                    struct id_span *span, const struct id_directory *directory,
-                                    const atomic_bool *end, struct error *error);
-
-/* id_repair.c: makes a damaged run again. STATUS_NOT_FOUND: none is damaged, or upkeep has no way
- * to the rows. Under `upkeep`. */
-MUST_CHECK enum status id_repair_step(struct id_index *index, struct error *error);
-bool id_repair_is_wanted(const struct id_index *index); /* under `lock` */
+/* Of a run that turns out to be damaged: deletes its file, and has all parts made again. Any
+ * lock. */
+void id_run_reject(struct id_index *index, const struct id_run *run);
 
 /* id_merge.c: writes a table as a run, or else merges runs if it may; STATUS_NOT_FOUND: there is
  * nothing to do. Under `upkeep`. `directory`, when given, is open and locked. */

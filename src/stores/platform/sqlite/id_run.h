@@ -59,13 +59,10 @@ struct id_run_header {
 struct id_run {
     struct id_run_header header;
     int descriptor;
-    dev_t device;
-    ino_t inode;
     uint64_t blocks;
     uint64_t *first_keys;
     uint32_t *filter;
-    atomic_bool damaged;  /* found so since it was opened: it proves nothing any more */
-    atomic_bool rejected; /* and this was noted (id_run_reject) */
+    atomic_bool damaged; /* found so since it was opened: it proves nothing any more */
 };
 
 static inline uint64_t id_run_blocks(uint64_t count)

@@ -246,7 +246,6 @@ enum status id_run_write(struct id_run **run, int directory, const char *tempora
     int reason = create_file(directory, temporary, like, &descriptor);
     struct writing writing = {0};
     enum status status = reason == 0 ? STATUS_OK : STATUS_UNAVAILABLE;
-    struct stat facts;
     if (descriptor >= 0) {
         writing.run = make_run(plan, descriptor);
         writing.buffer = memory_alloc((BUFFER_BLOCKS + 1) * sizeof *writing.buffer);
@@ -255,9 +254,7 @@ enum status id_run_write(struct id_run **run, int directory, const char *tempora
     if (status == STATUS_OK)
         status = copy(&writing, plan, streams, stream_count, &reason);
     memory_free(writing.buffer);
-    if (status == STATUS_OK && fstat(descriptor, &facts) == 0) {
-        writing.run->device = facts.st_dev;
-        writing.run->inode = facts.st_ino;
+    if (status == STATUS_OK) {
         *run = writing.run;
         return STATUS_OK;
     }

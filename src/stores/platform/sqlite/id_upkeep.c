@@ -1,8 +1,5 @@
-/*
- * Upkeep of the index of ids, and the thread that does it: first damaged runs are made again
- * (id_repair.c), because requests wait for them, then tables are written and runs merged
- * (id_merge.c).
- */
+/* Upkeep of the index of ids, and the thread that does it: id_merge.c writes tables and merges
+ * runs. */
 #include "base/clock.h"
 #include "stores/platform/sqlite/id_parts.h"
 
@@ -10,10 +7,10 @@
 
 bool id_index_wants_upkeep(struct id_index *index)
 {
-    if (index->reads_only || atomic_load_explicit(&index->outdated, memory_order_relaxed))
+    if (atomic_load_explicit(&index->outdated, memory_order_relaxed))
         return false;
     uv_mutex_lock(&index->lock);
-    bool wanted = id_repair_is_wanted(index) || id_merge_is_wanted(index);
+    bool wanted = id_merge_is_wanted(index);
     uv_mutex_unlock(&index->lock);
     return wanted;
 }
@@ -23,13 +20,9 @@ void id_index_upkeep(struct id_index *index)
     enum status status = STATUS_OK;
     struct error error = {0};
     uv_mutex_lock(&index->upkeep);
-    while (status == STATUS_OK && !index->reads_only &&
-           !atomic_load_explicit(&index->hurry, memory_order_relaxed) &&
-           !atomic_load_explicit(&index->outdated, memory_order_relaxed)) {
-        status = id_repair_step(index, &error);
-        if (status == STATUS_NOT_FOUND)
-            status = id_merge_step(index, true, NULL, &error);
-    }
+    while (status == STATUS_OK && !atomic_load_explicit(&index->hurry, memory_order_relaxed) &&
+           !atomic_load_explicit(&index->outdated, memory_order_relaxed))
+        status = id_merge_step(index, true, NULL, &error);
     uv_mutex_unlock(&index->upkeep);
 }
 

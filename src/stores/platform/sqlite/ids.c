@@ -155,39 +155,11 @@ enum status sqlite_ids_last(struct sqlite_store *store, int64_t *number, struct 
     return status;
 }
 
-/* A handle of the index's own thread, to read rows with. */
-static enum status open_beside(void *context, const uint8_t identity[ID_IDENTITY_SIZE],
-                               struct id_source *source, struct error *error)
-{
-    const struct sqlite_store *store = context;
-    struct platform_store *opened = NULL;
-    struct buffer uri = {0};
-    buffer_append_format(&uri, "%s%s", store->base.engine->scheme, store->path);
-    const struct platform_store_options options = {
-        .uri = buffer_string(&uri), .timeout_ms = store->timeout_ms, .log = store->log};
-    enum status status = store->base.engine->open(&opened, &options, error);
-    buffer_free(&uri);
-    if (status != STATUS_OK)
-        return status;
-    struct sqlite_store *beside = sqlite_store_of(opened);
-    memcpy(beside->ledger, identity, sizeof beside->ledger);
-    *source = source_of(beside);
-    return STATUS_OK;
-}
-
-static void close_beside(struct id_source *source)
-{
-    struct sqlite_store *store = source->context;
-    store->base.engine->close(&store->base);
-}
-
 static enum status open_index(struct sqlite_store *store, const struct id_source *source,
                               int64_t last, bool upkeep, struct error *error)
 {
     struct id_index_options options = {.database = store->path, .log = store->log};
     memcpy(options.identity, store->ledger, sizeof options.identity);
-    if (upkeep)
-        options.beside = (struct id_beside){open_beside, close_beside, store};
     store->logged_ms = 0;
     enum status status = id_index_open(&store->index, &options, source, last, error);
     if (status == STATUS_OK && upkeep)

@@ -210,11 +210,15 @@ static enum status load_batch(struct sqlite_store *store, struct ledger_batch *b
     return status;
 }
 
+/* An index that has to be made from its rows takes long, so that is not done under the write
+ * lock. */
 enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch *batch,
                                 struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    enum status status = sqlite_begin(store, error);
+    enum status status = store->index == NULL ? sqlite_ledger_prepare(base, error) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = sqlite_begin(store, error);
     if (status != STATUS_OK)
         return status;
     status = sqlite_files_content(store, error);
