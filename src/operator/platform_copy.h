@@ -9,10 +9,11 @@
  * players, launches, and the whole ledger, declines included, entry by entry with its hash;
  * and customers' usage.
  *
- * Neither store may be written during the copy. The ledger's chain is checked as it goes. Keys and
- * addresses come last, so that a copy that broke off half-way admits no caller. At the end both
- * stores are read again and compared, and the copy's ledger is audited (stores/ledger_audit.h); and
- * the source's revisions, players, launches and entries have to be as many as at the beginning.
+ * Neither store may be written during the copy. Keys and addresses come last, so that a copy that
+ * broke off half-way admits no caller. The source is read once, in one snapshot, and its ledger's
+ * chain is checked on the way. Then the copy is read back and must have the same fingerprints, its
+ * ledger is audited (stores/ledger_audit.h), and the source's revisions and numbers of rows must be
+ * those of the snapshot.
  * What is not copied: revisions (the copy counts its own) and addresses that were removed.
  *
  * In constant memory, but for the games. Blocks. One thread.

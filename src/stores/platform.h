@@ -130,6 +130,18 @@ void platform_store_act_as(struct platform_store *store, const char *who, const 
  * is, so the handle adds no rows to it. */
 void platform_store_begin_copy(struct platform_store *store);
 
+/* What moves when the store is written to: revisions, and counts of rows that take none. Players,
+ * launches and transactions are counted, which takes long in a snapshot alone. */
+#define PLATFORM_STATE_COUNT 7
+struct platform_state {
+    int64_t counts[PLATFORM_STATE_COUNT]; /* all 0 in a new store */
+};
+MUST_CHECK enum status platform_state(struct platform_store *store, struct platform_state *state,
+                                      struct error *error);
+/* What was written to between the two ("players"); NULL: nothing. */
+const char *platform_state_difference(const struct platform_state *one,
+                                      const struct platform_state *other);
+
 /* ---- records of any kind --------------------------------------------------------------------- */
 
 /* Every change writes its row of the audit trail (records/trail.h) in its own transaction; one that
