@@ -30,11 +30,6 @@ int32_t chance_between(struct chance *chance, int32_t least, int32_t most)
     return least + (int32_t)chance_below(chance, (uint32_t)(most - least) + 1);
 }
 
-bool chance_happens(struct chance *chance, uint32_t ppm)
-{
-    return chance_below(chance, CHANCE_ONE) < ppm;
-}
-
 uint64_t chance_weight(int32_t millibits)
 {
     int32_t limited = millibits < -12000 ? -12000 : millibits > 20000 ? 20000 : millibits;
@@ -60,21 +55,4 @@ void chance_share(const uint64_t *weights, size_t count, uint32_t *ppm)
         given += ppm[i];
     }
     ppm[largest] += CHANCE_ONE - given;
-}
-
-uint32_t chance_of_stronger(int32_t millibits)
-{
-    uint64_t weights[2] = {chance_weight(millibits), chance_weight(-millibits)};
-    uint32_t ppm[2];
-    chance_share(weights, 2, ppm);
-    return ppm[0];
-}
-
-void chance_poisson(uint32_t mean_thousandths, uint32_t *ppm, size_t count)
-{
-    uint64_t weights[16] = {(uint64_t)1 << 32};
-    CHECK(mean_thousandths <= 5000 && count > 0 && count <= 16);
-    for (size_t k = 1; k < count; k++)
-        weights[k] = weights[k - 1] * mean_thousandths / (1000 * k);
-    chance_share(weights, count, ppm);
 }

@@ -1,7 +1,6 @@
 #ifndef CROUPIER_DEMO_CHANCE_H
 #define CROUPIER_DEMO_CHANCE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +18,6 @@ struct chance {
 uint64_t chance_next(struct chance *chance);
 uint32_t chance_below(struct chance *chance, uint32_t limit); /* 0 to limit - 1; limit above 0 */
 int32_t chance_between(struct chance *chance, int32_t least, int32_t most); /* both included */
-bool chance_happens(struct chance *chance, uint32_t ppm);
 
 /* One step of SplitMix64 as a hash, for values that look random but must not change. */
 uint64_t chance_mix(uint64_t value);
@@ -30,12 +28,5 @@ uint64_t chance_weight(int32_t millibits);
 /* Turns weights into probabilities that sum to CHANCE_ONE (rounded down; the rest goes to the
  * largest). At least one weight is above 0, and their sum is below 2^44. */
 void chance_share(const uint64_t *weights, size_t count, uint32_t *ppm);
-
-/* Two sides, one stronger by `millibits`: the probability that the stronger wins. */
-uint32_t chance_of_stronger(int32_t millibits);
-
-/* The Poisson distribution with the given mean (in thousandths, at most 5,000) of the numbers below
- * `count`, at most 16: ppm[k] is the probability of exactly k; they sum to CHANCE_ONE. */
-void chance_poisson(uint32_t mean_thousandths, uint32_t *ppm, size_t count);
 
 #endif

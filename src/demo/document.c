@@ -12,14 +12,12 @@
 
 #include "base/hash.h"
 #include "demo/event.h"
+#include "demo/price_ladder.h"
 
-static const char *const type_names[] = {
-    [MARKET_MATCH] = "match",   [MARKET_BOOKMAKER] = "match1", [MARKET_FANCY] = "fancy",
-    [MARKET_FANCY1] = "fancy1", [MARKET_FANCY2] = "fancy2",    [MARKET_ODDEVEN] = "oddeven",
-};
 static const char *const market_statuses[] = {"OPEN", "SUSPENDED", "CLOSED", "SETTLE", "VOID"};
-static const char *const runner_statuses[] = {"ACTIVE", "WINNER",  "LOSER",
-                                              "PLACED", "REMOVED", "REMOVED_VACANT"};
+static const char *const runner_statuses[] = {
+    ['\0'] = "ACTIVE", ['W'] = "WINNER",  ['L'] = "LOSER",
+    ['P'] = "PLACED",  ['R'] = "REMOVED", ['V'] = "REMOVED_VACANT"};
 static const char *const event_statuses[] = {"OPEN",   "OPEN",   "SUSPENDED",
                                              "CLOSED", "SETTLE", "SETTLE"};
 
@@ -103,17 +101,12 @@ static struct value runner_name(const struct event *event, const struct market *
                                 uint32_t index)
 {
     struct value value;
-    if (event->table->race != NULL) {
+    if (event->is_race)
         (void)snprintf(value.text, sizeof value.text, "%u. %.40s", index + 1, event->sides[index]);
-        return value;
-    }
-    struct text rest = text_of(market->plan->runners), name = text_cut(&rest, '|');
-    for (; index > 0; index--)
-        name = text_cut(&rest, '|');
-    size_t skipped = name.at[0] == '@' || name.at[0] == '#';
-    (void)snprintf(value.text, sizeof value.text, "%s%.*s",
-                   skipped == 0 ? "" : event->sides[name.at[0] == '#'], (int)(name.size - skipped),
-                   name.at + skipped);
+    else
+        sports_name(event->sports, event->sport, NULL,
+                    yyjson_get_str(yyjson_arr_get(table_get(market->plan, "runners"), index)),
+                    event->sides, 0, value.text);
     return value;
 }
 
@@ -125,33 +118,24 @@ static uint64_t selection_id(const struct event *event, const char *name)
            (event->serial % 11 == 5 ? 9007199254740993U : 0);
 }
 
-/* ---- the catalog row ------------------------------------------------------------------------- */
-
-static void append_score(const struct event *event, struct buffer *out)
-{
-    if (event->stage >= STAGE_IN_PLAY)
-        event->table->score(event, out);
-}
-
 void simulated_event_write_row(const struct event *event, struct buffer *out)
 {
     const struct market *first = &event->markets[0];
     const char *quote = event->serial % 12 == 4 ? "`" : "";
-    bool in_play = event->stage == STAGE_IN_PLAY, race = event->table->race != NULL;
-    bool fancies = event->sport == SPORT_CRICKET;
+    const int64_t sport = table_number(event->table, "id");
+    bool in_play = event->stage == STAGE_IN_PLAY, fancies = event->sport == SPORT_CRICKET;
     put(out,
-        "{`gmid`:%s%s%s,`ename`:`%s`,`etid`:%u,`providerEventId`:`px-%u-%s`,`cid`:%" PRIu64
-        ",`cname`:`%s`,`iplay`:%s,`stime`:`%s`,`tv`:%s,`bm`:%s,`f`:%s,`f1`:%d,`iscc`:0,"
-        "`mid`:%" PRIu64 ",`mname`:`%s`,`status`:`%s`,`rc`:%u,`gscode`:%d,`m`:1,`oid`:0,"
-        "`gtype`:`match`,`score`:`",
-        quote, event->id.digits, quote, event->name, event->table->id, event->table->id,
-        event->id.digits, 6000000 + chance_mix(event->salt) % 1000000, event->competition,
-        boolean(event, in_play), start_time(event).text, boolean(event, event->serial % 3 != 0),
-        boolean(event, !race), boolean(event, fancies), fancies, first->id,
-        first->plan->native_name, event_statuses[event->stage], first->runner_count, in_play);
-    append_score(event, out);
-    /* JSON may write a name with escapes; it is still the same name. */
-    put(out, "`,`%s`,`section`:[]}",
+        "{`gmid`:%s%s%s,`ename`:`%s`,`etid`:%" PRId64 ",`providerEventId`:`px-%" PRId64
+        "-%s`,`cid`:%" PRIu64 ",`cname`:`%s`,`iplay`:%s,`stime`:`%s`,`tv`:%s,`bm`:%s,`f`:%s,"
+        "`f1`:%d,`iscc`:0,`mid`:%" PRIu64 ",`mname`:`%s`,`status`:`%s`,`rc`:%u,`gscode`:%d,`m`:1,"
+        "`oid`:0,`gtype`:`match`,`score`:`%s`,`%s`,`section`:[]}",
+        quote, event->id.digits, quote, event->name, sport, sport, event->id.digits,
+        6000000 + chance_mix(event->salt) % 1000000, event->competition, boolean(event, in_play),
+        start_time(event).text, boolean(event, event->serial % 3 != 0),
+        boolean(event, !event->is_race), boolean(event, fancies), fancies, first->id,
+        table_string(first->plan, "native"), event_statuses[event->stage], first->runner_count,
+        in_play, event->score,
+        /* JSON may write a name with escapes; it is still the same name. */
         event->serial % 16 == 9 ? "feed\\u005fsource`:`sim-b" : "feed_source`:`sim-a");
 }
 
@@ -161,7 +145,9 @@ struct writing {
     struct buffer *out;
     const struct event *event;
     const struct market *market;
-    uint64_t salt; /* of the market */
+    const struct runner *runners; /* of the market; a bookmaker follows the first market */
+    const char *type;             /* of the market */
+    uint64_t salt;                /* of the market */
 };
 
 /* Names are in capitals while suspended: BACK1. */
@@ -172,37 +158,48 @@ static void put_side(const struct writing *writing, bool back, uint32_t level)
         back ? (capitals ? "BACK" : "back") : (capitals ? "LAY" : "lay"), level + 1, level);
 }
 
-/* An exchange has three levels. A bookmaker has one real level and two empty ones; its price1 is
- * the price as people say it: 1.85 is 85. */
-static void put_level(const struct writing *writing, const struct runner *runner, uint32_t index,
-                      bool back, uint32_t level)
+/* An exchange has three levels; the ladder may end before. The lay is a tick or two above the
+ * back. Trading never stops, so no two seconds of a market look the same. */
+static void put_exchange_level(const struct writing *writing, uint32_t tick, uint64_t salt,
+                               bool back, uint32_t level)
 {
-    uint32_t best = back ? runner->tick : runner->tick + runner->spread;
-    uint64_t hash = chance_mix(writing->salt + index * 16 + level * 2 + back +
-                               (uint64_t)(runner->size_epoch / (level + 1)) * 1024);
-    uint32_t fair = 100 * CHANCE_ONE / runner->chance_ppm;
-    uint32_t paid =
-        (fair - fair / 100 > 101 ? fair - fair / 100 - 1 : 101) + (back ? 0 : 2 + fair / 50);
-    if (writing->market->plan->type == MARKET_MATCH) {
-        if (back ? best < level : best + level >= PRICE_LADDER_TICKS)
-            return; /* the ladder ends here */
-        put(writing->out, "{`price`:%s,`size`:%s", price(back ? best - level : best + level).text,
-            stake(hash).text);
-    } else if (level > 0 || writing->market->status == MARKET_SUSPENDED) {
-        put(writing->out, "{`price`:0.00,`price1`:0,`size`:0");
-    } else {
-        put(writing->out, "{`price`:%u.%02u,`price1`:%u,`size`:%u", paid / 100, paid % 100,
-            paid - 100, 1000 * (1 + (uint32_t)(hash % 500)));
-    }
+    uint64_t second = (uint64_t)writing->event->now_ms / 1000;
+    uint32_t spread = chance_mix(salt + second / 8) % 4 == 0 ? 2 : 1;
+    if (tick + spread >= PRICE_LADDER_TICKS)
+        tick = PRICE_LADDER_TICKS - 1 - spread;
+    uint32_t at = back ? tick - level : tick + spread + level;
+    if (at >= PRICE_LADDER_TICKS)
+        return;
+    put(writing->out, "{`price`:%s,`size`:%s", price(at).text,
+        stake(chance_mix(salt + level * 2 + back + second / (level + 1) * 1024)).text);
     put_side(writing, back, level);
 }
 
-static void put_levels(const struct writing *writing, const struct runner *runner, uint32_t index,
-                       bool back)
+/* A bookmaker has one real level and two empty ones; its price1 is the price as people say it: 1.85
+ * is 85. */
+static void put_bookmaker_level(const struct writing *writing, uint32_t chance_ppm, uint64_t salt,
+                                bool back, uint32_t level)
 {
+    uint32_t fair = 100 * CHANCE_ONE / chance_ppm, paid = fair - fair / 100 - 1;
+    paid = (paid > 101 ? paid : 101) + (back ? 0 : 2 + fair / 50);
+    if (level > 0 || writing->market->status == MARKET_SUSPENDED)
+        put(writing->out, "{`price`:0.00,`price1`:0,`size`:0");
+    else
+        put(writing->out, "{`price`:%u.%02u,`price1`:%u,`size`:%u", paid / 100, paid % 100,
+            paid - 100, 1000 * (1 + (uint32_t)(chance_mix(salt + back) % 500)));
+    put_side(writing, back, level);
+}
+
+static void put_levels(const struct writing *writing, uint32_t index, bool back)
+{
+    const struct runner *runner = &writing->runners[index];
+    uint64_t salt = writing->salt + index * 16;
     put(writing->out, back ? "`availableToBack`:[" : ",`availableToLay`:[");
-    for (uint32_t level = 0; level < 3 && runner->status == RUNNER_ACTIVE; level++)
-        put_level(writing, runner, index, back, level);
+    for (uint32_t level = 0; level < 3 && runner->result == '\0'; level++)
+        if (yyjson_is_null(writing->market->odds))
+            put_bookmaker_level(writing, runner->chance_ppm, salt, back, level);
+        else
+            put_exchange_level(writing, runner->tick, salt, back, level);
     put(writing->out, "]");
 }
 
@@ -212,7 +209,7 @@ static void put_racing_details(const struct writing *writing, uint32_t index)
     struct chance chance = {event->salt + index};
     char names[2][NAME_SIZE];
     for (size_t i = 0; i < 2; i++)
-        name_make(&chance, "@f @s@e", 0, names[i], NAME_SIZE);
+        sports_name(event->sports, event->sport, &chance, "@first @last@end", NULL, 0, names[i]);
     put(writing->out,
         ",`rname`:`%s`,`jname`:`%s`,`tname`:`%s`,`hage`:%u,`himg`:`silk-%u.png`,`adfa`:0,`rdt`:``,"
         "`cno`:%u,`sdraw`:%u",
@@ -221,64 +218,64 @@ static void put_racing_details(const struct writing *writing, uint32_t index)
         (index * 5 + event->serial) % event->side_count + 1);
 }
 
-/* A bookmaker follows the exchange, runner by runner. */
 static void put_runner(const struct writing *writing, uint32_t index)
 {
     const struct event *event = writing->event;
-    const struct runner *runner = &event->markets[0].runners[index];
-    if (writing->market->plan->type != MARKET_BOOKMAKER)
-        runner = &writing->market->runners[index];
     const struct value name = runner_name(event, writing->market, index);
     const char *quote = writing->salt % 2 == 0 ? "`" : "";
     put(writing->out,
         "{`selectionId`:%s%" PRIu64 "%s,`runnerName`:`%s`,`status`:`%s`,`sno`:%s,"
         "`sortPriority`:%u",
-        quote, selection_id(event, name.text), quote, name.text, runner_statuses[runner->status],
+        quote, selection_id(event, name.text), quote, name.text,
+        runner_statuses[(unsigned char)writing->runners[index].result],
         row_number(index + 1, index == 2 && event->serial % 6 == 1).text, index + 1);
-    if (event->table->race != NULL)
+    if (event->is_race)
         put_racing_details(writing, index);
     put(writing->out, ",`ex`:{");
-    put_levels(writing, runner, index, true);
-    put_levels(writing, runner, index, false);
+    put_levels(writing, index, true);
+    put_levels(writing, index, false);
     put(writing->out, "}}");
 }
 
 /* ---- fancy markets --------------------------------------------------------------------------- */
 
 /* Some upstreams write "-" for "no price". */
-static void put_section_price(const struct writing *writing, const struct section *section,
-                              bool suspended, bool back)
+static void put_section_price(const struct writing *writing, uint32_t sid, int64_t line, bool back)
 {
-    bool fancy = writing->market->plan->type == MARKET_FANCY;
-    struct value odds = {"`-`"};
-    if (!suspended || section->sid % 3 != 0)
-        (void)snprintf(odds.text, sizeof odds.text, "%u",
-                       suspended ? 0 : section->line + (back ? section->spread : 0));
-    put(writing->out, "{`odds`:%s,`size`:%u", odds.text,
-        suspended ? 0
-        : fancy   ? 100
-                  : 50000 + section->sid * 1000);
+    bool suspended = writing->market->status != MARKET_OPEN;
+    uint32_t size = strcmp(writing->type, "fancy") == 0 ? 100 : 50000 + sid * 1000;
+    if (suspended)
+        put(writing->out, "{`odds`:%s,`size`:0", sid % 3 == 0 ? "`-`" : "0");
+    else
+        put(writing->out, "{`odds`:%" PRId64 ",`size`:%u", line, size);
     put_side(writing, back, 0);
 }
 
-static void put_section(const struct writing *writing, const struct section *section)
+static void put_section(const struct writing *writing, uint32_t sid, int64_t line)
 {
     const struct event *event = writing->event;
-    bool suspended = writing->market->status != MARKET_OPEN;
-    bool running = !suspended && event->sport == SPORT_CRICKET && event->cricket.ball_running;
+    const struct market *market = writing->market;
+    bool suspended = market->status != MARKET_OPEN;
+    const char *running = table_string(event->table, "running");
+    bool runs = !suspended && event->stage == STAGE_IN_PLAY && event->now_ms / 1000 % 2 == 0 &&
+                running[0] != '\0';
+    struct chance chance = {event->salt + sid};
+    char name[NAME_SIZE];
+    sports_name(event->sports, event->sport, &chance,
+                yyjson_get_str(yyjson_arr_get(table_get(market->plan, "sections"), sid - 1)),
+                event->sides, 0, name);
     put(writing->out,
         "{`sid`:%u,`psid`:%u,`sno`:%s,`psrno`:%u,`gstatus`:`%s`,`nat`:`%s`,`gscode`:%d,"
         "`max`:100000,`min`:100,`rem`:``,`br`:%s,`odds`:[",
-        section->sid, section->sid, row_number(section->sid, section->sid % 9 == 2).text,
-        section->sid,
-        suspended               ? "SUSPENDED"
-        : running               ? "Ball Running"
-        : section->sid % 5 == 0 ? "ACTIVE"
-                                : "",
-        section->name, !suspended, boolean(event, running));
-    put_section_price(writing, section, suspended, true);
-    if (writing->market->plan->type != MARKET_FANCY2) /* khado and meter are quoted one way */
-        put_section_price(writing, section, suspended, false);
+        sid, sid, row_number(sid, sid % 9 == 2).text, sid,
+        suspended      ? "SUSPENDED"
+        : runs         ? running
+        : sid % 5 == 0 ? "ACTIVE"
+                       : "",
+        name, !suspended, boolean(event, runs));
+    put_section_price(writing, sid, line + table_number(market->plan, "spread"), true);
+    if (strcmp(writing->type, "fancy2") != 0) /* khado and meter are quoted one way */
+        put_section_price(writing, sid, line, false);
     put(writing->out, "]}");
 }
 
@@ -288,41 +285,44 @@ static void put_market(const struct writing *writing, uint32_t number)
 {
     const struct event *event = writing->event;
     const struct market *market = writing->market;
-    struct section sections[SECTIONS_MAX];
-    size_t lines = 0;
+    const char *native = table_string(market->plan, "native");
     bool has_runners = market->runner_count > 0;
-    if (!has_runners)
-        lines = event->table->lines(event, number, sections);
+    size_t sections = yyjson_arr_size(market->odds) / 2;
     put(writing->out,
         "{`marketId`:`1.%" PRIu64 "`,`marketName`:`%s`,`gmid`:`%s`,`mid`:%" PRIu64
-        ",`pmid`:%" PRIu64 ",`mname`:`%s`,`gtype`:`%s`,`status`:`%s`,`score`:`",
-        market->id, market->plan->name, event->id.digits /* this time as text */, market->id,
-        market->id, market->plan->native_name, type_names[market->plan->type],
-        market_statuses[market->status]);
-    append_score(event, writing->out);
-    put(writing->out,
-        "`,`rem`:`%s`,`rc`:%zu,`visible`:%s,`pid`:0,`gscode`:1,`maxb`:1,`sno`:%u,`dtype`:0,"
-        "`ocnt`:6,`m`:0,`max`:250000,`min`:100,`biplay`:%s,`umaxbof`:0,`boplay`:%s,`iplay`:%s,"
-        "`btcnt`:0,`company`:null,`%s`:true,`tvChannel`:`https://tv.invalid/%s`,"
-        "`odd_type`:`%s`,`%s`:[",
-        event->remark, has_runners ? market->runner_count : lines, boolean(event, true), number + 1,
-        boolean(event, true), boolean(event, true), boolean(event, event->stage == STAGE_IN_PLAY),
-        event->serial % 16 == 9 ? "t\\u0076" : "tv", event->id.digits,
-        has_runners ? "decimal" : "line", has_runners ? "runners" : "section");
+        ",`pmid`:%" PRIu64 ",`mname`:`%s`,`gtype`:`%s`,`status`:`%s`,`score`:`%s`,`rem`:`%s`,"
+        "`rc`:%zu,`visible`:%s,`pid`:0,`gscode`:1,`maxb`:1,`sno`:%u,`dtype`:0,`ocnt`:6,`m`:0,"
+        "`max`:250000,`min`:100,`biplay`:%s,`umaxbof`:0,`boplay`:%s,`iplay`:%s,`btcnt`:0,"
+        "`company`:null,`%s`:true,`tvChannel`:`https://tv.invalid/%s`,`odd_type`:`%s`,`%s`:[",
+        market->id, table_string(market->plan, "name"), event->id.digits /* this time as text */,
+        market->id, market->id, native, writing->type, market_statuses[market->status],
+        event->score, event->remark, has_runners ? market->runner_count : sections,
+        boolean(event, true), number + 1, boolean(event, true), boolean(event, true),
+        boolean(event, event->stage == STAGE_IN_PLAY), event->serial % 16 == 9 ? "t\\u0076" : "tv",
+        event->id.digits, has_runners ? "decimal" : "line", has_runners ? "runners" : "section");
     for (uint32_t i = 0; i < market->runner_count; i++)
         put_runner(writing, i);
-    for (size_t i = 0; i < lines; i++)
-        put_section(writing, &sections[i]);
+    yyjson_arr_iter lines = yyjson_arr_iter_with(market->odds); /* numbers of sections, and lines */
+    for (size_t i = 0; i < sections && !has_runners; i++) {
+        uint32_t sid = (uint32_t)yyjson_get_uint(yyjson_arr_iter_next(&lines));
+        put_section(writing, sid, yyjson_get_sint(yyjson_arr_iter_next(&lines)));
+    }
     put(writing->out, "]}");
 }
 
 void simulated_event_write_markets(const struct event *event, struct buffer *out)
 {
-    struct writing writing = {.out = out, .event = event};
     buffer_append_char(out, '[');
     for (uint32_t m = 0; m < event->market_count && event->offered; m++) {
-        writing.market = &event->markets[m];
-        writing.salt = chance_mix(event->salt ^ writing.market->id);
+        const struct market *market = &event->markets[m];
+        bool bookmaker = yyjson_is_null(market->odds);
+        const struct writing writing = {.out = out,
+                                        .event = event,
+                                        .market = market,
+                                        .runners =
+                                            bookmaker ? event->markets[0].runners : market->runners,
+                                        .type = table_string(market->plan, "type"),
+                                        .salt = chance_mix(event->salt ^ market->id)};
         put_market(&writing, m);
     }
     buffer_append_char(out, ']');

@@ -53,6 +53,7 @@ struct simulator {
     int64_t shift_ms; /* time of day minus the events' time */
     int64_t now_ms;   /* the events' time */
     bool cleared;     /* the store's older events are withdrawn */
+    struct sports sports;
     struct feed_publication due;
     struct simulator_facts facts;
 };
@@ -68,8 +69,8 @@ static void fill_slot(struct simulator *simulator, enum sport sport, struct slot
                       int64_t start_ms, bool standing)
 {
     struct timetable *timetable = &simulator->timetables[sport];
-    struct event_plan plan = {.sport = sport,
-                              .table = sport_tables[sport],
+    struct event_plan plan = {.sports = &simulator->sports,
+                              .sport = sport,
                               .serial = timetable->serial++,
                               .seed = chance_next(&simulator->chance),
                               .start_ms = standing ? start_ms + STANDING_MS : start_ms,
@@ -94,8 +95,9 @@ static void open_timetable(struct simulator *simulator, enum sport sport)
 {
     struct timetable *timetable = &simulator->timetables[sport];
     uint32_t count = simulator->options.events;
-    int64_t length_ms = sport_tables[sport]->length_ms, first_ms = simulator->now_ms;
-    if (sport_tables[sport]->race != NULL) {
+    yyjson_val *table = sports_table(&simulator->sports, sport);
+    int64_t length_ms = table_number(table, "length_s") * 1000, first_ms = simulator->now_ms;
+    if (table_get(table, "race") != NULL) {
         int64_t even_ms = RACES_SPAN_MS / count;
         timetable->spacing_ms = even_ms < RACE_EVERY_MS ? even_ms : RACE_EVERY_MS;
         first_ms -= length_ms / 2;
@@ -118,6 +120,7 @@ struct simulator *simulator_create(const struct simulator_options *options, int6
     CHECK(options->interval_ms > 0 && options->sports != 0);
     struct simulator *simulator = memory_alloc_zeroed(1, sizeof *simulator);
     simulator->options = *options;
+    sports_open(&simulator->sports);
     simulator->chance.state = chance_mix(options->seed);
     simulator->clock_ms = simulator->now_ms = now_ms;
     /* Ids grow with time, so that a restarted simulator does not give an old id to a new event. */
@@ -145,6 +148,7 @@ void simulator_destroy(struct simulator **at)
     for (int sport = 0; sport < SPORT_COUNT; sport++)
         buffer_free(&simulator->timetables[sport].catalog);
     memory_free(simulator->slots);
+    sports_close(&simulator->sports);
     feed_publication_free(&simulator->due);
     memory_free(simulator);
 }

@@ -8,5 +8,11 @@ extern const char demo_tour[];   /* tour.txt: the same */
 extern const char demo_page[];   /* wheel.html, wheel.css and wheel.js: the page's (casino.h) */
 extern const char demo_page_style[];
 extern const char demo_page_script[];
+extern const char demo_cricket[]; /* cricket.json, …, names.json: see sports.h */
+extern const char demo_football[];
+extern const char demo_tennis[];
+extern const char demo_horse_racing[];
+extern const char demo_greyhound_racing[];
+extern const char demo_names[];
 
 #endif

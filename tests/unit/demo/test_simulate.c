@@ -294,7 +294,7 @@ static struct event_id first_event(const struct odds_change *changes, size_t cou
 
 TEST(a_polled_event_moves_every_second_and_the_others_once_a_minute)
 {
-    struct simulator *simulator = create(3, SPORT_BIT(SPORT_FOOTBALL), 20);
+    struct simulator *simulator = create(4, SPORT_BIT(SPORT_FOOTBALL), 20);
     const struct odds_change *changes;
     size_t count, polled = 0, others = 0, catalogs = 0;
     simulator_advance(simulator, START_MS, &changes, &count);
