@@ -474,6 +474,24 @@ def test_a_database_may_be_named_by_a_symbolic_link(make_service):
 
 
 @pytest.mark.only("sqlite")
+def test_no_empty_ledger_takes_the_place_of_one_that_is_missing(make_service):
+    service = make_service()
+    customer = service.add_customer("Casino", options=["--casino"])
+    service.start()
+    assert send(service, customer.key, credit(add_player(service, customer, "alice"), "t1", 100)).status == 200
+    service.stop()
+    database = service.platform.path
+    database.rename(database.with_suffix(".away"))
+    assert "platform.db-last says that there was one" in service.run("migrate", status=1).errors
+    assert not database.exists()
+    database.with_suffix(".away").rename(database)
+    assert service.run("wallet", "verify").text.startswith("The ledger is sound")
+    database.unlink()
+    database.with_name("platform.db-last").unlink()
+    service.run("migrate")
+
+
+@pytest.mark.only("sqlite")
 @pytest.mark.parametrize("command", ["export", "statement"])
 def test_a_reader_ends_when_the_log_that_it_holds_grows_too_far(written, command):
     written.stop()

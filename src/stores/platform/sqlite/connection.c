@@ -349,11 +349,17 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
     struct buffer directory = {0};
     directory_of(store->path, &directory);
     struct stat facts;
+    struct stat mark;
     int missing = stat(store->path, &facts) != 0 ? errno : 0;
     enum status status = examine_directory(store->path, buffer_string(&directory), error);
     if (status == STATUS_OK && missing != 0 && missing != ENOENT)
         status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%s)", store->path,
                            strerror(missing));
+    else if (status == STATUS_OK && missing != 0 && create && is_beside(store, "-last", &mark))
+        status = error_set(error, STATUS_UNAVAILABLE,
+                           "%s: there is no such file, and %s-last says that there was one; put it"
+                           " back or restore a backup, or remove %s-last to begin an empty ledger",
+                           store->path, store->path, store->path);
     else if (status == STATUS_OK && missing != 0 && create)
         status = create_file(store->path, error);
     else if (status == STATUS_OK && missing != 0)
