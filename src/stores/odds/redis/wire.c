@@ -1,21 +1,17 @@
 /*
  * One connection to a Redis or Valkey server, or to a Sentinel; see wire.h.
  *
- * The socket does not block; libuv watches it, and OpenSSL does TLS on it. When a connection ends,
- * the bytes that have come are read first: they may say why it ends.
+ * libuv reads and writes the bytes. With TLS, OpenSSL turns them into others, from memory to
+ * memory. Send errors are ignored; the next read reports them, after the bytes that have come,
+ * which may say why the connection ends.
  *
  * A wire that is destroyed inside of one of its callbacks is freed when libuv has closed its
- * handle. Code that calls back checks is_alive afterwards.
+ * handles. Code that calls back checks is_alive afterwards.
  */
 #include "stores/odds/redis/wire.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -25,14 +21,13 @@
 #include "stores/odds.h"
 
 #define READ_SIZE ((size_t)16 * 1024) /* at a time; a TLS record has no more */
-#define READS_A_TURN 64               /* before others have their turn */
-#define SLICE ((size_t)256 * 1024)    /* written at a time; a larger buffer is freed afterwards */
+#define SLICE ((size_t)256 * 1024)    /* encrypted at a time; a larger buffer is freed afterwards */
 #define LARGE ((size_t)16 * 1024)     /* not worth a copy, or waiting for what else comes */
 /* Of a reply. Lists have no values in them; the longest are the keys that one command changed. */
 #define REPLY_MAX (ODDS_VALUE_MAX + (size_t)1024 * 1024)
 
 struct redis_expected {
-    struct redis_expected *next;
+    STAILQ_ENTRY(redis_expected) others;
     unsigned replies;
     unsigned came;
     redis_answered *answered;
@@ -40,21 +35,31 @@ struct redis_expected {
 };
 
 struct redis_wire {
-    uv_poll_t poll;
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    };
+    uv_connect_t connecting;
+    uv_prepare_t flush; /* before the loop waits, while there is something to send */
+    unsigned open;      /* of these two handles */
     struct redis_wire_events events;
-    int socket;
     bool destroyed;
     bool connected;
     bool lost;
-    int watched;
-    SSL *ssl;             /* NULL: there is no TLS */
-    bool read_must_write; /* TLS: the socket has to take something before more can be read, */
-    bool write_must_read; /* or something has to come before more can be written */
+    SSL *ssl; /* NULL: there is no TLS */
     struct redis_parser *parser;
-    struct buffer out;
-    size_t written; /* of out */
-    struct redis_expected *first, *last;
+    struct buffer out; /* to be sent */
+    STAILQ_HEAD(, redis_expected) expected;
     char in[READ_SIZE];
+    char plain[READ_SIZE]; /* what was in it, with TLS */
+};
+
+/* The rest of what the socket did not take at once. */
+struct sending {
+    uv_write_t request;
+    char bytes[];
 };
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
@@ -81,10 +86,13 @@ enum status redis_tls_create(SSL_CTX **trust, const char *ca, struct error *erro
     return STATUS_OK;
 }
 
-static SSL *secure(SSL_CTX *trust, int socket, const char *host)
+static SSL *secure(SSL_CTX *trust, const char *host)
 {
     SSL *ssl = SSL_new(trust);
-    CHECK(ssl != NULL && SSL_set_fd(ssl, socket) == 1);
+    BIO *in = BIO_new(BIO_s_mem());
+    BIO *out = BIO_new(BIO_s_mem());
+    CHECK(ssl != NULL && in != NULL && out != NULL);
+    SSL_set_bio(ssl, in, out);
     /* An address is compared with the certificate's addresses, a name with its names. */
     bool address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
     if (!address) {
@@ -96,89 +104,51 @@ static SSL *secure(SSL_CTX *trust, int socket, const char *host)
     return ssl;
 }
 
-/* ---- the socket ------------------------------------------------------------------------------ */
-
-/* The size of the address, 0: it is none. */
-static socklen_t address_of(const struct redis_target *target, struct sockaddr_storage *address)
-{
-    struct sockaddr_un *local = (struct sockaddr_un *)(void *)address;
-    memset(address, 0, sizeof *address);
-    if (target->local) {
-        if (strlen(target->name) >= sizeof local->sun_path)
-            return 0;
-        local->sun_family = AF_UNIX;
-        memcpy(local->sun_path, target->name, strlen(target->name));
-        return sizeof *local;
-    }
-    if (uv_ip4_addr(target->name, target->port, (struct sockaddr_in *)(void *)address) == 0)
-        return sizeof(struct sockaddr_in);
-    if (uv_ip6_addr(target->name, target->port, (struct sockaddr_in6 *)(void *)address) == 0)
-        return sizeof(struct sockaddr_in6);
-    return 0;
-}
-
-/* The descriptor of a socket that is being connected, or -1 with errno. */
-static int connect_to(const struct redis_target *target)
-{
-    struct sockaddr_storage address;
-    socklen_t size = address_of(target, &address);
-    int yes = 1;
-    if (size == 0) {
-        errno = EADDRNOTAVAIL;
-        return -1;
-    }
-    int descriptor = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (descriptor < 0)
-        return -1;
-    if (!target->local)
-        (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    if (connect(descriptor, (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS)
-        return descriptor;
-    int problem = errno;
-    (void)close(descriptor);
-    errno = problem;
-    return -1;
-}
-
-/* The error of the socket; 0: none. */
-static int problem_of(const struct redis_wire *wire)
-{
-    int problem = 0;
-    socklen_t size = sizeof problem;
-    return getsockopt(wire->socket, SOL_SOCKET, SO_ERROR, &problem, &size) == 0 ? problem : errno;
-}
-
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void on_ready(uv_poll_t *poll, int status, int events);
+static void on_connected(uv_connect_t *connecting, int status);
+static void on_flush(uv_prepare_t *flush);
 
-static void watch(struct redis_wire *wire)
+/* libuv's errors are negative; 0: the connection is being made. */
+static int connect_to(struct redis_wire *wire, uv_loop_t *loop, const struct redis_target *target)
 {
-    bool more = wire->written < wire->out.size && !wire->write_must_read;
-    bool writable = !wire->connected || more || wire->read_must_write;
-    int events = UV_READABLE | (writable ? UV_WRITABLE : 0);
-    if (events == wire->watched)
-        return;
-    wire->watched = events;
-    CHECK(uv_poll_start(&wire->poll, events, on_ready) == 0);
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address;
+    if (target->local) {
+        CHECK(uv_pipe_init(loop, &wire->pipe, 0) == 0);
+        uv_pipe_connect(&wire->connecting, &wire->pipe, target->name, on_connected);
+        return 0;
+    }
+    CHECK(uv_tcp_init(loop, &wire->tcp) == 0);
+    (void)uv_tcp_nodelay(&wire->tcp, 1);
+    if (uv_ip4_addr(target->name, target->port, &address.v4) != 0 &&
+        uv_ip6_addr(target->name, target->port, &address.v6) != 0)
+        return UV_EADDRNOTAVAIL;
+    return uv_tcp_connect(&wire->connecting, &wire->tcp, &address.any, on_connected);
 }
 
 enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
                             const struct redis_target *target, SSL_CTX *trust,
                             const struct redis_wire_events *events, struct error *error)
 {
-    int descriptor = connect_to(target);
-    if (descriptor < 0)
-        return error_set(error, STATUS_UNAVAILABLE, "%s", strerror(errno));
     struct redis_wire *made = memory_alloc_zeroed(1, sizeof *made);
-    made->socket = descriptor;
+    STAILQ_INIT(&made->expected);
     made->events = *events;
     made->parser = redis_parser_create(ODDS_VALUE_MAX, REPLY_MAX);
     if (trust != NULL)
-        made->ssl = secure(trust, descriptor, target->host);
-    CHECK(uv_poll_init(loop, &made->poll, descriptor) == 0);
-    made->poll.data = made;
-    watch(made);
+        made->ssl = secure(trust, target->host);
+    CHECK(uv_prepare_init(loop, &made->flush) == 0);
+    int problem = connect_to(made, loop, target);
+    made->handle.data = made;
+    made->flush.data = made;
+    made->open = 2;
+    if (problem != 0) {
+        redis_wire_destroy(&made);
+        return error_set(error, STATUS_UNAVAILABLE, "%s", strerror(-problem));
+    }
     *wire = made;
     return STATUS_OK;
 }
@@ -186,6 +156,8 @@ enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
 static void on_closed(uv_handle_t *handle)
 {
     struct redis_wire *wire = handle->data;
+    if (--wire->open > 0)
+        return;
     redis_parser_destroy(&wire->parser); /* it may have been inside of it */
     memory_free(wire);
 }
@@ -197,13 +169,13 @@ void redis_wire_destroy(struct redis_wire **wire)
     if (mine == NULL)
         return;
     mine->destroyed = true;
-    uv_close((uv_handle_t *)&mine->poll, on_closed); /* before the descriptor is */
+    uv_close(&mine->handle, on_closed);
+    uv_close((uv_handle_t *)&mine->flush, on_closed);
     SSL_free(mine->ssl);
     mine->ssl = NULL;
-    (void)close(mine->socket);
-    while (mine->first != NULL) {
-        struct redis_expected *expected = mine->first;
-        mine->first = expected->next;
+    struct redis_expected *expected;
+    while ((expected = STAILQ_FIRST(&mine->expected)) != NULL) {
+        STAILQ_REMOVE_HEAD(&mine->expected, others);
         memory_free(expected);
     }
     buffer_free(&mine->out);
@@ -222,105 +194,72 @@ static void lose(struct redis_wire *wire, const char *why)
     wire->events.lost(wire->events.owner, wire, STATUS_UNAVAILABLE, why);
 }
 
-/* ---- bytes in and out ------------------------------------------------------------------------ */
+/* ---- bytes out ------------------------------------------------------------------------------- */
 
-enum moved { MOVED, NOT_NOW, ENDED };
-
-static const char closed[] = "the server has closed the connection";
-
-/* Judges a call of OpenSSL that moved no bytes. Sets `why` when the connection has ENDED. */
-static enum moved judge_tls(struct redis_wire *wire, int result, bool *other_way, int other,
-                            const char **why)
+static void on_written(uv_write_t *request, int status)
 {
-    int error = SSL_get_error(wire->ssl, result);
-    *other_way = error == other;
-    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
-        return NOT_NOW;
-    unsigned long code = ERR_peek_last_error();
-    const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
-    if (error == SSL_ERROR_SYSCALL && errno != 0)
-        reason = strerror(errno);
-    *why = error == SSL_ERROR_ZERO_RETURN || reason == NULL ? closed : reason;
-    ERR_clear_error();
-    return ENDED;
+    (void)status;
+    memory_free(request);
 }
 
-static enum moved judge_socket(ssize_t result, const char **why)
+/* Writes as much as the socket takes now without a copy, and leaves a copy of the rest to libuv. */
+static void write_bytes(struct redis_wire *wire, struct text bytes)
 {
-    if (result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-        return NOT_NOW;
-    *why = result == 0 ? closed : strerror(errno);
-    return ENDED;
+    uv_buf_t all = uv_buf_init((char *)(uintptr_t)bytes.at, (unsigned)bytes.size);
+    int took = bytes.size == 0 ? 0 : uv_try_write(&wire->stream, &all, 1);
+    size_t sent = took > 0 ? (size_t)took : 0;
+    if (sent == bytes.size)
+        return;
+    struct sending *sending = memory_alloc(sizeof *sending + bytes.size - sent);
+    memcpy(sending->bytes, bytes.at + sent, bytes.size - sent);
+    uv_buf_t rest = uv_buf_init(sending->bytes, (unsigned)(bytes.size - sent));
+    if (uv_write(&sending->request, &wire->stream, &rest, 1, on_written) != 0)
+        memory_free(sending);
 }
 
-static enum moved receive(struct redis_wire *wire, size_t *size, const char **why)
+static void write_encrypted(struct redis_wire *wire)
 {
-    errno = 0;
-    if (wire->ssl == NULL) {
-        ssize_t came = recv(wire->socket, wire->in, sizeof wire->in, 0);
-        if (came <= 0)
-            return judge_socket(came, why);
-        *size = (size_t)came;
-        return MOVED;
+    char *bytes;
+    long size = BIO_get_mem_data(SSL_get_wbio(wire->ssl), &bytes);
+    write_bytes(wire, (struct text){bytes, (size_t)size});
+    (void)BIO_reset(SSL_get_wbio(wire->ssl));
+}
+
+/* Returns how much of the bytes was encrypted. In a handshake that is nothing. */
+static size_t encrypt(struct redis_wire *wire, struct text bytes)
+{
+    size_t done = 0;
+    int result = 1;
+    while (done < bytes.size && result == 1) {
+        size_t left = bytes.size - done;
+        size_t size = 0;
+        result = SSL_write_ex(wire->ssl, bytes.at + done, left < SLICE ? left : SLICE, &size);
+        done += size;
+        write_encrypted(wire);
     }
-    int result = SSL_read_ex(wire->ssl, wire->in, sizeof wire->in, size);
-    wire->read_must_write = false;
-    return result == 1 ? MOVED
-                       : judge_tls(wire, result, &wire->read_must_write, SSL_ERROR_WANT_WRITE, why);
+    ERR_clear_error(); /* the next read reports it */
+    return done;
 }
 
-/* Writes large commands without a copy, as far as the socket takes them now. Returns how much that
- * was. Send errors are ignored; the next read reports them. */
-static size_t send_at_once(const struct redis_wire *wire, struct text commands)
-{
-    size_t sent = 0;
-    if (wire->ssl != NULL || !wire->connected || wire->lost || wire->out.size > 0 ||
-        commands.size < LARGE)
-        return 0;
-    while (sent < commands.size) {
-        size_t left = commands.size - sent;
-        ssize_t took =
-            send(wire->socket, commands.at + sent, left < SLICE ? left : SLICE, MSG_NOSIGNAL);
-        if (took <= 0)
-            break;
-        sent += (size_t)took;
-    }
-    return sent;
-}
-
-static enum moved send_some(struct redis_wire *wire, size_t *size)
-{
-    const char *at = wire->out.data + wire->written;
-    size_t left = wire->out.size - wire->written;
-    size_t slice = left < SLICE ? left : SLICE;
-    const char *why;
-    errno = 0;
-    if (wire->ssl == NULL) {
-        ssize_t sent = send(wire->socket, at, slice, MSG_NOSIGNAL);
-        if (sent < 0)
-            return judge_socket(sent, &why);
-        *size = (size_t)sent;
-        return MOVED;
-    }
-    /* In a handshake the socket takes more at any time, and to watch for that would be a spin. */
-    int result = SSL_write_ex(wire->ssl, at, slice, size);
-    wire->write_must_read = false;
-    return result == 1 ? MOVED
-                       : judge_tls(wire, result, &wire->write_must_read, SSL_ERROR_WANT_READ, &why);
-}
-
-/* Send errors are ignored; the next read reports them. */
 static void write_out(struct redis_wire *wire)
 {
-    size_t size = 0;
-    while (wire->written < wire->out.size && send_some(wire, &size) == MOVED)
-        wire->written += size;
-    if (wire->written < wire->out.size)
-        return;
-    wire->written = 0;
-    buffer_clear(&wire->out);
-    if (wire->out.capacity > SLICE)
+    struct text out = buffer_text(&wire->out);
+    size_t done = out.size;
+    if (wire->ssl == NULL)
+        write_bytes(wire, out);
+    else
+        done = encrypt(wire, out);
+    if (done < out.size)
+        memmove(wire->out.data, wire->out.data + done, out.size - done);
+    wire->out.size -= done;
+    if (wire->out.size == 0 && wire->out.capacity > SLICE)
         buffer_free(&wire->out);
+}
+
+static void on_flush(uv_prepare_t *flush)
+{
+    CHECK(uv_prepare_stop(flush) == 0);
+    write_out(flush->data);
 }
 
 struct redis_expected *redis_wire_send(struct redis_wire *wire, struct text commands,
@@ -330,14 +269,15 @@ struct redis_expected *redis_wire_send(struct redis_wire *wire, struct text comm
     expected->replies = replies;
     expected->answered = answered;
     expected->context = context;
-    if (wire->first == NULL)
-        wire->first = expected;
-    else
-        wire->last->next = expected;
-    wire->last = expected;
-    size_t sent = send_at_once(wire, commands);
-    buffer_append(&wire->out, commands.at + sent, commands.size - sent);
-    watch(wire); /* written by the loop, with what else comes this turn */
+    STAILQ_INSERT_TAIL(&wire->expected, expected, others);
+    if (wire->connected && wire->ssl == NULL && commands.size >= LARGE) {
+        write_out(wire);
+        write_bytes(wire, commands);
+        return expected;
+    }
+    buffer_append_text(&wire->out, commands);
+    if (wire->connected) /* written with what else comes this turn */
+        CHECK(uv_prepare_start(&wire->flush, on_flush) == 0);
     return expected;
 }
 
@@ -357,7 +297,7 @@ void redis_wire_ignore(struct redis_expected *expected)
 
 static void answer(struct redis_wire *wire, const struct redis_reply *reply)
 {
-    struct redis_expected *expected = wire->first;
+    struct redis_expected *expected = STAILQ_FIRST(&wire->expected);
     if (expected == NULL) {
         /* As "-ERR max number of clients reached", before anything was asked. */
         lose(wire, reply->type == REDIS_ERROR ? "the server refuses connections"
@@ -368,7 +308,7 @@ static void answer(struct redis_wire *wire, const struct redis_reply *reply)
     redis_answered *answered = expected->answered;
     void *context = expected->context;
     if (expected->came == expected->replies) {
-        wire->first = expected->next;
+        STAILQ_REMOVE_HEAD(&wire->expected, others);
         memory_free(expected);
     }
     answered(context, index, reply);
@@ -401,57 +341,61 @@ static void take_bytes(struct redis_wire *wire, struct text bytes)
     }
 }
 
-/* True: there may be more, after others have had their turn. */
-static bool take_in(struct redis_wire *wire)
-{
-    for (int i = 0; i < READS_A_TURN && is_alive(wire); i++) {
-        size_t size = 0;
-        const char *why = NULL;
-        switch (receive(wire, &size, &why)) {
-        case MOVED:
-            take_bytes(wire, (struct text){wire->in, size});
-            break;
-        case NOT_NOW:
-            return false;
-        case ENDED:
-            lose(wire, why);
-            return false;
-        }
-    }
-    return is_alive(wire);
-}
+/* ---- bytes in -------------------------------------------------------------------------------- */
 
-/* The connection was refused or reset, and libuv does not say why. Reading gives the reason, after
- * all bytes that came before. */
-static void end(struct redis_wire *wire)
-{
-    int problem = wire->connected ? 0 : problem_of(wire);
-    while (problem == 0 && take_in(wire))
-        ;
-    if (is_alive(wire))
-        lose(wire, problem != 0 ? strerror(problem) : "the connection is broken");
-}
+static const char closed[] = "the server has closed the connection";
 
-static void on_ready(uv_poll_t *poll, int status, int events)
+static void take_encrypted(struct redis_wire *wire, struct text bytes)
 {
-    struct redis_wire *wire = poll->data;
-    if (status != 0) {
-        end(wire);
-        return;
-    }
-    if (!wire->connected) {
-        int problem = problem_of(wire);
-        if (problem != 0) {
-            lose(wire, strerror(problem));
-            return;
-        }
-        wire->connected = (events & UV_WRITABLE) != 0;
-    }
-    if ((events & (UV_READABLE | UV_DISCONNECT)) != 0 || wire->read_must_write)
-        (void)take_in(wire);
+    size_t size = 0;
+    CHECK(BIO_write(SSL_get_rbio(wire->ssl), bytes.at, (int)bytes.size) == (int)bytes.size);
+    int result = 1;
+    while (is_alive(wire) && (result = SSL_read_ex(wire->ssl, wire->plain, READ_SIZE, &size)) == 1)
+        take_bytes(wire, (struct text){wire->plain, size});
     if (!is_alive(wire))
         return;
-    if (wire->connected)
+    int error = SSL_get_error(wire->ssl, result);
+    unsigned long code = ERR_peek_last_error();
+    const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
+    ERR_clear_error();
+    write_encrypted(wire); /* of the handshake, or an alert */
+    if (error == SSL_ERROR_WANT_READ)
         write_out(wire);
-    watch(wire);
+    else
+        lose(wire, error == SSL_ERROR_ZERO_RETURN || reason == NULL ? closed : reason);
+}
+
+static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *room)
+{
+    struct redis_wire *wire = handle->data;
+    (void)wanted;
+    *room = uv_buf_init(wire->in, sizeof wire->in);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *room)
+{
+    struct redis_wire *wire = stream->data;
+    struct text bytes = {room->base, size > 0 ? (size_t)size : 0};
+    if (!is_alive(wire))
+        return;
+    if (size < 0)
+        lose(wire, size == UV_EOF ? closed : strerror((int)-size));
+    else if (wire->ssl != NULL)
+        take_encrypted(wire, bytes);
+    else
+        take_bytes(wire, bytes);
+}
+
+static void on_connected(uv_connect_t *connecting, int status)
+{
+    struct redis_wire *wire = connecting->handle->data;
+    if (!is_alive(wire))
+        return;
+    if (status != 0) {
+        lose(wire, strerror(-status));
+        return;
+    }
+    wire->connected = true;
+    CHECK(uv_read_start(&wire->stream, on_room, on_read) == 0);
+    write_out(wire);
 }
