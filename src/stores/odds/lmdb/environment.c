@@ -348,7 +348,6 @@ static void read_all_body(void *context)
         opening->result = lmdb_index_build(opening->index, &opening->view, true);
 }
 
-/* A fault, or a result of LMDB's own that means "broken", is a damaged file. */
 /* Another build of LMDB has the lock file in use: the data file has the version of this one. */
 static bool is_other_build(const struct opening *opening)
 {
@@ -364,7 +363,8 @@ static bool is_other_build(const struct opening *opening)
     return same;
 }
 
-static enum status judge(const struct opening *opening, bool fault, struct error *error)
+/* A fault, or a result of LMDB's own that means "broken", is a damaged file. */
+static enum status opening_status(const struct opening *opening, bool fault, struct error *error)
 {
     enum status status = lmdb_status(opening->env, opening->result);
     if (fault || (status == STATUS_INTERNAL && opening->result < 0 && !is_other_build(opening)))
@@ -376,11 +376,11 @@ static enum status judge(const struct opening *opening, bool fault, struct error
                      mdb_strerror(opening->result));
 }
 
-static enum status step(struct opening *opening, void (*body)(void *), struct error *error)
+static enum status run_guarded(struct opening *opening, void (*body)(void *), struct error *error)
 {
     bool fault = !odds_guard_run(body, opening);
     lmdb_view_end(&opening->view, true);
-    return judge(opening, fault, error);
+    return opening_status(opening, fault, error);
 }
 
 static enum status check_format(struct opening *opening, const struct lmdb_location *location,
@@ -396,7 +396,7 @@ static enum status check_format(struct opening *opening, const struct lmdb_locat
         if (!location->create && !location->renew)
             return no_store(location, " yet", error);
         status = lmdb_env_write(opening->env, NULL, NULL, 0, &opening->result);
-        return judge(opening, status == STATUS_MALFORMED, error);
+        return opening_status(opening, status == STATUS_MALFORMED, error);
     case LMDB_NEWER_FORMAT:
         break;
     }
@@ -410,11 +410,11 @@ static enum status open_files(struct opening *opening, const struct lmdb_locatio
 {
     struct lmdb_env *env = opening->env;
     CHECK(mdb_env_create(&env->env) == 0);
-    enum status status = step(opening, open_body, error);
+    enum status status = run_guarded(opening, open_body, error);
     if (status == STATUS_OK)
         status = check_format(opening, location, error);
     if (status == STATUS_OK)
-        status = step(opening, read_all_body, error);
+        status = run_guarded(opening, read_all_body, error);
     lmdb_view_end(&opening->view, false);
     if (status != STATUS_OK)
         return status;
