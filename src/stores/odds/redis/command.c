@@ -2,6 +2,7 @@
 #include "stores/odds/redis/command.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -22,27 +23,50 @@ void redis_command_word(struct buffer *out, struct text word)
     buffer_append(out, "\r\n", 2);
 }
 
-void redis_command(struct buffer *out, const char *first, ...)
+void redis_command(struct buffer *out, const char *format, ...)
 {
-    va_list words;
-    size_t count = 0;
-    va_start(words, first);
-    for (const char *word = first; word != NULL; word = va_arg(words, const char *))
-        count++;
-    va_end(words);
-    redis_command_begin(out, count);
-    va_start(words, first);
-    for (const char *word = first; word != NULL; word = va_arg(words, const char *))
-        redis_command_word(out, text_of(word));
-    va_end(words);
+    char line[REDIS_LINE_MAX + 1];
+    size_t words = 1;
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    CHECK(size >= 0 && (size_t)size < sizeof line);
+    for (const char *at = line; (at = strchr(at, ' ')) != NULL; at++)
+        words++;
+    redis_command_begin(out, words);
+    for (struct text rest = text_of(line); rest.at != NULL;)
+        redis_command_word(out, text_cut(&rest, ' '));
 }
 
 void redis_command_auth(struct buffer *out, const struct redis_location *location)
 {
+    redis_command_begin(out, location->user != NULL ? 3 : 2);
+    redis_command_word(out, TEXT("AUTH"));
     if (location->user != NULL)
-        redis_command(out, "AUTH", location->user, location->password, NULL);
+        redis_command_word(out, text_of(location->user));
+    redis_command_word(out, text_of(location->password));
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+struct redis_key redis_key_of_value(const char *prefix, const struct odds_subject *subject)
+{
+    struct redis_key key;
+    const char *sport = sport_key(subject->sport);
+    if (subject->kind == ODDS_CATALOG)
+        (void)snprintf(key.text, sizeof key.text, "%scatalog:%s", prefix, sport);
     else
-        redis_command(out, "AUTH", location->password, NULL);
+        (void)snprintf(key.text, sizeof key.text, "%sodds:%s:%s", prefix, sport,
+                       subject->event.digits);
+    return key;
+}
+
+struct redis_key redis_key_of_interest(const char *prefix, enum sport sport)
+{
+    struct redis_key key;
+    (void)snprintf(key.text, sizeof key.text, "%sinterest:%s", prefix, sport_key(sport));
+    return key;
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */

@@ -6,16 +6,26 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "stores/odds.h"
 #include "stores/odds/redis/location.h"
 #include "stores/odds/redis/reply.h"
 
 /* Begins a command of so many words, which follow by redis_command_word. */
 void redis_command_begin(struct buffer *out, size_t words);
 void redis_command_word(struct buffer *out, struct text word);
-/* Writes a whole command; a NULL ends the list. */
-void redis_command(struct buffer *out, const char *first, ...) __attribute__((sentinel));
+/* Writes a whole command: its words, with one space between two. So no argument has a space. At most
+ * REDIS_LINE_MAX bytes. */
+#define REDIS_LINE_MAX 1024
+void redis_command(struct buffer *out, const char *format, ...) PRINTF_LIKE(2, 3);
 /* AUTH with the password of the location, which has one. */
 void redis_command_auth(struct buffer *out, const struct redis_location *location);
+
+/* "PREFIXcatalog:SPORT", "PREFIXodds:SPORT:EVENT", "PREFIXinterest:SPORT" */
+struct redis_key {
+    char text[192]; /* a prefix has up to 64 */
+};
+struct redis_key redis_key_of_value(const char *prefix, const struct odds_subject *subject);
+struct redis_key redis_key_of_interest(const char *prefix, enum sport sport);
 
 /* Is it an error because the user lacks a right? */
 bool redis_reply_is_refusal(const struct redis_reply *reply);

@@ -61,14 +61,12 @@ enum phase {
 
 #define GREETINGS 6 /* commands that a server is sent first, at most */
 
-/* For other threads. */
-enum standing { STANDING_TRYING, STANDING_UP, STANDING_DOWN, STANDING_SILENT };
-
 struct redis_connection {
     struct redis_connection_options options;
 
     /* For any thread. */
     atomic_uint_fast64_t confirmed_until_ns; /* 0: not confirmed */
+    /* STATUS_OK: connected; STATUS_PENDING: being tried; else why calls fail. */
     atomic_int standing;
     atomic_uint_fast64_t connected_times;
     atomic_uint_fast64_t invalidations;
@@ -143,11 +141,6 @@ static void set_step(struct redis_connection *connection, uint64_t delay_ms)
 
 /* ---- standing -------------------------------------------------------------------------------- */
 
-static void set_standing(struct redis_connection *connection, enum standing standing)
-{
-    atomic_store(&connection->standing, (int)standing);
-}
-
 /* Ends an attempt. `problem` may be NULL. `over`: the attempt does not go on in the background. */
 static void conclude(struct redis_connection *connection, const struct error *problem, bool over)
 {
@@ -164,16 +157,8 @@ enum status redis_connection_now(const struct redis_connection *connection)
     uint64_t until_ns = atomic_load(&connection->confirmed_until_ns);
     if (until_ns != 0 && clock_monotonic_ns() < until_ns)
         return STATUS_OK;
-    switch ((enum standing)atomic_load(&connection->standing)) {
-    case STANDING_TRYING:
-    case STANDING_UP:
-        return STATUS_PENDING;
-    case STANDING_SILENT:
-        return STATUS_TIMEOUT;
-    case STANDING_DOWN:
-        break;
-    }
-    return STATUS_UNAVAILABLE;
+    enum status standing = (enum status)atomic_load(&connection->standing);
+    return standing == STATUS_OK ? STATUS_PENDING : standing;
 }
 
 void redis_connection_problem(struct redis_connection *connection, struct error *error)
@@ -208,7 +193,7 @@ enum status redis_connection_wait(struct redis_connection *connection, struct er
 void redis_connection_facts(const struct redis_connection *connection, struct odds_facts *facts)
 {
     uint64_t times = atomic_load(&connection->connected_times);
-    facts->connected = atomic_load(&connection->standing) == (int)STANDING_UP;
+    facts->connected = atomic_load(&connection->standing) == (int)STATUS_OK;
     facts->reopened = times > 0 ? times - 1 : 0;
     facts->invalidations = atomic_load(&connection->invalidations);
     facts->round_trip_ns = atomic_load(&connection->round_trip_ns);
@@ -271,7 +256,8 @@ static bool try_next_address(struct redis_connection *connection)
     return true;
 }
 
-/* Ends the connection or the attempt. The next attempt follows. */
+/* Ends the connection or the attempt. The next attempt follows. `status` is STATUS_UNAVAILABLE or
+ * STATUS_TIMEOUT. */
 static void fail_connection(struct redis_connection *connection, enum status status,
                             const char *why)
 {
@@ -288,10 +274,7 @@ static void fail_connection(struct redis_connection *connection, enum status sta
     (void)error_set(&problem, status, "the odds store at %s: %s", shown(connection), why);
     drop_wire(connection);
     forget_addresses(connection);
-    if (hope)
-        set_standing(connection, STANDING_TRYING);
-    else
-        set_standing(connection, status == STATUS_TIMEOUT ? STANDING_SILENT : STANDING_DOWN);
+    atomic_store(&connection->standing, (int)(hope ? STATUS_PENDING : status));
     report_problem(connection, &problem, was_up);
     connection->phase = PHASE_RESTING;
     set_step(connection, delay_ms);
@@ -306,18 +289,14 @@ static void report_slow_lookup(struct redis_connection *connection)
     (void)error_set(&problem, STATUS_TIMEOUT,
                     "the odds store at %s: the address of %s is not found in time",
                     shown(connection), connection->host);
-    set_standing(connection, STANDING_SILENT);
+    atomic_store(&connection->standing, (int)STATUS_TIMEOUT);
     report_problem(connection, &problem, false);
     connection->options.lost(connection->options.owner, STATUS_TIMEOUT, false);
 }
 
-static void on_lost(void *owner, struct redis_wire *wire, enum status status, const char *why)
+static void on_lost(void *owner, const char *why)
 {
-    struct redis_connection *connection = owner;
-    struct error kept;
-    CHECK(wire == connection->wire);
-    (void)error_set(&kept, status, "%s", why); /* `why` may be the wire's */
-    fail_connection(connection, status, kept.text);
+    fail_connection(owner, STATUS_UNAVAILABLE, why);
 }
 
 /* Fails the connection or the attempt because of an error reply. */
@@ -325,8 +304,8 @@ static void fail_by_error(struct redis_connection *connection, const struct redi
                           const char *what)
 {
     struct error error;
-    enum status status = redis_error_of_reply(reply, what, &error);
-    fail_connection(connection, status == STATUS_TIMEOUT ? status : STATUS_UNAVAILABLE, error.text);
+    (void)redis_error_of_reply(reply, what, &error);
+    fail_connection(connection, STATUS_UNAVAILABLE, error.text);
 }
 
 /* ---- reports of changes ---------------------------------------------------------------------- */
@@ -364,7 +343,7 @@ static void come_up(struct redis_connection *connection)
     connection->up_since_ns = clock_monotonic_ns();
     CHECK(uv_timer_stop(&connection->step) == 0);
     (void)atomic_fetch_add(&connection->connected_times, 1);
-    set_standing(connection, STANDING_UP);
+    atomic_store(&connection->standing, (int)STATUS_OK);
     conclude(connection, NULL, true);
     connection->complained = false;
     if (connection->options.link->track)
@@ -448,26 +427,22 @@ static void on_beat_reply(void *context, unsigned index, const struct redis_repl
 {
     static const char *const names[] = {"CLIENT TRACKINGINFO", "ROLE", "INFO"};
     struct redis_connection *connection = context;
-    if (reply->type == REDIS_ERROR) {
+    if (reply->type == REDIS_ERROR)
         fail_by_error(connection, reply, names[index]);
-    } else if (index == 0) {
-        if (!still_tracks(reply))
-            fail_connection(connection, STATUS_UNAVAILABLE,
-                            "the server has ceased to report changes");
-    } else if (index == 1) {
-        if (!is_master(reply))
-            fail_connection(connection, STATUS_UNAVAILABLE, "the server is a replica now");
-    } else if (check_swapdb(connection, reply)) {
+    else if (index == 0 && !still_tracks(reply))
+        fail_connection(connection, STATUS_UNAVAILABLE, "the server has ceased to report changes");
+    else if (index == 1 && !is_master(reply))
+        fail_connection(connection, STATUS_UNAVAILABLE, "the server is a replica now");
+    else if (index == 2 && check_swapdb(connection, reply))
         end_beat(connection);
-    }
 }
 
 static void ask_beat(struct redis_connection *connection)
 {
     struct buffer commands = {0};
-    redis_command(&commands, "CLIENT", "TRACKINGINFO", NULL);
-    redis_command(&commands, "ROLE", NULL);
-    redis_command(&commands, "INFO", "commandstats", NULL);
+    redis_command(&commands, "CLIENT TRACKINGINFO");
+    redis_command(&commands, "ROLE");
+    redis_command(&commands, "INFO commandstats");
     connection->beat_out = true;
     connection->beat_late = 0;
     connection->beat_sent_ns = clock_monotonic_ns();
@@ -517,18 +492,6 @@ static void start_beats(struct redis_connection *connection)
 
 /* ---- greeting -------------------------------------------------------------------------------- */
 
-static void append_tracking(const struct redis_connection *connection, struct buffer *commands)
-{
-    struct buffer catalog = {0};
-    struct buffer odds = {0};
-    buffer_append_format(&catalog, "%scatalog:", connection->options.link->prefix);
-    buffer_append_format(&odds, "%sodds:", connection->options.link->prefix);
-    redis_command(commands, "CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", buffer_string(&catalog),
-                  "PREFIX", buffer_string(&odds), NULL);
-    buffer_free(&catalog);
-    buffer_free(&odds);
-}
-
 static void append_greetings(struct redis_connection *connection, struct buffer *commands)
 {
     const struct redis_location *location = connection->options.link->location;
@@ -538,19 +501,19 @@ static void append_greetings(struct redis_connection *connection, struct buffer 
         *next++ = "AUTH";
     }
     if (location->database != 0) {
-        char number[24];
-        (void)snprintf(number, sizeof number, "%u", location->database);
-        redis_command(commands, "SELECT", number, NULL);
+        redis_command(commands, "SELECT %u", location->database);
         *next++ = "SELECT";
     }
-    redis_command(commands, "PING", NULL);
+    redis_command(commands, "PING");
     *next++ = "PING";
-    redis_command(commands, "ROLE", NULL);
+    redis_command(commands, "ROLE");
     *next++ = "ROLE";
-    redis_command(commands, "HELLO", "3", "SETNAME", "croupier", NULL);
+    redis_command(commands, "HELLO 3 SETNAME croupier");
     *next++ = "HELLO";
     if (connection->options.link->track) {
-        append_tracking(connection, commands);
+        const char *prefix = connection->options.link->prefix;
+        redis_command(commands, "CLIENT TRACKING ON BCAST PREFIX %scatalog: PREFIX %sodds:", prefix,
+                      prefix);
         *next++ = "CLIENT TRACKING";
     }
     connection->greeting_count = (unsigned)(next - connection->greetings);
@@ -772,7 +735,7 @@ struct redis_connection *redis_connection_create(const struct redis_connection_o
 {
     struct redis_connection *made = memory_alloc_zeroed(1, sizeof *made);
     made->options = *options;
-    atomic_init(&made->standing, (int)STANDING_TRYING);
+    atomic_init(&made->standing, (int)STATUS_PENDING);
     CHECK(getrandom(&made->random, sizeof made->random, 0) == (ssize_t)sizeof made->random);
     CHECK(uv_mutex_init(&made->lock) == 0);
     CHECK(uv_cond_init(&made->concluded) == 0);

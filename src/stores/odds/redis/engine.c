@@ -164,13 +164,10 @@ static void report_problem(struct redis_store *store, const struct error *error)
 static void report_unreadable(const struct reading *reading, const struct error *error)
 {
     struct redis_store *store = reading->store;
-    struct buffer key = {0};
-    if (redis_versions_is_unreadable(store->versions, &reading->subject))
-        return;
-    redis_key_of_value(&key, store->prefix, &reading->subject);
-    log_event(store->log, LOG_WARNING, "a key of the odds store cannot be used",
-              LOG_STRING("key", buffer_string(&key)), LOG_STRING("reason", error->text));
-    buffer_free(&key);
+    struct redis_key key = redis_key_of_value(store->prefix, &reading->subject);
+    if (!redis_versions_is_unreadable(store->versions, &reading->subject))
+        log_event(store->log, LOG_WARNING, "a key of the odds store cannot be used",
+                  LOG_STRING("key", key.text), LOG_STRING("reason", error->text));
 }
 
 /* The first error is the result of the reading. */
@@ -342,14 +339,10 @@ static void on_changed(void *owner, const char *key, size_t size)
 
 static void append_interest(struct redis_store *store, const struct odds_note *note)
 {
-    struct buffer key = {0};
-    char score[24];
-    redis_key_of_interest(&key, store->prefix, note->sport);
-    (void)snprintf(score, sizeof score, "%lld", (long long)note->requested_ms);
     /* GT keeps the latest time of all instances. */
-    redis_command(&store->interest_commands, "ZADD", buffer_string(&key), "GT", score,
-                  note->event.digits, NULL);
-    buffer_free(&key);
+    redis_command(&store->interest_commands, "ZADD %s GT %lld %s",
+                  redis_key_of_interest(store->prefix, note->sport).text,
+                  (long long)note->requested_ms, note->event.digits);
 }
 
 static unsigned append_pruning(struct redis_store *store)
@@ -358,16 +351,10 @@ static unsigned append_pruning(struct redis_store *store)
     if (store->pruned_ms != 0 && now_ms - store->pruned_ms < ODDS_NOTES_PRUNE_EVERY_MS)
         return 0;
     store->pruned_ms = now_ms;
-    char before[24];
-    (void)snprintf(before, sizeof before, "(%lld",
-                   (long long)(clock_wall_ms() - ODDS_NOTES_KEEP_MS));
-    for (unsigned sport = 0; sport < SPORT_COUNT; sport++) {
-        struct buffer key = {0};
-        redis_key_of_interest(&key, store->prefix, (enum sport)sport);
-        redis_command(&store->interest_commands, "ZREMRANGEBYSCORE", buffer_string(&key), "-inf",
-                      before, NULL);
-        buffer_free(&key);
-    }
+    for (unsigned sport = 0; sport < SPORT_COUNT; sport++)
+        redis_command(&store->interest_commands, "ZREMRANGEBYSCORE %s -inf (%lld",
+                      redis_key_of_interest(store->prefix, (enum sport)sport).text,
+                      (long long)(clock_wall_ms() - ODDS_NOTES_KEEP_MS));
     return SPORT_COUNT;
 }
 
@@ -583,26 +570,19 @@ static void append_reading(struct reading *reading, const struct redis_store *st
 {
     struct odds_subject catalog = {.kind = ODDS_CATALOG, .sport = reading->subject.sport};
     struct buffer *out = &reading->commands;
-    struct buffer catalog_key = {0};
-    struct buffer key = {0};
-    redis_key_of_value(&catalog_key, store->prefix, &catalog);
-    redis_key_of_value(&key, store->prefix, &reading->subject);
+    struct redis_key catalog_key = redis_key_of_value(store->prefix, &catalog);
+    struct redis_key key = redis_key_of_value(store->prefix, &reading->subject);
     if (has_part(reading)) {
-        char first[24];
-        char last[24];
-        (void)snprintf(first, sizeof first, "%zu", reading->part.at);
-        (void)snprintf(last, sizeof last, "%zu", reading->part.at + reading->part.max - 1);
-        redis_command(out, "WATCH", buffer_string(&catalog_key), buffer_string(&key), NULL);
-        redis_command(out, "GETRANGE", buffer_string(&catalog_key), first, last, NULL);
+        redis_command(out, "WATCH %s %s", catalog_key.text, key.text);
+        redis_command(out, "GETRANGE %s %zu %zu", catalog_key.text, reading->part.at,
+                      reading->part.at + reading->part.max - 1);
     }
-    redis_command(out, "GET", buffer_string(&key), NULL);
-    redis_command(out, "PTTL", buffer_string(&key), NULL);
+    redis_command(out, "GET %s", key.text);
+    redis_command(out, "PTTL %s", key.text);
     if (has_part(reading)) {
-        redis_command(out, "MULTI", NULL);
-        redis_command(out, "EXEC", NULL);
+        redis_command(out, "MULTI");
+        redis_command(out, "EXEC");
     }
-    buffer_free(&catalog_key);
-    buffer_free(&key);
 }
 
 static enum status redis_read(struct odds_store *base, struct odds_read *read)

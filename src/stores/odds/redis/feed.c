@@ -17,40 +17,22 @@
 #define SCAN_COUNT "1000"
 #define INTEREST_PAGE 10000
 
-/* ---- keys ------------------------------------------------------------------------------------ */
-
-void redis_key_of_value(struct buffer *out, const char *prefix, const struct odds_subject *subject)
-{
-    buffer_append_string(out, prefix);
-    buffer_append_string(out, subject->kind == ODDS_CATALOG ? "catalog:" : "odds:");
-    buffer_append_string(out, sport_key(subject->sport));
-    if (subject->kind == ODDS_CATALOG)
-        return;
-    buffer_append_char(out, ':');
-    buffer_append_text(out, event_id_text(&subject->event));
-}
-
-void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sport)
-{
-    buffer_append_format(out, "%sinterest:%s", prefix, sport_key(sport));
-}
-
 /* ---- publishing ------------------------------------------------------------------------------ */
 
-/* `key` is memory that is used again for the next change. */
-static void append_change(struct buffer *out, struct buffer *key, const char *prefix,
-                          const struct odds_change *change)
+static void append_change(struct buffer *out, const char *prefix, const struct odds_change *change)
 {
     struct odds_subject subject = {.kind = change->kind, .sport = change->sport};
     if (change->kind == ODDS_MARKETS)
         subject.event = change->event;
-    buffer_clear(key);
-    redis_key_of_value(key, prefix, &subject);
-    redis_command_begin(out, change->bytes == NULL ? 2 : 3);
-    redis_command_word(out, change->bytes == NULL ? TEXT("UNLINK") : TEXT("SET"));
-    redis_command_word(out, buffer_text(key));
-    if (change->bytes != NULL)
-        redis_command_word(out, (struct text){change->bytes, change->size});
+    struct redis_key key = redis_key_of_value(prefix, &subject);
+    if (change->bytes == NULL) {
+        redis_command(out, "UNLINK %s", key.text);
+        return;
+    }
+    redis_command_begin(out, 3);
+    redis_command_word(out, TEXT("SET"));
+    redis_command_word(out, text_of(key.text));
+    redis_command_word(out, (struct text){change->bytes, change->size});
 }
 
 /* The replies to append_changes of so many changes. A transaction has replies to MULTI and EXEC
@@ -64,14 +46,12 @@ static unsigned replies_to(size_t count)
 static unsigned append_changes(struct buffer *out, const char *prefix,
                                const struct odds_change *changes, size_t count)
 {
-    struct buffer key = {0};
     if (count > 1)
-        redis_command(out, "MULTI", NULL);
+        redis_command(out, "MULTI");
     for (size_t i = 0; i < count; i++)
-        append_change(out, &key, prefix, &changes[i]);
+        append_change(out, prefix, &changes[i]);
     if (count > 1)
-        redis_command(out, "EXEC", NULL);
-    buffer_free(&key);
+        redis_command(out, "EXEC");
     return replies_to(count);
 }
 
@@ -312,8 +292,8 @@ enum status redis_feed_list_events(struct redis_link *link, const char *prefix, 
     enum status status = STATUS_OK;
     do {
         struct buffer commands = {0};
-        redis_command(&commands, "SCAN", buffer_string(&listing.cursor), "MATCH",
-                      buffer_string(&pattern), "COUNT", SCAN_COUNT, NULL);
+        redis_command(&commands, "SCAN %s MATCH %s COUNT " SCAN_COUNT,
+                      buffer_string(&listing.cursor), buffer_string(&pattern));
         status = ask(link, &listing.question, &commands, on_page);
     } while (status == STATUS_OK && listing.cursor.size > 0 &&
              !text_equals(buffer_text(&listing.cursor), TEXT("0")));
@@ -377,23 +357,15 @@ enum status redis_feed_list_interest(struct redis_link *link, const char *prefix
     struct interest_page page = {
         .question = {.what = "cannot list the interest in a sport", .error = error},
         .came = INTEREST_PAGE};
-    struct buffer key = {0};
-    redis_key_of_interest(&key, prefix, sport);
+    struct redis_key key = redis_key_of_interest(prefix, sport);
     enum status status = STATUS_OK;
     for (size_t offset = 0; status == STATUS_OK && page.came == INTEREST_PAGE;
          offset += INTEREST_PAGE) {
-        char since[24];
-        char from[24];
-        char most[24];
-        (void)snprintf(since, sizeof since, "%lld", (long long)since_ms);
-        (void)snprintf(from, sizeof from, "%zu", offset);
-        (void)snprintf(most, sizeof most, "%d", INTEREST_PAGE);
         struct buffer commands = {0};
-        redis_command(&commands, "ZREVRANGEBYSCORE", buffer_string(&key), "+inf", since,
-                      "WITHSCORES", "LIMIT", from, most, NULL);
+        redis_command(&commands, "ZREVRANGEBYSCORE %s +inf %lld WITHSCORES LIMIT %zu %d", key.text,
+                      (long long)since_ms, offset, INTEREST_PAGE);
         status = ask(link, &page.question, &commands, on_interest);
     }
-    buffer_free(&key);
     if (status != STATUS_OK) {
         buffer_free(&page.list);
         return status == STATUS_MALFORMED ? STATUS_UNAVAILABLE : status;

@@ -27,8 +27,4 @@ MUST_CHECK enum status redis_feed_list_events(struct redis_link *link, const cha
                                               enum sport sport, struct event_id **list,
                                               size_t *count, struct error *error);
 
-/* "PREFIXcatalog:SPORT", "PREFIXodds:SPORT:EVENT", "PREFIXinterest:SPORT" */
-void redis_key_of_value(struct buffer *out, const char *prefix, const struct odds_subject *subject);
-void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sport);
-
 #endif

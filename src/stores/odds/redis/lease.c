@@ -10,8 +10,8 @@
  */
 #include "stores/odds/redis/lease.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -58,18 +58,17 @@ static void append_command(struct buffer *out, const char *prefix, const struct 
     const uint32_t numbers[] = {lease->window_seconds, lease->limit,      lease->demand,
                                 lease->since,          lease->since_used, lease->since_spent};
     size_t count = sizeof numbers / sizeof numbers[0];
-    struct buffer key = {0};
-    buffer_append_format(&key, "%srate:%s", prefix, lease->client);
+    struct redis_key key;
+    (void)snprintf(key.text, sizeof key.text, "%srate:%s", prefix, lease->client);
     redis_command_begin(out, 4 + count);
     redis_command_word(out, TEXT("EVAL"));
     redis_command_word(out, (struct text){script, sizeof script - 1});
     redis_command_word(out, TEXT("1"));
-    redis_command_word(out, buffer_text(&key));
+    redis_command_word(out, text_of(key.text));
     for (size_t i = 0; i < count; i++) {
         char digits[20];
         redis_command_word(out, (struct text){digits, decimal_write(digits, numbers[i])});
     }
-    buffer_free(&key);
 }
 
 /* ---- the reply ------------------------------------------------------------------------------- */

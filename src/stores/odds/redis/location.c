@@ -15,7 +15,6 @@
 
 #include <string.h>
 
-#include <openssl/crypto.h>
 #include <openssl/ssl.h>
 
 #include "base/memory.h"
@@ -29,43 +28,48 @@ static enum status invalid(struct error *error, const char *what)
     return error_set(error, STATUS_INVALID, "the address of the Redis odds store: %s", what);
 }
 
+static char *copy(struct text text)
+{
+    char *copied = memory_alloc(text.size + 1);
+    memcpy(copied, text.at, text.size);
+    copied[text.size] = '\0';
+    return copied;
+}
+
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 /* Percent-decodes into a new string; NULL when the text is malformed or holds a NUL. */
 static char *decode(struct text text)
 {
-    char *decoded = memory_alloc(text.size + 1);
-    size_t size = 0;
+    char *decoded = copy(text);
+    char *end = decoded;
     for (size_t i = 0; i < text.size; i++) {
         int value = (unsigned char)text.at[i];
-        if (text.at[i] == '%') {
+        if (value == '%') {
             bool whole = text.size - i > 2;
-            int high = whole ? OPENSSL_hexchar2int((unsigned char)text.at[i + 1]) : -1;
-            int low = whole ? OPENSSL_hexchar2int((unsigned char)text.at[i + 2]) : -1;
+            int high = whole ? hex_value(text.at[++i]) : -1;
+            int low = whole ? hex_value(text.at[++i]) : -1;
             value = high < 0 || low < 0 ? 0 : high * 16 + low;
-            i += 2;
         }
         if (value == 0) {
             memory_free(decoded);
             return NULL;
         }
-        decoded[size++] = (char)value;
+        *end++ = (char)value;
     }
-    decoded[size] = '\0';
+    *end = '\0';
     return decoded;
 }
 
-static bool is_one_of(char c, const char *others)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           strchr(others, c) != NULL;
-}
-
+/* Letters, digits and these others. */
 static bool is_clean(struct text text, const char *others)
 {
-    for (size_t i = 0; i < text.size; i++)
-        if (text.at[i] == '\0' || !is_one_of(text.at[i], others))
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.at[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+            (c == '\0' || strchr(others, c) == NULL))
             return false;
+    }
     return text.size > 0;
 }
 
@@ -209,9 +213,7 @@ static enum status read_unix(struct redis_location *location, struct text rest, 
         !text_is_plain(rest))
         return invalid(error,
                        "the path of a socket has 1 to 107 bytes, as in unix:/run/redis.sock");
-    location->path = memory_alloc(rest.size + 1);
-    memcpy(location->path, rest.at, rest.size);
-    location->path[rest.size] = '\0';
+    location->path = copy(rest);
     return STATUS_OK;
 }
 
@@ -229,9 +231,7 @@ static enum status read_net(struct redis_location *location, struct text rest, s
         if (!is_clean(service, ".-_") || service.size >= REDIS_HOST_SIZE)
             return invalid(error, "after the sentinels comes the name of the service, as in "
                                   "redis+sentinel://10.0.0.7,10.0.0.8/croupier/0");
-        location->service = memory_alloc(service.size + 1);
-        memcpy(location->service, service.at, service.size);
-        location->service[service.size] = '\0';
+        location->service = copy(service);
     }
     return read_database(location, path, error);
 }

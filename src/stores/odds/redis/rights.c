@@ -10,27 +10,26 @@
 #include "base/memory.h"
 #include "stores/odds/redis/command.h"
 
-#define WORDS_MAX 4
 static const struct asked {
     const char *command;
-    const char *key; /* NULL: none; of each sport in turn when it ends with ':' */
-    const char *words[WORDS_MAX];
+    const char *key;  /* NULL: none; of each sport in turn when it ends with ':' */
+    const char *rest; /* follows the key, or the key and the sport */
     bool to_read;
 } asked[] = {
-    {"WATCH", "catalog:", {NULL}, true},
-    {"GETRANGE", "catalog:", {"0", "0"}, true},
-    {"PTTL", "catalog:", {NULL}, true},
-    {"GET", "odds:", {NULL}, true},
-    {"PTTL", "odds:", {NULL}, true},
-    {"MULTI", NULL, {NULL}, true},
-    {"EXEC", NULL, {NULL}, true},
-    {"ZADD", "interest:", {"XX", "GT", "0", "0"}, false},
-    {"ZREMRANGEBYSCORE", "interest:", {"0", "(0"}, false},
+    {"WATCH", "catalog:", "", true},
+    {"GETRANGE", "catalog:", " 0 0", true},
+    {"PTTL", "catalog:", "", true},
+    {"GET", "odds:", ":0", true}, /* event 0 is the id of none */
+    {"PTTL", "odds:", ":0", true},
+    {"MULTI", NULL, "", true},
+    {"EXEC", NULL, "", true},
+    {"ZADD", "interest:", " XX GT 0 0", false},
+    {"ZREMRANGEBYSCORE", "interest:", " 0 (0", false},
     /* The commands of the script of rate limits, and a script. */
-    {"TIME", NULL, {NULL}, false},
-    {"GET", "rate:0", {NULL}, false},
-    {"SET", "rate:0", {"0", "XX"}, false},
-    {"EVAL", NULL, {"return 0", "0"}, false},
+    {"TIME", NULL, "", false},
+    {"GET", "rate:0", "", false},
+    {"SET", "rate:0", " 0 XX", false},
+    {"EVAL", NULL, " return(0) 0", false},
 };
 #define ASKED (sizeof asked / sizeof asked[0])
 #define STEPS_MAX (ASKED * SPORT_COUNT)
@@ -45,24 +44,14 @@ struct redis_rights {
     struct error error;
 };
 
-/* An event's key is that of event 0, which is the id of none. */
 static void append_step(struct redis_rights *rights, const struct asked *ask, const char *prefix,
                         const char *sport)
 {
-    size_t words = 0;
-    while (words < WORDS_MAX && ask->words[words] != NULL)
-        words++;
-    redis_command_begin(&rights->commands, words + (ask->key != NULL ? 2 : 1));
-    redis_command_word(&rights->commands, text_of(ask->command));
-    if (ask->key != NULL) {
-        struct buffer key = {0};
-        buffer_append_format(&key, "%s%s%s%s", prefix, ask->key, sport,
-                             strcmp(ask->key, "odds:") == 0 ? ":0" : "");
-        redis_command_word(&rights->commands, buffer_text(&key));
-        buffer_free(&key);
-    }
-    for (size_t i = 0; i < words; i++)
-        redis_command_word(&rights->commands, text_of(ask->words[i]));
+    if (ask->key == NULL)
+        redis_command(&rights->commands, "%s%s", ask->command, ask->rest);
+    else
+        redis_command(&rights->commands, "%s %s%s%s%s", ask->command, prefix, ask->key, sport,
+                      ask->rest);
     rights->steps[rights->count++] = ask;
 }
 

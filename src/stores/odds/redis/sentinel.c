@@ -95,12 +95,9 @@ static void start_late(struct redis_sentinel *sentinel)
     CHECK(uv_timer_start(&sentinel->late, on_late, ms, 0) == 0);
 }
 
-static void on_lost(void *owner, struct redis_wire *wire, enum status status, const char *why)
+static void on_lost(void *owner, const char *why)
 {
-    struct error kept;
-    (void)wire;
-    (void)error_set(&kept, status, "%s", why); /* `why` may belong to the wire */
-    ask_next(owner, status, kept.text);
+    ask_next(owner, STATUS_UNAVAILABLE, why);
 }
 
 /* ---- questions and answers ------------------------------------------------------------------- */
@@ -145,7 +142,7 @@ static void send_question(struct redis_sentinel *sentinel)
     struct buffer commands = {0};
     if (location->password != NULL)
         redis_command_auth(&commands, location);
-    redis_command(&commands, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", location->service, NULL);
+    redis_command(&commands, "SENTINEL GET-MASTER-ADDR-BY-NAME %s", location->service);
     (void)redis_wire_send(sentinel->wire, buffer_text(&commands),
                           location->password != NULL ? 2 : 1, on_reply, sentinel);
     explicit_bzero(commands.data, commands.size);

@@ -10,8 +10,8 @@
  * moves the stamp after it. So a version that is found is right under the stamp that was taken
  * before it.
  *
- * The table has sets of WAYS entries, and a mutex for every few sets. A full set drops the entry
- * that was not looked at for longest.
+ * The table has sets of WAYS entries, and a mutex for every few sets. A full set drops one entry
+ * after the other.
  */
 #include "stores/odds/redis/versions.h"
 
@@ -35,7 +35,6 @@ struct entry {
     bool current;
     bool stored;
     bool readable;
-    uint32_t looked; /* by the guard's clock */
     uint64_t version;
     uint64_t expires_ns;
     int64_t published_ms; /* wall clock: when the last publication was reported */
@@ -45,7 +44,7 @@ struct entry {
 
 struct guard {
     uv_mutex_t lock;
-    uint32_t clock;
+    uint32_t dropped; /* counts entries that made room */
     char padding[64];
 };
 
@@ -108,24 +107,13 @@ static struct entry *find(struct redis_versions *versions, size_t set,
     return NULL;
 }
 
-/* The lock is held. An unused one, else the one that was looked at longest ago. */
+/* The lock is held. An unused one, else one after the other. */
 static struct entry *make_room(struct redis_versions *versions, size_t set)
 {
-    uint32_t clock = versions->guards[set & (LOCKS - 1)].clock;
-    struct entry *oldest = &versions->sets[set][0];
-    for (size_t i = 0; i < WAYS; i++) {
-        struct entry *entry = &versions->sets[set][i];
-        if (!entry->used)
-            return entry;
-        if (clock - entry->looked > clock - oldest->looked)
-            oldest = entry;
-    }
-    return oldest;
-}
-
-static uint32_t tick(struct redis_versions *versions, size_t set)
-{
-    return ++versions->guards[set & (LOCKS - 1)].clock;
+    for (size_t i = 0; i < WAYS; i++)
+        if (!versions->sets[set][i].used)
+            return &versions->sets[set][i];
+    return &versions->sets[set][versions->guards[set & (LOCKS - 1)].dropped++ % WAYS];
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
@@ -144,11 +132,9 @@ uint64_t redis_versions_find(struct redis_versions *versions, const struct odds_
 {
     uint64_t version = ODDS_VERSION_UNKNOWN;
     size_t set = lock_set(versions, subject);
-    struct entry *entry = find(versions, set, subject);
-    if (entry != NULL && entry->current) {
+    const struct entry *entry = find(versions, set, subject);
+    if (entry != NULL && entry->current)
         version = entry->stored ? entry->version : 0;
-        entry->looked = tick(versions, set);
-    }
     unlock_set(versions, set);
     return version;
 }
@@ -276,7 +262,6 @@ uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_
                             .current = seen->current,
                             .stored = seen->stored,
                             .readable = seen->readable,
-                            .looked = tick(versions, set),
                             .version = version,
                             .expires_ns = seen->expires_ns,
                             .published_ms = published_ms};

@@ -191,7 +191,7 @@ static void lose(struct redis_wire *wire, const char *why)
     if (!is_alive(wire))
         return;
     wire->lost = true;
-    wire->events.lost(wire->events.owner, wire, STATUS_UNAVAILABLE, why);
+    wire->events.lost(wire->events.owner, why);
 }
 
 /* ---- bytes out ------------------------------------------------------------------------------- */

@@ -20,7 +20,7 @@ struct redis_wire;
 
 struct redis_wire_events {
     void *owner;
-    void (*lost)(void *owner, struct redis_wire *wire, enum status status, const char *why);
+    void (*lost)(void *owner, const char *why);
     /* A push; NULL: none is expected. */
     void (*message)(void *owner, const struct redis_reply *message);
 };
