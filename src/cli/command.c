@@ -59,14 +59,21 @@ static int run_help(struct command_line *line)
 
 static int run_command(const struct command_line *line)
 {
+    struct command_outcome *outcome = line->outcome;
     int code = line->command->run(line);
-    if (line->outcome->config_refused)
-        return EXIT_USAGE;
-    if (code == EXIT_REFUSED && line->outcome->config_empty)
+    if (code == EXIT_DONE && outcome->document.json.out != NULL)
+        document_print(&outcome->document);
+    document_free(&outcome->document);
+    while (outcome->kept_count-- > 0)
+        outcome->kept[outcome->kept_count].release(outcome->kept[outcome->kept_count].resource);
+    if (outcome->config_refused)
+        code = EXIT_USAGE;
+    else if (code == EXIT_REFUSED && outcome->config != NULL && config_is_empty(outcome->config))
         command_note(line,
                      "there is no %s, so every setting has its default; -c FILE names a "
                      "configuration",
                      CONFIG_DEFAULT_PATH);
+    config_release(&outcome->config);
     return code;
 }
 
@@ -188,19 +195,88 @@ int command_refuse(const struct command_line *line, const char *format, ...)
     return EXIT_REFUSED;
 }
 
-bool command_config(const struct command_line *line, const struct config **config)
+int command_end(const struct command_line *line, enum status status, const struct error *error)
 {
+    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error->text);
+}
+
+int command_end_verb(const struct command_line *line, enum status status, const struct error *error)
+{
+    return status == STATUS_INVALID ? command_usage(line, "%s", error->text)
+                                    : command_end(line, status, error);
+}
+
+void command_keep(const struct command_line *line, command_release *release, void *resource)
+{
+    struct command_outcome *outcome = line->outcome;
+    CHECK(outcome->kept_count < COMMAND_KEPT_MAX);
+    outcome->kept[outcome->kept_count].release = release;
+    outcome->kept[outcome->kept_count++].resource = resource;
+}
+
+static void release_buffer(void *resource)
+{
+    struct buffer *buffer = resource;
+    if (buffer->data != NULL)
+        explicit_bzero(buffer->data, buffer->capacity);
+    buffer_free(buffer);
+    memory_free(buffer);
+}
+
+struct buffer *command_buffer(const struct command_line *line)
+{
+    struct buffer *buffer = memory_alloc_zeroed(1, sizeof *buffer);
+    command_keep(line, release_buffer, buffer);
+    return buffer;
+}
+
+struct json_writer *command_document(const struct command_line *line, enum json_layout layout)
+{
+    return command_json(line) ? document_begin(&line->outcome->document, layout) : NULL;
+}
+
+struct json_writer *command_object(const struct command_line *line, enum json_layout layout)
+{
+    struct json_writer *json = command_document(line, layout);
+    if (json != NULL)
+        json_object(json, NULL);
+    return json;
+}
+
+bool command_write_counts(const struct command_line *line, const struct command_count *counts,
+                          enum json_layout layout)
+{
+    struct json_writer *json = command_object(line, layout);
+    for (; json != NULL && counts->name != NULL; counts++)
+        json_unsigned(json, counts->name, counts->count);
+    return json != NULL;
+}
+
+bool command_print_so_far(const struct command_line *line)
+{
+    return buffer_print(&line->outcome->document.text);
+}
+
+void command_print_document(const struct command_line *line)
+{
+    document_print(&line->outcome->document);
+}
+
+const struct config *command_config(const struct command_line *line)
+{
+    struct command_outcome *outcome = line->outcome;
     struct buffer problems = {0};
-    bool loaded = config_load_all(config, command_config_path(line), NULL, &problems) == STATUS_OK;
+    bool loaded =
+        outcome->config != NULL ||
+        config_load_all(&outcome->config, command_config_path(line), NULL, &problems) == STATUS_OK;
     struct text rest = buffer_text(&problems);
     while (!loaded && rest.at != NULL) {
         struct text problem = text_cut(&rest, '\n');
         (void)command_refuse(line, "%.*s", (int)problem.size, problem.at);
     }
     buffer_free(&problems);
-    line->outcome->config_refused = !loaded;
-    line->outcome->config_empty = loaded && config_is_empty(*config);
-    return loaded;
+    outcome->config_refused = !loaded;
+    return outcome->config;
 }
 
 int command_usage(const struct command_line *line, const char *format, ...)

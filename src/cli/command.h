@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "config/config.h"
 
@@ -81,14 +82,45 @@ void command_name(const struct command_line *line, char *out, size_t room);
 
 /* The file of -c, or NULL: for commands that call config_load with their own overrides. */
 const char *command_config_path(const struct command_line *line);
-/* Loads the configuration that -c names (or the default). Prints all that is wrong with it and
- * returns false; the exit code is EXIT_USAGE then, whatever the command returns. */
-MUST_CHECK bool command_config(const struct command_line *line, const struct config **config);
+
+/*
+ * The line owns what its command opens, until the command has returned. Then everything is released,
+ * the newest first.
+ */
+#define COMMAND_KEPT_MAX 16
+typedef void command_release(void *resource);
+void command_keep(const struct command_line *line, command_release *release, void *resource);
+/* The configuration that -c names (or the default), the same in every call. NULL: all that is wrong with it is printed, and
+ * the exit code is EXIT_USAGE, whatever the command returns. */
+MUST_CHECK const struct config *command_config(const struct command_line *line);
+/* An empty buffer, which is wiped in the end: it may hold a secret. */
+struct buffer *command_buffer(const struct command_line *line);
+/* The document of --json, one a line; NULL without --json. It is printed when the command returns
+ * EXIT_DONE, with all ended that is open in it, or before that by command_print_document. */
+struct json_writer *command_document(const struct command_line *line, enum json_layout layout);
+/* The same, in which an object is begun. */
+struct json_writer *command_object(const struct command_line *line, enum json_layout layout);
+void command_print_document(const struct command_line *line);
+/* Prints what is written of it so far: it may be long. False: standard output fails. */
+bool command_print_so_far(const struct command_line *line);
+/* A document that is an object of numbers. A row without a name ends them. False: no --json. */
+struct command_count {
+    const char *name;
+    uint64_t count;
+    const char *shown; /* for people */
+};
+bool command_write_counts(const struct command_line *line, const struct command_count *counts,
+                          enum json_layout layout);
 
 /* "croupier customer add: MESSAGE" on stderr; returns EXIT_REFUSED or EXIT_USAGE, to be
  * returned. */
 int command_refuse(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
 int command_usage(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
+/* The exit code of a status. A failure is printed with its error, and is EXIT_REFUSED. */
+int command_end(const struct command_line *line, enum status status, const struct error *error);
+/* The same of a verb that judges words of the line: STATUS_INVALID is EXIT_USAGE. */
+int command_end_verb(const struct command_line *line, enum status status,
+                     const struct error *error);
 /* A hint for people on stderr ("note: …"); silent with --json. */
 void command_note(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
 

@@ -3,6 +3,7 @@
 
 #include "base/nearest.h"
 #include "cli/command.h"
+#include "cli/document.h"
 
 /*
  * Shared by the parser, the help texts and the runner. Only files of cli/ include this.
@@ -37,7 +38,13 @@ struct given_option {
 /* The result of a command's calls, for its exit code. */
 struct command_outcome {
     bool config_refused;
-    bool config_empty; /* nothing is configured: there is no file and no variable */
+    const struct config *config; /* NULL: it was not loaded */
+    struct document document;
+    struct {
+        command_release *release;
+        void *resource;
+    } kept[COMMAND_KEPT_MAX];
+    size_t kept_count;
 };
 
 struct command_line {

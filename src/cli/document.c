@@ -16,12 +16,6 @@ struct json_writer *document_object(struct document *document, enum json_layout 
     return &document->json;
 }
 
-struct json_writer *document_array(struct document *document, enum json_layout layout)
-{
-    json_array(document_begin(document, layout), NULL);
-    return &document->json;
-}
-
 void document_print(struct document *document)
 {
     while (document->json.depth > 0)
@@ -32,16 +26,16 @@ void document_print(struct document *document)
     document_free(document);
 }
 
-void document_print_counts(const struct document_count *counts, enum json_layout layout)
+bool buffer_print(struct buffer *text)
 {
-    struct document document;
-    struct json_writer *json = document_object(&document, layout);
-    for (; counts->name != NULL; counts++)
-        json_unsigned(json, counts->name, counts->count);
-    document_print(&document);
+    if (text->size > 0)
+        (void)fwrite(text->data, 1, text->size, stdout);
+    buffer_clear(text);
+    return ferror(stdout) == 0;
 }
 
 void document_free(struct document *document)
 {
     buffer_free(&document->text);
+    document->json = (struct json_writer){0};
 }

@@ -16,15 +16,10 @@ struct document {
  * document stays where it is. */
 struct json_writer *document_begin(struct document *document, enum json_layout layout);
 struct json_writer *document_object(struct document *document, enum json_layout layout);
-struct json_writer *document_array(struct document *document, enum json_layout layout);
 /* Ends what is open, and prints it with a line end on standard output; and frees it. */
 void document_print(struct document *document);
-/* Prints one that is an object of numbers. A row without a name ends them. */
-struct document_count {
-    const char *name;
-    uint64_t count;
-};
-void document_print_counts(const struct document_count *counts, enum json_layout layout);
+/* Prints what a buffer holds, and clears it. False: standard output fails. */
+bool buffer_print(struct buffer *text);
 /* Of one that is not printed; a zeroed one is fine. */
 void document_free(struct document *document);
 

@@ -48,8 +48,9 @@ void progress_turn_to(struct progress *progress, const char *what)
         (void)fprintf(stderr, "\r%s\033[K", what);
 }
 
-void progress_end(const struct progress *progress)
+void progress_end(struct progress *progress)
 {
     if (progress->shown)
         (void)fputc('\n', stderr);
+    *progress = (struct progress){0};
 }

@@ -25,7 +25,7 @@ void progress_say(struct progress *progress, const char *what);
 /* Names the current step where nothing can be counted; shown at once if a line is there already. */
 void progress_turn_to(struct progress *progress, const char *what);
 
-/* Leaves the line. */
-void progress_end(const struct progress *progress);
+/* Leaves the line; the next thing that is done starts as zeros. */
+void progress_end(struct progress *progress);
 
 #endif

@@ -75,16 +75,15 @@ static bool read_search(const struct command_line *line, struct trail_search *se
 static int run_list(const struct command_line *line)
 {
     struct trail_search search;
-    struct platform_store *store = NULL;
     struct error error = {0};
     struct listing listing = {.count = 0};
     if (!read_search(line, &search))
         return EXIT_USAGE;
-    if (!command_open_platform(line, false, &store))
+    struct platform_store *store = command_platform(line);
+    if (store == NULL)
         return EXIT_REFUSED;
     resource_listing_begin(&listing.rows, line, &trail_resource);
     enum status status = platform_trail_search(store, &search, see, &listing, &error);
-    platform_store_close(&store);
     int code = resource_listing_end(&listing.rows, line, status, &error);
     if (code == EXIT_DONE && listing.count == search.limit && listing.last > 1)
         command_note(line, "there may be more: --before %llu", (unsigned long long)listing.last);

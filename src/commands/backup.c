@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cli/document.h"
 #include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/platform.h"
@@ -21,15 +20,16 @@ static void show(void *context, const char *what)
     progress_say(context, what);
 }
 
-/* Where the embedded stores are. */
-static bool check_engines(const struct command_line *line, const struct config *config)
+/* The configuration, which names a SQLite file. NULL: the refusal is printed. */
+static const struct config *configuration(const struct command_line *line)
 {
-    if (config_platform_file(config) != NULL)
-        return true;
+    const struct config *config = command_config(line);
+    if (config == NULL || config_platform_file(config) != NULL)
+        return config;
     (void)command_refuse(line,
                          "the platform store is in PostgreSQL, whose own tools back it up and "
                          "restore it (pg_dump, pg_basebackup): see docs/postgresql.md, \"Backup\"");
-    return false;
+    return NULL;
 }
 
 /* ---- backup ---------------------------------------------------------------------------------- */
@@ -61,11 +61,10 @@ static void print_files(const struct backup_manifest *manifest)
 
 static void print_backup(const struct command_line *line, const struct backup_manifest *manifest)
 {
-    struct buffer text = {0};
+    struct buffer *text = command_buffer(line);
     if (command_json(line)) {
-        backup_manifest_write(manifest, &text);
-        (void)fwrite(text.data, 1, text.size, stdout);
-        buffer_free(&text);
+        backup_manifest_write(manifest, text);
+        (void)fwrite(text->data, 1, text->size, stdout);
         return;
     }
     print_files(manifest);
@@ -83,42 +82,36 @@ static enum status open_odds(const struct config *config, struct odds_store **st
     return status;
 }
 
-static int back_up(const struct command_line *line, const struct config *config,
-                   struct backup_sources *sources)
+static int back_up(const struct command_line *line, const struct config *config)
 {
+    struct backup_sources sources = {.platform = command_platform(line)};
     struct progress progress = {0};
     struct backup_manifest manifest;
     struct error error = {0};
     const struct backup_watch watch = {show, &progress};
     enum status status = STATUS_OK;
+    if (sources.platform == NULL)
+        return EXIT_REFUSED;
     if (command_option(line, "with-secrets-key") != NULL)
-        sources->secrets_key_file = config->secrets_key_file;
+        sources.secrets_key_file = config->secrets_key_file;
     if (config_odds_directory(config) != NULL && command_option(line, "no-odds") == NULL)
-        status = open_odds(config, &sources->odds, &error);
+        status = open_odds(config, &sources.odds, &error);
     if (status == STATUS_OK)
-        status = backup_make(command_argument(line, 0), sources, &watch, &manifest, &error);
-    odds_store_close(&sources->odds);
+        status = backup_make(command_argument(line, 0), &sources, &watch, &manifest, &error);
+    odds_store_close(&sources.odds);
     progress_end(&progress);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+        return command_end(line, status, &error);
     print_backup(line, &manifest);
     if (config_odds_directory(config) == NULL)
         command_note(line, "the odds are in a server of their own, and not in the backup");
-    return wallet_finish(line);
+    return EXIT_DONE;
 }
 
 int run_backup(const struct command_line *line)
 {
-    const struct config *config = NULL;
-    struct backup_sources sources = {.platform = NULL};
-    if (!command_config(line, &config))
-        return EXIT_REFUSED;
-    int code = EXIT_REFUSED;
-    if (check_engines(line, config) && command_open_platform(line, false, &sources.platform))
-        code = back_up(line, config, &sources);
-    platform_store_close(&sources.platform);
-    config_release(&config);
-    return code;
+    const struct config *config = configuration(line);
+    return config != NULL ? back_up(line, config) : EXIT_REFUSED;
 }
 
 /* ---- restore --------------------------------------------------------------------------------- */
@@ -138,16 +131,15 @@ struct restored {
 static void print_restored(const struct command_line *line, const struct restored *restored)
 {
     const struct backup_manifest *manifest = &restored->manifest;
-    struct document document;
+    struct json_writer *json = command_object(line, JSON_INDENTED);
     char as_of[CLOCK_TEXT_SIZE];
     clock_format_rfc3339(manifest->parts[BACKUP_PLATFORM].as_of_ms, as_of);
-    if (!command_json(line)) {
+    if (json == NULL) {
         (void)printf("Restored as of %s, from a backup that %s made. The ledger is sound: %" PRIu64
                      " entries of %" PRIu64 " players.\n",
                      as_of, manifest->program, restored->proof.entries, restored->proof.players);
         return;
     }
-    struct json_writer *json = document_object(&document, JSON_INDENTED);
     json_string(json, "as_of", as_of);
     json_array(json, "restored");
     for (size_t i = 0; i < BACKUP_PART_COUNT; i++)
@@ -159,20 +151,16 @@ static void print_restored(const struct command_line *line, const struct restore
     json_bool(json, "sound", true);
     json_unsigned(json, "entries", restored->proof.entries);
     json_unsigned(json, "players", restored->proof.players);
-    document_print(&document);
 }
 
 /* Migrates an older schema to this program's. Only the backup leads back. */
 static enum status migrate_restored(const struct command_line *line, uint32_t *schema,
                                     struct error *error)
 {
-    struct platform_store *store = NULL;
+    struct platform_store *store = command_make_platform(line);
     uint32_t before;
-    if (!command_open_platform(line, true, &store))
-        return STATUS_UNAVAILABLE;
-    enum status status = platform_store_migrate(store, &before, schema, error);
-    platform_store_close(&store);
-    return status;
+    return store != NULL ? platform_store_migrate(store, &before, schema, error)
+                         : STATUS_UNAVAILABLE;
 }
 
 static bool prove(const struct command_line *line, struct restored *restored)
@@ -193,20 +181,22 @@ static int restore(const struct command_line *line, const struct config *config)
     struct progress progress = {0};
     struct restored restored = {.schema = 0};
     struct error error = {0};
-    struct buffer odds = {0};
+    struct buffer *odds = command_buffer(line);
     const struct backup_watch watch = {show, &progress};
     struct restore_targets targets = {{[BACKUP_PLATFORM] = config_platform_file(config),
                                        [BACKUP_SECRETS_KEY] = config->secrets_key_file}};
     if (command_option(line, "with-odds") != NULL) {
-        buffer_append_format(&odds, "%s/values/data.mdb", config_odds_directory(config));
-        targets.paths[BACKUP_ODDS] = buffer_string(&odds);
+        if (config_odds_directory(config) == NULL)
+            return command_refuse(line,
+                                  "[odds] store is a server; --with-odds is for embedded:DIR");
+        buffer_append_format(odds, "%s/values/data.mdb", config_odds_directory(config));
+        targets.paths[BACKUP_ODDS] = buffer_string(odds);
     }
     enum status status = restore_files(command_argument(line, 0), &targets, &watch,
                                        &restored.manifest, restored.placed, &error);
     progress_end(&progress);
-    buffer_free(&odds);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+        return command_end(line, status, &error);
     if (!prove(line, &restored))
         return EXIT_REFUSED;
     print_restored(line, &restored);
@@ -215,20 +205,11 @@ static int restore(const struct command_line *line, const struct config *config)
                      "%s is not there: the key of stored secrets, which is kept apart; put "
                      "it there before the service starts",
                      config->secrets_key_file);
-    return wallet_finish(line);
+    return EXIT_DONE;
 }
 
 int run_restore(const struct command_line *line)
 {
-    const struct config *config = NULL;
-    if (!command_config(line, &config))
-        return EXIT_REFUSED;
-    int code = EXIT_REFUSED;
-    if (check_engines(line, config))
-        code =
-            command_option(line, "with-odds") != NULL && config_odds_directory(config) == NULL
-                ? command_refuse(line, "[odds] store is a server; --with-odds is for embedded:DIR")
-                : restore(line, config);
-    config_release(&config);
-    return code;
+    const struct config *config = configuration(line);
+    return config != NULL ? restore(line, config) : EXIT_REFUSED;
 }

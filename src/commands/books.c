@@ -5,7 +5,7 @@
 #include <openssl/evp.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
+#include "cli/document.h"
 #include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
@@ -15,62 +15,47 @@
 #include "records/records.h"
 #include "stores/platform_ledger.h"
 
-#define PRINT_AT_ONCE 65536 /* bytes */
 #define PROGRESS_STEP 10000
 
 /* ---- options of both ------------------------------------------------------------------------ */
 
-/* A document of which most is printed before it is whole. */
+/* What was printed so far. */
 struct printed {
-    struct document document;
+    const struct command_line *line;
     struct progress progress;
-    uint64_t entries;          /* that there are; 0: not known */
-    struct ledger_sum *totals; /* in the order of the lines */
-    size_t total_count;
-    bool overflowed; /* a total did */
+    uint64_t entries;      /* that there are; 0: not known */
+    struct buffer *totals; /* struct ledger_sum, in the order of the lines */
+    bool overflowed;       /* a total did */
 };
 
-static bool print_some(struct printed *printed)
+static size_t count_totals(const struct printed *printed)
 {
-    if (printed->document.text.size >= PRINT_AT_ONCE)
-        wallet_flush(&printed->document.text);
-    return ferror(stdout) == 0;
+    return printed->totals->size / sizeof(struct ledger_sum);
+}
+
+static struct ledger_sum *total_at(const struct printed *printed, size_t at)
+{
+    return (struct ledger_sum *)(void *)printed->totals->data + at;
 }
 
 /* Adds the line to the total of its currency and, where that counts, of its customer. */
 static bool add_to_total(struct printed *printed, const struct ledger_sum *line, bool by_customer)
 {
     struct ledger_sum *total = NULL;
-    for (size_t i = printed->total_count; i-- > 0 && total == NULL;)
-        if (strcmp(printed->totals[i].currency, line->currency) == 0 &&
-            (!by_customer || strcmp(printed->totals[i].customer_id, line->customer_id) == 0))
-            total = &printed->totals[i];
+    for (size_t i = count_totals(printed); i-- > 0 && total == NULL;)
+        if (strcmp(total_at(printed, i)->currency, line->currency) == 0 &&
+            (!by_customer || strcmp(total_at(printed, i)->customer_id, line->customer_id) == 0))
+            total = total_at(printed, i);
     if (total == NULL) {
-        printed->totals =
-            memory_resize(printed->totals, (printed->total_count + 1) * sizeof printed->totals[0]);
-        total = &printed->totals[printed->total_count++];
-        *total = (struct ledger_sum){.currency_exponent = line->currency_exponent};
-        memcpy(total->currency, line->currency, sizeof total->currency);
+        struct ledger_sum first = {.currency_exponent = line->currency_exponent};
+        memcpy(first.currency, line->currency, sizeof first.currency);
         if (by_customer)
-            memcpy(total->customer_id, line->customer_id, sizeof total->customer_id);
+            memcpy(first.customer_id, line->customer_id, sizeof first.customer_id);
+        buffer_append(printed->totals, &first, sizeof first);
+        total = total_at(printed, count_totals(printed) - 1);
     }
     printed->overflowed = !ledger_sum_add(total, line);
     return !printed->overflowed;
-}
-
-/* Is there a record of this id, where one was given? Else says so. */
-static bool is_there(const struct command_line *line, struct platform_store *store,
-                     const struct record_table *table, const char *id)
-{
-    struct error error = {0};
-    if (id == NULL)
-        return true;
-    void *record = memory_alloc_zeroed(1, table->size);
-    enum status status = platform_get(store, table, id, record, &error);
-    memory_free(record);
-    if (status != STATUS_OK)
-        (void)command_refuse(line, "%s", error.text);
-    return status == STATUS_OK;
 }
 
 /* The part of the ledger to read. */
@@ -83,20 +68,26 @@ struct asked {
     struct printed *printed; /* and the context of both */
 };
 
-/* The owner and the day. False: refused with a message, and `exit_code` is set. */
-static bool read_options(const struct command_line *line, struct asked *asked, int64_t *day,
-                         int *exit_code)
+/* Reads the options, opens the store, and looks whether what was asked for is there. EXIT_DONE, or
+ * the exit code after a refusal. */
+static int open_books(const struct command_line *line, struct asked *asked, int64_t *day,
+                      struct platform_store **store)
 {
     const char *given = command_option(line, "day");
-    if (given != NULL && clock_parse_day(text_of(given), day) != STATUS_OK) {
-        *exit_code = command_usage(line, "--day is a date, as 2026-11-21");
-        return false;
-    }
-    asked->scope.customer_id = command_option(line, "customer");
-    asked->scope.provider_id = command_option(line, "provider");
-    asked->scope.from_ms = asked->of_all_times ? 0 : *day * CLOCK_DAY_MS;
-    asked->scope.to_ms = asked->of_all_times ? INT64_MAX : asked->scope.from_ms + CLOCK_DAY_MS;
-    return true;
+    struct ledger_scope *scope = &asked->scope;
+    if (given != NULL && clock_parse_day(text_of(given), day) != STATUS_OK)
+        return command_usage(line, "--day is a date, as 2026-11-21");
+    scope->customer_id = command_option(line, "customer");
+    scope->provider_id = command_option(line, "provider");
+    scope->from_ms = asked->of_all_times ? 0 : *day * CLOCK_DAY_MS;
+    scope->to_ms = asked->of_all_times ? INT64_MAX : scope->from_ms + CLOCK_DAY_MS;
+    asked->printed->line = line;
+    asked->printed->totals = command_buffer(line);
+    *store = command_platform(line);
+    return *store != NULL && wallet_is_there(line, *store, &customer_table, scope->customer_id) &&
+                   wallet_is_there(line, *store, &provider_table, scope->provider_id)
+               ? EXIT_DONE
+               : EXIT_REFUSED;
 }
 
 /* All from one snapshot. */
@@ -122,44 +113,27 @@ static enum status read_ledger(struct platform_store *store, const struct asked 
     return status;
 }
 
-/* Opens the store, looks whether what was asked for is there, and reads. */
-static bool read_books(const struct command_line *line, const struct asked *asked)
+static int read_books(const struct command_line *line, struct platform_store *store,
+                      const struct asked *asked)
 {
-    struct platform_store *store = NULL;
     struct error error = {0};
-    bool done = false;
-    if (command_open_platform(line, false, &store) &&
-        is_there(line, store, &customer_table, asked->scope.customer_id) &&
-        is_there(line, store, &provider_table, asked->scope.provider_id)) {
-        enum status status = read_ledger(store, asked, &error);
-        if (status == STATUS_OK && asked->printed->overflowed)
-            status = error_set(&error, STATUS_MALFORMED,
-                               "a total is beyond what can be shown; ask for less at once");
-        done = status == STATUS_OK;
-        progress_end(&asked->printed->progress);
-        if (!done)
-            (void)command_refuse(line, "%s", error.text);
-    }
-    platform_store_close(&store);
-    return done;
-}
-
-/* The exit code, after the output or a failure. */
-static int end_books(const struct command_line *line, struct printed *printed, bool done)
-{
-    memory_free(printed->totals);
-    document_free(&printed->document);
-    return done ? wallet_finish(line) : EXIT_REFUSED;
+    enum status status = read_ledger(store, asked, &error);
+    if (status == STATUS_OK && asked->printed->overflowed)
+        status = error_set(&error, STATUS_MALFORMED,
+                           "a total is beyond what can be shown; ask for less at once");
+    progress_end(&asked->printed->progress);
+    return command_end(line, status, &error);
 }
 
 /* ---- export ---------------------------------------------------------------------------------- */
 
 struct export
 {
-    struct printed printed; /* first: it is the context of what is read */
-    bool lines;             /* JSON a line, not one document */
-    bool rounds;            /* are written */
-    bool entries_ended;     /* the array of the document has */
+    struct printed printed;  /* first: it is the context of what is read */
+    struct json_writer json; /* of one document, or of the current line */
+    bool lines;              /* JSON a line, not one document */
+    bool rounds;             /* are written */
+    bool entries_ended;      /* the array of the document has */
     uint64_t written;
     EVP_MD_CTX *digest; /* of the hashes of all that was written, in order */
 };
@@ -167,22 +141,20 @@ struct export
 /* The next object: a value of the document's array, or a line of its own. */
 static struct json_writer *begin_row(struct export *export)
 {
-    struct document *document = &export->printed.document;
     if (export->lines)
-        document->json = (struct json_writer){.out = &document->text};
+        export->json = (struct json_writer){.out = export->json.out};
     else
-        json_space(&document->json, "\n");
-    json_object(&document->json, NULL);
-    return &document->json;
+        json_space(&export->json, "\n");
+    json_object(&export->json, NULL);
+    return &export->json;
 }
 
 static bool end_row(struct export *export)
 {
-    struct document *document = &export->printed.document;
-    json_end(&document->json);
+    json_end(&export->json);
     if (export->lines)
-        buffer_append_char(&document->text, '\n');
-    return print_some(&export->printed);
+        buffer_append_char(export->json.out, '\n');
+    return buffer_print(export->json.out);
 }
 
 static bool export_entry(void *context, const struct ledger_transaction *entry)
@@ -198,7 +170,7 @@ static bool export_entry(void *context, const struct ledger_transaction *entry)
 
 static void end_entries(struct export *export)
 {
-    struct json_writer *json = &export->printed.document.json;
+    struct json_writer *json = &export->json;
     if (export->entries_ended || export->lines)
         return;
     json_end(json);
@@ -263,35 +235,35 @@ static void write_scope(struct json_writer *json, const struct command_line *lin
 
 static void begin_export(struct export *export, const struct command_line *line)
 {
+    export->json.out = command_buffer(line);
     if (export->lines)
         return;
-    struct json_writer *json = document_object(&export->printed.document, JSON_COMPACT);
-    write_scope(json, line);
-    json_array(json, "entries");
+    json_object(&export->json, NULL);
+    write_scope(&export->json, line);
+    json_array(&export->json, "entries");
 }
 
 /* The last line, or the last members: the sums of all entries before. */
 static void end_export(struct export *export, const struct command_line *line)
 {
-    struct document *document = &export->printed.document;
+    struct json_writer *json = &export->json;
     uint8_t head[LEDGER_HASH_SIZE];
     CHECK(EVP_DigestFinal_ex(export->digest, head, NULL) == 1);
     if (export->lines) {
-        document->json = (struct json_writer){.out = &document->text};
-        json_object(&document->json, NULL);
-        write_scope(&document->json, line);
+        write_scope(begin_row(export), line);
     } else {
         end_entries(export);
         if (export->rounds)
-            json_end(&document->json);
+            json_end(json);
     }
-    struct json_writer *json = &document->json;
     json_unsigned(json, export->lines ? "entries" : "entry_count", export->written);
     json_hex(json, "head", head, sizeof head);
     json_array(json, "totals");
-    for (size_t i = 0; i < export->printed.total_count; i++)
-        write_total(json, &export->printed.totals[i]);
-    document_print(document);
+    for (size_t i = 0; i < count_totals(&export->printed); i++)
+        write_total(json, total_at(&export->printed, i));
+    json_end(json);
+    json_end(json);
+    buffer_append_char(json->out, '\n');
 }
 
 int run_export(const struct command_line *line)
@@ -303,23 +275,24 @@ int run_export(const struct command_line *line)
                           .entry = export_entry,
                           .sum = export_line,
                           .printed = &export.printed};
+    struct platform_store *store;
     int64_t day = 0;
-    int exit_code = EXIT_REFUSED;
     if (command_json(line) && command_option(line, "ndjson") != NULL)
         return command_usage(line, "--json is one document, --ndjson a line for each entry: not "
                                    "both at once");
-    if (!read_options(line, &asked, &day, &exit_code))
-        return exit_code;
+    int code = open_books(line, &asked, &day, &store);
+    if (code != EXIT_DONE)
+        return code;
     export.digest = EVP_MD_CTX_new();
     CHECK(export.digest != NULL && EVP_DigestInit_ex(export.digest, EVP_sha256(), NULL) == 1);
     begin_export(&export, line);
-    bool done = read_books(line, &asked);
-    if (done)
+    code = read_books(line, store, &asked);
+    if (code == EXIT_DONE)
         end_export(&export, line);
-    else if (export.written > 0)
-        wallet_flush(&export.printed.document.text);
+    if (code == EXIT_DONE || export.written > 0)
+        (void)buffer_print(export.json.out);
     EVP_MD_CTX_free(export.digest);
-    return end_books(line, &export.printed, done);
+    return code;
 }
 
 const struct command_option export_options[] = {
@@ -334,74 +307,62 @@ const struct command_option export_options[] = {
 /* ---- report ---------------------------------------------------------------------------------- */
 
 struct report {
-    struct printed printed; /* first: it is the context of what is read */
-    bool is_json;
+    struct printed printed;   /* first: it is the context of what is read */
+    struct json_writer *json; /* NULL: for people */
 };
 
-static void begin_report(struct report *report, int64_t day)
+static void begin_report(struct report *report, const struct command_line *line, int64_t day)
 {
     char date[CLOCK_DAY_SIZE];
     clock_format_day(day, date);
-    if (report->is_json) {
-        struct json_writer *json = document_object(&report->printed.document, JSON_COMPACT);
-        json_string(json, "day", date);
-        json_array(json, "lines");
-        return;
+    report->json = command_object(line, JSON_COMPACT);
+    if (report->json != NULL) {
+        json_string(report->json, "day", date);
+        json_array(report->json, "lines");
+    } else {
+        (void)printf("%s (UTC)\n\n", date);
     }
-    (void)document_begin(&report->printed.document, JSON_COMPACT);
-    buffer_append_format(&report->printed.document.text, "%s (UTC)\n\n", date);
-    fields_append_row(ledger_play_fields, NULL, &report->printed.document.text);
+    (void)wallet_print_row(line, report->json, ledger_play_fields, NULL);
 }
 
 static bool report_line(void *context, const struct ledger_sum *line)
 {
     struct report *report = context;
-    struct json_writer *json = &report->printed.document.json;
-    if (!add_to_total(&report->printed, line, false))
-        return false;
-    if (report->is_json) {
-        json_space(json, "\n");
-        fields_write_object(ledger_play_fields, line, json);
-    } else {
-        fields_append_row(ledger_play_fields, line, json->out);
-    }
-    return print_some(&report->printed);
+    return add_to_total(&report->printed, line, false) &&
+           wallet_print_row(report->printed.line, report->json, ledger_play_fields, line);
 }
 
 static void end_report(struct report *report)
 {
-    struct json_writer *json = &report->printed.document.json;
-    if (report->is_json) {
+    struct json_writer *json = report->json;
+    if (json != NULL) {
         json_end(json);
         json_array(json, "totals");
     }
-    for (size_t i = 0; i < report->printed.total_count; i++) {
-        const struct ledger_sum *total = &report->printed.totals[i];
-        if (report->is_json)
+    for (size_t i = 0; i < count_totals(&report->printed); i++) {
+        const struct ledger_sum *total = total_at(&report->printed, i);
+        if (json != NULL)
             fields_write_object(&ledger_play_fields[LEDGER_PLAY_AT], total, json);
         else
-            fields_append_row(ledger_play_fields, total, json->out);
+            (void)wallet_print_row(report->printed.line, NULL, ledger_play_fields, total);
     }
-    if (report->is_json)
-        document_print(&report->printed.document);
-    else
-        wallet_flush(json->out);
 }
 
 int run_report(const struct command_line *line)
 {
-    struct report report = {.is_json = command_json(line)};
+    struct report report = {.json = NULL};
     struct asked asked = {
         .grouping = {.by_game = true}, .sum = report_line, .printed = &report.printed};
+    struct platform_store *store;
     int64_t day = clock_day(clock_wall_ms());
-    int exit_code = EXIT_REFUSED;
-    if (!read_options(line, &asked, &day, &exit_code))
-        return exit_code;
-    begin_report(&report, day);
-    bool done = read_books(line, &asked);
-    if (done)
+    int code = open_books(line, &asked, &day, &store);
+    if (code != EXIT_DONE)
+        return code;
+    begin_report(&report, line, day);
+    code = read_books(line, store, &asked);
+    if (code == EXIT_DONE)
         end_report(&report);
-    return end_books(line, &report.printed, done);
+    return code;
 }
 
 const struct command_option report_options[] = {

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/document.h"
 #include "commands/commands.h"
 #include "commands/listener_probe.h"
 #include "http/tls.h"
@@ -21,8 +20,8 @@
 #include "stores/platform.h"
 
 struct report {
-    struct table *table; /* for people */
-    struct document document;
+    struct table *table;      /* for people */
+    struct json_writer *json; /* NULL without --json */
     unsigned checks;
     unsigned failures;
 };
@@ -35,6 +34,7 @@ static void PRINTF_LIKE(5, 6)
                  const char *format, ...)
 {
     bool ok = result != FAILED;
+    struct json_writer *json = report->json;
     char message[2 * ERROR_TEXT_SIZE];
     va_list arguments;
     va_start(arguments, format);
@@ -50,15 +50,17 @@ static void PRINTF_LIKE(5, 6)
         table_cell(report->table, "");
         table_cell(report->table, what_to_do);
     }
-    json_object(&report->document.json, NULL);
-    json_string(&report->document.json, "check", check);
-    json_bool(&report->document.json, "ok", ok);
-    json_bool(&report->document.json, "warning", result == WARNING);
-    json_string(&report->document.json, "message", message);
-    json_string_or_null(&report->document.json, "remedy", result == FINE ? NULL : remedy);
-    json_end(&report->document.json);
     report->checks++;
     report->failures += ok ? 0 : 1;
+    if (json == NULL)
+        return;
+    json_object(json, NULL);
+    json_string(json, "check", check);
+    json_bool(json, "ok", ok);
+    json_bool(json, "warning", result == WARNING);
+    json_string(json, "message", message);
+    json_string_or_null(json, "remedy", result == FINE ? NULL : remedy);
+    json_end(json);
 }
 
 /* ---- the checks ------------------------------------------------------------------------------ */
@@ -333,23 +335,23 @@ static void check_config(struct report *report, const struct config *config)
 int run_check(const struct command_line *line)
 {
     static const char *const headers[] = {"RESULT", "CHECK", "MESSAGE", NULL};
-    struct report report = {.table = table_create(headers)};
-    (void)document_array(&report.document, JSON_ROWS);
-    struct buffer problems = {0};
+    struct report report = {.table = table_create(headers),
+                            .json = command_document(line, JSON_ROWS)};
+    struct buffer *problems = command_buffer(line);
     const struct config *config = NULL;
-    bool sound = config_load_all(&config, command_config_path(line), NULL, &problems) == STATUS_OK;
+    if (report.json != NULL)
+        json_array(report.json, NULL);
+    bool sound = config_load_all(&config, command_config_path(line), NULL, problems) == STATUS_OK;
     if (sound)
         check_config(&report, config);
     else
-        report_problems(&report, buffer_text(&problems));
-    if (command_json(line))
-        document_print(&report.document);
+        report_problems(&report, buffer_text(problems));
+    if (report.json != NULL)
+        command_print_document(line);
     else /* whole, since reasons stand at the ends of lines */
         table_print_within(&report.table, SIZE_MAX, stdout);
     table_destroy(&report.table);
-    document_free(&report.document);
     config_release(&config);
-    buffer_free(&problems);
     if (report.failures == 0)
         return EXIT_DONE;
     (void)command_refuse(line, "%u of %u checks failed", report.failures, report.checks);

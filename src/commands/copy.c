@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/document.h"
 #include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
@@ -19,84 +18,38 @@ static void show_progress(void *context, const char *what, uint64_t done)
     progress_show(context, done, 0, what);
 }
 
-/* Which store of the configuration is copied. */
-struct kind {
-    const char *setting;
-    const char *forms;
-};
-static const struct kind platform_kind = {
-    "platform.store", "sqlite:FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE"};
-static const struct kind odds_kind = {"odds.store",
-                                      "embedded:DIR, redis://HOST, rediss://HOST, unix:PATH or "
-                                      "redis+sentinel://HOSTS/SERVICE"};
-
 struct stores {
-    const struct config *config; /* from which they may be */
-    const char *from;
-    const char *to;
+    const struct config *config;
+    const char *uris[2]; /* FROM, TO */
+    struct progress progress;
 };
 
-/* The same that the configuration takes. */
-static bool is_of_kind(const struct command_line *line, const struct kind *kind, const char *uri)
-{
-    const char *const overrides[] = {kind->setting, uri, NULL};
-    const struct config *config = NULL;
-    bool is = config_load(&config, command_config_path(line), overrides, NULL) == STATUS_OK;
-    config_release(&config);
-    return is;
-}
-
-static int check_stores(const struct command_line *line, const struct kind *kind,
-                        const struct stores *stores)
-{
-    bool from = is_of_kind(line, kind, stores->from);
-    /* The message does not quote the word: it may hold a password. */
-    if (!from || !is_of_kind(line, kind, stores->to))
-        return command_usage(line, "%s is no known kind of store; write %s, or: configured",
-                             from ? "TO" : "FROM", kind->forms);
-    if (strcmp(stores->from, stores->to) == 0)
-        return command_usage(line, "FROM and TO are the same store");
-    return EXIT_DONE;
-}
-
-static const char *uri_of(const char *argument, const char *configured)
-{
-    return strcmp(argument, "configured") == 0 ? configured : argument;
-}
-
-/* EXIT_DONE, and the configuration is to be released; else all has been said. */
-static int read_stores(const struct command_line *line, const struct kind *kind,
+/* The stores that the line names, of a kind that this setting may have, as `forms` says. EXIT_DONE,
+ * or the exit code after a refusal. */
+static int read_stores(const struct command_line *line, const char *setting, const char *forms,
                        struct stores *stores)
 {
-    if (!command_config(line, &stores->config))
+    static const char *const names[] = {"FROM", "TO"};
+    *stores = (struct stores){.config = command_config(line)};
+    if (stores->config == NULL)
         return EXIT_REFUSED;
-    const char *configured =
-        kind == &odds_kind ? stores->config->odds_store : stores->config->platform_store;
-    stores->from = uri_of(command_argument(line, 0), configured);
-    stores->to = uri_of(command_argument(line, 1), configured);
-    int result = check_stores(line, kind, stores);
-    if (result != EXIT_DONE)
-        config_release(&stores->config);
-    return result;
-}
-
-/* Reads the stores and copies; all but success has been said. */
-typedef enum status copier(const struct command_line *line, const struct stores *stores,
-                           struct progress *progress, void *counts, struct error *error);
-
-static int run_copy(const struct command_line *line, const struct kind *kind, copier *copy,
-                    void *counts)
-{
-    struct progress progress = {0};
-    struct stores stores = {0};
-    struct error error = {0};
-    int result = read_stores(line, kind, &stores);
-    if (result != EXIT_DONE)
-        return result;
-    enum status status = copy(line, &stores, &progress, counts, &error);
-    progress_end(&progress);
-    config_release(&stores.config);
-    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
+    for (size_t i = 0; i < 2; i++) {
+        const char *given = command_argument(line, i);
+        const char *const overrides[] = {setting, given, NULL};
+        const struct config *config = NULL;
+        if (strcmp(given, "configured") == 0)
+            given = strcmp(setting, "odds.store") == 0 ? stores->config->odds_store
+                                                       : stores->config->platform_store;
+        /* The message does not quote the word: it may hold a password. */
+        else if (config_load(&config, command_config_path(line), overrides, NULL) != STATUS_OK)
+            return command_usage(line, "%s is no known kind of store; write %s, or: configured",
+                                 names[i], forms);
+        config_release(&config);
+        stores->uris[i] = given;
+    }
+    return strcmp(stores->uris[0], stores->uris[1]) == 0
+               ? command_usage(line, "FROM and TO are the same store")
+               : EXIT_DONE;
 }
 
 /* ---- platform -------------------------------------------------------------------------------- */
@@ -115,7 +68,7 @@ static void leave_out_migrating(struct error *error)
 static enum status open_both(const struct stores *stores, struct platform_store **from,
                              struct platform_store **to, struct error *error)
 {
-    struct platform_store_options options = {.uri = stores->from, .timeout_ms = PATIENCE_MS};
+    struct platform_store_options options = {.uri = stores->uris[0], .timeout_ms = PATIENCE_MS};
     struct platform_schema schema;
     uint32_t before;
     uint32_t after;
@@ -124,7 +77,7 @@ static enum status open_both(const struct stores *stores, struct platform_store 
         leave_out_migrating(error);
         return status;
     }
-    options.uri = stores->to;
+    options.uri = stores->uris[1];
     options.create = true;
     status = platform_store_open(to, &options, error);
     if (status == STATUS_OK)
@@ -141,56 +94,48 @@ static enum status open_both(const struct stores *stores, struct platform_store 
 static void print_platform(const struct command_line *line, const struct platform_counts *counts)
 {
     const uint64_t *records = counts->records;
-    const struct document_count rows[] = {
-        {"customers", records[RECORD_CUSTOMER]},
-        {"keys", records[RECORD_KEY]},
-        {"addresses", records[RECORD_ADDRESS]},
-        {"providers", records[RECORD_PROVIDER]},
-        {"games", records[RECORD_GAME]},
-        {"game_lists", records[RECORD_GAME_POLICY]},
-        {"players", records[RECORD_PLAYER]},
-        {"launches", records[RECORD_LAUNCH]},
-        {"audit_rows", records[RECORD_TRAIL]},
-        {"operators", records[RECORD_OPERATOR]},
-        {"transactions", counts->transactions},
-        {"entries", counts->entries},
+    const struct command_count rows[] = {
+        {"customers", records[RECORD_CUSTOMER], "customers"},
+        {"keys", records[RECORD_KEY], "keys"},
+        {"addresses", records[RECORD_ADDRESS], "addresses"},
+        {"providers", records[RECORD_PROVIDER], "providers"},
+        {"games", records[RECORD_GAME], "games"},
+        {"game_lists", records[RECORD_GAME_POLICY], "lists of games"},
+        {"players", records[RECORD_PLAYER], "players"},
+        {"launches", records[RECORD_LAUNCH], "launches"},
+        {"audit_rows", records[RECORD_TRAIL], "audit rows"},
+        {"operators", records[RECORD_OPERATOR], "operators"},
+        {"transactions", counts->transactions, "wallet transactions"},
+        {"entries", counts->entries, "ledger entries"},
         {0},
     };
-    static const char *const shown[] = {
-        "customers",           "keys",          "addresses", "providers",  "games",
-        "lists of games",      "players",       "launches",  "audit rows", "operators",
-        "wallet transactions", "ledger entries"};
-    if (command_json(line)) {
-        document_print_counts(rows, JSON_INDENTED);
+    if (command_write_counts(line, rows, JSON_INDENTED))
         return;
-    }
-    for (size_t i = 0; rows[i].name != NULL; i++)
-        (void)printf("%10" PRIu64 "  %s\n", rows[i].count, shown[i]);
+    for (const struct command_count *row = rows; row->name != NULL; row++)
+        (void)printf("%10" PRIu64 "  %s\n", row->count, row->shown);
     (void)puts("Copied, read again and compared; the ledger is whole.");
-}
-
-static enum status copy_platform(const struct command_line *line, const struct stores *stores,
-                                 struct progress *progress, void *counts, struct error *error)
-{
-    struct platform_store *from = NULL;
-    struct platform_store *to = NULL;
-    const char *file = strchr(stores->from, ':') + 1;
-    bool sqlite = text_starts_with(text_of(stores->from), TEXT("sqlite:"));
-    command_bound_reading(line, sqlite ? file : NULL, PATIENCE_MS);
-    enum status status = open_both(stores, &from, &to, error);
-    if (status == STATUS_OK)
-        status = platform_copy(from, to, show_progress, progress, counts, error);
-    platform_store_close(&from);
-    platform_store_close(&to);
-    return status;
 }
 
 static int run_platform_copy(const struct command_line *line)
 {
+    struct stores stores;
     struct platform_counts counts = {0};
-    int code = run_copy(line, &platform_kind, copy_platform, &counts);
+    struct platform_store *from = NULL, *to = NULL;
+    struct error error = {0};
+    int code = read_stores(line, "platform.store",
+                           "sqlite:FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE", &stores);
     if (code != EXIT_DONE)
         return code;
+    bool sqlite = text_starts_with(text_of(stores.uris[0]), TEXT("sqlite:"));
+    command_bound_reading(line, sqlite ? strchr(stores.uris[0], ':') + 1 : NULL, PATIENCE_MS);
+    enum status status = open_both(&stores, &from, &to, &error);
+    if (status == STATUS_OK)
+        status = platform_copy(from, to, show_progress, &stores.progress, &counts, &error);
+    platform_store_close(&from);
+    platform_store_close(&to);
+    progress_end(&stores.progress);
+    if (status != STATUS_OK)
+        return command_end(line, status, &error);
     print_platform(line, &counts);
     if (counts.records[RECORD_PROVIDER] > 0)
         command_note(line, "providers' secrets are still sealed with the key of [casino] "
@@ -210,44 +155,46 @@ static const struct command_option odds_options[] = {
     {0},
 };
 
-static enum status open_odds(const struct stores *stores, struct odds_store **from,
-                             struct odds_store **to, struct error *error)
+static enum status copy_odds(const struct command_line *line, struct stores *stores,
+                             struct odds_counts *counts, struct error *error)
 {
-    struct odds_store_options options = {
-        .uri = stores->from, .timeout_ms = ODDS_PATIENCE_MS, .prefix = stores->config->odds_prefix};
-    enum status status = odds_store_open(from, &options, error);
-    if (status != STATUS_OK)
-        return status;
-    options.uri = stores->to;
+    struct odds_store *from = NULL, *to = NULL;
+    struct odds_store_options options = {.uri = stores->uris[0],
+                                         .timeout_ms = ODDS_PATIENCE_MS,
+                                         .prefix = stores->config->odds_prefix};
+    enum status status = odds_store_open(&from, &options, error);
+    options.uri = stores->uris[1];
     options.create = true;
-    return odds_store_open(to, &options, error);
-}
-
-static enum status copy_odds(const struct command_line *line, const struct stores *stores,
-                             struct progress *progress, void *counts, struct error *error)
-{
-    struct odds_store *from = NULL;
-    struct odds_store *to = NULL;
-    bool replace = command_option(line, "replace") != NULL;
-    enum status status = open_odds(stores, &from, &to, error);
     if (status == STATUS_OK)
-        status = odds_copy(from, to, replace, show_progress, progress, counts, error);
+        status = odds_store_open(&to, &options, error);
+    if (status == STATUS_OK)
+        status = odds_copy(from, to, command_option(line, "replace") != NULL, show_progress,
+                           &stores->progress, counts, error);
     odds_store_close(&from);
     odds_store_close(&to);
+    progress_end(&stores->progress);
     return status;
 }
 
 static int run_odds_copy(const struct command_line *line)
 {
+    struct stores stores;
     struct odds_counts counts = {0};
-    int code = run_copy(line, &odds_kind, copy_odds, &counts);
+    struct error error = {0};
+    int code = read_stores(line, "odds.store",
+                           "embedded:DIR, redis://HOST, rediss://HOST, unix:PATH or "
+                           "redis+sentinel://HOSTS/SERVICE",
+                           &stores);
     if (code != EXIT_DONE)
         return code;
-    const struct document_count rows[] = {
-        {"catalogs", counts.catalogs}, {"events", counts.events}, {"bytes", counts.bytes}, {0}};
-    if (command_json(line))
-        document_print_counts(rows, JSON_COMPACT);
-    else
+    enum status status = copy_odds(line, &stores, &counts, &error);
+    if (status != STATUS_OK)
+        return command_end(line, status, &error);
+    const struct command_count rows[] = {{"catalogs", counts.catalogs, NULL},
+                                         {"events", counts.events, NULL},
+                                         {"bytes", counts.bytes, NULL},
+                                         {0}};
+    if (!command_write_counts(line, rows, JSON_COMPACT))
         (void)printf("%" PRIu64 " catalogs and the odds of %" PRIu64 " events (%" PRIu64
                      " bytes) are copied, read again and compared.\n",
                      counts.catalogs, counts.events, counts.bytes);

@@ -8,8 +8,7 @@
 static void tell(const struct command_line *line, const void *record, bool added)
 {
     const struct customer_record *customer = record;
-    char program[PROGRAM_TEXT_SIZE];
-    command_program(line, program);
+    const char *program = command_program(line);
     if (added)
         (void)puts(customer->id);
     else

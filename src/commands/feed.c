@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cli/document.h"
 #include "cli/input.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
@@ -27,32 +26,41 @@
 
 /* ---- shared by the commands ------------------------------------------------------------------ */
 
-static int open_store_as(const struct command_line *line, struct odds_store_options as,
-                         struct odds_store **store)
+/* Opens the odds store of the configuration. The caller closes it; NULL: the refusal is printed. */
+static struct odds_store *open_store_as(const struct command_line *line,
+                                        struct odds_store_options as)
 {
-    const struct config *config = NULL;
+    const struct config *config = command_config(line);
+    struct odds_store *store = NULL;
     struct error error = {{0}};
-    if (!command_config(line, &config))
-        return EXIT_REFUSED;
+    if (config == NULL)
+        return NULL;
     struct odds_store_options options = odds_store_configured(config);
     options.create = as.create;
     options.patient = as.patient;
     options.feeds = as.feeds;
-    enum status status = odds_store_open(store, &options, &error);
-    config_release(&config);
-    if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+    if (command_end(line, odds_store_open(&store, &options, &error), &error) != EXIT_DONE)
+        return NULL;
     if (error.text[0] != '\0')
         command_note(line, "%s", error.text);
-    return EXIT_DONE;
+    return store;
 }
 
-/* Opens the odds store of the configuration; EXIT_DONE, or the exit code when that fails. `create`:
- * make the store when it is not there. Commands that only read do not: servers would serve an empty
- * store in the place of one that is not mounted. */
-static int open_store(const struct command_line *line, bool create, struct odds_store **store)
+static void release_store(void *resource)
 {
-    return open_store_as(line, (struct odds_store_options){.create = create}, store);
+    struct odds_store *store = resource;
+    odds_store_close(&store);
+}
+
+/* The same, and closes it when the command has returned. `create`: make the store when it is not
+ * there. Commands that only read do not: servers would serve an empty store in the place of one
+ * that is not mounted. */
+static struct odds_store *open_store(const struct command_line *line, bool create)
+{
+    struct odds_store *store = open_store_as(line, (struct odds_store_options){.create = create});
+    if (store != NULL)
+        command_keep(line, release_store, store);
+    return store;
 }
 
 /* The arguments of a command. */
@@ -76,12 +84,15 @@ static int parse_target(const struct command_line *line, bool one, struct target
     return EXIT_DONE;
 }
 
-/* Begins an object {"sport", "event", …}: the caller goes on, and prints it. */
-static struct json_writer *begin_object(struct document *document, const struct target *target)
+/* Begins an object {"sport", "event", …}; NULL without --json. */
+static struct json_writer *begin_object(const struct command_line *line,
+                                        const struct target *target)
 {
-    struct json_writer *json = document_object(document, JSON_COMPACT);
-    json_string(json, "sport", sport_key(target->sport));
-    json_string_or_null(json, "event", target->event.digits);
+    struct json_writer *json = command_object(line, JSON_COMPACT);
+    if (json != NULL) {
+        json_string(json, "sport", sport_key(target->sport));
+        json_string_or_null(json, "event", target->event.digits);
+    }
     return json;
 }
 
@@ -111,7 +122,7 @@ static int publish(const struct command_line *line, struct odds_store *store,
     if (status == STATUS_OK)
         status = feed_publication_publish(publication, store, error);
     feed_publication_free(publication);
-    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error->text);
+    return command_end(line, status, error);
 }
 
 /* ---- feed catalog, feed odds ----------------------------------------------------------------- */
@@ -137,10 +148,9 @@ static void note_unaddressable(const struct command_line *line, const char *name
 static void print_published(const struct command_line *line, const struct target *target,
                             const struct feed_report *report, bool listed)
 {
-    struct document document;
     const char *sport = sport_key(target->sport);
-    if (command_json(line)) {
-        struct json_writer *json = begin_object(&document, target);
+    struct json_writer *json = begin_object(line, target);
+    if (json != NULL) {
         json_unsigned(json, "bytes", report->bytes);
         json_unsigned(json, "rows", report->rows);
         if (target->one != NULL) {
@@ -149,7 +159,6 @@ static void print_published(const struct command_line *line, const struct target
             json_unsigned(json, "rows_without_id", report->without_id);
             json_unsigned(json, "rows_repeated", report->repeated);
         }
-        document_print(&document);
     } else if (target->one != NULL) {
         printf("published the odds of %s event %s: %zu market%s, %zu bytes\n", sport,
                target->event.digits, report->rows, plural(report->rows), report->bytes);
@@ -194,25 +203,24 @@ static int publish_document(const struct command_line *line, struct odds_store *
 static int run_publish(const struct command_line *line, enum odds_kind kind)
 {
     struct target target;
-    int code = parse_target(line, kind == ODDS_MARKETS, &target);
+    bool one = kind == ODDS_MARKETS;
+    int code = parse_target(line, one, &target);
     if (code != EXIT_DONE)
         return code;
-    struct buffer document = {0};
+    struct buffer *document = command_buffer(line);
     struct feed_report report = {0};
     struct error error;
     const char *name;
-    struct odds_store *store = NULL;
-    enum status status = command_read_document(command_argument(line, kind == ODDS_MARKETS ? 2 : 1),
-                                               ODDS_VALUE_MAX, &name, &document, &error);
+    enum status status = command_read_document(command_argument(line, one ? 2 : 1), ODDS_VALUE_MAX,
+                                               &name, document, &error);
     if (status == STATUS_OK)
-        status = feed_check(kind, name, buffer_text(&document), &report, &error);
-    code = status == STATUS_OK ? open_store(line, true, &store)
-                               : command_refuse(line, "%s", error.text);
-    if (code == EXIT_DONE)
-        code = publish_document(line, store, &target, name, buffer_text(&document), &report);
-    odds_store_close(&store);
-    buffer_free(&document);
-    return code;
+        status = feed_check(kind, name, buffer_text(document), &report, &error);
+    if (status != STATUS_OK)
+        return command_end(line, status, &error);
+    struct odds_store *store = open_store(line, true);
+    return store != NULL
+               ? publish_document(line, store, &target, name, buffer_text(document), &report)
+               : EXIT_REFUSED;
 }
 
 static int run_catalog(const struct command_line *line)
@@ -227,30 +235,15 @@ static int run_odds(const struct command_line *line)
 
 /* ---- feed withdraw --------------------------------------------------------------------------- */
 
-static void print_withdrawn(const struct command_line *line, const struct target *target)
-{
-    struct document document;
-    if (command_json(line)) {
-        (void)begin_object(&document, target);
-        document_print(&document);
-    } else if (target->one != NULL) {
-        printf("withdrew the odds of %s event %s\n", sport_key(target->sport),
-               target->event.digits);
-    } else {
-        printf("withdrew the %s catalog and all its odds\n", sport_key(target->sport));
-    }
-}
-
 static int run_withdraw(const struct command_line *line)
 {
     struct target target;
-    struct odds_store *store = NULL;
     struct error error;
     int code = parse_target(line, command_argument_count(line) == 2, &target);
-    if (code == EXIT_DONE)
-        code = open_store(line, true, &store);
-    if (code != EXIT_DONE)
-        return code;
+    struct odds_store *store = code == EXIT_DONE ? open_store(line, true) : NULL;
+    if (store == NULL)
+        return code == EXIT_DONE ? EXIT_REFUSED : code;
+    const char *sport = sport_key(target.sport);
     const struct odds_change change = {
         .kind = ODDS_MARKETS, .sport = target.sport, .event = target.event};
     struct feed_publication publication = {0};
@@ -260,10 +253,13 @@ static int run_withdraw(const struct command_line *line)
     else
         status = feed_publication_withdraw_sport(&publication, store, target.sport, &error);
     code = publish(line, store, &publication, status, &error);
-    odds_store_close(&store);
-    if (code == EXIT_DONE)
-        print_withdrawn(line, &target);
-    return code;
+    if (code != EXIT_DONE || begin_object(line, &target) != NULL)
+        return code;
+    if (target.one != NULL)
+        (void)printf("withdrew the odds of %s event %s\n", sport, target.event.digits);
+    else
+        (void)printf("withdrew the %s catalog and all its odds\n", sport);
+    return EXIT_DONE;
 }
 
 /* ---- feed interest --------------------------------------------------------------------------- */
@@ -271,24 +267,23 @@ static int run_withdraw(const struct command_line *line)
 static void print_interest(const struct command_line *line, const struct odds_interest *list,
                            size_t count, int64_t now_ms)
 {
-    struct document document;
+    static const char *const headers[] = {"EVENT", "LAST REQUEST", "SECONDS AGO", NULL};
+    struct json_writer *json = command_document(line, JSON_COMPACT);
     char when[CLOCK_TEXT_SIZE], ago[24];
-    if (command_json(line)) {
-        struct json_writer *json = document_array(&document, JSON_COMPACT);
+    if (json != NULL) {
+        json_array(json, NULL);
         for (size_t i = 0; i < count; i++) {
             json_object(json, NULL);
             json_string(json, "event_id", list[i].event.digits);
             json_time(json, "requested_at", list[i].requested_ms);
             json_end(json);
         }
-        document_print(&document);
         return;
     }
     if (count == 0) {
         (void)puts("no event was asked for");
         return;
     }
-    static const char *const headers[] = {"EVENT", "LAST REQUEST", "SECONDS AGO", NULL};
     struct table *table = table_create(headers);
     for (size_t i = 0; i < count; i++) {
         clock_format_rfc3339(list[i].requested_ms, when);
@@ -305,25 +300,22 @@ static int run_interest(const struct command_line *line)
 {
     struct target target;
     uint64_t within = WITHIN_DEFAULT_SECONDS;
-    struct odds_store *store = NULL;
     struct odds_interest *list = NULL;
     size_t count = 0;
     struct error error;
     int code = parse_target(line, false, &target);
     if (code == EXIT_DONE)
         code = parse_number(line, "within", 1, WITHIN_MOST_SECONDS, &within);
-    if (code == EXIT_DONE)
-        code = open_store(line, false, &store);
-    if (code != EXIT_DONE)
-        return code;
+    struct odds_store *store = code == EXIT_DONE ? open_store(line, false) : NULL;
+    if (store == NULL)
+        return code == EXIT_DONE ? EXIT_REFUSED : code;
     int64_t now_ms = clock_wall_ms();
     enum status status = odds_store_list_interest(
         store, target.sport, now_ms - (int64_t)within * 1000, &list, &count, &error);
-    odds_store_close(&store);
     if (status == STATUS_OK)
         print_interest(line, list, count, now_ms);
     memory_free(list);
-    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
+    return command_end(line, status, &error);
 }
 
 /* ---- feed stream ----------------------------------------------------------------------------- */
@@ -333,18 +325,18 @@ static int run_interest(const struct command_line *line)
 static int run_stream(const struct command_line *line)
 {
     uint64_t interest_s = 0;
-    struct odds_store *store = NULL;
     struct error error;
     int code = parse_number(line, "interest", 1, INTEREST_MOST_SECONDS, &interest_s);
-    /* A store that cannot be used now is refused; one that goes away later is waited for. */
-    if (code == EXIT_DONE)
-        code = open_store(line, true, &store);
-    odds_store_close(&store);
-    if (code == EXIT_DONE)
-        code = open_store_as(line, (struct odds_store_options){.patient = true, .feeds = true},
-                             &store);
     if (code != EXIT_DONE)
         return code;
+    /* A store that cannot be used now is refused; one that goes away later is waited for. */
+    struct odds_store *store = open_store_as(line, (struct odds_store_options){.create = true});
+    if (store == NULL)
+        return EXIT_REFUSED;
+    odds_store_close(&store);
+    store = open_store_as(line, (struct odds_store_options){.patient = true, .feeds = true});
+    if (store == NULL)
+        return EXIT_REFUSED;
     /* A reader that has gone is an error of the write, and says so. */
     (void)signal(SIGPIPE, SIG_IGN);
     const struct feed_stream_options options = {.store = store,
@@ -395,14 +387,12 @@ static void show_progress(const struct simulator_facts *facts)
 
 static void print_simulated(const struct command_line *line, const struct simulator_facts *facts)
 {
-    const struct document_count counts[] = {{"catalogs", facts->catalogs},
-                                            {"odds", facts->markets},
-                                            {"bytes", facts->bytes},
-                                            {"events_retired", facts->retired},
-                                            {0}};
-    if (command_json(line))
-        document_print_counts(counts, JSON_COMPACT);
-    else
+    const struct command_count counts[] = {{"catalogs", facts->catalogs, NULL},
+                                           {"odds", facts->markets, NULL},
+                                           {"bytes", facts->bytes, NULL},
+                                           {"events_retired", facts->retired, NULL},
+                                           {0}};
+    if (!command_write_counts(line, counts, JSON_COMPACT))
         printf("stopped; published %" PRIu64 " catalogs and %" PRIu64 " odds documents, %" PRIu64
                " bytes\n",
                facts->catalogs, facts->markets, facts->bytes);
@@ -448,20 +438,17 @@ static int simulate(const struct command_line *line, struct odds_store *store,
         print_simulated(line, &facts);
     }
     log_destroy(&log);
-    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
+    return command_end(line, status, &error);
 }
 
 static int run_simulate(const struct command_line *line)
 {
     struct simulator_options options;
-    struct odds_store *store = NULL;
     int code = parse_simulate(line, &options);
-    if (code == EXIT_DONE)
-        code = open_store(line, true, &store);
-    if (code == EXIT_DONE)
-        code = simulate(line, store, &options);
-    odds_store_close(&store);
-    return code;
+    if (code != EXIT_DONE)
+        return code;
+    struct odds_store *store = open_store(line, true);
+    return store != NULL ? simulate(line, store, &options) : EXIT_REFUSED;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

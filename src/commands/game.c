@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cli/document.h"
 #include "cli/input.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
@@ -19,37 +18,29 @@ const struct resource_commands game_subject = {&game_resource, NULL, NULL};
 
 static void print_imported(const struct command_line *line, const struct games_put_result *result)
 {
-    const struct document_count counts[] = {{"added", result->added},
-                                            {"changed", result->changed},
-                                            {"unchanged", result->unchanged},
-                                            {0}};
-    if (command_json(line))
-        document_print_counts(counts, JSON_SPACED);
-    else
+    const struct command_count counts[] = {{"added", result->added, NULL},
+                                           {"changed", result->changed, NULL},
+                                           {"unchanged", result->unchanged, NULL},
+                                           {0}};
+    if (!command_write_counts(line, counts, JSON_SPACED))
         (void)printf("%zu added, %zu changed, %zu as they were.\n", result->added, result->changed,
                      result->unchanged);
 }
 
 static int run_import(const struct command_line *line)
 {
-    struct buffer text = {0};
-    struct platform_store *store = NULL;
+    struct buffer *text = command_buffer(line);
     struct games_put_result result = {0};
     struct error error = {0};
     const char *name = NULL;
-    if (command_read_document(command_argument(line, 0), GAMES_DOCUMENT_MAX, &name, &text,
-                              &error) != STATUS_OK) {
-        buffer_free(&text);
-        return command_refuse(line, "%s", error.text);
-    }
-    if (!command_open_platform(line, false, &store)) {
-        buffer_free(&text);
-        return EXIT_REFUSED;
-    }
     enum status status =
-        games_import(store, name, buffer_text(&text), clock_wall_ms(), &result, &error);
-    platform_store_close(&store);
-    buffer_free(&text);
+        command_read_document(command_argument(line, 0), GAMES_DOCUMENT_MAX, &name, text, &error);
+    if (status != STATUS_OK)
+        return command_end(line, status, &error);
+    struct platform_store *store = command_platform(line);
+    if (store == NULL)
+        return EXIT_REFUSED;
+    status = games_import(store, name, buffer_text(text), clock_wall_ms(), &result, &error);
     if (status != STATUS_OK)
         return command_refuse(line, "%s; nothing was imported", error.text);
     print_imported(line, &result);
@@ -81,39 +72,31 @@ static void append_ids(const struct command_line *line, struct buffer *list)
     memory_free(ids);
 }
 
-static void print_policy_json(const struct game_policy_record *record)
-{
-    struct document document;
-    struct json_writer *json = document_object(&document, JSON_INDENTED);
-    json_string(json, "customer", record->customer_id);
-    if (record->every_game)
-        json_string(json, "games", "all");
-    else
-        json_lines(json, "games", record->games);
-    document_print(&document);
-}
-
 /* `whole`: with the games, one a line. */
 static void print_policy(const struct command_line *line, const struct game_policy_record *record,
                          bool casino, bool whole)
 {
-    char program[PROGRAM_TEXT_SIZE];
+    struct json_writer *json = command_object(line, JSON_INDENTED);
     size_t count = 0;
     for (struct text rest = record->games; rest.size > 0; count++)
         (void)text_cut(&rest, '\n');
-    if (command_json(line))
-        print_policy_json(record);
-    else if (record->every_game)
+    if (json != NULL) {
+        json_string(json, "customer", record->customer_id);
+        if (record->every_game)
+            json_string(json, "games", "all");
+        else
+            json_lines(json, "games", record->games);
+        return;
+    }
+    if (record->every_game)
         (void)printf("%s may use every game.\n", record->customer_id);
     else
         (void)printf("%s may use %zu game%s.\n", record->customer_id, count, count == 1 ? "" : "s");
-    if (whole && count > 0 && !command_json(line))
+    if (whole && count > 0)
         (void)printf("%.*s\n", (int)record->games.size, record->games.at);
-    if (casino)
-        return;
-    command_program(line, program);
-    command_note(line, "it may not use the casino until: %s customer set %s --casino", program,
-                 record->customer_id);
+    if (!casino)
+        command_note(line, "it may not use the casino until: %s customer set %s --casino",
+                     command_program(line), record->customer_id);
 }
 
 /* Prints the refusal of what cannot be a customer's id and returns false. */
@@ -131,9 +114,8 @@ static bool take_customer(const struct command_line *line, char out[CUSTOMER_ID_
 static int run_allow(const struct command_line *line)
 {
     struct game_policy_record record = {0};
-    struct platform_store *store = NULL;
     struct error error = {0};
-    struct buffer list = {0};
+    struct buffer *list = command_buffer(line);
     bool casino = false;
     if (!take_customer(line, record.customer_id))
         return EXIT_REFUSED;
@@ -147,18 +129,15 @@ static int run_allow(const struct command_line *line)
     if (record.every_game && command_argument_count(line) > 2)
         return command_usage(line, "give 'all', or the games, but not both");
     if (!record.every_game)
-        append_ids(line, &list);
-    record.games = buffer_text(&list);
-    if (!command_open_platform(line, false, &store)) {
-        buffer_free(&list);
+        append_ids(line, list);
+    record.games = buffer_text(list);
+    struct platform_store *store = command_platform(line);
+    if (store == NULL)
         return EXIT_REFUSED;
-    }
     enum status status = games_allow(store, &record, &casino, &error);
-    platform_store_close(&store);
     if (status == STATUS_OK)
         print_policy(line, &record, casino, false);
-    buffer_free(&list);
-    return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
+    return command_end_verb(line, status, &error);
 }
 
 static int run_allowed(const struct command_line *line)
@@ -166,16 +145,13 @@ static int run_allowed(const struct command_line *line)
     struct game_policy_record record = {0};
     struct platform_store *store = NULL;
     struct error error = {0};
-    struct buffer games = {0};
     bool casino = false;
-    if (!take_customer(line, record.customer_id) || !command_open_platform(line, false, &store))
+    if (!take_customer(line, record.customer_id) || (store = command_platform(line)) == NULL)
         return EXIT_REFUSED;
-    enum status status = games_allowed(store, &record, &games, &casino, &error);
-    platform_store_close(&store);
+    enum status status = games_allowed(store, &record, command_buffer(line), &casino, &error);
     if (status == STATUS_OK)
         print_policy(line, &record, casino, true);
-    buffer_free(&games);
-    return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
+    return command_end_verb(line, status, &error);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

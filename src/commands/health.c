@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "cli/document.h"
 #include "commands/commands.h"
 #include "commands/listener_probe.h"
 
@@ -18,12 +17,11 @@ const struct command_option health_options[] = {
 
 static void print_health(const struct command_line *line, bool answers, bool well)
 {
-    if (command_json(line)) {
-        struct document document;
-        struct json_writer *json = document_object(&document, JSON_COMPACT);
+    struct json_writer *json = command_object(line, JSON_COMPACT);
+    if (json != NULL) {
         json_bool(json, "answers", answers);
         json_string_or_null(json, "status", !answers ? NULL : well ? "ok" : "degraded");
-        document_print(&document);
+        command_print_document(line);
     } else if (answers) {
         (void)printf("%s\n", well ? "ok" : "degraded");
     }
@@ -31,21 +29,18 @@ static void print_health(const struct command_line *line, bool answers, bool wel
 
 int run_health(const struct command_line *line)
 {
-    const struct config *config = NULL;
-    if (!command_config(line, &config))
+    const struct config *config = command_config(line);
+    if (config == NULL)
         return EXIT_REFUSED;
-    struct buffer answer = {0};
+    struct buffer *answer = command_buffer(line);
     bool answers =
-        listener_ask(LISTENER_PUBLIC, &config->listen, config->tls_certificate[0] != '\0', &answer);
-    bool well = answers && memmem(answer.data, answer.size, HEALTHY, sizeof HEALTHY - 1) != NULL;
+        listener_ask(LISTENER_PUBLIC, &config->listen, config->tls_certificate[0] != '\0', answer);
+    bool well = answers && memmem(answer->data, answer->size, HEALTHY, sizeof HEALTHY - 1) != NULL;
     print_health(line, answers, well);
-    int code = EXIT_DONE;
     if (!answers)
-        code = command_refuse(line, "no croupier answers on %s", config->listen.text);
-    else if (!well && command_option(line, "alive") == NULL)
-        code = command_refuse(line, "the service on %s answers that a store is away",
+        return command_refuse(line, "no croupier answers on %s", config->listen.text);
+    if (!well && command_option(line, "alive") == NULL)
+        return command_refuse(line, "the service on %s answers that a store is away",
                               config->listen.text);
-    buffer_free(&answer);
-    config_release(&config);
-    return code;
+    return EXIT_DONE;
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/document.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/platform.h"
@@ -17,10 +16,14 @@ const struct resource_commands key_subject = {&key_resource, "customer", NULL};
 
 /* ---- issue ----------------------------------------------------------------------------------- */
 
-static void print_issued_json(const char *key, const struct key_record *record)
+static void print_issued(const struct command_line *line, const char *key,
+                         const struct key_record *record)
 {
-    struct document document;
-    struct json_writer *json = document_object(&document, JSON_INDENTED);
+    struct json_writer *json = command_object(line, JSON_INDENTED);
+    if (json == NULL) {
+        (void)puts(key);
+        return;
+    }
     json_string(json, "key", key);
     json_string(json, "id", record->id);
     json_string(json, "prefix", record->prefix);
@@ -30,29 +33,27 @@ static void print_issued_json(const char *key, const struct key_record *record)
     json_time(json, "expires_at", record->expires_ms);
     json_string_or_null(json, "only", enum_name(&key_scopes, record->scope));
     cidrs_write_json(json, "cidrs", record->cidrs, record->cidr_count);
-    document_print(&document);
+    command_print_document(line);
 }
 
 /* A key that did not get out is lost: it cannot be shown again. */
 static int confirm_printed(const struct command_line *line, const struct key_record *record)
 {
-    char program[PROGRAM_TEXT_SIZE];
     errno = 0;
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return EXIT_DONE;
     int reason = errno;
-    command_program(line, program);
     return command_refuse(line,
                           "the key was made but could not be written (%s), so it is of no use: %s "
                           "key revoke %s",
-                          reason != 0 ? strerror(reason) : "output error", program, record->id);
+                          reason != 0 ? strerror(reason) : "output error", command_program(line),
+                          record->id);
 }
 
 static void note_missing_rights(const struct command_line *line,
                                 const struct customer_record *owner)
 {
-    char program[PROGRAM_TEXT_SIZE];
-    command_program(line, program);
+    const char *program = command_program(line);
     if (!owner->enabled)
         command_note(line, "%s is disabled, so the key opens nothing until: %s customer enable %s",
                      owner->id, program, owner->id);
@@ -67,22 +68,18 @@ static void note_missing_rights(const struct command_line *line,
 static int issue(const struct command_line *line, struct key_record *record)
 {
     struct customer_view owner;
-    struct platform_store *store = NULL;
+    struct platform_store *store = command_platform(line);
     struct error error = {0};
     char key[KEY_SIZE] = "";
-    if (!command_open_platform(line, false, &store))
+    if (store == NULL)
         return EXIT_REFUSED;
     enum status status =
         resource_get(&customer_resource, store, record->customer_id, &owner, &error);
     if (status == STATUS_OK)
         status = keys_issue(store, record, key, &error);
-    platform_store_close(&store);
     if (status != STATUS_OK)
-        return command_fail(line, status, &error);
-    if (command_json(line))
-        print_issued_json(key, record);
-    else
-        (void)puts(key);
+        return command_end_verb(line, status, &error);
+    print_issued(line, key, record);
     int code = confirm_printed(line, record);
     OPENSSL_cleanse(key, sizeof key);
     if (code == EXIT_DONE) {
@@ -94,15 +91,9 @@ static int issue(const struct command_line *line, struct key_record *record)
 
 static int run_issue(const struct command_line *line)
 {
-    struct line_settings settings = {0};
     struct key_view view;
-    struct error error = {0};
-    if (!line_settings_read(line, true, &settings))
-        return EXIT_USAGE;
-    const struct resource_edit edit = {.settings = settings.list};
-    enum status status = resource_make(&key_resource, &edit, clock_wall_ms(), &view, &error);
-    line_settings_free(&settings);
-    return status == STATUS_OK ? issue(line, &view.record) : command_fail(line, status, &error);
+    int code = resource_make_of_line(line, &view);
+    return code == EXIT_DONE ? issue(line, &view.record) : code;
 }
 
 /* ---- find ------------------------------------------------------------------------------------ */
@@ -112,7 +103,7 @@ static int run_find(const struct command_line *line)
     struct error error = {0};
     enum status status = keys_check(command_argument(line, 0), &error);
     return status == STATUS_OK ? resource_run_list_of(line, &found_key_resource)
-                               : command_fail(line, status, &error);
+                               : command_end_verb(line, status, &error);
 }
 
 /* ---- revoke ---------------------------------------------------------------------------------- */
@@ -126,13 +117,12 @@ static int run_revoke(const struct command_line *line)
     struct error error = {0};
     bool before = false;
     enum status status = keys_check(wanted, &error);
-    if (status == STATUS_OK && !command_open_platform(line, false, &store))
+    if (status == STATUS_OK && (store = command_platform(line)) == NULL)
         return EXIT_REFUSED;
     if (status == STATUS_OK)
         status = keys_revoke(store, wanted, view.now_ms, record, &before, &error);
-    platform_store_close(&store);
     if (status != STATUS_OK)
-        return command_fail(line, status, &error);
+        return command_end_verb(line, status, &error);
     char when[CLOCK_TEXT_SIZE];
     clock_format_rfc3339(record->revoked_ms, when);
     if (command_json(line))

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/document.h"
 #include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/platform.h"
@@ -19,21 +18,15 @@ static bool count_provider(void *context, const void *record)
     return true;
 }
 
-/* Of providers whose secrets are stored, so that there was a key. */
-static enum status count_providers(struct platform_store *store, size_t *count, struct error *error)
-{
-    return platform_list(store, &provider_table, NULL, count_provider, count, error);
-}
-
 /*
  * The key that stored secrets are encrypted with. A key that was lost, or is still on another
  * machine, is not replaced unasked: every provider would see every player as a new one.
  */
 static bool make_secrets_key(const struct command_line *line, size_t providers, bool *made)
 {
-    const struct config *config = NULL;
+    const struct config *config = command_config(line);
     struct error error = {0};
-    if (!command_config(line, &config))
+    if (config == NULL)
         return false;
     enum status status = STATUS_OK;
     const char *path = config->secrets_key_file;
@@ -47,13 +40,11 @@ static bool make_secrets_key(const struct command_line *line, size_t providers, 
         status = secrets_make_key(path, made, &error);
     if (status == STATUS_OK && *made)
         command_note(line, "%s is made: the key of stored secrets; back it up", path);
-    config_release(&config);
-    if (status != STATUS_OK)
-        (void)command_refuse(line, "%s", error.text);
-    return status == STATUS_OK;
+    return command_end(line, status, &error) == EXIT_DONE;
 }
 
 struct migrated {
+    struct progress progress;
     uint32_t before, after; /* the schema */
     char *backup;           /* its path; NULL: none was made */
     bool key_made;
@@ -72,27 +63,6 @@ static void show_progress(void *context, const char *what, uint64_t rows)
     progress_show(context, rows, 0, text);
 }
 
-static enum status back_up(struct platform_store *store, char **path, struct error *error)
-{
-    struct progress progress = {0};
-    platform_store_watch(store, (struct platform_watch){show_progress, &progress});
-    enum status status = platform_store_back_up(store, path, error);
-    platform_store_watch(store, (struct platform_watch){0});
-    progress_end(&progress);
-    return status;
-}
-
-static enum status upgrade(struct platform_store *store, struct migrated *migrated,
-                           struct error *error)
-{
-    struct progress progress = {0};
-    platform_store_watch(store, (struct platform_watch){show_progress, &progress});
-    enum status status = platform_store_migrate(store, &migrated->before, &migrated->after, error);
-    platform_store_watch(store, (struct platform_watch){0});
-    progress_end(&progress);
-    return status;
-}
-
 /* ---- what leads back ------------------------------------------------------------------------- */
 
 /* Asks a person; false: there is none, or the answer is another. */
@@ -108,17 +78,14 @@ static bool ask_for_backup(const struct platform_schema *schema)
     return fgets(answer, sizeof answer, stdin) != NULL && strcmp(answer, "yes\n") == 0;
 }
 
-/* Sees to a backup of a store that is to be changed. `path` is that of the one that was made; NULL:
- * none was. */
+/* Sees to a backup of a store that is to be changed. */
 static bool see_to_backup(const struct command_line *line, struct platform_store *store,
-                          char **path)
+                          struct migrated *migrated)
 {
     struct platform_schema schema;
     struct error error = {0};
-    if (platform_store_schema(store, &schema, &error) != STATUS_OK) {
-        (void)command_refuse(line, "%s", error.text);
+    if (command_end(line, platform_store_schema(store, &schema, &error), &error) != EXIT_DONE)
         return false;
-    }
     if (schema.version == 0 || schema.version >= schema.newest ||
         command_option(line, "backed-up") != NULL || command_option(line, "no-backup") != NULL)
         return true;
@@ -131,14 +98,17 @@ static bool see_to_backup(const struct command_line *line, struct platform_store
                              schema.version, schema.newest);
         return false;
     }
-    if (back_up(store, path, &error) != STATUS_OK) {
+    enum status status = platform_store_back_up(store, &migrated->backup, &error);
+    progress_end(&migrated->progress);
+    if (status != STATUS_OK) {
         (void)command_refuse(line,
                              "%s; nothing was changed; with a backup of your own, run: croupier "
                              "migrate --backed-up",
                              error.text);
         return false;
     }
-    command_note(line, "the store as it was, at schema %u, is in %s", schema.version, *path);
+    command_note(line, "the store as it was, at schema %u, is in %s", schema.version,
+                 migrated->backup);
     return true;
 }
 
@@ -146,14 +116,12 @@ static bool see_to_backup(const struct command_line *line, struct platform_store
 
 static void print_migrated(const struct command_line *line, const struct migrated *migrated)
 {
-    if (command_json(line)) {
-        struct document document;
-        struct json_writer *json = document_object(&document, JSON_INDENTED);
+    struct json_writer *json = command_object(line, JSON_INDENTED);
+    if (json != NULL) {
         json_unsigned(json, "before", migrated->before);
         json_unsigned(json, "after", migrated->after);
         json_string_or_null(json, "backup", migrated->backup);
         json_bool(json, "secrets_key_made", migrated->key_made);
-        document_print(&document);
     } else if (migrated->before == 0) {
         (void)printf("The platform store is made, at schema %u.\n", migrated->after);
     } else if (migrated->before == migrated->after) {
@@ -170,24 +138,27 @@ static int migrate(const struct command_line *line, struct platform_store *store
 {
     struct error error = {0};
     size_t providers = 0;
-    if (!see_to_backup(line, store, &migrated->backup))
+    if (!see_to_backup(line, store, migrated))
         return EXIT_REFUSED;
-    enum status status = upgrade(store, migrated, &error);
+    enum status status = platform_store_migrate(store, &migrated->before, &migrated->after, &error);
+    progress_end(&migrated->progress);
+    /* Each provider has a secret, which is stored under the key: so there was one. */
     if (status == STATUS_OK)
-        status = count_providers(store, &providers, &error);
+        status = platform_list(store, &provider_table, NULL, count_provider, &providers, &error);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+        return command_end(line, status, &error);
     return make_secrets_key(line, providers, &migrated->key_made) ? EXIT_DONE : EXIT_REFUSED;
 }
 
 int run_migrate(const struct command_line *line)
 {
-    struct platform_store *store = NULL;
-    struct migrated migrated = {0};
-    if (!command_open_platform(line, true, &store))
+    struct platform_store *store = command_make_platform(line);
+    struct migrated migrated = {.before = 0};
+    if (store == NULL)
         return EXIT_REFUSED;
+    platform_store_watch(store, (struct platform_watch){show_progress, &migrated.progress});
     int code = migrate(line, store, &migrated);
-    platform_store_close(&store);
+    platform_store_watch(store, (struct platform_watch){0});
     if (code == EXIT_DONE)
         print_migrated(line, &migrated);
     memory_free(migrated.backup);

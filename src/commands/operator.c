@@ -21,11 +21,8 @@ const struct resource_commands operator_subject = {&operator_resource, "name", t
 /* ---- links ----------------------------------------------------------------------------------- */
 
 /* Where the console is opened: the first name that it has, else where it listens. */
-static bool append_link(const struct command_line *line, const char *secret, struct buffer *out)
+static void append_link(const struct config *config, const char *secret, struct buffer *out)
 {
-    const struct config *config = NULL;
-    if (!command_config(line, &config))
-        return false;
     struct text hosts = text_of(config->operator_hosts);
     struct text host = text_trim(text_cut(&hosts, ','));
     if (host.size == 0)
@@ -34,77 +31,60 @@ static bool append_link(const struct command_line *line, const char *secret, str
     buffer_append_string(out, "://");
     buffer_append_text(out, host);
     buffer_append_format(out, "/#/sign-in/%s", secret);
-    config_release(&config);
-    return true;
 }
 
 static void print_link(const struct command_line *line, const struct credential *link,
                        const char *url)
 {
-    struct document document;
-    if (!command_json(line)) {
+    struct json_writer *json = command_object(line, JSON_INDENTED);
+    if (json == NULL) {
         (void)printf("To sign in, once and within %d minutes:\n%s\n", CREDENTIAL_LINK_MS / 60000,
                      url);
         return;
     }
-    struct json_writer *json = document_object(&document, JSON_INDENTED);
     json_string(json, "name", link->record.operator_name);
     json_string(json, "link", url);
     json_time(json, "expires_at", link->record.expires_ms);
-    document_print(&document);
 }
 
-/* Makes a link and prints it; closes the store. */
 static int give_link(const struct command_line *line, struct platform_store *store,
                      const char *name)
 {
+    const struct config *config = command_config(line);
     struct credential link = {.secret = ""};
-    struct buffer url = {0};
+    struct buffer *url = command_buffer(line);
     struct error error = {0};
+    CHECK(config != NULL); /* the store is open by it */
     enum status status = credential_make_link(store, name, clock_wall_ms(), &link, &error);
-    int code = status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
-    platform_store_close(&store);
-    if (code == EXIT_DONE && !append_link(line, link.secret, &url))
-        code = EXIT_REFUSED;
-    if (code == EXIT_DONE)
-        print_link(line, &link, buffer_string(&url));
+    if (status == STATUS_OK) {
+        append_link(config, link.secret, url);
+        print_link(line, &link, buffer_string(url));
+    }
     OPENSSL_cleanse(&link, sizeof link);
-    OPENSSL_cleanse(url.data, url.size);
-    buffer_free(&url);
-    return code;
+    return command_end_verb(line, status, &error);
 }
 
 static int run_link(const struct command_line *line)
 {
-    struct platform_store *store = NULL;
-    return command_open_platform(line, false, &store)
-               ? give_link(line, store, command_argument(line, 0))
-               : EXIT_REFUSED;
+    struct platform_store *store = command_platform(line);
+    return store != NULL ? give_link(line, store, command_argument(line, 0)) : EXIT_REFUSED;
 }
 
 /* ---- add, remove ----------------------------------------------------------------------------- */
 
 static int run_add(const struct command_line *line)
 {
-    struct line_settings settings = {0};
     struct operator_record record;
-    struct platform_store *store = NULL;
     struct error error = {0};
-    if (!line_settings_read(line, true, &settings))
-        return EXIT_USAGE;
-    enum status status =
-        resource_make(&operator_resource, &(struct resource_edit){.settings = settings.list},
-                      clock_wall_ms(), &record, &error);
-    line_settings_free(&settings);
-    if (status != STATUS_OK)
-        return command_fail(line, status, &error);
-    if (!command_open_platform(line, false, &store))
+    int code = resource_make_of_line(line, &record);
+    if (code != EXIT_DONE)
+        return code;
+    struct platform_store *store = command_platform(line);
+    if (store == NULL)
         return EXIT_REFUSED;
-    status = resource_insert(&operator_resource, store, &record, &error);
-    if (status != STATUS_OK) {
-        platform_store_close(&store);
-        return command_fail(line, status, &error);
-    }
+    enum status status = resource_insert(&operator_resource, store, &record, &error);
+    if (status != STATUS_OK)
+        return command_end_verb(line, status, &error);
     if (!command_json(line))
         tell(line, &record, true);
     return give_link(line, store, record.name);
@@ -125,16 +105,14 @@ static int run_sessions(const struct command_line *line)
 static int run_end(const struct command_line *line)
 {
     const char *id = command_argument(line, 0);
-    struct platform_store *store = NULL;
+    struct platform_store *store = command_platform(line);
     struct error error = {0};
-    if (!command_open_platform(line, false, &store))
+    if (store == NULL)
         return EXIT_REFUSED;
     enum status status = credential_end(store, id, clock_wall_ms(), &error);
-    platform_store_close(&store);
-    if (status != STATUS_OK)
-        return command_fail(line, status, &error);
-    (void)printf("%s is ended.\n", id);
-    return EXIT_DONE;
+    if (status == STATUS_OK)
+        (void)printf("%s is ended.\n", id);
+    return command_end_verb(line, status, &error);
 }
 
 const struct command operator_commands[] = {

@@ -126,39 +126,48 @@ void command_bound_reading(const struct command_line *line, const char *file, ui
     CHECK(pthread_detach(thread) == 0);
 }
 
-/* ---- what they share ------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
-bool command_open_platform(const struct command_line *line, bool create,
-                           struct platform_store **store)
+static void release_platform(void *resource)
 {
-    const struct config *config = NULL;
+    struct platform_store *store = resource;
+    platform_store_close(&store);
+}
+
+static struct platform_store *open_platform(const struct command_line *line, bool create)
+{
+    const struct config *config = command_config(line);
+    struct platform_store *store = NULL;
     struct error error = {0};
-    if (!command_config(line, &config))
-        return false;
+    if (config == NULL)
+        return NULL;
     struct platform_store_options options = platform_store_configured(config);
     options.create = create;
     options.reads = !create;
     if (!create)
         command_bound_reading(line, config_platform_file(config), options.timeout_ms);
-    enum status status = platform_store_open(store, &options, &error);
-    config_release(&config);
-    if (status != STATUS_OK) {
-        (void)command_refuse(line, "%s", error.text);
-        return false;
-    }
-    sign(line, *store);
-    return true;
+    if (command_end(line, platform_store_open(&store, &options, &error), &error) != EXIT_DONE)
+        return NULL;
+    command_keep(line, release_platform, store);
+    sign(line, store);
+    return store;
 }
 
-int command_fail(const struct command_line *line, enum status status, const struct error *error)
+struct platform_store *command_platform(const struct command_line *line)
 {
-    return status == STATUS_INVALID ? command_usage(line, "%s", error->text)
-                                    : command_refuse(line, "%s", error->text);
+    return open_platform(line, false);
 }
 
-void command_program(const struct command_line *line, char out[PROGRAM_TEXT_SIZE])
+struct platform_store *command_make_platform(const struct command_line *line)
 {
-    const char *path = command_option(line, "config");
-    (void)snprintf(out, PROGRAM_TEXT_SIZE, "croupier%s%s", path == NULL ? "" : " -c ",
-                   path == NULL ? "" : path);
+    return open_platform(line, true);
+}
+
+const char *command_program(const struct command_line *line)
+{
+    const char *path = command_config_path(line);
+    struct buffer *program = command_buffer(line);
+    buffer_append_format(program, "croupier%s%s", path == NULL ? "" : " -c ",
+                         path == NULL ? "" : path);
+    return buffer_string(program);
 }

@@ -56,44 +56,39 @@ static bool read_question(const struct command_line *line, struct player_questio
 
 static int run_show(const struct command_line *line)
 {
-    struct platform_store *store = NULL;
     struct player_question question;
     struct player_view player = {0};
     struct error error = {0};
     if (!read_question(line, &question))
         return command_usage(line, "give PLAYER, or CUSTOMER and REFERENCE, or --launch ID, or "
                                    "--provider ID and SUB");
-    if (!command_open_platform(line, false, &store))
+    struct platform_store *store = command_platform(line);
+    if (store == NULL)
         return EXIT_REFUSED;
     enum status status = players_find(store, &question, &player, &error);
-    platform_store_close(&store);
-    if (status != STATUS_OK)
-        return command_fail(line, status, &error);
-    resource_print(line, &player_resource, &player);
-    if (!command_json(line) && player.launch_count > 0)
+    if (status == STATUS_OK)
+        resource_print(line, &player_resource, &player);
+    if (status == STATUS_OK && !command_json(line) && player.launch_count > 0)
         print_launches(&player);
-    return EXIT_DONE;
+    return command_end_verb(line, status, &error);
 }
 
 /* ---- block, unblock -------------------------------------------------------------------------- */
 
 static int set_blocked(const struct command_line *line, bool blocked)
 {
-    struct platform_store *store = NULL;
+    struct platform_store *store = command_platform(line);
     struct player_view player = {0};
     struct error error = {0};
-    if (!command_open_platform(line, false, &store))
+    if (store == NULL)
         return EXIT_REFUSED;
     enum status status =
         players_block(store, command_argument(line, 0), blocked, clock_wall_ms(), &player, &error);
-    platform_store_close(&store);
-    if (status != STATUS_OK)
-        return command_fail(line, status, &error);
-    if (command_json(line))
+    if (status == STATUS_OK && command_json(line))
         resource_print(line, &player_resource, &player);
-    else
+    else if (status == STATUS_OK)
         resource_tell_state(&player_resource, &player, blocked ? "blocked" : "not blocked");
-    return EXIT_DONE;
+    return command_end_verb(line, status, &error);
 }
 
 static int run_block(const struct command_line *line)

@@ -4,7 +4,6 @@
 #include <openssl/crypto.h>
 
 #include "base/clock.h"
-#include "cli/document.h"
 #include "cli/input.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
@@ -20,63 +19,64 @@ const struct resource_commands provider_subject = {&provider_resource, "id", NUL
 
 /* ---- the secret ------------------------------------------------------------------------------ */
 
-/* Reads it from standard input; one line end after it is not part of it. False, and `code` set,
- * when refused. */
-static bool read_secret(const struct command_line *line, struct buffer *secret, int *code)
+/* Reads it from standard input; one line end after it is not part of it. EXIT_DONE, or the exit
+ * code after a refusal. */
+static int read_secret(const struct command_line *line, struct buffer *secret)
 {
     const char *name;
     struct error error;
     /* Room for all of it at once: a buffer that grows would leave copies behind. */
     buffer_reserve(secret, SECRETS_PLAIN_MAX + 8);
-    if (command_read_document("-", SECRETS_PLAIN_MAX + 2, &name, secret, &error) != STATUS_OK) {
-        *code = command_refuse(line, "%s", error.text);
-        return false;
-    }
+    if (command_read_document("-", SECRETS_PLAIN_MAX + 2, &name, secret, &error) != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
     if (secret->size > 0 && secret->data[secret->size - 1] == '\n')
         secret->size--;
     if (secret->size > 0 && secret->data[secret->size - 1] == '\r')
         secret->size--;
-    if (secret->size == 0 || secret->size > SECRETS_PLAIN_MAX) {
-        *code = command_refuse(line, "the secret on standard input must be 1 to %u bytes",
-                               SECRETS_PLAIN_MAX);
-        return false;
-    }
-    return true;
+    return secret->size > 0 && secret->size <= SECRETS_PLAIN_MAX
+               ? EXIT_DONE
+               : command_refuse(line, "the secret on standard input must be 1 to %u bytes",
+                                SECRETS_PLAIN_MAX);
 }
 
-/* The same when --secret says so. */
-static bool read_given_secret(const struct command_line *line, struct buffer *secret, int *code)
+static void release_secrets(void *resource)
 {
-    const char *given = command_option(line, "secret");
-    if (given == NULL)
-        return true;
-    if (strcmp(given, "-") == 0)
-        return read_secret(line, secret, code);
-    *code = command_usage(line, "write --secret - and give the secret on standard input: others "
-                                "could read it on the command line");
-    return false;
+    struct secrets *secrets = resource;
+    secrets_destroy(&secrets);
 }
 
-static void free_secret(struct buffer *secret)
+/* The key that secrets are sealed with; NULL: the refusal is printed. */
+static struct secrets *open_secrets(const struct command_line *line)
 {
-    if (secret->data != NULL)
-        OPENSSL_cleanse(secret->data, secret->capacity);
-    buffer_free(secret);
-}
-
-/* The key that secrets are sealed with; prints the refusal and returns false. */
-static bool open_secrets(const struct command_line *line, struct secrets **secrets)
-{
-    const struct config *config = NULL;
+    const struct config *config = command_config(line);
+    struct secrets *secrets = NULL;
     struct error error;
-    if (!command_config(line, &config))
-        return false;
-    enum status status = secrets_open_key(secrets, config->secrets_key_file, &error);
-    config_release(&config);
-    if (status == STATUS_OK)
-        return true;
-    (void)command_refuse(line, "%s", error.text);
-    return false;
+    if (config == NULL ||
+        command_end(line, secrets_open_key(&secrets, config->secrets_key_file, &error), &error) !=
+            EXIT_DONE)
+        return NULL;
+    command_keep(line, release_secrets, secrets);
+    return secrets;
+}
+
+/* Reads the secret where `given` is "-", and the key to seal it with; NULL: there is no secret.
+ * EXIT_DONE, or the exit code after a refusal. */
+static int read_sealing(const struct command_line *line, const char *given,
+                        struct provider_sealing *sealing)
+{
+    struct buffer *secret = command_buffer(line);
+    *sealing = (struct provider_sealing){.now_ms = clock_wall_ms()};
+    if (given == NULL)
+        return EXIT_DONE;
+    if (strcmp(given, "-") != 0)
+        return command_usage(line, "write --secret - and give the secret on standard input: others "
+                                   "could read it on the command line");
+    int code = read_secret(line, secret);
+    if (code != EXIT_DONE)
+        return code;
+    sealing->secret = buffer_text(secret);
+    sealing->secrets = open_secrets(line);
+    return sealing->secrets != NULL ? EXIT_DONE : EXIT_REFUSED;
 }
 
 static void note_short_secret(const struct command_line *line, size_t secret_size)
@@ -86,69 +86,50 @@ static void note_short_secret(const struct command_line *line, size_t secret_siz
                      SECRET_SHORT);
 }
 
-static void note_weakness(const struct command_line *line, size_t secret_size)
-{
-    const char *launch_url = command_option(line, "launch-url");
-    note_short_secret(line, secret_size);
-    if (launch_url != NULL && !game_url_is_guarded(text_of(launch_url)))
-        command_note(line, "the launch URL is not https://: anyone on the way to it can read and "
-                           "use its tokens");
-}
-
 /* Adds or sets, with the secret that the line has, or none. */
 static int put(const struct command_line *line, bool add)
 {
-    struct secrets *secrets = NULL;
-    struct buffer secret = {0};
-    int code = EXIT_REFUSED;
-    if (!read_given_secret(line, &secret, &code) ||
-        (secret.size > 0 && !open_secrets(line, &secrets)))
-        goto done;
-    const struct provider_sealing sealing = {secrets, buffer_text(&secret), clock_wall_ms()};
-    code = resource_run_settings(line, add, secret.size > 0 ? provider_seal : NULL, &sealing);
+    const char *url = command_option(line, "launch-url");
+    const char *secret = command_option(line, "secret");
+    bool endpoint = command_option(line, "launch-endpoint") != NULL;
+    struct provider_sealing sealing;
+    if (url != NULL && endpoint)
+        return command_usage(line, "--launch-url and --launch-endpoint exclude each other");
+    if (add &&
+        (command_option(line, "name") == NULL || secret == NULL || (url == NULL && !endpoint)))
+        return command_usage(
+            line, "--name, --launch-url (or --launch-endpoint) and --secret - are needed");
+    int code = read_sealing(line, secret, &sealing);
     if (code == EXIT_DONE)
-        note_weakness(line, secret.size);
-done:
-    secrets_destroy(&secrets);
-    free_secret(&secret);
-    return code;
-}
-
-static bool excludes(const struct command_line *line)
-{
-    return command_option(line, "launch-url") != NULL &&
-           command_option(line, "launch-endpoint") != NULL;
+        code = resource_run_settings(line, add, secret != NULL ? provider_seal : NULL, &sealing);
+    if (code != EXIT_DONE)
+        return code;
+    note_short_secret(line, sealing.secret.size);
+    if (url != NULL && !game_url_is_guarded(text_of(url)))
+        command_note(line, "the launch URL is not https://: anyone on the way to it can read and "
+                           "use its tokens");
+    return EXIT_DONE;
 }
 
 static int run_add(const struct command_line *line)
 {
-    if (excludes(line))
-        return command_usage(line, "--launch-url and --launch-endpoint exclude each other");
-    if (command_option(line, "name") == NULL || command_option(line, "secret") == NULL ||
-        (command_option(line, "launch-url") == NULL &&
-         command_option(line, "launch-endpoint") == NULL))
-        return command_usage(
-            line, "--name, --launch-url (or --launch-endpoint) and --secret - are needed");
     return put(line, true);
 }
 
 static int run_set(const struct command_line *line)
 {
-    if (excludes(line))
-        return command_usage(line, "--launch-url and --launch-endpoint exclude each other");
     return put(line, false);
 }
 
 /* ---- secrets that overlap -------------------------------------------------------------------- */
 
-static int print_secrets(const struct command_line *line, const struct provider_record *provider)
+static void print_secrets(const struct command_line *line, const struct provider_record *provider)
 {
     static const char *const titles[] = {"KID", "SIGNS", "ADDED (UTC)", NULL};
-    struct document document;
-    if (command_json(line)) {
-        provider_write_secrets(document_begin(&document, JSON_INDENTED), NULL, provider);
-        document_print(&document);
-        return EXIT_DONE;
+    struct json_writer *json = command_document(line, JSON_INDENTED);
+    if (json != NULL) {
+        provider_write_secrets(json, NULL, provider);
+        return;
     }
     struct table *table = table_create(titles);
     for (size_t i = 0; i < PROVIDER_SECRETS_MAX && provider->secrets[i].size > 0; i++) {
@@ -160,7 +141,6 @@ static int print_secrets(const struct command_line *line, const struct provider_
         table_cell(table, added_at);
     }
     table_print(&table, stdout);
-    return EXIT_DONE;
 }
 
 /* Reads the provider of the line, does `edit` to it unless NULL, and prints its secrets. */
@@ -171,31 +151,26 @@ static int run_on_secrets(const struct command_line *line, resource_editor *edit
     const struct resource_edit whole = {.settings = none, .edit = edit, .context = context};
     const char *id = command_argument(line, 1);
     struct provider_record provider;
-    struct platform_store *store = NULL;
+    struct platform_store *store = command_platform(line);
     struct error error = {0};
-    if (!command_open_platform(line, false, &store))
+    if (store == NULL)
         return EXIT_REFUSED;
     enum status status =
         edit == NULL ? resource_get(&provider_resource, store, id, &provider, &error)
                      : resource_change(&provider_resource, store, id, &whole, &provider, &error);
-    platform_store_close(&store);
-    return status == STATUS_OK ? print_secrets(line, &provider)
-                               : command_fail(line, status, &error);
+    if (status == STATUS_OK)
+        print_secrets(line, &provider);
+    return command_end_verb(line, status, &error);
 }
 
 static int add_secret(const struct command_line *line)
 {
-    struct secrets *secrets = NULL;
-    struct buffer secret = {0};
-    int code = EXIT_REFUSED;
-    if (read_secret(line, &secret, &code) && open_secrets(line, &secrets)) {
-        const struct provider_sealing sealing = {secrets, buffer_text(&secret), clock_wall_ms()};
+    struct provider_sealing sealing;
+    int code = read_sealing(line, "-", &sealing);
+    if (code == EXIT_DONE)
         code = run_on_secrets(line, provider_add_secret, &sealing);
-        if (code == EXIT_DONE)
-            note_short_secret(line, secret.size);
-    }
-    secrets_destroy(&secrets);
-    free_secret(&secret);
+    if (code == EXIT_DONE)
+        note_short_secret(line, sealing.secret.size);
     return code;
 }
 
@@ -216,60 +191,46 @@ static int run_secret(const struct command_line *line)
 
 /* ---- a try ----------------------------------------------------------------------------------- */
 
-static void print_trial_json(const char *provider_id, const struct provider_trial *trial)
-{
-    struct document document;
-    struct json_writer *json = document_object(&document, JSON_INDENTED);
-    provider_trial_write(json, provider_id, trial);
-    document_print(&document);
-}
-
 /* Prints what came back, whatever it is; the exit code tells whether it was a launch. */
 static int print_trial(const struct command_line *line, const struct provider_trial *trial)
 {
     const char *id = command_argument(line, 0);
+    struct json_writer *json = command_object(line, JSON_INDENTED);
     bool launched = trial->outcome == PROVIDER_LAUNCHED;
-    if (command_json(line))
-        print_trial_json(id, trial);
-    else if (launched)
+    if (json != NULL) {
+        provider_trial_write(json, id, trial);
+        command_print_document(line);
+    } else if (launched) {
         (void)printf("%s launched %s in %llu ms: status %ld, %s\n", id, trial->game_id,
                      (unsigned long long)trial->took_ms, trial->status, trial->answer.launch_url);
-    else
+    } else {
         return command_refuse(line, "%s did not launch %s: %s after %llu ms: %s", id,
                               trial->game_id, provider_outcome_name(trial->outcome),
                               (unsigned long long)trial->took_ms, trial->reason);
+    }
     return launched ? EXIT_DONE : EXIT_REFUSED;
 }
 
 static int run_try(const struct command_line *line)
 {
-    const struct config *config = NULL;
-    struct platform_store *store = NULL;
-    struct secrets *secrets = NULL;
+    const struct config *config = command_config(line);
+    struct secrets *secrets = config != NULL ? open_secrets(line) : NULL;
+    struct platform_store *store = secrets != NULL ? command_platform(line) : NULL;
     struct provider_trial trial;
     struct error error = {0};
-    if (!open_secrets(line, &secrets))
+    if (store == NULL)
         return EXIT_REFUSED;
-    enum status status = STATUS_UNAVAILABLE;
-    bool ready = command_config(line, &config) && command_open_platform(line, false, &store);
-    if (ready) {
-        const struct provider_trial_options options = {
-            .secrets = secrets,
-            .provider_id = command_argument(line, 0),
-            .game_id = command_argument(line, 1),
-            .ca_file = config->launch_ca_file,
-            .timeout_ms = config->launch_timeout_ms,
-        };
-        CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
-        status = provider_trial_run(store, &options, &trial, &error);
-        curl_global_cleanup();
-    }
-    platform_store_close(&store);
-    config_release(&config);
-    secrets_destroy(&secrets);
-    if (!ready)
-        return EXIT_REFUSED;
-    return status == STATUS_OK ? print_trial(line, &trial) : command_fail(line, status, &error);
+    const struct provider_trial_options options = {
+        .secrets = secrets,
+        .provider_id = command_argument(line, 0),
+        .game_id = command_argument(line, 1),
+        .ca_file = config->launch_ca_file,
+        .timeout_ms = config->launch_timeout_ms,
+    };
+    CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
+    enum status status = provider_trial_run(store, &options, &trial, &error);
+    curl_global_cleanup();
+    return status == STATUS_OK ? print_trial(line, &trial) : command_end_verb(line, status, &error);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

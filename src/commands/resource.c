@@ -7,6 +7,14 @@
 #include "base/memory.h"
 #include "commands/platform.h"
 
+#define SETTINGS_MAX 16
+
+/* The settings of a line. */
+struct line_settings {
+    struct setting list[SETTINGS_MAX + 1];
+    size_t count;
+};
+
 static const struct resource_commands *commands_of(const struct command_line *line)
 {
     return command_subject(line);
@@ -43,8 +51,9 @@ size_t resource_set_options(const void *subject, struct command_option *out, siz
 }
 
 /* All values of an option, joined by commas. */
-static const char *join(const struct command_line *line, const char *option, struct buffer *joined)
+static const char *join(const struct command_line *line, const char *option)
 {
+    struct buffer *joined = command_buffer(line);
     for (size_t i = 0; i < command_option_count(line, option); i++)
         buffer_append_format(joined, "%s%s", i == 0 ? "" : ",", command_option_at(line, option, i));
     return buffer_string(joined);
@@ -56,7 +65,8 @@ static void add_setting(struct line_settings *settings, const char *name, const 
     settings->list[settings->count++] = (struct setting){name, text};
 }
 
-bool line_settings_read(const struct command_line *line, bool add, struct line_settings *settings)
+/* Reads the options, and the argument of `add`; prints the refusal and returns false. */
+static bool read_settings(const struct command_line *line, bool add, struct line_settings *settings)
 {
     const struct field *field = commands_of(line)->resource->fields;
     if (add)
@@ -75,19 +85,12 @@ bool line_settings_read(const struct command_line *line, bool add, struct line_s
         if (given != NULL)
             add_setting(settings, field->name,
                         option->value == NULL ? "yes"
-                        : option->repeatable
-                            ? join(line, option->name, &settings->joined[settings->count])
-                            : given);
+                        : option->repeatable  ? join(line, option->name)
+                                              : given);
         else if (no)
             add_setting(settings, field->name, NULL);
     }
     return true;
-}
-
-void line_settings_free(struct line_settings *settings)
-{
-    for (size_t i = 0; i < SETTINGS_MAX; i++)
-        buffer_free(&settings->joined[i]);
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
@@ -95,16 +98,14 @@ void line_settings_free(struct line_settings *settings)
 void resource_print(const struct command_line *line, const struct resource *resource,
                     const void *record)
 {
-    struct buffer text = {0};
-    struct document document;
-    if (command_json(line)) {
-        resource_write(resource, record, document_begin(&document, JSON_INDENTED));
-        document_print(&document);
+    struct json_writer *json = command_document(line, JSON_INDENTED);
+    struct buffer *text = command_buffer(line);
+    if (json != NULL) {
+        resource_write(resource, record, json);
         return;
     }
-    resource_show(resource, record, &text);
-    (void)fputs(buffer_string(&text), stdout);
-    buffer_free(&text);
+    resource_show(resource, record, text);
+    (void)fputs(buffer_string(text), stdout);
 }
 
 void resource_tell_state(const struct resource *resource, const void *record, const char *state)
@@ -153,9 +154,10 @@ static struct table *begin_table(const struct resource *resource)
 void resource_listing_begin(struct resource_listing *listing, const struct command_line *line,
                             const struct resource *resource)
 {
-    *listing = (struct resource_listing){.resource = resource};
-    if (command_json(line))
-        listing->json = document_array(&listing->document, JSON_INDENTED);
+    *listing = (struct resource_listing){.resource = resource,
+                                         .json = command_document(line, JSON_INDENTED)};
+    if (listing->json != NULL)
+        json_array(listing->json, NULL);
     else
         listing->table = begin_table(resource);
 }
@@ -163,26 +165,22 @@ void resource_listing_begin(struct resource_listing *listing, const struct comma
 int resource_listing_end(struct resource_listing *listing, const struct command_line *line,
                          enum status status, const struct error *error)
 {
-    if (status == STATUS_OK && listing->json != NULL)
-        document_print(&listing->document);
-    else if (status == STATUS_OK)
+    if (status == STATUS_OK && listing->table != NULL)
         table_print(&listing->table, stdout);
-    document_free(&listing->document);
     table_destroy(&listing->table);
-    return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, error);
+    return command_end_verb(line, status, error);
 }
 
 int resource_run_list_of(const struct command_line *line, const struct resource *resource)
 {
-    struct platform_store *store = NULL;
+    struct platform_store *store = command_platform(line);
     struct error error = {0};
     struct resource_listing listing;
-    if (!command_open_platform(line, false, &store))
+    if (store == NULL)
         return EXIT_REFUSED;
     resource_listing_begin(&listing, line, resource);
     enum status status = resource_list(resource, store, command_argument(line, 0),
                                        resource_listing_see, &listing, &error);
-    platform_store_close(&store);
     return resource_listing_end(&listing, line, status, &error);
 }
 
@@ -191,23 +189,26 @@ int resource_run_list(const struct command_line *line)
     return resource_run_list_of(line, commands_of(line)->resource);
 }
 
+/* Zeroed; its memory lives until the command has returned. */
+static void *make_record(const struct command_line *line, const struct resource *resource)
+{
+    void *record = memory_alloc_zeroed(1, resource->size);
+    command_keep(line, memory_free, record);
+    return record;
+}
+
 int resource_run_show(const struct command_line *line)
 {
     const struct resource *resource = commands_of(line)->resource;
-    void *record = memory_alloc_zeroed(1, resource->size);
-    struct platform_store *store = NULL;
+    struct platform_store *store = command_platform(line);
+    void *record = make_record(line, resource);
     struct error error = {0};
-    int code = EXIT_REFUSED;
-    if (command_open_platform(line, false, &store)) {
-        enum status status =
-            resource_get(resource, store, command_argument(line, 0), record, &error);
-        if (status == STATUS_OK)
-            resource_print(line, resource, record);
-        code = status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
-    }
-    platform_store_close(&store);
-    memory_free(record);
-    return code;
+    if (store == NULL)
+        return EXIT_REFUSED;
+    enum status status = resource_get(resource, store, command_argument(line, 0), record, &error);
+    if (status == STATUS_OK)
+        resource_print(line, resource, record);
+    return command_end_verb(line, status, &error);
 }
 
 /* ---- add, set, enable, disable --------------------------------------------------------------- */
@@ -229,7 +230,7 @@ static enum status prepare(const struct command_line *line, const struct doing *
                : resource_check(resource, command_argument(line, 0), doing->edit.settings, error);
 }
 
-static int finish(const struct command_line *line, const struct doing *doing, const void *record)
+static void finish(const struct command_line *line, const struct doing *doing, const void *record)
 {
     const struct resource_commands *commands = commands_of(line);
     if (doing->state != NULL && !command_json(line))
@@ -238,43 +239,48 @@ static int finish(const struct command_line *line, const struct doing *doing, co
         commands->tell(line, record, doing->add);
     else
         resource_print(line, commands->resource, record);
-    return EXIT_DONE;
 }
 
 static int run(const struct command_line *line, const struct doing *doing)
 {
     const struct resource *resource = commands_of(line)->resource;
-    void *record = memory_alloc_zeroed(1, resource->size);
+    void *record = make_record(line, resource);
     struct platform_store *store = NULL;
     struct error error = {0};
     enum status status = prepare(line, doing, record, &error);
-    int code = EXIT_REFUSED;
-    if (status == STATUS_OK && !command_open_platform(line, false, &store))
-        goto done;
+    if (status == STATUS_OK && (store = command_platform(line)) == NULL)
+        return EXIT_REFUSED;
     if (status == STATUS_OK)
         status = doing->add ? resource_insert(resource, store, record, &error)
                             : resource_change(resource, store, command_argument(line, 0),
                                               &doing->edit, record, &error);
-    code = status == STATUS_OK ? finish(line, doing, record) : command_fail(line, status, &error);
-done:
-    platform_store_close(&store);
-    memory_free(record);
-    return code;
+    if (status == STATUS_OK)
+        finish(line, doing, record);
+    return command_end_verb(line, status, &error);
 }
 
 int resource_run_settings(const struct command_line *line, bool add, resource_editor *edit,
                           const void *context)
 {
     struct line_settings settings = {0};
-    int code = EXIT_USAGE;
-    if (line_settings_read(line, add, &settings)) {
-        const struct doing doing = {
-            .edit = {.settings = settings.list, .edit = edit, .context = context}, .add = add};
-        code = settings.count == 0 && edit == NULL ? command_usage(line, "nothing to set")
-                                                   : run(line, &doing);
-    }
-    line_settings_free(&settings);
-    return code;
+    const struct doing doing = {
+        .edit = {.settings = settings.list, .edit = edit, .context = context}, .add = add};
+    if (!read_settings(line, add, &settings))
+        return EXIT_USAGE;
+    return settings.count == 0 && edit == NULL ? command_usage(line, "nothing to set")
+                                               : run(line, &doing);
+}
+
+int resource_make_of_line(const struct command_line *line, void *record)
+{
+    struct line_settings settings = {0};
+    const struct resource_edit edit = {.settings = settings.list};
+    struct error error = {0};
+    if (!read_settings(line, true, &settings))
+        return EXIT_USAGE;
+    enum status status =
+        resource_make(commands_of(line)->resource, &edit, clock_wall_ms(), record, &error);
+    return command_end_verb(line, status, &error);
 }
 
 int resource_run_add(const struct command_line *line)

@@ -2,7 +2,6 @@
 #define CROUPIER_COMMANDS_RESOURCE_H
 
 #include "cli/command.h"
-#include "cli/document.h"
 #include "operator/resource.h"
 
 /*
@@ -36,18 +35,9 @@ int resource_run_edit(const struct command_line *line, resource_editor *edit, co
 
 /* ---- for other commands on a resource -------------------------------------------------------- */
 
-/* The settings of a line; at most SETTINGS_MAX fields. */
-#define SETTINGS_MAX 16
-struct line_settings {
-    struct setting list[SETTINGS_MAX + 1];
-    size_t count;
-    struct buffer joined[SETTINGS_MAX]; /* the values of each repeated option */
-};
-/* Reads the options, and the argument of `add`; prints the refusal and returns false. Free it in
- * either case. */
-MUST_CHECK bool line_settings_read(const struct command_line *line, bool add,
-                                   struct line_settings *settings);
-void line_settings_free(struct line_settings *settings);
+/* Fills a record as the settings of the line of an `add` say. Needs no store. EXIT_DONE, or the exit
+ * code after a refusal. */
+MUST_CHECK int resource_make_of_line(const struct command_line *line, void *record);
 
 /* A list of another resource than the group's. */
 int resource_run_list_of(const struct command_line *line, const struct resource *resource);
@@ -57,7 +47,6 @@ int resource_run_list_of(const struct command_line *line, const struct resource 
  * where it is. */
 struct resource_listing {
     const struct resource *resource;
-    struct document document;
     struct json_writer *json; /* with --json; else */
     struct table *table;
 };

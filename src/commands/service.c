@@ -11,7 +11,6 @@
 #include "app/app.h"
 #include "app/handover.h"
 #include "app/reload_socket.h"
-#include "cli/document.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 
@@ -25,7 +24,7 @@ static int run_serve(const struct command_line *line)
     const struct config *config = NULL;
     bool takes_over = command_option(line, HANDOVER_OPTION) != NULL;
     struct error error = {0};
-    if (!takes_over && !command_config(line, &config))
+    if (!takes_over && (config = command_config(line)) == NULL)
         return EXIT_REFUSED;
     if (takes_over && config_load(&config, command_config_path(line), NULL, &error) != STATUS_OK) {
         handover_report(error.text);
@@ -40,64 +39,59 @@ static int run_serve(const struct command_line *line)
     };
     enum status status = app_run(&options, &error);
     log_destroy(&log); /* first: its lines come before the refusal */
-    int code = status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
-    config_release(&config);
-    return code;
+    if (takes_over)
+        config_release(&config);
+    return command_end(line, status, &error);
 }
 
-static void print_document(struct text restart_needed)
+/* Asks the process of the line; `answer` is the line's. EXIT_DONE, or the exit code after a
+ * refusal. */
+static int ask(const struct command_line *line, enum reload_question what, struct buffer **answer,
+               long *process)
 {
-    struct document document;
-    struct json_writer *json = document_object(&document, JSON_COMPACT);
-    json_array(json, "restart_needed");
-    while (restart_needed.size > 0)
-        json_text(json, NULL, text_trim(text_cut(&restart_needed, ',')));
-    document_print(&document);
-}
-
-static bool read_process(const struct command_line *line, uint64_t *process)
-{
-    return text_to_u64(text_of(command_argument(line, 0)), INT_MAX, process) == STATUS_OK &&
-           *process > 0;
+    uint64_t number = 0;
+    struct error error = {0};
+    const char *given = command_argument(line, 0);
+    if (text_to_u64(text_of(given), INT_MAX, &number) != STATUS_OK || number == 0)
+        return command_usage(line, "'%s' is no process id", given);
+    *process = (long)number;
+    *answer = command_buffer(line);
+    return command_end(line, reload_ask(*process, what, *answer, &error), &error);
 }
 
 static int run_upgrade(const struct command_line *line)
 {
-    uint64_t process = 0;
-    struct buffer serving = {0};
-    struct error error = {0};
-    if (!read_process(line, &process))
-        return command_usage(line, "'%s' is no process id", command_argument(line, 0));
-    int code = EXIT_DONE;
-    if (reload_ask((long)process, RELOAD_PROGRAM, &serving, &error) != STATUS_OK)
-        code = command_refuse(line, "%s", error.text);
-    else if (command_json(line))
-        (void)printf("{\"process\":%s}\n", buffer_string(&serving));
+    struct buffer *serving;
+    long process;
+    int code = ask(line, RELOAD_PROGRAM, &serving, &process);
+    if (code != EXIT_DONE)
+        return code;
+    struct json_writer *json = command_object(line, JSON_COMPACT);
+    if (json != NULL)
+        json_raw(json, "process", buffer_text(serving));
     else
-        (void)printf("Process %s serves now; process %llu finishes what it has begun.\n",
-                     buffer_string(&serving), (unsigned long long)process);
-    buffer_free(&serving);
-    return code;
+        (void)printf("Process %s serves now; process %ld finishes what it has begun.\n",
+                     buffer_string(serving), process);
+    return EXIT_DONE;
 }
 
 static int run_reload(const struct command_line *line)
 {
-    uint64_t process = 0;
-    if (!read_process(line, &process))
-        return command_usage(line, "'%s' is no process id", command_argument(line, 0));
-    struct buffer restart = {0};
-    struct error error = {0};
-    int code = EXIT_DONE;
-    if (reload_ask((long)process, RELOAD_CONFIGURATION, &restart, &error) != STATUS_OK)
-        code = command_refuse(line, "%s", error.text);
-    else if (command_json(line))
-        print_document(buffer_text(&restart));
+    struct buffer *restart;
+    long process;
+    int code = ask(line, RELOAD_CONFIGURATION, &restart, &process);
+    if (code != EXIT_DONE)
+        return code;
+    struct json_writer *json = command_object(line, JSON_COMPACT);
+    struct text rest = buffer_text(restart);
+    if (json == NULL)
+        (void)puts("The configuration is read again.");
     else
-        (void)printf("The configuration is read again.\n");
-    if (code == EXIT_DONE && restart.size > 0)
-        command_note(line, "some changed settings need a restart: %s", buffer_string(&restart));
-    buffer_free(&restart);
-    return code;
+        for (json_array(json, "restart_needed"); rest.size > 0;)
+            json_text(json, NULL, text_trim(text_cut(&rest, ',')));
+    if (restart->size > 0)
+        command_note(line, "some changed settings need a restart: %s", buffer_string(restart));
+    return EXIT_DONE;
 }
 
 const struct command service_commands[] = {

@@ -29,22 +29,21 @@ static void show_audit(void *context, uint64_t done, uint64_t total)
 /* ---- statement ------------------------------------------------------------------------------- */
 
 struct statement {
-    bool is_json;
+    const struct command_line *line;
+    struct json_writer *json; /* NULL: for people */
     uint64_t from, to;
     uint64_t shown;
     int64_t opening_minor, closing_minor;
     const struct ledger_account *account;
-    struct document document; /* its text is printed as it grows, also where it is no JSON */
 };
 
 /* "{"opening_balance_minor": …, "entries": [", or the lines above the entries. */
 static void begin_statement(struct statement *statement)
 {
     const struct player_record *player = &statement->account->player;
-    struct json_writer *json = document_begin(&statement->document, JSON_COMPACT);
+    struct json_writer *json = statement->json;
     char amount[CURRENCY_AMOUNT_SIZE];
-    if (statement->is_json) {
-        json_object(json, NULL);
+    if (json != NULL) {
         json_string(json, "player_id", player->id);
         json_string(json, "customer", player->customer_id);
         json_string(json, "player_reference", player->reference);
@@ -52,39 +51,35 @@ static void begin_statement(struct statement *statement)
         json_integer(json, "currency_exponent", player->currency_exponent);
         json_integer(json, "opening_balance_minor", statement->opening_minor);
         json_array(json, "entries");
-    } else {
-        currency_format(statement->opening_minor, player->currency_exponent, amount);
-        buffer_append_format(
-            json->out,
-            "%s (%s of %s), %s\n\n%8s  %-24s  %-8s  %16s  %16s  %s\n%8s  %-24s  %-8s  %16s  %16s\n",
-            player->id, player->reference, player->customer_id, player->currency, "SEQUENCE",
-            "TIME", "WHAT", "MOVEMENT", "BALANCE", "TRANSACTION", "", "", "opening", "", amount);
+        return;
     }
-    wallet_flush(json->out);
+    currency_format(statement->opening_minor, player->currency_exponent, amount);
+    (void)printf(
+        "%s (%s of %s), %s\n\n%8s  %-24s  %-8s  %16s  %16s  %s\n%8s  %-24s  %-8s  %16s  %16s\n",
+        player->id, player->reference, player->customer_id, player->currency, "SEQUENCE", "TIME",
+        "WHAT", "MOVEMENT", "BALANCE", "TRANSACTION", "", "", "opening", "", amount);
 }
 
 static void show_entry(struct statement *statement, const struct ledger_transaction *entry)
 {
-    struct json_writer *json = &statement->document.json;
+    struct json_writer *json = statement->json;
     char created_at[CLOCK_TEXT_SIZE];
     char movement[CURRENCY_AMOUNT_SIZE];
     char balance[CURRENCY_AMOUNT_SIZE];
-    if (statement->is_json) {
+    if (json != NULL) {
         json_space(json, "\n");
         json_object(json, NULL);
         wallet_write_transaction(json, entry);
         json_end(json);
-    } else {
-        clock_format_rfc3339(entry->created_ms, created_at);
-        currency_format(entry->movement_minor, entry->currency_exponent, movement);
-        currency_format(entry->balance_minor, entry->currency_exponent, balance);
-        buffer_append_format(json->out, "%8" PRIu64 "  %-24s  %-8s  %16s  %16s  %s%s%s%s%s\n",
-                             entry->sequence, created_at, ledger_operation_name(entry->operation),
-                             movement, balance, entry->transaction_id,
-                             entry->reference[0] != '\0' ? " of " : "", entry->reference,
-                             entry->provider_id[0] != '\0' ? " by " : "", entry->provider_id);
+        return;
     }
-    wallet_flush(json->out);
+    clock_format_rfc3339(entry->created_ms, created_at);
+    currency_format(entry->movement_minor, entry->currency_exponent, movement);
+    currency_format(entry->balance_minor, entry->currency_exponent, balance);
+    (void)printf("%8" PRIu64 "  %-24s  %-8s  %16s  %16s  %s%s%s%s%s\n", entry->sequence, created_at,
+                 ledger_operation_name(entry->operation), movement, balance, entry->transaction_id,
+                 entry->reference[0] != '\0' ? " of " : "", entry->reference,
+                 entry->provider_id[0] != '\0' ? " by " : "", entry->provider_id);
 }
 
 static bool state_entry(void *context, const struct ledger_transaction *entry)
@@ -96,28 +91,26 @@ static bool state_entry(void *context, const struct ledger_transaction *entry)
         statement->opening_minor = statement->closing_minor = entry->balance_minor;
         return true;
     }
-    if (statement->shown == 0)
+    if (statement->shown++ == 0)
         begin_statement(statement);
     show_entry(statement, entry);
-    statement->shown++;
     statement->closing_minor = entry->balance_minor;
-    return ferror(stdout) == 0;
+    return command_print_so_far(statement->line);
 }
 
 static void end_statement(struct statement *statement)
 {
-    struct json_writer *json = &statement->document.json;
+    struct json_writer *json = statement->json;
     char amount[CURRENCY_AMOUNT_SIZE];
     if (statement->shown == 0)
         begin_statement(statement);
     currency_format(statement->closing_minor, statement->account->player.currency_exponent, amount);
-    if (!statement->is_json) {
+    if (json == NULL) {
         (void)printf("%8s  %-24s  %-8s  %16s  %16s\n", "", "", "closing", "", amount);
         return;
     }
     json_end(json);
     json_integer(json, "closing_balance_minor", statement->closing_minor);
-    document_print(&statement->document);
 }
 
 static bool read_sequence(const struct command_line *line, const char *option, uint64_t *sequence)
@@ -129,33 +122,29 @@ static bool read_sequence(const struct command_line *line, const char *option, u
 
 static int run_statement(const struct command_line *line)
 {
-    struct platform_store *store = NULL;
     struct ledger_account account;
     struct error error = {0};
     const char *player_id = command_argument(line, 0);
-    struct statement statement = {
-        .is_json = command_json(line), .from = 1, .to = INT64_MAX, .account = &account};
+    struct statement statement = {.line = line, .from = 1, .to = INT64_MAX, .account = &account};
     if (!read_sequence(line, "from", &statement.from) || !read_sequence(line, "to", &statement.to))
         return command_usage(line, "--from and --to are sequence numbers, from 1");
-    if (!command_open_platform(line, false, &store))
+    struct platform_store *store = command_platform(line);
+    if (store == NULL)
         return EXIT_REFUSED;
+    statement.json = command_object(line, JSON_COMPACT);
     enum status status = platform_ledger_balance(store, player_id, &account, &error);
     if (status == STATUS_OK)
         status = platform_ledger_entries(store, (struct ledger_whose){.player_id = player_id},
                                          state_entry, &statement, &error);
-    platform_store_close(&store);
     if (status == STATUS_OK)
         end_statement(&statement);
-    document_free(&statement.document);
-    return status == STATUS_OK ? wallet_finish(line) : command_refuse(line, "%s", error.text);
+    return command_end(line, status, &error);
 }
 
 /* ---- transaction ----------------------------------------------------------------------------- */
 
-static void show_fact_json(const struct ledger_fact *fact)
+static void write_fact(struct json_writer *json, const struct ledger_fact *fact)
 {
-    struct document document;
-    struct json_writer *json = document_object(&document, JSON_COMPACT);
     if (fact->id.known) {
         wallet_write_transaction(json, &fact->id.transaction);
     } else {
@@ -165,7 +154,6 @@ static void show_fact_json(const struct ledger_fact *fact)
     }
     json_bool(json, "rolled_back", fact->id.rolled_back);
     json_integer(json, "standing_credits", fact->id.standing_credits);
-    document_print(&document);
 }
 
 static void show_fact(const struct ledger_fact *fact)
@@ -202,7 +190,6 @@ static void show_fact(const struct ledger_fact *fact)
 
 static int run_transaction(const struct command_line *line)
 {
-    struct platform_store *store = NULL;
     struct ledger_fact fact;
     struct error error = {0};
     const char *owner = command_argument(line, 0);
@@ -210,27 +197,27 @@ static int run_transaction(const struct command_line *line)
     if (strlen(owner) >= sizeof fact.owner_id || strlen(id) >= sizeof fact.transaction_id)
         return command_refuse(line, "there is no such transaction");
     ledger_ask(&fact, owner, id);
-    if (!command_open_platform(line, false, &store))
+    struct platform_store *store = command_platform(line);
+    if (store == NULL)
         return EXIT_REFUSED;
     enum status status = store->ledger->id(store, &fact, &error);
-    platform_store_close(&store);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+        return command_end(line, status, &error);
     if (!fact.id.known && !fact.id.rolled_back)
         return command_refuse(line, "there is no such transaction");
-    if (command_json(line))
-        show_fact_json(&fact);
+    struct json_writer *json = command_object(line, JSON_COMPACT);
+    if (json != NULL)
+        write_fact(json, &fact);
     else
         show_fact(&fact);
-    return wallet_finish(line);
+    return EXIT_DONE;
 }
 
 /* ---- verify ---------------------------------------------------------------------------------- */
 
-static void print_sound_json(const struct audit_options *options, const struct audit_result *result)
+static void write_sound(struct json_writer *json, const struct audit_options *options,
+                        const struct audit_result *result)
 {
-    struct document document;
-    struct json_writer *json = document_object(&document, JSON_COMPACT);
     json_bool(json, "sound", true);
     json_unsigned(json, "entries", result->entries);
     json_unsigned(json, "players", result->players);
@@ -238,20 +225,21 @@ static void print_sound_json(const struct audit_options *options, const struct a
         json_time(json, "since", options->since_ms);
         json_unsigned(json, "entries_since", result->entries);
     }
-    document_print(&document);
 }
 
 /* Standard error has the reason as well. */
-static void print_broken_json(const struct audit_break *broken, const struct error *error)
+static void print_broken(const struct command_line *line, const struct audit_break *broken,
+                         const struct error *error)
 {
-    struct document document;
-    struct json_writer *json = document_object(&document, JSON_COMPACT);
+    struct json_writer *json = command_object(line, JSON_COMPACT);
+    if (json == NULL)
+        return;
     json_bool(json, "sound", false);
     json_string(json, "reason", error->text);
     json_string_or_null(json, "player_id", broken->player_id);
     json_unsigned_or_null(json, "sequence", broken->sequence);
     json_unsigned_or_null(json, "decline", broken->decline);
-    document_print(&document);
+    command_print_document(line);
 }
 
 static void print_sound(const struct audit_options *options, const struct audit_result *result)
@@ -287,41 +275,32 @@ static bool read_since(const char *given, int64_t *since_ms)
     return day <= today;
 }
 
-static bool verify(const struct command_line *line, struct platform_store *store,
-                   struct audit_options *options, struct audit_result *result)
+static bool verify(const struct command_line *line, struct audit_options *options,
+                   struct audit_result *result)
 {
+    struct platform_store *store = command_platform(line);
     struct progress progress = {0};
     struct error unkept = {0};
     struct error error = {0};
+    if (store != NULL && !options->recent)
+        options->beside = command_platform(line);
+    if (store == NULL || (!options->recent && options->beside == NULL))
+        return false;
     options->progress = show_audit;
     options->context = &progress;
     enum status status = wallet_verify(store, options, result, &unkept, &error);
     progress_end(&progress);
     if (unkept.text[0] != '\0')
         (void)command_refuse(line, "the outcome could not be kept: %s", unkept.text);
-    if (status == STATUS_MALFORMED && command_json(line))
-        print_broken_json(&result->broken, &error);
-    if (status != STATUS_OK)
-        (void)command_refuse(line, "%s", error.text);
-    return status == STATUS_OK;
-}
-
-static bool open_and_verify(const struct command_line *line, struct audit_options *options,
-                            struct audit_result *result)
-{
-    struct platform_store *store = NULL;
-    bool sound = command_open_platform(line, false, &store) &&
-                 (options->recent || command_open_platform(line, false, &options->beside)) &&
-                 verify(line, store, options, result);
-    platform_store_close(&options->beside);
-    platform_store_close(&store);
-    return sound;
+    if (status == STATUS_MALFORMED)
+        print_broken(line, &result->broken, &error);
+    return command_end(line, status, &error) == EXIT_DONE;
 }
 
 bool wallet_prove(const struct command_line *line, struct audit_result *result)
 {
     struct audit_options options = {.recent = false};
-    return open_and_verify(line, &options, result);
+    return verify(line, &options, result);
 }
 
 static int run_verify(const struct command_line *line)
@@ -333,47 +312,45 @@ static int run_verify(const struct command_line *line)
     if (since != NULL && !read_since(since, &options.since_ms))
         return command_usage(line, "--since is a date that has begun, as 2026-11-21, or how many "
                                    "days before today, 0 to 36500");
-    if (!open_and_verify(line, &options, &result))
+    if (!verify(line, &options, &result))
         return EXIT_REFUSED;
-    if (command_json(line))
-        print_sound_json(&options, &result);
+    struct json_writer *json = command_object(line, JSON_COMPACT);
+    if (json != NULL)
+        write_sound(json, &options, &result);
     else
         print_sound(&options, &result);
-    return wallet_finish(line);
+    return EXIT_DONE;
 }
 
 /* ---- accept-loss ----------------------------------------------------------------------------- */
 
 static int run_accept_loss(const struct command_line *line)
 {
-    struct platform_store *store = NULL;
-    struct document document;
     struct ledger_end end = {0};
     struct error error = {0};
     const char *given = command_option(line, "last");
     uint64_t last = 0;
     if (given != NULL && text_to_u64(text_of(given), INT64_MAX, &last) != STATUS_OK)
         return command_usage(line, "--last is the number of a transaction");
-    if (!command_open_platform(line, false, &store))
+    struct platform_store *store = command_platform(line);
+    if (store == NULL)
         return EXIT_REFUSED;
     enum status status =
         platform_ledger_accept_loss(store, given != NULL ? (int64_t)last : -1, &end, &error);
-    platform_store_close(&store);
     if (status == STATUS_MALFORMED)
         command_note(line, "to go on without what was lost: --last %" PRId64, end.last);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
-    if (command_json(line)) {
-        struct json_writer *json = document_object(&document, JSON_COMPACT);
+        return command_end(line, status, &error);
+    struct json_writer *json = command_object(line, JSON_COMPACT);
+    if (json != NULL) {
         json_integer(json, "last", end.last);
         json_integer(json, "acknowledged", end.acknowledged);
-        document_print(&document);
     } else {
         (void)printf("The ledger goes on after transaction %" PRId64
                      ". Now run: croupier wallet verify\n",
                      end.last);
     }
-    return wallet_finish(line);
+    return EXIT_DONE;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -1,22 +1,31 @@
 /* Output of the commands about the ledger; see wallet_output.h. */
 #include "commands/wallet_output.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/memory.h"
 
-void wallet_flush(struct buffer *text)
+bool wallet_print_row(const struct command_line *line, struct json_writer *json,
+                      const struct field *fields, const void *record)
 {
-    (void)fwrite(text->data, 1, text->size, stdout);
-    buffer_clear(text);
+    struct buffer text = {0};
+    if (json == NULL) {
+        fields_append_row(fields, record, &text);
+        (void)fwrite(text.data, 1, text.size, stdout);
+        buffer_free(&text);
+    } else if (record != NULL) {
+        json_space(json, "\n");
+        fields_write_object(fields, record, json);
+    }
+    return command_print_so_far(line);
 }
 
-int wallet_finish(const struct command_line *line)
+bool wallet_is_there(const struct command_line *line, struct platform_store *store,
+                     const struct record_table *table, const char *id)
 {
-    errno = 0;
-    if (fflush(stdout) == 0 && ferror(stdout) == 0)
-        return EXIT_DONE;
-    return command_refuse(line, "could not write it all (%s)",
-                          errno != 0 ? strerror(errno) : "output error");
+    struct error error = {0};
+    if (id == NULL)
+        return true;
+    void *record = memory_alloc_zeroed(1, table->size);
+    enum status status = platform_get(store, table, id, record, &error);
+    memory_free(record);
+    return command_end(line, status, &error) == EXIT_DONE;
 }

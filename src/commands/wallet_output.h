@@ -2,21 +2,23 @@
 #define CROUPIER_COMMANDS_WALLET_OUTPUT_H
 
 #include "cli/command.h"
-#include "cli/document.h"
-#include "records/ledger_entry.h"
+#include "operator/field.h"
 #include "stores/ledger_audit.h"
+#include "stores/platform.h"
 
-/* Output that the commands about the ledger share (wallet.c, books.c, usage.c). */
+/* What the commands about the ledger share (wallet.c, books.c, usage.c, backup.c). */
 
-/* Prints what is written so far, of a document that may be long. */
-void wallet_flush(struct buffer *text);
+/* Prints a row of a long answer at once: a value of the array that is open in `json`, else (NULL) a
+ * line. A NULL record is the titles, for people alone. False: standard output fails. */
+bool wallet_print_row(const struct command_line *line, struct json_writer *json,
+                      const struct field *fields, const void *record);
+
+/* Is there a record of this id, where one is given (not NULL)? Else the refusal is printed. */
+MUST_CHECK bool wallet_is_there(const struct command_line *line, struct platform_store *store,
+                                const struct record_table *table, const char *id);
 
 /* Proves the ledger of the configured store, all of it, as `wallet verify` does. False: it is not
  * sound, or cannot be proved, which has been said, also as JSON where that is asked for. */
 MUST_CHECK bool wallet_prove(const struct command_line *line, struct audit_result *result);
-
-/* The exit code. Everything was written, or it counts as a failure: half an export must not look
- * like a whole one. */
-int wallet_finish(const struct command_line *line);
 
 #endif

@@ -40,11 +40,7 @@ static int misuse(const struct command_line *line)
 
 static int configure(const struct command_line *line)
 {
-    const struct config *config = NULL;
-    if (!command_config(line, &config))
-        return EXIT_REFUSED;
-    config_release(&config);
-    return EXIT_DONE;
+    return command_config(line) != NULL ? EXIT_DONE : EXIT_REFUSED;
 }
 
 static const struct command_option add_options[] = {
