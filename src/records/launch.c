@@ -41,6 +41,7 @@ const struct record_table launch_table = {
     .plural = "launches",
     .name = "launch",
     .order = "launch.number",
+    .search = "player_id = $1 ORDER BY number DESC LIMIT $2",
     RECORD_COLUMNS(launch_record, columns),
     .check = check,
     .settle = settle,

@@ -57,6 +57,7 @@ const struct record_table player_table = {
     .join = "currency ON currency.code = player.currency"
             " LEFT JOIN player_block ON player_block.player_number = player.number",
     .order = "player.number",
+    .search = "player.customer_id = $1 AND player.reference = $2 ORDER BY player.number LIMIT $3",
     RECORD_COLUMNS(player_record, columns),
     .check = check,
     .settle = settle,

@@ -25,7 +25,6 @@ struct import {
     size_t count;
     int64_t now_ms;
     struct import_game *games; /* FLIGHT_MAX of them: those that are looked at together */
-    struct sql_flight *flight;
     struct games_put_result result;
 };
 
@@ -37,14 +36,12 @@ static bool on_stored(void *context, const struct sql_row *row)
 }
 
 /* Reads the stored games with the ids of `count` records. */
-static enum status find_games(struct import *import, size_t first, size_t count,
-                              struct error *error)
+static enum status find_games(struct import *import, struct sql_flight *flight, size_t first,
+                              size_t count, struct error *error)
 {
-    struct platform_store *store = import->flight->store;
     for (size_t i = 0; i < count; i++) {
         struct import_game *game = &import->games[i];
-        struct sql_query *query =
-            sql_flight_add(import->flight, statement_of(store, &game_table, STATEMENT_GET));
+        struct sql_query *query = sql_flight_of(flight, &game_table, STATEMENT_GET, NULL);
         game->found = (struct record_look_up){.table = &game_table, .record = &game->stored};
         game->reading = (struct trail_reading){&game_table, &game->before};
         trail_read(&game->reading, query);
@@ -52,9 +49,7 @@ static enum status find_games(struct import *import, size_t first, size_t count,
         query->context = game;
         sql_add_text(query->parameters, text_of(import->records[first + i].id));
     }
-    enum status status = sql_flight_run(import->flight, false, error);
-    sql_flight_clear(import->flight);
-    return status;
+    return sql_flight_run(flight, false, error);
 }
 
 /* Decides whether a game is to be written, and makes it ready. */
@@ -78,71 +73,66 @@ static bool prepare_game(struct import *import, size_t at, struct import_game *g
 }
 
 /* Writes new games and those that differ from the stored ones. */
-static enum status write_games(struct import *import, size_t first, size_t count,
-                               struct error *error)
+static enum status write_games(struct import *import, struct sql_flight *flight, size_t first,
+                               size_t count, struct error *error)
 {
-    struct sql_flight *flight = import->flight;
     const struct import_game *written[FLIGHT_MAX] = {0};
+    size_t written_count = 0;
     for (size_t i = 0; i < count; i++) {
         struct import_game *game = &import->games[i];
         game->written = prepare_game(import, first + i, game);
         if (!game->written)
             continue;
-        written[flight->count] = game;
-        struct sql_query *query =
-            sql_flight_add(flight, statement_of(flight->store, &game_table, STATEMENT_PUT));
-        statement_bind(&game_table, STATEMENT_PUT, &game->stored, query->parameters);
+        written[written_count++] = game;
+        (void)sql_flight_of(flight, &game_table, STATEMENT_PUT, &game->stored);
     }
-    enum status status = flight->count > 0 ? sql_flight_run(flight, false, error) : STATUS_OK;
-    for (size_t i = 0; i < flight->count && status == STATUS_NOT_FOUND; i++)
+    enum status status = sql_flight_run(flight, false, error);
+    for (size_t i = 0; i < written_count && status == STATUS_NOT_FOUND; i++)
         if (flight->queries[i].failed)
             status = error_set(error, STATUS_NOT_FOUND, "game %s: there is no provider '%s'",
                                written[i]->stored.id, written[i]->stored.provider_id);
-    sql_flight_clear(flight);
     return status;
 }
 
 /* The rows of the audit trail for those that were written. */
-static enum status write_trail(struct import *import, size_t count, struct error *error)
+static enum status write_trail(struct import *import, struct sql_flight *flight, size_t count,
+                               struct error *error)
 {
-    struct sql_flight *flight = import->flight;
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct import_game *game = &import->games[i];
         if (game->written && trail_row_make(&game->row, flight->store, &game->before, &game->after))
             trail_row_add(&game->row, flight);
-        if (flight->count + TRAIL_QUERIES > FLIGHT_MAX || (i + 1 == count && flight->count > 0)) {
-            status = sql_flight_run(flight, false, error);
-            sql_flight_clear(flight);
-        }
     }
-    return status;
+    return sql_flight_run(flight, false, error);
 }
 
 static bool on_total(void *context, const struct sql_row *row)
 {
-    *(int64_t *)context = row->value(row, 0, COLUMN_INTEGER).integer;
+    *(int64_t *)context = sql_integer(row, 0);
     return false;
 }
 
-static enum status import_games(struct platform_store *store, void *context, struct error *error)
+static enum status import_games(struct sql_flight *flight, void *context, struct error *error)
 {
     struct import *import = context;
     int64_t total = 0;
-    struct sql_query end = {.sql = "SELECT count(*) FROM game", .row = on_total, .context = &total};
     import->result = (struct games_put_result){0};
-    enum status status = record_take_revision(store, &game_table, error);
+    enum status status = record_take_revision(flight, &game_table, error);
     for (size_t at = 0; status == STATUS_OK && at < import->count; at += FLIGHT_MAX) {
         size_t left = import->count - at;
         size_t count = left < FLIGHT_MAX ? left : FLIGHT_MAX;
-        status = find_games(import, at, count, error);
+        status = find_games(import, flight, at, count, error);
         if (status == STATUS_OK)
-            status = write_games(import, at, count, error);
+            status = write_games(import, flight, at, count, error);
         if (status == STATUS_OK)
-            status = write_trail(import, count, error);
+            status = write_trail(import, flight, count, error);
     }
-    if (status == STATUS_OK)
-        status = store->engine->sql->run(store, &end, 1, false, error);
+    if (status != STATUS_OK)
+        return status;
+    struct sql_query *end = sql_flight_add(flight, "SELECT count(*) FROM game");
+    end->row = on_total;
+    end->context = &total;
+    status = sql_flight_run(flight, false, error);
     if (status == STATUS_OK && total > (int64_t)GAMES_MAX)
         status = error_set(error, STATUS_FULL, "there would be more than %u games", GAMES_MAX);
     return status;
@@ -160,11 +150,9 @@ enum status platform_games_put(struct platform_store *store, const struct game_r
     struct import import = {
         .records = records, .set_enabled = set_enabled, .count = count, .now_ms = now_ms};
     import.games = memory_alloc_zeroed(FLIGHT_MAX, sizeof *import.games);
-    import.flight = sql_flight_create(store);
-    enum status status = store->engine->sql->transact(store, import_games, &import, error);
+    enum status status = sql_transact(store, import_games, &import, error);
     if (status == STATUS_OK)
         *result = import.result;
-    sql_flight_destroy(&import.flight);
     for (size_t i = 0; i < FLIGHT_MAX; i++) {
         trail_image_free(&import.games[i].before);
         trail_image_free(&import.games[i].after);
@@ -195,15 +183,12 @@ enum status platform_game_enable(struct platform_store *store, const char *id, b
 /* The games of the list are there; the first that is not is named. */
 static enum status check_listed(struct sql_flight *flight, struct text games, struct error *error)
 {
-    struct platform_store *store = flight->store;
     struct text rest = games;
     enum status status = STATUS_OK;
     while (rest.size > 0 && status == STATUS_OK) {
-        while (rest.size > 0 && flight->count < FLIGHT_MAX) {
-            struct sql_query *query =
-                sql_flight_add(flight, statement_of(store, &game_table, STATEMENT_EXISTS));
-            sql_add_text(query->parameters, text_cut(&rest, '\n'));
-        }
+        for (size_t i = 0; rest.size > 0 && i < FLIGHT_MAX; i++)
+            sql_add_text(sql_flight_of(flight, &game_table, STATEMENT_EXISTS, NULL)->parameters,
+                         text_cut(&rest, '\n'));
         status = sql_flight_run(flight, false, error);
         for (size_t i = 0; i < flight->count && status == STATUS_OK; i++) {
             struct text id = flight->parameters[i].at[0].bytes;
@@ -211,80 +196,51 @@ static enum status check_listed(struct sql_flight *flight, struct text games, st
                 status = error_set(error, STATUS_NOT_FOUND, "there is no game '%.*s'", (int)id.size,
                                    id.at);
         }
-        sql_flight_clear(flight);
     }
     return status;
 }
-
-struct policy_writing {
-    const struct game_policy_record *record;
-    struct sql_flight *flight;
-};
 
 /* Does the customer exist, and what is its list now? */
 static enum status find_policy(struct sql_flight *flight, const char *customer_id,
                                struct trail_image *before, struct error *error)
 {
-    struct platform_store *store = flight->store;
     struct trail_reading reading = {&game_policy_table, before};
-    struct sql_query *customer =
-        sql_flight_add(flight, statement_of(store, &customer_table, STATEMENT_EXISTS));
+    struct sql_query *customer = sql_flight_of(flight, &customer_table, STATEMENT_EXISTS, NULL);
     sql_add_text(customer->parameters, text_of(customer_id));
-    struct sql_query *policy =
-        sql_flight_add(flight, statement_of(store, &game_policy_table, STATEMENT_GET));
+    struct sql_query *policy = sql_flight_of(flight, &game_policy_table, STATEMENT_GET, NULL);
     sql_add_text(policy->parameters, text_of(customer_id));
     trail_read(&reading, policy);
     enum status status = sql_flight_run(flight, false, error);
     if (status == STATUS_OK && customer->rows == 0)
         status = error_set(error, STATUS_NOT_FOUND, "there is no customer '%s'", customer_id);
-    sql_flight_clear(flight);
     return status;
 }
 
-static enum status write_policy(struct sql_flight *flight, const struct game_policy_record *record,
-                                const struct trail_image *before, struct error *error)
+static enum status put_policy(struct sql_flight *flight, void *context, struct error *error)
 {
-    struct trail_image after = {0};
-    struct trail_row row = {0};
-    struct sql_query *put =
-        sql_flight_add(flight, statement_of(flight->store, &game_policy_table, STATEMENT_PUT));
-    statement_bind(&game_policy_table, STATEMENT_PUT, record, put->parameters);
-    trail_image_of(&after, &game_policy_table, record);
-    if (trail_row_make(&row, flight->store, before, &after))
-        trail_row_add(&row, flight);
-    enum status status = sql_flight_run(flight, true, error);
-    sql_flight_clear(flight);
-    trail_row_free(&row);
-    trail_image_free(&after);
-    return status;
-}
-
-static enum status put_policy(struct platform_store *store, void *context, struct error *error)
-{
-    const struct policy_writing *writing = context;
-    struct game_policy_record record = *writing->record;
+    struct game_policy_record record = *(const struct game_policy_record *)context;
     struct trail_image before = {0};
+    struct trail_image after = {0};
     record.revision = 0;
-    enum status status = record_take_revision(store, &game_table, error);
-    sql_flight_clear(writing->flight);
+    enum status status = record_take_revision(flight, &game_table, error);
     if (status == STATUS_OK)
-        status = find_policy(writing->flight, record.customer_id, &before, error);
+        status = find_policy(flight, record.customer_id, &before, error);
     if (status == STATUS_OK)
-        status = check_listed(writing->flight, record.games, error);
-    if (status == STATUS_OK)
-        status = write_policy(writing->flight, &record, &before, error);
+        status = check_listed(flight, record.games, error);
+    if (status == STATUS_OK) {
+        (void)sql_flight_of(flight, &game_policy_table, STATEMENT_PUT, &record);
+        trail_image_of(&after, &game_policy_table, &record);
+        status = trail_write(flight, &before, &after, error);
+    }
     trail_image_free(&before);
+    trail_image_free(&after);
     return status;
 }
 
 enum status platform_game_policy_put(struct platform_store *store,
                                      const struct game_policy_record *record, struct error *error)
 {
+    struct game_policy_record put = *record;
     enum status status = game_policy_table.check(record, error);
-    if (status != STATUS_OK)
-        return status;
-    struct policy_writing writing = {record, sql_flight_create(store)};
-    status = store->engine->sql->transact(store, put_policy, &writing, error);
-    sql_flight_destroy(&writing.flight);
-    return status;
+    return status == STATUS_OK ? sql_transact(store, put_policy, &put, error) : status;
 }

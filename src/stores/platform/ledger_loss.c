@@ -3,23 +3,21 @@
 #include "base/json_writer.h"
 #include "stores/platform/trail.h"
 
-static enum status note(struct platform_store *store, void *context, struct error *error)
+static enum status note(struct sql_flight *flight, void *context, struct error *error)
 {
     const struct ledger_end *end = context;
     struct trail_row row = {0};
     struct json_writer before = {.out = &row.before};
     struct json_writer after = {.out = &row.after};
-    struct sql_flight *flight = sql_flight_create(store);
     json_object(&before, NULL);
     json_integer(&before, "last", end->acknowledged);
     json_end(&before);
     json_object(&after, NULL);
     json_integer(&after, "last", end->last);
     json_end(&after);
-    trail_row_sign(&row, store, "ledger", "last transaction");
+    trail_row_sign(&row, flight->store, "ledger", "last transaction");
     trail_row_add(&row, flight);
     enum status status = sql_flight_run(flight, true, error);
-    sql_flight_destroy(&flight);
     trail_row_free(&row);
     return status;
 }
@@ -35,6 +33,6 @@ enum status platform_ledger_accept_loss(struct platform_store *store, int64_t la
     if (status != STATUS_MALFORMED || end->last != last)
         return status;
     /* The row first: it may tell of an attempt that failed, but no loss goes without one. */
-    status = store->engine->sql->transact(store, note, end, error);
+    status = sql_transact(store, note, end, error);
     return status == STATUS_OK ? store->ledger->accept_end(store, last, error) : status;
 }

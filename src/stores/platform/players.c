@@ -41,25 +41,19 @@ struct opening {
     struct player_record opened;
 };
 
-static enum status add_player(struct platform_store *store, void *context, struct error *error)
+static enum status add_player(struct sql_flight *flight, void *context, struct error *error)
 {
     struct opening *opening = context;
-    struct sql_parameters currency = {0};
-    struct sql_parameters player = {0};
-    struct sql_parameters names = {0};
     struct record_look_up look_up = {.table = &player_table, .record = &opening->opened};
-    struct sql_query queries[] = {
-        {.sql = add_currency, .parameters = &currency},
-        {.sql = statement_of(store, &player_table, STATEMENT_ADD_ONCE), .parameters = &player},
-        {.sql = statement_of(store, &player_table, STATEMENT_NAMED), /* the frozen exponent */
-         .parameters = &names,
-         .row = record_on_row,
-         .context = &look_up}};
-    bind_currency(&currency, opening->wanted);
-    statement_bind(&player_table, STATEMENT_ADD_ONCE, opening->wanted, &player);
-    bind_names(&names, opening->wanted);
-    enum status status = store->engine->sql->run(store, queries, 3, true, error);
-    return status == STATUS_OK ? record_looked_up(store, &look_up, error) : status;
+    bind_currency(sql_flight_add(flight, add_currency)->parameters, opening->wanted);
+    (void)sql_flight_of(flight, &player_table, STATEMENT_ADD_ONCE, opening->wanted);
+    struct sql_query *added = /* with the frozen exponent */
+        sql_flight_of(flight, &player_table, STATEMENT_NAMED, NULL);
+    bind_names(added->parameters, opening->wanted);
+    added->row = record_on_row;
+    added->context = &look_up;
+    enum status status = sql_flight_run(flight, true, error);
+    return status == STATUS_OK ? record_looked_up(flight->store, &look_up, error) : status;
 }
 
 static bool copy_field(char *field, size_t room, const char *value)
@@ -90,7 +84,7 @@ enum status platform_player_open(struct platform_store *store, const char *custo
     status = record_find(store, &player_table, STATEMENT_NAMED, &names, player, error);
     if (status != STATUS_NOT_FOUND)
         return status;
-    status = store->engine->sql->transact(store, add_player, &opening, error);
+    status = sql_transact(store, add_player, &opening, error);
     if (status == STATUS_OK)
         *player = opening.opened;
     return status;
@@ -120,14 +114,10 @@ enum status platform_players_named(struct platform_store *store, const char *cus
                                    size_t most, size_t *count, struct error *error)
 {
     struct sql_parameters parameters = {0};
-    CHECK(most <= RECORD_FIND_MAX);
     sql_add_text(&parameters, text_of(customer_id));
     sql_add_text(&parameters, text_of(reference));
     sql_add_integer(&parameters, (int64_t)most);
-    return record_find_several(store, &player_table,
-                               "SELECT id FROM player WHERE customer_id = $1 AND reference = $2"
-                               " ORDER BY number LIMIT $3",
-                               &parameters, players, count, error);
+    return record_find_several(store, &player_table, &parameters, players, count, error);
 }
 
 /* ---- copying --------------------------------------------------------------------------------- */
@@ -135,25 +125,24 @@ enum status platform_players_named(struct platform_store *store, const char *cus
 struct putting {
     const struct player_record *records;
     size_t count;
-    struct sql_flight *flight;
 };
 
+#define PLAYERS_AT_ONCE (FLIGHT_MAX / 2) /* with two queries for each */
+
 /* Currencies go first: a player's own is there, and has the exponent that the record has. */
-static enum status put_currencies(const struct putting *putting, size_t first, size_t count,
-                                  struct error *error)
+static enum status put_currencies(struct sql_flight *flight, const struct player_record *records,
+                                  size_t count, struct error *error)
 {
-    struct sql_flight *flight = putting->flight;
-    for (size_t i = first; i < first + count; i++) {
-        const struct player_record *record = &putting->records[i];
-        if (i > first && strcmp(record->currency, putting->records[i - 1].currency) == 0 &&
-            record->currency_exponent == putting->records[i - 1].currency_exponent)
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && strcmp(records[i].currency, records[i - 1].currency) == 0 &&
+            records[i].currency_exponent == records[i - 1].currency_exponent)
             continue;
-        bind_currency(sql_flight_add(flight, add_currency)->parameters, record);
+        bind_currency(sql_flight_add(flight, add_currency)->parameters, &records[i]);
         struct sql_parameters *other =
             sql_flight_add(flight, "SELECT 1 FROM currency WHERE code = $1 AND exponent <> $2")
                 ->parameters;
-        sql_add_text(other, text_of(record->currency));
-        sql_add_integer(other, record->currency_exponent);
+        sql_add_text(other, text_of(records[i].currency));
+        sql_add_integer(other, records[i].currency_exponent);
     }
     enum status status = sql_flight_run(flight, false, error);
     for (size_t i = 1; i < flight->count && status == STATUS_OK; i += 2)
@@ -161,14 +150,12 @@ static enum status put_currencies(const struct putting *putting, size_t first, s
             status = error_set(error, STATUS_INVALID,
                                "%s: %s has another exponent here; it was frozen when first used",
                                flight->store->location, flight->parameters[i].at[0].bytes.at);
-    sql_flight_clear(flight);
     return status;
 }
 
 static void put_player(struct sql_flight *flight, const struct player_record *record)
 {
-    const char *sql = statement_of(flight->store, &player_table, STATEMENT_ADD);
-    statement_bind(&player_table, STATEMENT_ADD, record, sql_flight_add(flight, sql)->parameters);
+    (void)sql_flight_of(flight, &player_table, STATEMENT_ADD, record);
     if (record->blocked_ms == 0)
         return;
     struct sql_parameters *block = sql_flight_add(flight, add_block)->parameters;
@@ -176,22 +163,18 @@ static void put_player(struct sql_flight *flight, const struct player_record *re
     sql_add_integer(block, record->blocked_ms);
 }
 
-static enum status put_players(struct platform_store *store, void *context, struct error *error)
+static enum status put_players(struct sql_flight *flight, void *context, struct error *error)
 {
     const struct putting *putting = context;
-    struct sql_flight *flight = putting->flight;
     enum status status = STATUS_OK;
-    (void)store; /* the flight's */
-    sql_flight_clear(flight);
-    for (size_t at = 0; at < putting->count && status == STATUS_OK; at += FLIGHT_MAX / 2) {
+    for (size_t at = 0; at < putting->count && status == STATUS_OK; at += PLAYERS_AT_ONCE) {
         size_t left = putting->count - at;
-        size_t count = left < FLIGHT_MAX / 2 ? left : FLIGHT_MAX / 2;
-        status = put_currencies(putting, at, count, error);
-        for (size_t i = at; i < at + count && status == STATUS_OK; i++)
-            put_player(flight, &putting->records[i]);
+        size_t count = left < PLAYERS_AT_ONCE ? left : PLAYERS_AT_ONCE;
+        status = put_currencies(flight, putting->records + at, count, error);
+        for (size_t i = 0; i < count && status == STATUS_OK; i++)
+            put_player(flight, &putting->records[at + i]);
         if (status == STATUS_OK)
             status = sql_flight_run(flight, false, error);
-        sql_flight_clear(flight);
     }
     return status;
 }
@@ -199,16 +182,11 @@ static enum status put_players(struct platform_store *store, void *context, stru
 enum status platform_player_put(struct platform_store *store, const struct player_record *records,
                                 size_t count, struct error *error)
 {
+    struct putting putting = {records, count};
     for (size_t i = 0; i < count; i++) {
         enum status status = player_table.check(&records[i], error);
         if (status != STATUS_OK)
             return status;
     }
-    struct putting putting = {records, count, NULL};
-    if (count == 0)
-        return STATUS_OK;
-    putting.flight = sql_flight_create(store);
-    enum status status = store->engine->sql->transact(store, put_players, &putting, error);
-    sql_flight_destroy(&putting.flight);
-    return status;
+    return count == 0 ? STATUS_OK : sql_transact(store, put_players, &putting, error);
 }

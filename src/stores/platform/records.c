@@ -76,37 +76,6 @@ enum status record_find(struct platform_store *store, const struct record_table 
     return status;
 }
 
-struct found_ids {
-    char at[RECORD_FIND_MAX][GAME_ID_SIZE]; /* the longest there are */
-    size_t count;
-};
-
-static bool on_id(void *context, const struct sql_row *row)
-{
-    struct found_ids *ids = context;
-    struct column_value value = row->value(row, 0, COLUMN_TEXT);
-    if (!value.null && value.bytes.size < sizeof ids->at[0]) {
-        memcpy(ids->at[ids->count], value.bytes.at, value.bytes.size);
-        ids->at[ids->count++][value.bytes.size] = '\0';
-    }
-    return ids->count < RECORD_FIND_MAX;
-}
-
-enum status record_find_several(struct platform_store *store, const struct record_table *table,
-                                const char *ids, struct sql_parameters *parameters, void *records,
-                                size_t *count, struct error *error)
-{
-    struct found_ids found = {.count = 0};
-    struct sql_query query = {
-        .sql = ids, .parameters = parameters, .row = on_id, .context = &found};
-    enum status status = store->engine->sql->read(store, &query, 1, error);
-    for (size_t i = 0; i < found.count && status == STATUS_OK; i++)
-        status = platform_get(store, table, found.at[i], (char *)records + i * table->size, error);
-    if (status == STATUS_OK)
-        *count = found.count;
-    return status;
-}
-
 enum status platform_get(struct platform_store *store, const struct record_table *table,
                          const void *id, void *record, struct error *error)
 {
@@ -205,6 +174,30 @@ enum status record_search(struct platform_store *store, const struct record_tabl
     return walk_records(store, STATEMENT_SEARCH, parameters, &visitor, NULL, NULL, error);
 }
 
+struct found {
+    const struct record_table *table;
+    char *records;
+    size_t count;
+};
+
+static bool collect(void *context, const void *record)
+{
+    struct found *found = context;
+    memcpy(found->records + found->count++ * found->table->size, record, found->table->size);
+    return true;
+}
+
+enum status record_find_several(struct platform_store *store, const struct record_table *table,
+                                struct sql_parameters *parameters, void *records, size_t *count,
+                                struct error *error)
+{
+    struct found found = {table, records, 0};
+    enum status status = record_search(store, table, parameters, collect, &found, error);
+    if (status == STATUS_OK)
+        *count = found.count;
+    return status;
+}
+
 enum status record_revision(struct platform_store *store, const struct record_table *table,
                             uint64_t *revision, struct error *error)
 {
@@ -256,31 +249,28 @@ enum status platform_games_revision(struct platform_store *store, uint64_t *revi
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-enum status record_take_revision(struct platform_store *store, const struct record_table *table,
+enum status record_take_revision(struct sql_flight *flight, const struct record_table *table,
                                  struct error *error)
 {
-    struct sql_query query = {.sql = statement_of(store, table, STATEMENT_TAKE_REVISION)};
-    enum status status = store->engine->sql->run(store, &query, 1, false, error);
-    return status == STATUS_OK && query.affected != 1 ? no_revision(store, error) : status;
+    const struct sql_query *query = sql_flight_of(flight, table, STATEMENT_TAKE_REVISION, NULL);
+    enum status status = sql_flight_run(flight, false, error);
+    return status == STATUS_OK && query->affected != 1 ? no_revision(flight->store, error) : status;
 }
 
 /* Takes the next number, or locks the trail where the table has no counter. */
 static struct sql_query *add_counting(struct sql_flight *flight, const struct record_table *table)
 {
-    return sql_flight_add(flight, table->counter == NULL ? trail_lock
-                                                         : statement_of(flight->store, table,
-                                                                        STATEMENT_TAKE_REVISION));
+    return table->counter == NULL ? sql_flight_add(flight, trail_lock)
+                                  : sql_flight_of(flight, table, STATEMENT_TAKE_REVISION, NULL);
 }
 
 /* Adds a query for the row with the key of a change, whose parameters stay the change's. */
-static struct sql_query *add_reading(struct sql_flight *flight, struct record_change *change,
-                                     struct sql_parameters *key, struct trail_reading *reading)
+static void add_reading(struct sql_flight *flight, struct record_change *change,
+                        struct sql_parameters *key, struct trail_reading *reading)
 {
-    struct sql_query *query =
-        sql_flight_add(flight, statement_of(flight->store, change->table, STATEMENT_GET));
+    struct sql_query *query = sql_flight_of(flight, change->table, STATEMENT_GET, NULL);
     query->parameters = key;
     trail_read(reading, query);
-    return query;
 }
 
 static enum status missing_or_newer(const struct platform_store *store, const char *what,
@@ -302,10 +292,10 @@ static enum status change_row(struct sql_flight *flight, struct record_change *c
     struct sql_parameters key = {.count = 1, .at = {change->parameters.at[0]}}; /* borrowed */
     struct trail_reading readings[2] = {{change->table, &images[0]}, {change->table, &images[1]}};
     const struct sql_query *counting = add_counting(flight, change->table);
-    (void)add_reading(flight, change, &key, &readings[0]);
+    add_reading(flight, change, &key, &readings[0]);
     struct sql_query *write = sql_flight_add(flight, change->sql);
     write->parameters = &change->parameters;
-    (void)add_reading(flight, change, &key, &readings[1]);
+    add_reading(flight, change, &key, &readings[1]);
     enum status status = sql_flight_run(flight, false, error);
     /* Without a revision for its stamp the row was refused. */
     if ((status == STATUS_OK || status == STATUS_INVALID) && counting->affected != 1)
@@ -314,7 +304,7 @@ static enum status change_row(struct sql_flight *flight, struct record_change *c
         return status;
     bool exists = images[1].table != NULL;
     if (write->affected > 0)
-        return trail_write(store, &images[0], &images[1], true, error);
+        return trail_write(flight, &images[0], &images[1], error);
     return change->idempotent && exists
                ? STATUS_OK
                : missing_or_newer(store, change->table->what, exists, error);
@@ -324,27 +314,21 @@ static enum status change_row(struct sql_flight *flight, struct record_change *c
 static enum status add_row(struct sql_flight *flight, struct record_change *change,
                            struct trail_image images[2], struct error *error)
 {
-    struct trail_row row = {0};
     const struct sql_query *counting = add_counting(flight, change->table);
     sql_flight_add(flight, change->sql)->parameters = &change->parameters;
     trail_image_of(&images[1], change->table, change->added);
-    if (trail_row_make(&row, flight->store, &images[0], &images[1]))
-        trail_row_add(&row, flight);
-    enum status status = sql_flight_run(flight, true, error);
+    enum status status = trail_write(flight, &images[0], &images[1], error);
     if ((status == STATUS_OK || status == STATUS_INVALID) && counting->affected != 1)
         status = no_revision(flight->store, error);
-    trail_row_free(&row);
     return status;
 }
 
-static enum status write_row(struct platform_store *store, void *context, struct error *error)
+static enum status write_row(struct sql_flight *flight, void *context, struct error *error)
 {
     struct record_change *change = context;
     struct trail_image images[2] = {0};
-    struct sql_flight *flight = sql_flight_create(store);
     enum status status = change->added != NULL ? add_row(flight, change, images, error)
                                                : change_row(flight, change, images, error);
-    sql_flight_destroy(&flight);
     trail_image_free(&images[0]);
     trail_image_free(&images[1]);
     return status;
@@ -353,7 +337,7 @@ static enum status write_row(struct platform_store *store, void *context, struct
 enum status record_change(struct platform_store *store, struct record_change *change,
                           struct error *error)
 {
-    enum status status = store->engine->sql->transact(store, write_row, change, error);
+    enum status status = sql_transact(store, write_row, change, error);
     sql_parameters_free(&change->parameters);
     return status;
 }
@@ -416,25 +400,17 @@ struct touching {
     size_t count;
 };
 
-static enum status touch_keys(struct platform_store *store, void *context, struct error *error)
+static enum status touch_keys(struct sql_flight *flight, void *context, struct error *error)
 {
     const struct touching *touching = context;
-    struct sql_flight *flight = sql_flight_create(store);
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < touching->count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < touching->count; i++) {
         struct sql_query *query =
             sql_flight_add(flight, "UPDATE api_key SET last_used_ms = $2 WHERE digest = $1"
                                    " AND coalesce(last_used_ms, 0) < $2");
         sql_add_bytes(query->parameters, touching->uses[i].digest, KEY_DIGEST_SIZE);
         sql_add_integer(query->parameters, touching->uses[i].used_ms);
-        bool last = i + 1 == touching->count;
-        if (last || flight->count == FLIGHT_MAX) {
-            status = sql_flight_run(flight, last, error);
-            sql_flight_clear(flight);
-        }
     }
-    sql_flight_destroy(&flight);
-    return status;
+    return sql_flight_run(flight, true, error);
 }
 
 /* Rows are locked in the order of their digests: two instances that write the uses of the same keys
@@ -446,7 +422,7 @@ enum status platform_key_touch(struct platform_store *store, const struct key_us
         return STATUS_OK;
     struct touching touching = {memory_copy(uses, count * sizeof *uses), count};
     qsort(touching.uses, count, sizeof *uses, compare_uses);
-    enum status status = store->engine->sql->transact(store, touch_keys, &touching, error);
+    enum status status = sql_transact(store, touch_keys, &touching, error);
     memory_free(touching.uses);
     return status;
 }

@@ -24,16 +24,15 @@ MUST_CHECK enum status record_find(struct platform_store *store, const struct re
                                    enum statement_form form, struct sql_parameters *parameters,
                                    void *record, struct error *error);
 
-/* Finds those whose ids a query of one column has, in its order, at most RECORD_FIND_MAX: into an
- * array of records. */
-#define RECORD_FIND_MAX 32U
+/* Finds those of the table's own condition, whose parameters bound their number: into an array of
+ * records. */
 MUST_CHECK enum status record_find_several(struct platform_store *store,
-                                           const struct record_table *table, const char *ids,
+                                           const struct record_table *table,
                                            struct sql_parameters *parameters, void *records,
                                            size_t *count, struct error *error);
 
 /* In a transaction: takes the next number of the table's counter. */
-MUST_CHECK enum status record_take_revision(struct platform_store *store,
+MUST_CHECK enum status record_take_revision(struct sql_flight *flight,
                                             const struct record_table *table, struct error *error);
 
 /* The number that the table's counter has come to. */

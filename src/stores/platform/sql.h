@@ -118,20 +118,32 @@ void statements_destroy(struct statements **statements);
 
 /* ---- many queries ---------------------------------------------------------------------------- */
 
-/* Queries of a transaction that go out together, each with parameters of its own. */
+/*
+ * Queries of a transaction that go out together, each with parameters of its own. When there is no
+ * room for one more, those before it are run; an error waits for sql_flight_run. After that the next
+ * one that is added is the first of the next flight: until then the results can be seen.
+ */
 #define FLIGHT_MAX 256U
 struct sql_flight {
     struct platform_store *store;
     size_t count;
+    bool flown;         /* those that are there have been run */
+    enum status status; /* STATUS_OK: of all that were run so far */
+    struct error error;
     struct sql_query queries[FLIGHT_MAX];
     struct sql_parameters parameters[FLIGHT_MAX];
 };
 
-struct sql_flight *sql_flight_create(struct platform_store *store);
-void sql_flight_destroy(struct sql_flight **flight);
-struct sql_query *sql_flight_add(struct sql_flight *flight,
-                                 const char *sql); /* one of FLIGHT_MAX */
+struct sql_query *sql_flight_add(struct sql_flight *flight, const char *sql);
+/* The table's statement; of an ADD, UPDATE or PUT with the parameters of `record`, else NULL. */
+struct sql_query *sql_flight_of(struct sql_flight *flight, const struct record_table *table,
+                                enum statement_form form, const void *record);
+/* Runs what was added. `last`: nothing has to be decided after it. */
 MUST_CHECK enum status sql_flight_run(struct sql_flight *flight, bool last, struct error *error);
-void sql_flight_clear(struct sql_flight *flight); /* before the next are added */
+
+/* One transaction of flights (sql_verbs.transact); the flight is empty when `body` is called. */
+typedef enum status sql_flights(struct sql_flight *flight, void *context, struct error *error);
+MUST_CHECK enum status sql_transact(struct platform_store *store, sql_flights *body, void *context,
+                                    struct error *error);
 
 #endif

@@ -257,31 +257,28 @@ void statements_destroy(struct statements **statements)
 
 /* ---- many queries ---------------------------------------------------------------------------- */
 
-struct sql_flight *sql_flight_create(struct platform_store *store)
-{
-    struct sql_flight *flight = memory_alloc(sizeof *flight);
-    flight->store = store;
-    flight->count = 0;
-    return flight;
-}
-
-void sql_flight_clear(struct sql_flight *flight)
+static void clear(struct sql_flight *flight)
 {
     for (size_t i = 0; i < flight->count; i++)
         sql_parameters_free(&flight->parameters[i]);
     flight->count = 0;
+    flight->flown = false;
 }
 
-void sql_flight_destroy(struct sql_flight **flight)
+static void run(struct sql_flight *flight, bool last)
 {
-    sql_flight_clear(*flight);
-    memory_free(*flight);
-    *flight = NULL;
+    if (flight->status == STATUS_OK && flight->count > 0 && !flight->flown)
+        flight->status = flight->store->engine->sql->run(flight->store, flight->queries,
+                                                         flight->count, last, &flight->error);
+    flight->flown = true;
 }
 
 struct sql_query *sql_flight_add(struct sql_flight *flight, const char *sql)
 {
-    CHECK(flight->count < FLIGHT_MAX);
+    if (flight->count == FLIGHT_MAX)
+        run(flight, false);
+    if (flight->flown)
+        clear(flight);
     struct sql_parameters *parameters = &flight->parameters[flight->count];
     struct sql_query *query = &flight->queries[flight->count++];
     parameters->count = 0;
@@ -289,10 +286,49 @@ struct sql_query *sql_flight_add(struct sql_flight *flight, const char *sql)
     return query;
 }
 
+struct sql_query *sql_flight_of(struct sql_flight *flight, const struct record_table *table,
+                                enum statement_form form, const void *record)
+{
+    struct sql_query *query = sql_flight_add(flight, statement_of(flight->store, table, form));
+    if (record != NULL)
+        statement_bind(table, form, record, query->parameters);
+    return query;
+}
+
 enum status sql_flight_run(struct sql_flight *flight, bool last, struct error *error)
 {
-    return flight->store->engine->sql->run(flight->store, flight->queries, flight->count, last,
-                                           error);
+    run(flight, last);
+    if (flight->status != STATUS_OK && error != NULL)
+        *error = flight->error;
+    return flight->status;
+}
+
+struct transaction {
+    sql_flights *body;
+    void *context;
+    struct sql_flight *flight;
+};
+
+static enum status run_body(struct platform_store *store, void *context, struct error *error)
+{
+    const struct transaction *transaction = context;
+    struct sql_flight *flight = transaction->flight;
+    clear(flight); /* of an attempt before */
+    flight->store = store;
+    flight->status = STATUS_OK;
+    flight->error = (struct error){.text = ""};
+    return transaction->body(flight, transaction->context, error);
+}
+
+enum status sql_transact(struct platform_store *store, sql_flights *body, void *context,
+                         struct error *error)
+{
+    struct transaction transaction = {body, context, memory_alloc(sizeof(struct sql_flight))};
+    transaction.flight->count = 0;
+    enum status status = store->engine->sql->transact(store, run_body, &transaction, error);
+    clear(transaction.flight);
+    memory_free(transaction.flight);
+    return status;
 }
 
 enum status platform_damaged(const struct platform_store *store, const char *what,

@@ -77,24 +77,17 @@ void trail_row_free(struct trail_row *row)
 
 void trail_row_add(const struct trail_row *row, struct sql_flight *flight)
 {
-    struct platform_store *store = flight->store;
-    (void)sql_flight_add(flight, statement_of(store, &trail_table, STATEMENT_TAKE_REVISION));
-    struct sql_query *query =
-        sql_flight_add(flight, statement_of(store, &trail_table, STATEMENT_ADD));
-    statement_bind(&trail_table, STATEMENT_ADD, &row->record, query->parameters);
+    (void)sql_flight_of(flight, &trail_table, STATEMENT_TAKE_REVISION, NULL);
+    (void)sql_flight_of(flight, &trail_table, STATEMENT_ADD, &row->record);
 }
 
-enum status trail_write(struct platform_store *store, const struct trail_image *before,
-                        const struct trail_image *after, bool last, struct error *error)
+enum status trail_write(struct sql_flight *flight, const struct trail_image *before,
+                        const struct trail_image *after, struct error *error)
 {
     struct trail_row row = {0};
-    enum status status = STATUS_OK;
-    if (trail_row_make(&row, store, before, after)) {
-        struct sql_flight *flight = sql_flight_create(store);
+    if (trail_row_make(&row, flight->store, before, after))
         trail_row_add(&row, flight);
-        status = sql_flight_run(flight, last, error);
-        sql_flight_destroy(&flight);
-    }
+    enum status status = sql_flight_run(flight, true, error);
     trail_row_free(&row);
     return status;
 }

@@ -33,14 +33,13 @@ MUST_CHECK bool trail_row_make(struct trail_row *row, const struct platform_stor
 /* Signs the row of an event that is no change of a record; the row has its `before` and `after`. */
 void trail_row_sign(struct trail_row *row, const struct platform_store *store, const char *kind,
                     const char *object);
-/* Adds the TRAIL_QUERIES that write it; the row stays as it is until they have run. */
-#define TRAIL_QUERIES 2U
+/* Adds the queries that write it; the row stays as it is until they have run. */
 void trail_row_add(const struct trail_row *row, struct sql_flight *flight);
 void trail_row_free(struct trail_row *row);
 
-/* In a transaction: makes and writes the row. `last` as in struct sql_verbs. */
-MUST_CHECK enum status trail_write(struct platform_store *store, const struct trail_image *before,
-                                   const struct trail_image *after, bool last, struct error *error);
+/* Adds the row of a change to the flight that ends its transaction, and runs that. */
+MUST_CHECK enum status trail_write(struct sql_flight *flight, const struct trail_image *before,
+                                   const struct trail_image *after, struct error *error);
 
 /* Locks the trail until the commit and changes nothing, for a table without a counter. */
 extern const char trail_lock[];

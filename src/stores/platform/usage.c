@@ -14,7 +14,7 @@ struct adding {
     size_t count;
 };
 
-static enum status add_usage(struct platform_store *store, void *context, struct error *error)
+static enum status add_usage(struct sql_flight *flight, void *context, struct error *error)
 {
     static const char add[] =
         "INSERT INTO usage_requests (customer_id, day, route_group, answers_2xx, answers_3xx,"
@@ -25,7 +25,6 @@ static enum status add_usage(struct platform_store *store, void *context, struct
         " answers_4xx = usage_requests.answers_4xx + excluded.answers_4xx,"
         " answers_5xx = usage_requests.answers_5xx + excluded.answers_5xx";
     const struct adding *adding = context;
-    struct sql_flight *flight = sql_flight_create(store);
     for (size_t i = 0; i < adding->count; i++) {
         const struct usage_record *record = &adding->records[i];
         struct sql_parameters *parameters = sql_flight_add(flight, add)->parameters;
@@ -35,20 +34,18 @@ static enum status add_usage(struct platform_store *store, void *context, struct
         for (size_t class = 0; class < USAGE_CLASS_COUNT; class ++)
             sql_add_integer(parameters, (int64_t)record->requests[class]);
     }
-    enum status status = sql_flight_run(flight, true, error);
-    sql_flight_destroy(&flight);
-    return status;
+    return sql_flight_run(flight, true, error);
 }
 
 enum status platform_usage_add(struct platform_store *store, const struct usage_record *records,
                                size_t count, struct error *error)
 {
-    CHECK(count <= PLATFORM_USAGE_MAX && PLATFORM_USAGE_MAX <= FLIGHT_MAX);
+    CHECK(count <= PLATFORM_USAGE_MAX);
     if (count == 0)
         return STATUS_OK;
     struct adding adding = {memory_copy(records, count * sizeof *records), count};
     qsort(adding.records, count, sizeof *records, usage_compare);
-    enum status status = store->engine->sql->transact(store, add_usage, &adding, error);
+    enum status status = sql_transact(store, add_usage, &adding, error);
     memory_free(adding.records);
     return status;
 }
@@ -62,17 +59,13 @@ struct listing {
 static bool on_row(void *context, const struct sql_row *row)
 {
     struct listing *listing = context;
-    struct usage_record record = {.day = row->value(row, 1, COLUMN_INTEGER).integer};
-    struct text customer = row->value(row, 0, COLUMN_TEXT).bytes;
-    listing->sound = customer.size < sizeof record.customer_id &&
-                     enum_read(&usage_groups, row->value(row, 2, COLUMN_TEXT).bytes, &record.group);
-    if (!listing->sound)
-        return false;
-    if (customer.size > 0)
-        memcpy(record.customer_id, customer.at, customer.size);
+    struct usage_record record = {.day = sql_integer(row, 1)};
+    listing->sound =
+        text_copy_plain(sql_text(row, 0), record.customer_id, sizeof record.customer_id) &&
+        enum_read(&usage_groups, sql_text(row, 2), &record.group);
     for (int class = 0; class < USAGE_CLASS_COUNT; class ++)
-        record.requests[class] = (uint64_t)row->value(row, 3 + class, COLUMN_INTEGER).integer;
-    return listing->see(listing->context, &record);
+        record.requests[class] = (uint64_t)sql_integer(row, 3 + class);
+    return listing->sound && listing->see(listing->context, &record);
 }
 
 #define USAGE_OF_DAYS                                                                          \

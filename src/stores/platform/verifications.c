@@ -24,7 +24,7 @@ static void trail_of(const struct platform_store *store, const struct verificati
     trail_row_sign(row, store, "verification", verification_scope_name(record->scope));
 }
 
-static enum status put(struct platform_store *store, void *context, struct error *error)
+static enum status put(struct sql_flight *flight, void *context, struct error *error)
 {
     static const char write[] =
         "INSERT INTO ledger_verification (scope, started_ms, ended_ms, since_ms, sound, entries,"
@@ -35,7 +35,6 @@ static enum status put(struct platform_store *store, void *context, struct error
     static const char clear[] =
         "DELETE FROM ledger_verification WHERE scope = $1 AND ended_ms <= $2";
     const struct verification_record *record = context;
-    struct sql_flight *flight = sql_flight_create(store);
     struct trail_row row = {0};
     struct sql_parameters *values = sql_flight_add(flight, write)->parameters;
     sql_add_text(values, text_of(verification_scope_name(record->scope)));
@@ -51,10 +50,9 @@ static enum status put(struct platform_store *store, void *context, struct error
         sql_add_text(values, text_of(verification_scope_name(VERIFICATION_RECENT)));
         sql_add_integer(values, record->started_ms);
     }
-    trail_of(store, record, &row);
+    trail_of(flight->store, record, &row);
     trail_row_add(&row, flight);
     enum status status = sql_flight_run(flight, true, error);
-    sql_flight_destroy(&flight);
     trail_row_free(&row);
     return status;
 }
@@ -63,7 +61,7 @@ enum status platform_verification_put(struct platform_store *store,
                                       const struct verification_record *record, struct error *error)
 {
     struct verification_record written = *record;
-    return store->engine->sql->transact(store, put, &written, error);
+    return sql_transact(store, put, &written, error);
 }
 
 struct reading {
@@ -75,16 +73,16 @@ static bool on_row(void *context, const struct sql_row *row)
 {
     struct reading *reading = context;
     struct verification_record record = {
-        .started_ms = row->value(row, 1, COLUMN_INTEGER).integer,
-        .ended_ms = row->value(row, 2, COLUMN_INTEGER).integer,
-        .since_ms = row->value(row, 3, COLUMN_INTEGER).integer,
-        .sound = row->value(row, 4, COLUMN_FLAG).integer != 0,
-        .entries = (uint64_t)row->value(row, 5, COLUMN_INTEGER).integer,
-        .players = (uint64_t)row->value(row, 6, COLUMN_INTEGER).integer,
+        .started_ms = sql_integer(row, 1),
+        .ended_ms = sql_integer(row, 2),
+        .since_ms = sql_integer(row, 3),
+        .sound = sql_flag(row, 4),
+        .entries = (uint64_t)sql_integer(row, 5),
+        .players = (uint64_t)sql_integer(row, 6),
     };
-    struct text scope = row->value(row, 0, COLUMN_TEXT).bytes;
-    struct text reason = row->value(row, 7, COLUMN_TEXT).bytes;
-    bool whole = text_equals(scope, text_of(verification_scope_name(VERIFICATION_WHOLE)));
+    struct text reason = sql_text(row, 7);
+    bool whole =
+        text_equals(sql_text(row, 0), text_of(verification_scope_name(VERIFICATION_WHOLE)));
     record.scope = whole ? VERIFICATION_WHOLE : VERIFICATION_RECENT;
     reading->sound = record.started_ms > 0 && reason.size < sizeof record.reason;
     if (!reading->sound)
@@ -117,7 +115,7 @@ enum status platform_verifications(struct platform_store *store, struct verifica
 
 static bool on_revision(void *context, const struct sql_row *row)
 {
-    *(uint64_t *)context = (uint64_t)row->value(row, 0, COLUMN_INTEGER).integer;
+    *(uint64_t *)context = (uint64_t)sql_integer(row, 0);
     return false;
 }
 
