@@ -285,6 +285,13 @@ void buffer_clear(struct buffer *buffer)
     buffer->size = 0;
 }
 
+void buffer_wipe(struct buffer *buffer)
+{
+    if (buffer->data != NULL)
+        explicit_bzero(buffer->data, buffer->capacity);
+    buffer_free(buffer);
+}
+
 void buffer_free(struct buffer *buffer)
 {
     memory_free(buffer->data);

@@ -108,6 +108,7 @@ void buffer_append_json_string(struct buffer *buffer, struct text text);
 const char *buffer_string(struct buffer *buffer);
 struct text buffer_text(const struct buffer *buffer);
 void buffer_clear(struct buffer *buffer); /* keeps the memory */
+void buffer_wipe(struct buffer *buffer);  /* buffer_free, after zeroing: it has held a secret */
 void buffer_free(struct buffer *buffer);  /* gives the memory back; the buffer is empty again */
 
 /* Writes `value` in decimal at `at` (at least 20 bytes of room, no NUL); returns the length. */

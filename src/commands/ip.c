@@ -11,11 +11,6 @@ static void tell(const struct command_line *line, const void *record, bool added
     resource_tell_state(&address_resource, record, added ? "added" : "changed");
 }
 
-static int run_remove(const struct command_line *line)
-{
-    return resource_run_edit(line, address_remove, NULL, "removed");
-}
-
 const struct resource_commands address_subject = {&address_resource, "address", tell};
 
 const struct command ip_commands[] = {
@@ -24,6 +19,6 @@ const struct command ip_commands[] = {
     {"set", "ADDRESS", &help_ip_set, .make_options = resource_set_options, .run = resource_run_set},
     {"enable", "ADDRESS", &help_ip_enable, .run = resource_run_enable},
     {"disable", "ADDRESS", &help_ip_disable, .run = resource_run_disable},
-    {"remove", "ADDRESS", &help_ip_remove, .run = run_remove},
+    {"remove", "ADDRESS", &help_ip_remove, .run = resource_run_remove},
     {0},
 };

@@ -91,9 +91,9 @@ static int issue(const struct command_line *line, struct key_record *record)
 
 static int run_issue(const struct command_line *line)
 {
-    struct key_view view;
-    int code = resource_make_of_line(line, &view);
-    return code == EXIT_DONE ? issue(line, &view.record) : code;
+    struct key_record record;
+    int code = resource_make_of_line(line, &record);
+    return code == EXIT_DONE ? issue(line, &record) : code;
 }
 
 /* ---- find ------------------------------------------------------------------------------------ */
@@ -111,26 +111,25 @@ static int run_find(const struct command_line *line)
 static int run_revoke(const struct command_line *line)
 {
     const char *wanted = command_argument(line, 0);
-    struct key_view view = {.now_ms = clock_wall_ms()};
-    struct key_record *record = &view.record;
+    int64_t now_ms = clock_wall_ms();
+    struct key_record record;
     struct platform_store *store = NULL;
     struct error error = {0};
-    bool before = false;
     enum status status = keys_check(wanted, &error);
     if (status == STATUS_OK && (store = command_platform(line)) == NULL)
         return EXIT_REFUSED;
     if (status == STATUS_OK)
-        status = keys_revoke(store, wanted, view.now_ms, record, &before, &error);
+        status = keys_revoke(store, wanted, now_ms, &record, &error);
     if (status != STATUS_OK)
         return command_end_verb(line, status, &error);
     char when[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(record->revoked_ms, when);
+    clock_format_rfc3339(record.revoked_ms, when);
     if (command_json(line))
-        resource_print(line, &key_resource, &view);
-    else if (before)
-        (void)printf("%s was revoked before, at %s.\n", record->id, when);
+        resource_print(line, &key_resource, &record);
+    else if (record.revoked_ms != now_ms)
+        (void)printf("%s was revoked before, at %s.\n", record.id, when);
     else
-        (void)printf("%s is revoked.\n", record->id);
+        (void)printf("%s is revoked.\n", record.id);
     return EXIT_DONE;
 }
 

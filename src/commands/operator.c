@@ -70,7 +70,7 @@ static int run_link(const struct command_line *line)
     return store != NULL ? give_link(line, store, command_argument(line, 0)) : EXIT_REFUSED;
 }
 
-/* ---- add, remove ----------------------------------------------------------------------------- */
+/* ---- add ------------------------------------------------------------------------------------- */
 
 static int run_add(const struct command_line *line)
 {
@@ -88,11 +88,6 @@ static int run_add(const struct command_line *line)
     if (!command_json(line))
         tell(line, &record, true);
     return give_link(line, store, record.name);
-}
-
-static int run_remove(const struct command_line *line)
-{
-    return resource_run_edit(line, operator_remove, NULL, "removed");
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
@@ -122,7 +117,7 @@ const struct command operator_commands[] = {
      .run = resource_run_set},
     {"enable", "NAME", &help_operator_enable, .run = resource_run_enable},
     {"disable", "NAME", &help_operator_disable, .run = resource_run_disable},
-    {"remove", "NAME", &help_operator_remove, .run = run_remove},
+    {"remove", "NAME", &help_operator_remove, .run = resource_run_remove},
     {"link", "NAME", &help_operator_link, .run = run_link},
     {"sessions", "", &help_operator_sessions, .run = run_sessions},
     {"end", "SESSION", &help_operator_end, .run = run_end},

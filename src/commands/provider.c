@@ -1,8 +1,6 @@
 /* croupier provider add | list | show | set | enable | disable | secret | try. */
 #include <string.h>
 
-#include <openssl/crypto.h>
-
 #include "base/clock.h"
 #include "cli/input.h"
 #include "commands/commands.h"
@@ -147,8 +145,7 @@ static void print_secrets(const struct command_line *line, const struct provider
 static int run_on_secrets(const struct command_line *line, resource_editor *edit,
                           const void *context)
 {
-    static const struct setting none[] = {{0}};
-    const struct resource_edit whole = {.settings = none, .edit = edit, .context = context};
+    const struct resource_edit whole = {.edit = edit, .context = context};
     const char *id = command_argument(line, 1);
     struct provider_record provider;
     struct platform_store *store = command_platform(line);

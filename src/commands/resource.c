@@ -110,9 +110,8 @@ void resource_print(const struct command_line *line, const struct resource *reso
 
 void resource_tell_state(const struct resource *resource, const void *record, const char *state)
 {
-    const struct field *id = &resource->fields[0];
     struct buffer name = {0};
-    (void)id->type->write(id, record, &(struct field_output){.text = &name});
+    resource_append_id(resource, record, &name);
     (void)printf("%s is %s.\n", buffer_string(&name), state);
     buffer_free(&name);
 }
@@ -293,14 +292,6 @@ int resource_run_set(const struct command_line *line)
     return resource_run_settings(line, false, NULL, NULL);
 }
 
-int resource_run_edit(const struct command_line *line, resource_editor *edit, const void *context,
-                      const char *state)
-{
-    static const struct setting none[] = {{0}};
-    return run(line, &(struct doing){.edit = {.settings = none, .edit = edit, .context = context},
-                                     .state = state});
-}
-
 int resource_run_enable(const struct command_line *line)
 {
     static const struct setting enable[] = {{"enabled", "yes"}, {0}};
@@ -311,4 +302,9 @@ int resource_run_disable(const struct command_line *line)
 {
     static const struct setting disable[] = {{"enabled", "no"}, {0}};
     return run(line, &(struct doing){{.settings = disable}, false, "disabled"});
+}
+
+int resource_run_remove(const struct command_line *line)
+{
+    return run(line, &(struct doing){{.remove = true}, false, "removed"});
 }

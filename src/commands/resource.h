@@ -24,14 +24,12 @@ int resource_run_show(const struct command_line *line);
 int resource_run_set(const struct command_line *line);
 int resource_run_enable(const struct command_line *line);
 int resource_run_disable(const struct command_line *line);
+int resource_run_remove(const struct command_line *line);
 command_option_maker resource_add_options, resource_set_options;
 
 /* add (`add`) or set, and then `edit` does to the record what no option says; NULL: nothing. */
 int resource_run_settings(const struct command_line *line, bool add, resource_editor *edit,
                           const void *context);
-/* `edit` alone; then people read that the record is now `state`. */
-int resource_run_edit(const struct command_line *line, resource_editor *edit, const void *context,
-                      const char *state);
 
 /* ---- for other commands on a resource -------------------------------------------------------- */
 

@@ -6,12 +6,14 @@
 
 #include "base/json_text.h"
 
-/* May it be set? Fields with an option may, the argument of `add` (the first field, or the customer
+/* May it be set? Fields with an option may, a secret in a new record, the argument of `add` (the first field, or the customer
  * of a key), and `enabled`. */
 static bool is_settable(const struct resource *resource, const struct field *field, bool add)
 {
     if (field->name == NULL || field_setter_of(field) == NULL)
         return false;
+    if (field->type == &field_secret)
+        return add;
     if (field->option.name != NULL)
         return (add ? field->option.add_help : field->option.set_help) != NULL ||
                (add && strcmp(field->name, "name") == 0);
@@ -39,19 +41,11 @@ static enum status read_list(const struct field *field, struct text value, struc
     struct json_text_cursor cursor = json_text_open(value);
     struct text item;
     for (bool first = true; json_text_next_element(&cursor, &item); first = false) {
+        buffer_append_string(out, first ? "" : ",");
         size_t before = out->size;
         if (json_text_kind(item) != JSON_TEXT_STRING || !append_string(item, out) ||
             out->size == before || memchr(out->data + before, ',', out->size - before) != NULL)
             return refuse_field(error, field->name, "must be a list of texts");
-        if (!first) { /* the separator goes before it */
-            struct text item_text = {out->data + before, out->size - before};
-            struct buffer copy = {0};
-            buffer_append_text(&copy, item_text);
-            out->size = before;
-            buffer_append_char(out, ',');
-            buffer_append_text(out, buffer_text(&copy));
-            buffer_free(&copy);
-        }
     }
     return STATUS_OK;
 }
@@ -82,6 +76,7 @@ static enum status read_value(const struct field *field, struct text value, stru
     enum status status = STATUS_OK;
     bool empty_list = false;
     *given = true;
+    buffer_reserve(out, value.size + 1); /* so that no copy of a secret is left behind */
     switch (json_text_kind(value)) {
     case JSON_TEXT_STRING:
         if (!append_string(value, out))
@@ -164,5 +159,5 @@ enum status console_settings_read(const struct resource *resource, bool add, str
 void console_settings_free(struct console_settings *settings)
 {
     for (size_t i = 0; i < CONSOLE_SETTINGS_MAX; i++)
-        buffer_free(&settings->texts[i]);
+        buffer_wipe(&settings->texts[i]); /* there may be a secret in it */
 }

@@ -33,6 +33,6 @@ void console_tag_answer(struct console_call *call)
 
 enum status console_changed(struct console_call *call, struct error *error)
 {
-    call->refusal = CONSOLE_CHANGED_MEANWHILE;
+    call->refusal = &error_changed_meanwhile;
     return error_set(error, STATUS_CONFLICT, "changed meanwhile");
 }

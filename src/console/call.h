@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "console/errors.h"
 #include "console/query.h"
 #include "console/sources.h"
 #include "operator/credentials.h"
@@ -12,15 +13,6 @@
  * One request of the admin API, while a thread of the console handles it: the question, who asks,
  * and the answer. Handlers block as the store does; they know neither sockets nor header fields.
  */
-
-/* The refusals that are no row of a status. */
-enum console_refusal {
-    CONSOLE_REFUSAL_NONE,
-    CONSOLE_NOT_SIGNED_IN,
-    CONSOLE_ROLE_TOO_LOW,
-    CONSOLE_CHANGED_MEANWHILE,
-    CONSOLE_LINK_NOT_GOOD,
-};
 
 #define CONSOLE_TAG_SIZE 27 /* an entity tag with its quotes, and the NUL */
 
@@ -63,9 +55,10 @@ struct console_call {
     char tag[CONSOLE_TAG_SIZE];        /* "": it has none */
     char new_session[CREDENTIAL_SIZE]; /* begins a session */
     bool ends_session;
-    enum console_refusal refusal;
-    char field[64]; /* the wrong field of a refusal; "": none */
-    /* Of CONSOLE_CHANGED_MEANWHILE, as the audit trail has it: */
+    const struct http_error *refusal; /* in place of what the status says; NULL: as it says */
+    char field
+        [64]; /* the wrong field of a refusal, if its text does not begin with it ("name: …") */
+    /* Of changed_meanwhile, as the audit trail has it: */
     char changed_by[TRAIL_WHO_SIZE]; /* "": it does not say */
     int64_t changed_ms;
 };

@@ -91,14 +91,8 @@ static void return_store(struct console *console, struct platform_store *store)
 
 static const struct http_error *error_of(const struct console_call *call, enum status status)
 {
-    static const struct http_error *const refusals[] = {
-        [CONSOLE_NOT_SIGNED_IN] = &error_not_signed_in,
-        [CONSOLE_ROLE_TOO_LOW] = &error_role_too_low,
-        [CONSOLE_CHANGED_MEANWHILE] = &error_changed_meanwhile,
-        [CONSOLE_LINK_NOT_GOOD] = &error_link_not_good,
-    };
-    if (call->refusal != CONSOLE_REFUSAL_NONE)
-        return refusals[call->refusal];
+    if (call->refusal != NULL)
+        return call->refusal;
     switch (status) {
     case STATUS_INVALID:
         return &error_invalid;
@@ -142,11 +136,11 @@ static enum status admit(struct console_call *call, struct error *error)
     enum status status = credential_find_session(call->store, text_of(call->session_secret),
                                                  call->now_ms, &call->signed_in, error);
     if (status == STATUS_NOT_FOUND)
-        call->refusal = CONSOLE_NOT_SIGNED_IN;
+        call->refusal = &error_not_signed_in;
     if (status != STATUS_OK)
         return status;
     if (call->signed_in.who.role < call->route->role) {
-        call->refusal = CONSOLE_ROLE_TOO_LOW;
+        call->refusal = &error_role_too_low;
         return STATUS_CONFLICT;
     }
     sign_changes(call);
@@ -184,7 +178,7 @@ static enum status handle_call(struct job *job, struct error *error)
         status = admit(call, error);
     if (status == STATUS_OK)
         status = call->route->handle(call, error);
-    if (call->refusal == CONSOLE_CHANGED_MEANWHILE)
+    if (call->refusal == &error_changed_meanwhile)
         find_last_change(call);
     return status;
 }
@@ -204,7 +198,7 @@ static void run_job(struct work *work)
         job->error = &error_not_found;
     else if (status != STATUS_OK) {
         job->error = error_of(call, status);
-        if (call->refusal == CONSOLE_REFUSAL_NONE || call->refusal == CONSOLE_ROLE_TOO_LOW) {
+        if (call->refusal == NULL || call->refusal == &error_role_too_low) {
             job->reason = error;
             find_field(call, error.text);
         }
@@ -276,10 +270,8 @@ static void free_job(struct job *job)
 {
     if (job->until_ms != 0)
         LIST_REMOVE(job, link);
-    OPENSSL_cleanse(job->texts.data, job->texts.size); /* there may be a secret in it */
-    OPENSSL_cleanse(job->call.answer.data, job->call.answer.size);
-    buffer_free(&job->texts);
-    buffer_free(&job->call.answer);
+    buffer_wipe(&job->texts); /* there may be a secret in it, */
+    buffer_wipe(&job->call.answer);
     config_release(&job->call.config);
     OPENSSL_cleanse(&job->call, sizeof job->call);
     memory_free(job);
@@ -389,7 +381,7 @@ static void deliver(struct mail *mail)
     bool waits = false;
     job->with_thread = false;
     console->has_operator = console->has_operator || job->has_operator;
-    if (job->call.refusal == CONSOLE_LINK_NOT_GOOD)
+    if (job->call.refusal == &error_link_not_good)
         lockout_note_failure(console->lockout, &job->peer, clock_monotonic_ms());
     if (request != NULL && job->error != NULL)
         reply_error(request, job->error, &job->call, job->reason.text);

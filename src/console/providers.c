@@ -1,5 +1,4 @@
-/* A secret that is given is taken out of the body before the fields are read, and never answered;
- * one that is made here is answered once, as a key is. */
+/* A secret that is given is never answered; one that is made here is answered once, as a key is. */
 #include "console/providers.h"
 
 #include <openssl/crypto.h>
@@ -18,83 +17,67 @@ struct secret {
     struct secrets *secrets; /* the key to seal it with */
     struct buffer plain;
     bool made;
-    struct buffer rest; /* the body without it */
     struct provider_sealing sealing;
 };
 
 static void free_secret(struct secret *secret)
 {
-    if (secret->plain.data != NULL)
-        OPENSSL_cleanse(secret->plain.data, secret->plain.capacity);
-    buffer_free(&secret->plain);
-    buffer_free(&secret->rest);
+    buffer_wipe(&secret->plain);
     secrets_destroy(&secret->secrets);
 }
 
 /* ---- the body -------------------------------------------------------------------------------- */
 
-static enum status wrong(struct console_call *call, struct error *error)
+static enum status wrong(struct error *error)
 {
-    memcpy(call->field, "secret", sizeof "secret");
-    return error_set(error, STATUS_INVALID, "secret: must be a text of 1 to %u bytes, once",
+    return error_set(error, STATUS_INVALID, "secret: must be a text of 1 to %u bytes",
                      SECRETS_PLAIN_MAX);
 }
 
-/* Moves the member `secret` into `plain`, and all others into `rest`. */
-static enum status split_body(struct console_call *call, struct secret *secret, struct error *error)
-{
-    struct text body = json_text_trim(call->body);
-    struct text name;
-    struct text value;
-    bool seen = false;
-    if (body.size == 0)
-        body = TEXT("{}");
-    if (json_text_check(body, NULL, NULL) != STATUS_OK || json_text_kind(body) != JSON_TEXT_OBJECT)
-        return error_set(error, STATUS_INVALID, "the body must be a JSON object");
-    struct json_text_cursor cursor = json_text_open(body);
-    /* Unescaped text is never longer, so neither buffer grows and leaves a copy behind. */
-    buffer_reserve(&secret->plain, body.size + 1);
-    buffer_reserve(&secret->rest, body.size + 2);
-    buffer_append_char(&secret->rest, '{');
-    while (json_text_next_member(&cursor, &name, &value)) {
-        if (!json_text_string_equals(name, TEXT("secret"))) {
-            buffer_append_string(&secret->rest, secret->rest.size > 1 ? "," : "");
-            buffer_append_text(&secret->rest, name);
-            buffer_append_char(&secret->rest, ':');
-            buffer_append_text(&secret->rest, value);
-            continue;
-        }
-        if (seen ||
-            (json_text_kind(value) != JSON_TEXT_STRING && json_text_kind(value) != JSON_TEXT_NULL))
-            return wrong(call, error);
-        seen = true;
-        secret->made = json_text_kind(value) == JSON_TEXT_NULL;
-        if (!secret->made && !json_text_unescape(value, &secret->plain))
-            return wrong(call, error);
-    }
-    buffer_append_char(&secret->rest, '}');
-    secret->made = secret->made || !seen;
-    return STATUS_OK;
-}
-
-static enum status take_secret(struct console_call *call, struct secret *secret,
+/* Reads the member `secret`, or makes a secret when it is not there or null. `alone`: it may be the
+ * only member. */
+static enum status read_secret(const struct console_call *call, bool alone, struct secret *secret,
                                struct error *error)
 {
+    static const struct text names[] = {TEXT_INIT("secret")};
+    struct text value = {NULL, 0};
     char made[MADE_SIZE];
-    enum status status = split_body(call, secret, error);
-    if (status == STATUS_OK && secret->made) {
+    enum strict_json read = alone && json_text_trim(call->body).size == 0
+                                ? STRICT_JSON_OK
+                                : strict_json_object(call->body, names, 1, &value);
+    if (read == STRICT_JSON_INVALID || (alone && read != STRICT_JSON_OK))
+        return error_set(error, STATUS_INVALID,
+                         alone ? "the body may have a secret, and nothing else"
+                               : "the body must be a JSON object, with each member once");
+    /* Unescaped text is never longer, so the buffer does not grow and leave a copy behind. */
+    buffer_reserve(&secret->plain, value.size + MADE_SIZE + 1);
+    secret->made = value.at == NULL || json_text_kind(value) == JSON_TEXT_NULL;
+    if (secret->made) {
         base62_random(made, sizeof made);
-        buffer_clear(&secret->plain);
         buffer_append(&secret->plain, made, sizeof made);
         OPENSSL_cleanse(made, sizeof made);
+        return STATUS_OK;
     }
-    if (status == STATUS_OK && (secret->plain.size == 0 || secret->plain.size > SECRETS_PLAIN_MAX))
-        status = wrong(call, error);
+    return json_text_kind(value) == JSON_TEXT_STRING && json_text_unescape(value, &secret->plain) &&
+                   secret->plain.size > 0 && secret->plain.size <= SECRETS_PLAIN_MAX
+               ? STATUS_OK
+               : wrong(error);
+}
+
+/* The key of a file that is wrong is the server's fault, not the request's. */
+static enum status open_key(const struct console_call *call, struct secrets **secrets,
+                            struct error *error)
+{
+    enum status status = secrets_open_key(secrets, call->config->secrets_key_file, error);
+    return status == STATUS_INVALID ? STATUS_UNAVAILABLE : status;
+}
+
+static enum status take_secret(struct console_call *call, bool alone, struct secret *secret,
+                               struct error *error)
+{
+    enum status status = read_secret(call, alone, secret, error);
     if (status == STATUS_OK)
-        status = secrets_open_key(&secret->secrets, call->config->secrets_key_file, error);
-    if (status == STATUS_INVALID && call->field[0] == '\0')
-        status = STATUS_UNAVAILABLE; /* of the key's file: the request is not to blame */
-    call->body = buffer_text(&secret->rest);
+        status = open_key(call, &secret->secrets, error);
     secret->sealing = (struct provider_sealing){
         .secrets = secret->secrets, .secret = buffer_text(&secret->plain), .now_ms = call->now_ms};
     return status;
@@ -117,12 +100,9 @@ enum status console_add_provider(struct console_call *call, struct error *error)
     struct provider_record provider;
     const struct console_making making = {
         .required = {"id", "name"}, .edit = provider_seal, .context = &secret.sealing};
-    enum status status = take_secret(call, &secret, error);
-    if (status == STATUS_OK) {
+    enum status status = take_secret(call, false, &secret, error);
+    if (status == STATUS_OK)
         status = console_make(call, &making, &provider, error);
-        if (status == STATUS_INVALID && call->field[0] == '\0')
-            memcpy(call->field, "launch_url", sizeof "launch_url"); /* neither URL was given */
-    }
     if (status == STATUS_OK)
         status = console_insert(call, &provider, error);
     if (status == STATUS_OK)
@@ -135,8 +115,7 @@ static enum status change_secrets(struct console_call *call, resource_editor *ed
                                   const void *context, struct provider_record *provider,
                                   struct error *error)
 {
-    static const struct setting none[] = {{0}};
-    const struct resource_edit whole = {.settings = none, .edit = edit, .context = context};
+    const struct resource_edit whole = {.edit = edit, .context = context};
     return resource_change(&provider_resource, call->store, call->id, &whole, provider, error);
 }
 
@@ -144,9 +123,7 @@ enum status console_add_secret(struct console_call *call, struct error *error)
 {
     struct secret secret = {.made = false};
     struct provider_record provider;
-    enum status status = take_secret(call, &secret, error);
-    if (status == STATUS_OK && !text_equals(call->body, TEXT("{}")))
-        status = error_set(error, STATUS_INVALID, "the body may have a secret, and nothing else");
+    enum status status = take_secret(call, true, &secret, error);
     if (status == STATUS_OK)
         status = change_secrets(call, provider_add_secret, &secret.sealing, &provider, error);
     if (status == STATUS_OK)
@@ -176,7 +153,6 @@ static enum status read_game(struct console_call *call, char id[GAME_ID_SIZE], s
     if (strict_json_object(call->body, names, 1, &value) == STRICT_JSON_OK &&
         (value.at == NULL || strict_json_string(value, id, GAME_ID_SIZE)))
         return STATUS_OK;
-    memcpy(call->field, "game", sizeof "game");
     return error_set(error, STATUS_INVALID, "game: must be the id of a game");
 }
 
@@ -184,7 +160,7 @@ static enum status run_trial(struct console_call *call, const char *game_id,
                              struct provider_trial *trial, struct error *error)
 {
     struct secrets *secrets = NULL;
-    enum status status = secrets_open_key(&secrets, call->config->secrets_key_file, error);
+    enum status status = open_key(call, &secrets, error);
     const struct provider_trial_options options = {
         .secrets = secrets,
         .provider_id = call->id,
@@ -193,8 +169,6 @@ static enum status run_trial(struct console_call *call, const char *game_id,
         .timeout_ms = call->config->launch_timeout_ms,
         .urls = true,
     };
-    if (status == STATUS_INVALID)
-        status = STATUS_UNAVAILABLE;
     if (status == STATUS_OK)
         status = provider_trial_run(call->store, &options, trial, error);
     secrets_destroy(&secrets);

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/strict_json.h"
 #include "console/body.h"
+#include "console/errors.h"
 #include "console/routes.h"
 #include "operator/addresses.h"
 #include "operator/keys.h"
@@ -50,19 +51,10 @@ enum status console_show(struct console_call *call, struct error *error)
     return status;
 }
 
-/* Which of the settings it is that is no value of its field; `call->field` stays as it is where
- * none is wrong by itself. */
-static void find_wrong_field(struct console_call *call, const struct console_settings *settings,
-                             const char *id)
+static void name_field(struct console_call *call, const char *name)
 {
-    struct error ignored;
-    for (size_t i = 0; i < settings->count; i++) {
-        const struct setting one[] = {settings->list[i], {0}};
-        if (resource_check(call->route->resource, id, one, &ignored) == STATUS_INVALID) {
-            (void)snprintf(call->field, sizeof call->field, "%s", one[0].name);
-            return;
-        }
-    }
+    if (name != NULL)
+        (void)snprintf(call->field, sizeof call->field, "%s", name);
 }
 
 static const char *setting_of(const struct console_settings *settings, const char *name)
@@ -94,9 +86,9 @@ static enum status read_settings(struct console_call *call, bool add,
     for (size_t i = 0; i < settings->count && status == STATUS_OK; i++)
         if (field_find(resource->fields, settings->list[i].name)->owners &&
             call->signed_in.who.role < ROLE_OWNER) {
-            (void)snprintf(call->field, sizeof call->field, "%s", settings->list[i].name);
-            call->refusal = CONSOLE_ROLE_TOO_LOW;
-            status = error_set(error, STATUS_CONFLICT, "%s: only owners change it", call->field);
+            call->refusal = &error_role_too_low;
+            status = error_set(error, STATUS_CONFLICT, "%s: only owners change it",
+                               settings->list[i].name);
         }
     return status;
 }
@@ -111,17 +103,17 @@ enum status console_make(struct console_call *call, const struct console_making 
     for (size_t i = 0; i < CONSOLE_REQUIRED_MAX && making->required[i] != NULL; i++)
         if (missing == NULL && setting_of(&settings, making->required[i]) == NULL)
             missing = making->required[i];
-    if (status == STATUS_OK && missing != NULL) {
-        (void)snprintf(call->field, sizeof call->field, "%s", missing);
+    if (status == STATUS_OK && missing != NULL)
         status = error_set(error, STATUS_INVALID, "%s: is required", missing);
-    }
     if (status == STATUS_OK) {
-        const struct resource_edit edit = {
-            .settings = settings.list, .edit = making->edit, .context = making->context};
+        const char *wrong = NULL;
+        const struct resource_edit edit = {.settings = settings.list,
+                                           .edit = making->edit,
+                                           .context = making->context,
+                                           .wrong = &wrong};
         put_first(&settings, making->required[0]);
         status = resource_make(resource, &edit, call->now_ms, record, error);
-        if (status == STATUS_INVALID)
-            find_wrong_field(call, &settings, setting_of(&settings, making->required[0]));
+        name_field(call, wrong);
     }
     console_settings_free(&settings);
     return status;
@@ -171,20 +163,20 @@ enum status console_change(struct console_call *call, struct error *error)
 {
     const struct resource *resource = call->route->resource;
     struct console_settings settings;
+    const char *wrong = NULL;
+    const struct resource_edit edit = {
+        .settings = settings.list,
+        .context = &call,
+        .expect = call->if_match.at != NULL ? expect_tag : NULL,
+        .wrong = &wrong,
+    };
     void *record = memory_alloc_zeroed(1, resource->size);
     enum status status = read_settings(call, false, &settings, error);
-    if (status == STATUS_OK) {
-        const struct resource_edit edit = {
-            .settings = settings.list,
-            .context = &call,
-            .expect = call->if_match.at != NULL ? expect_tag : NULL,
-        };
+    if (status == STATUS_OK)
         status = resource_change(resource, call->store, call->id, &edit, record, error);
-        if (status == STATUS_INVALID)
-            find_wrong_field(call, &settings, call->id);
-    }
     if (status == STATUS_OK)
         console_answer(call, resource, record);
+    name_field(call, wrong);
     console_settings_free(&settings);
     memory_free(record);
     return status;
@@ -193,10 +185,8 @@ enum status console_change(struct console_call *call, struct error *error)
 enum status console_remove(struct console_call *call, struct error *error)
 {
     const struct resource *resource = call->route->resource;
-    static const struct setting none[] = {{0}};
     const struct resource_edit edit = {
-        .settings = none,
-        .edit = resource == &operator_resource ? operator_remove : address_remove,
+        .remove = true,
         .context = &call,
         .expect = call->if_match.at != NULL ? expect_tag : NULL,
     };
@@ -231,8 +221,7 @@ static bool has_words(const struct listing *listing, const void *record)
         if (field->type == &field_text || field->type == &field_text_or_null)
             found = strcasestr(field_value(field, record), listing->words) != NULL;
     if (!found) {
-        CHECK(fields->type != NULL); /* a table has an id at least */
-        (void)fields->type->write(fields, record, &(struct field_output){.text = &id});
+        resource_append_id(listing->resource, record, &id);
         found = strcasestr(buffer_string(&id), listing->words) != NULL;
         buffer_free(&id);
     }
@@ -295,10 +284,8 @@ enum status console_list(struct console_call *call, struct error *error)
     struct console_query query = {.text = call->query, .error = error};
     console_parameter(&query, "customer", customer);
     enum status status = query.status;
-    if (status == STATUS_OK && customer[0] == '\0' && call->route->resource == &key_resource) {
-        memcpy(call->field, "customer", sizeof "customer");
+    if (status == STATUS_OK && customer[0] == '\0' && call->route->resource == &key_resource)
         return error_set(error, STATUS_INVALID, "customer: is required");
-    }
     if (status == STATUS_OK)
         status = begin_list(call, &listing, error);
     if (status == STATUS_OK)
@@ -313,15 +300,15 @@ enum status console_list(struct console_call *call, struct error *error)
 
 enum status console_issue_key(struct console_call *call, struct error *error)
 {
-    struct key_view view;
+    struct key_record record;
     char key[KEY_SIZE] = "";
     const struct console_making making = {.required = {"customer"}};
-    enum status status = console_make(call, &making, &view, error);
+    enum status status = console_make(call, &making, &record, error);
     if (status == STATUS_OK)
-        status = keys_issue(call->store, &view.record, key, error);
+        status = keys_issue(call->store, &record, key, error);
     if (status != STATUS_OK)
         return status;
-    console_answer(call, &key_resource, &view);
+    console_answer(call, &key_resource, &record);
     console_answer_once(call, "key", text_of(key));
     OPENSSL_cleanse(key, sizeof key);
     call->status = 201;
@@ -330,12 +317,10 @@ enum status console_issue_key(struct console_call *call, struct error *error)
 
 enum status console_revoke_key(struct console_call *call, struct error *error)
 {
-    struct key_view view = {.now_ms = call->now_ms};
-    bool before = false;
-    enum status status =
-        keys_revoke(call->store, call->id, call->now_ms, &view.record, &before, error);
+    struct key_record record;
+    enum status status = keys_revoke(call->store, call->id, call->now_ms, &record, error);
     if (status == STATUS_OK)
-        console_answer(call, &key_resource, &view);
+        console_answer(call, &key_resource, &record);
     return status;
 }
 
@@ -419,10 +404,8 @@ enum status console_block_player(struct console_call *call, struct error *error)
     struct player_view player;
     bool sound = strict_json_object(call->body, names, 1, &value) == STRICT_JSON_OK;
     bool blocked = text_equals(value, TEXT("true"));
-    if (!sound || (!blocked && !text_equals(value, TEXT("false")))) {
-        memcpy(call->field, "blocked", sizeof "blocked");
+    if (!sound || (!blocked && !text_equals(value, TEXT("false"))))
         return error_set(error, STATUS_INVALID, "blocked: must be true or false");
-    }
     enum status status =
         players_block(call->store, call->id, blocked, call->now_ms, &player, error);
     if (status == STATUS_OK)

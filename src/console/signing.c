@@ -25,15 +25,13 @@ enum status console_sign_in(struct console_call *call, struct error *error)
     struct credential session;
     char link[CREDENTIAL_SIZE + 1] = "";
     if (strict_json_object(call->body, names, 1, &value) != STRICT_JSON_OK ||
-        !strict_json_string(value, link, sizeof link)) {
-        memcpy(call->field, "link", sizeof "link");
+        !strict_json_string(value, link, sizeof link))
         return error_set(error, STATUS_INVALID, "link: must be a link that signs in");
-    }
     enum status status = credential_sign_in(call->store, text_of(link), call->address, call->now_ms,
                                             &session, &call->signed_in, error);
     OPENSSL_cleanse(link, sizeof link);
     if (status == STATUS_NOT_FOUND)
-        call->refusal = CONSOLE_LINK_NOT_GOOD;
+        call->refusal = &error_link_not_good;
     if (status != STATUS_OK)
         return status;
     memcpy(call->new_session, session.secret, sizeof call->new_session);

@@ -72,9 +72,8 @@ enum status console_allow_games(struct console_call *call, struct error *error)
     struct buffer games = {0};
     bool casino = false;
     enum status status = name_customer(call, &record, error);
-    memcpy(call->field, "games", sizeof "games");
     if (status == STATUS_OK && strict_json_object(call->body, names, 2, values) != STRICT_JSON_OK)
-        status = error_set(error, STATUS_INVALID, "the body must have games, or every_game");
+        status = error_set(error, STATUS_INVALID, "games: must be given, or every_game");
     record.every_game = text_equals(values[1], TEXT("true"));
     if (status == STATUS_OK && !record.every_game)
         status = read_games(values[0], &games, error);

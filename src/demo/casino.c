@@ -121,13 +121,6 @@ static const char *claim(const struct visit *visit, const char *name)
     return text != NULL ? text : "";
 }
 
-static void wipe(struct buffer *secret)
-{
-    if (secret->data != NULL)
-        OPENSSL_cleanse(secret->data, secret->capacity);
-    buffer_free(secret);
-}
-
 /* Does signing the claims with one of the provider's secrets give this token? No other token is
  * valid for them. */
 static bool is_signed(struct visit *visit, struct text token)
@@ -147,7 +140,7 @@ static bool is_signed(struct visit *visit, struct text token)
         if (i == 0)
             visit->secret = secret;
         else
-            wipe(&secret);
+            buffer_wipe(&secret);
     }
     return good;
 }
@@ -347,7 +340,7 @@ static void run_visit(uv_work_t *work)
     else
         play(visit, &round);
     yyjson_doc_free(visit->doc);
-    wipe(&visit->secret);
+    buffer_wipe(&visit->secret);
 }
 
 /* The round is complete even if its player has left. */

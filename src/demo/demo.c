@@ -144,7 +144,6 @@ static enum status ensure_key(struct platform_store *store, const char *customer
                               char key[KEY_SIZE], struct error *error)
 {
     struct key_record record;
-    struct key_view view;
     struct old_keys old = {.count = 0};
     if (key[0] != '\0' && keys_find(store, key, now_ms, &record, error) == STATUS_OK &&
         strcmp(record.customer_id, customer_id) == 0 && key_is_live(&record, now_ms))
@@ -155,8 +154,8 @@ static enum status ensure_key(struct platform_store *store, const char *customer
     if (status == STATUS_OK)
         status =
             resource_make(&key_resource, EDIT({"customer", customer_id}, {"label", DEMO_KEY_LABEL}),
-                          now_ms, &view, error);
-    return status == STATUS_OK ? keys_issue(store, &view.record, key, error) : status;
+                          now_ms, &record, error);
+    return status == STATUS_OK ? keys_issue(store, &record, key, error) : status;
 }
 
 /* Reads the keys of the last start, one a line; "" for a malformed one. */

@@ -195,12 +195,8 @@ bool games_table_add_policy(void *context, const void *object)
 
 static void destroy_provider(struct games_provider *provider)
 {
-    for (size_t i = 0; i < PROVIDER_SECRETS_MAX; i++) {
-        struct buffer *secret = &provider->secrets[i].bytes;
-        if (secret->data != NULL)
-            OPENSSL_cleanse(secret->data, secret->capacity);
-        buffer_free(secret);
-    }
+    for (size_t i = 0; i < PROVIDER_SECRETS_MAX; i++)
+        buffer_wipe(&provider->secrets[i].bytes);
     memory_free(provider);
 }
 

@@ -12,6 +12,4 @@
 
 extern const struct resource address_resource; /* of struct legacy_record */
 
-resource_editor address_remove;
-
 #endif

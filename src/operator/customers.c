@@ -24,16 +24,6 @@ static enum status set_name(const struct field *field, struct text text, void *r
 
 /* ---- address blocks -------------------------------------------------------------------------- */
 
-/* Fields that are only set are not shown. */
-static bool write_nothing(const struct field *field, const void *record,
-                          const struct field_output *out)
-{
-    (void)field;
-    (void)record;
-    (void)out;
-    return false;
-}
-
 static enum status add_cidrs(const struct field *field, struct text text, void *record,
                              struct error *error)
 {
@@ -56,8 +46,8 @@ static enum status remove_cidrs(const struct field *field, struct text text, voi
 #define OF_RECORD(member) FIELD_OF(customer_record, member)
 _Static_assert(offsetof(struct customer_view, record) == 0, "a view is read as its record");
 
-static const struct field_type added_cidrs_type = {write_nothing, add_cidrs};
-static const struct field_type removed_cidrs_type = {write_nothing, remove_cidrs};
+static const struct field_type added_cidrs_type = {NULL, add_cidrs};
+static const struct field_type removed_cidrs_type = {NULL, remove_cidrs};
 
 static const struct field fields[] = {
     {"id", "id", "ID", &field_text, OF_RECORD(id)},

@@ -112,6 +112,17 @@ const struct field_type field_text = {write_text, set_text};
 const struct field_type field_text_or_null = {write_text_or_null, set_text};
 const struct field_type field_text_if_any = {write_text_if_any, NULL};
 const struct field_type field_list = {write_list, NULL};
+static enum status set_nothing(const struct field *field, struct text text, void *record,
+                               struct error *error)
+{
+    (void)field;
+    (void)text;
+    (void)record;
+    (void)error; /* it cannot fail */
+    return STATUS_OK;
+}
+
+const struct field_type field_secret = {NULL, set_nothing};
 const struct field_type field_words = {write_words, NULL};
 const struct field_type field_word = {write_word, set_word};
 
@@ -318,7 +329,7 @@ void fields_write(const struct field *fields, const void *record, struct json_wr
 {
     const struct field_output out = {.json = json};
     for (; fields->type != NULL; fields++)
-        if (fields->name != NULL)
+        if (fields->name != NULL && fields->type->write != NULL)
             (void)fields->type->write(fields, record, &out);
 }
 

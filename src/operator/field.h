@@ -27,7 +27,7 @@ struct field_output {
  * How values of one type are written and read; `record` is the struct that the field is in. `write`
  * returns false where people need not read it. `set` reads what a person wrote. A
  * text whose `at` is NULL takes away what is there. STATUS_INVALID names what is wrong, and the
- * record is as it was. NULL: it cannot be set.
+ * record is as it was. NULL: it cannot be written, or set.
  */
 struct field_type {
     bool (*write)(const struct field *field, const void *record, const struct field_output *out);
@@ -83,7 +83,8 @@ extern const struct field_type field_rate;         /* struct rate_limit: 600/60,
 extern const struct field_type field_enabled;      /* bool; `beside`: whether it is usable */
 /* bool: only said where it is false, with `words`. */
 extern const struct field_type field_usable;
-extern const struct field_type field_words; /* always `words`: the value is not shown */
+extern const struct field_type field_secret; /* set by an editor: its text is not applied */
+extern const struct field_type field_words;  /* always `words`: the value is not shown */
 
 /* Of types: the value in the record. */
 static inline const void *field_value(const struct field *field, const void *record)

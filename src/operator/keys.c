@@ -32,8 +32,8 @@ static enum status set_label(const struct field *field, struct text text, void *
 static enum status set_expiry(const struct field *field, struct text text, void *record,
                               struct error *error)
 {
-    const struct key_view *view = record;
-    return time_parse_ahead(text, view->now_ms, field_value_to_set(field, record), error);
+    const struct key_record *made = record; /* now */
+    return time_parse_ahead(text, made->created_ms, field_value_to_set(field, record), error);
 }
 
 static bool write_prefix(const struct field *field, const void *record,
@@ -46,20 +46,18 @@ static bool write_prefix(const struct field *field, const void *record,
 static bool write_state(const struct field *field, const void *record,
                         const struct field_output *out)
 {
-    const struct key_view *view = record;
+    const struct key_record *key = record;
     (void)field;
-    buffer_append_string(out->text, key_is_live(&view->record, view->now_ms) ? "live"
-                                    : view->record.revoked_ms != 0           ? "revoked"
-                                                                             : "expired");
+    buffer_append_string(out->text, key_is_live(key, clock_wall_ms()) ? "live"
+                                    : key->revoked_ms != 0            ? "revoked"
+                                                                      : "expired");
     return true;
 }
 
 static const struct field_type prefix_type = {write_prefix, NULL};
 static const struct field_type state_type = {write_state, NULL};
 
-/* A view begins with the record. */
 #define OF_RECORD(member) FIELD_OF(key_record, member)
-_Static_assert(offsetof(struct key_view, record) == 0, "a view is read as its record");
 
 static const struct field fields[] = {
     {"id", NULL, "ID", &field_text, OF_RECORD(id)},
@@ -90,9 +88,9 @@ static const struct field fields[] = {
 
 static void begin(void *record, int64_t now_ms)
 {
-    struct key_view *view = record;
-    *view = (struct key_view){.record.created_ms = now_ms, .now_ms = now_ms};
-    identity_generate("key_", view->record.id, sizeof view->record.id);
+    struct key_record *key = record;
+    key->created_ms = now_ms;
+    identity_generate("key_", key->id, sizeof key->id);
 }
 
 enum status keys_issue(struct platform_store *store, struct key_record *record, char key[KEY_SIZE],
@@ -114,35 +112,20 @@ enum status keys_issue(struct platform_store *store, struct key_record *record, 
     return status;
 }
 
-struct listing {
-    record_function *see;
-    void *context;
-    int64_t now_ms;
-};
-
-static bool list_key(void *context, const void *record)
-{
-    const struct listing *listing = context;
-    const struct key_view view = {*(const struct key_record *)record, listing->now_ms};
-    return listing->see(listing->context, &view);
-}
-
 static enum status list(struct platform_store *store, const char *of, record_function *see,
                         void *context, struct error *error)
 {
-    struct listing listing = {see, context, clock_wall_ms()};
     struct customer_record owner;
     enum status status = platform_get(store, &customer_table, of, &owner, error);
-    if (status != STATUS_OK)
-        return status == STATUS_NOT_FOUND ? resource_missing(&customer_resource, of, error)
-                                          : status;
-    return platform_list(store, &key_table, of, list_key, &listing, error);
+    if (status == STATUS_OK)
+        return platform_list(store, &key_table, of, see, context, error);
+    return status == STATUS_NOT_FOUND ? resource_missing(&customer_resource, of, error) : status;
 }
 
 const struct resource key_resource = {
     .kind = RECORD_KEY,
     .fields = fields,
-    .size = sizeof(struct key_view),
+    .size = sizeof(struct key_record),
     .begin = begin,
     .list = list,
 };
@@ -161,130 +144,109 @@ enum status keys_check(const char *wanted, struct error *error)
                      "of it");
 }
 
-#define IDS_SHOWN 8
-
 struct key_search {
     struct text wanted; /* an id or a prefix, which differ in how they begin, unless it is */
     bool whole;         /* a key, and then by its digest */
     uint8_t digest[KEY_DIGEST_SIZE];
+    record_function *see; /* gets those that are found */
+    void *context;
+};
+
+static bool search_key(void *context, const void *visited)
+{
+    const struct key_record *record = visited;
+    const struct key_search *search = context;
+    bool found = search->whole ? CRYPTO_memcmp(search->digest, record->digest, KEY_DIGEST_SIZE) == 0
+                               : text_equals(search->wanted, text_of(record->id)) ||
+                                     text_equals(search->wanted, text_of(record->prefix));
+    return !found || search->see(search->context, record);
+}
+
+static enum status list_wanted(struct platform_store *store, const char *wanted,
+                               record_function *see, void *context, struct error *error)
+{
+    struct key_search search = {.wanted = text_of(wanted), .see = see, .context = context};
+    enum status status = keys_check(wanted, error);
+    if (status != STATUS_OK)
+        return status;
+    search.whole = key_is_well_formed(search.wanted);
+    if (search.whole)
+        key_digest(search.wanted, search.digest);
+    return platform_list(store, &key_table, NULL, search_key, &search, error);
+}
+
+#define IDS_SHOWN 8
+
+struct found_keys {
     int64_t now_ms;
     size_t live, dead;
     struct key_record live_key, dead_key; /* the last ones seen */
     struct buffer ids;                    /* of the first live ones */
 };
 
-static bool is_wanted(const struct key_search *search, const struct key_record *record)
-{
-    return search->whole ? CRYPTO_memcmp(search->digest, record->digest, KEY_DIGEST_SIZE) == 0
-                         : text_equals(search->wanted, text_of(record->id)) ||
-                               text_equals(search->wanted, text_of(record->prefix));
-}
-
-static struct key_search search_begin(const char *wanted, int64_t now_ms)
-{
-    struct key_search search = {.wanted = text_of(wanted), .now_ms = now_ms};
-    search.whole = key_is_well_formed(search.wanted);
-    if (search.whole)
-        key_digest(search.wanted, search.digest);
-    return search;
-}
-
-static bool search_key(void *context, const void *visited)
+static bool note_key(void *context, const void *visited)
 {
     const struct key_record *record = visited;
-    struct key_search *search = context;
-    bool found = is_wanted(search, record);
-    if (found && key_is_live(record, search->now_ms)) {
-        search->live_key = *record;
-        if (++search->live <= IDS_SHOWN)
-            buffer_append_format(&search->ids, "%s%s", search->live == 1 ? "" : ", ", record->id);
-    } else if (found) {
-        search->dead_key = *record;
-        search->dead++;
+    struct found_keys *found = context;
+    if (!key_is_live(record, found->now_ms)) {
+        found->dead_key = *record;
+        found->dead++;
+        return true;
     }
+    found->live_key = *record;
+    if (++found->live <= IDS_SHOWN)
+        buffer_append_format(&found->ids, "%s%s", found->live == 1 ? "" : ", ", record->id);
     return true;
 }
 
 /* The one that was found, or why there is not one. */
-static enum status choose_key(struct key_search *search, struct key_record *record,
-                              struct error *error)
+static enum status choose_key(struct found_keys *found, const char *wanted,
+                              struct key_record *record, struct error *error)
 {
-    const char *wanted = search->wanted.at;
-    if (search->live > 1)
+    if (found->live > 1)
         return error_set(error, STATUS_EXISTS,
-                         "%zu live keys begin with '%s'; name one by its id: %s%s", search->live,
-                         wanted, buffer_string(&search->ids),
-                         search->live > IDS_SHOWN ? ", …" : "");
-    if (search->live == 0 && search->dead == 0)
-        return search->whole
+                         "%zu live keys begin with '%s'; name one by its id: %s%s", found->live,
+                         wanted, buffer_string(&found->ids), found->live > IDS_SHOWN ? ", …" : "");
+    if (found->live == 0 && found->dead == 0)
+        return key_is_well_formed(text_of(wanted))
                    ? error_set(error, STATUS_NOT_FOUND, "there is no such key")
                    : error_set(error, STATUS_NOT_FOUND, "there is no key '%.*s'", 64, wanted);
-    if (search->live == 0 && search->dead > 1)
+    if (found->live == 0 && found->dead > 1)
         return error_set(error, STATUS_EXISTS,
                          "%zu keys begin with '%s' and none of them is live; name one by its id",
-                         search->dead, wanted);
-    *record = search->live == 1 ? search->live_key : search->dead_key;
+                         found->dead, wanted);
+    *record = found->live == 1 ? found->live_key : found->dead_key;
     return STATUS_OK;
 }
 
 enum status keys_find(struct platform_store *store, const char *wanted, int64_t now_ms,
                       struct key_record *record, struct error *error)
 {
-    enum status status = keys_check(wanted, error);
-    if (status != STATUS_OK)
-        return status;
-    struct key_search search = search_begin(wanted, now_ms);
-    status = platform_list(store, &key_table, NULL, search_key, &search, error);
+    struct found_keys found = {.now_ms = now_ms};
+    enum status status = list_wanted(store, wanted, note_key, &found, error);
     if (status == STATUS_OK)
-        status = choose_key(&search, record, error);
-    buffer_free(&search.ids);
+        status = choose_key(&found, wanted, record, error);
+    buffer_free(&found.ids);
     return status;
-}
-
-struct found_listing {
-    struct key_search search;
-    struct listing listing;
-};
-
-static bool list_found(void *context, const void *record)
-{
-    struct found_listing *found = context;
-    return !is_wanted(&found->search, record) || list_key(&found->listing, record);
-}
-
-static enum status list_wanted(struct platform_store *store, const char *of, record_function *see,
-                               void *context, struct error *error)
-{
-    struct found_listing found = {.listing = {see, context, clock_wall_ms()}};
-    enum status status = keys_check(of, error);
-    if (status != STATUS_OK)
-        return status;
-    found.search = search_begin(of, found.listing.now_ms);
-    return platform_list(store, &key_table, NULL, list_found, &found, error);
 }
 
 const struct resource found_key_resource = {
     .kind = RECORD_KEY,
     .fields = fields,
-    .size = sizeof(struct key_view),
+    .size = sizeof(struct key_record),
     .list = list_wanted,
 };
 
 enum status keys_revoke(struct platform_store *store, const char *wanted, int64_t now_ms,
-                        struct key_record *record, bool *before, struct error *error)
+                        struct key_record *record, struct error *error)
 {
     struct key_record found = {0};
     enum status status = keys_find(store, wanted, now_ms, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    bool was = found.revoked_ms != 0;
-    if (!was) {
+    if (status == STATUS_OK && found.revoked_ms == 0) {
         status = platform_key_revoke(store, found.id, now_ms, error);
-        if (status != STATUS_OK)
-            return status;
         found.revoked_ms = now_ms;
     }
-    *before = was;
-    *record = found;
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        *record = found;
+    return status;
 }

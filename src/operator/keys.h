@@ -10,15 +10,9 @@
  * their customer, and neither changed nor added but by keys_issue and keys_revoke.
  */
 
-extern const struct resource key_resource;
+extern const struct resource key_resource; /* of struct key_record */
 /* Listed by what they are called, as keys_check takes it, in place of by their customer. */
 extern const struct resource found_key_resource;
-
-/* The struct of its fields. */
-struct key_view {
-    struct key_record record;
-    int64_t now_ms; /* when it is looked at */
-};
 
 /* Makes the key of a record that resource_make has filled, and adds it. `key` is the caller's to
  * wipe (OPENSSL_cleanse). */
@@ -33,8 +27,8 @@ MUST_CHECK enum status keys_check(const char *wanted, struct error *error);
 MUST_CHECK enum status keys_find(struct platform_store *store, const char *wanted, int64_t now_ms,
                                  struct key_record *record, struct error *error);
 
-/* `before` tells that it had been revoked already: its first time stands. */
+/* A key that was revoked before keeps its first time. */
 MUST_CHECK enum status keys_revoke(struct platform_store *store, const char *wanted, int64_t now_ms,
-                                   struct key_record *record, bool *before, struct error *error);
+                                   struct key_record *record, struct error *error);
 
 #endif

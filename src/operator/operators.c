@@ -38,47 +38,6 @@ static void begin(void *record, int64_t now_ms)
         (struct operator_record){.enabled = true, .usable = true, .created_ms = now_ms};
 }
 
-/* The one that is there: stored and not removed. */
-static enum status get(struct platform_store *store, const char *id, void *record,
-                       struct error *error)
-{
-    struct operator_record found;
-    enum status status = platform_get(store, &operator_table, id, &found, error);
-    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && found.removed))
-        return resource_missing(&operator_resource, id, error);
-    if (status == STATUS_OK)
-        *(struct operator_record *)record = found;
-    return status;
-}
-
-static enum status add(struct platform_store *store, void *record, struct error *error)
-{
-    struct operator_record *made = record;
-    struct operator_record old = {.removed = true};
-    enum status status = platform_get(store, &operator_table, made->name, &old, error);
-    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
-        return status;
-    if (!old.removed)
-        return error_set(error, STATUS_EXISTS, "there is an operator '%s' already", made->name);
-    /* Of two who add it at once, one is refused. A link or session of who had the name before must
-     * not pass for one of this one's, also when the clock has gone back since. */
-    made->revision = old.revision;
-    if (made->created_ms <= old.created_ms)
-        made->created_ms = old.created_ms + 1;
-    return platform_put(store, &operator_table, made, error);
-}
-
-enum status operator_remove(const void *context, void *record, struct error *error)
-{
-    struct operator_record *removed = record;
-    (void)context;
-    (void)error; /* it cannot fail */
-    removed->removed = true;
-    removed->enabled = false;
-    removed->revision = 0; /* also when another operator changed it */
-    return STATUS_OK;
-}
-
 static bool note_one(void *context, const void *record)
 {
     (void)record;
@@ -100,6 +59,5 @@ const struct resource operator_resource = {
     .fields = fields,
     .size = sizeof(struct operator_record),
     .begin = begin,
-    .get = get,
-    .add = add,
+    .state = RESOURCE_STATE_OF(operator_record),
 };

@@ -5,14 +5,12 @@
 
 /*
  * Operators sign in to the console; their role says what they may do there. Settings: name (of a
- * new one), role, enabled. Their links and sessions are in operator/credentials.h.
+ * new one), role, enabled. Their links and sessions are in operator/credentials.h. One that is
+ * removed may not sign in any more, and its sessions are over. Its name may be added again, which
+ * gives it neither its sessions nor its links back.
  */
 
 extern const struct resource operator_resource; /* struct operator_record */
-
-/* A resource_editor: it may not sign in any more, and its sessions are over. Its name may be added
- * again, which gives it neither its sessions nor its links back. */
-enum status operator_remove(const void *context, void *record, struct error *error);
 
 /* Is there one who is not removed? Until then there is no console. */
 MUST_CHECK enum status operators_exist(struct platform_store *store, bool *exist,

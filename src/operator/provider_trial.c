@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <openssl/crypto.h>
-
 #include "admission/key.h"
 #include "base/base62.h"
 #include "base/clock.h"
@@ -160,8 +158,7 @@ enum status provider_trial_run(struct platform_store *store,
     else
         status = error_set(error, status,
                            "the secret of provider '%s' was stored under another key", provider.id);
-    OPENSSL_cleanse(secret.data, secret.capacity);
-    buffer_free(&secret);
+    buffer_wipe(&secret);
     return status;
 }
 

@@ -109,7 +109,7 @@ static const struct field fields[] = {
                 .add_help = "in its place: what is called for the URL of each launch",
                 .set_help = "in its place: what is called for the URL of each launch"},
      .owners = true},
-    {NULL, NULL, NULL, &field_words, /* set by provider_seal */
+    {"secret", NULL, NULL, &field_secret, /* by provider_seal */
      .option = {"secret", "-",
                 .add_help = "the secret that launches are signed with, from standard input",
                 .set_help = "another secret, from standard input"}},

@@ -10,21 +10,36 @@
 
 #define CHANGE_TRIES 16
 
-static enum status apply(const struct resource *resource, const struct setting *settings,
+static bool has_setting(const struct setting *settings)
+{
+    return settings != NULL && settings->name != NULL;
+}
+
+static enum status apply(const struct resource *resource, const struct resource_edit *edit,
                          void *record, struct error *error)
 {
-    enum status status = STATUS_OK;
-    for (; status == STATUS_OK && settings->name != NULL; settings++) {
-        const struct field *field = field_find(resource->fields, settings->name);
+    for (const struct setting *setting = edit->settings; has_setting(setting); setting++) {
+        const struct field *field = field_find(resource->fields, setting->name);
         CHECK(field != NULL && field_setter_of(field) != NULL);
-        status = field_setter_of(field)(field, text_of(settings->text), record, error);
+        enum status status = field_setter_of(field)(field, text_of(setting->text), record, error);
+        if (status == STATUS_OK)
+            continue;
+        if (edit->wrong != NULL)
+            *edit->wrong = setting->name;
+        return status;
     }
-    return status;
+    return STATUS_OK;
 }
 
 static const struct record_table *table_of(const struct resource *resource)
 {
     return record_tables[resource->kind];
+}
+
+/* "a customer", "an address" */
+static const char *article_of(const struct resource *resource)
+{
+    return strchr("aeiou", table_of(resource)->what[0]) != NULL ? "an" : "a";
 }
 
 /* Is it acceptable as a whole, where that is judged before the store does? */
@@ -33,13 +48,66 @@ static enum status check(const struct resource *resource, const void *record, st
     return resource->sound == NULL ? STATUS_OK : table_of(resource)->check(record, error);
 }
 
+/* ---- removed records ------------------------------------------------------------------------- */
+
+static bool *flag_at(void *record, size_t at)
+{
+    return (bool *)((char *)record + at);
+}
+
+static bool is_removed(const struct resource *resource, const void *record)
+{
+    return resource->state.removed != 0 &&
+           *(const bool *)((const char *)record + resource->state.removed);
+}
+
+static void mark_removed(const struct resource *resource, void *record)
+{
+    *flag_at(record, resource->state.removed) = true;
+    *flag_at(record, resource->state.enabled) = false;
+    memset((char *)record + resource->state.revision, 0, sizeof(uint64_t));
+}
+
+/* Under the revision of the removed one, so that of two who add it at once one is refused. What
+ * belongs to the removed one (an operator's links and sessions) must not pass for the new one's,
+ * also when the clock has gone back since: so the new one is later. */
+static void succeed(const struct resource *resource, void *record, const void *removed)
+{
+    const struct resource_state *state = &resource->state;
+    int64_t *created_ms = (void *)((char *)record + state->created_ms);
+    const int64_t *before_ms = (const void *)((const char *)removed + state->created_ms);
+    memcpy((char *)record + state->revision, (const char *)removed + state->revision,
+           sizeof(uint64_t));
+    if (*created_ms <= *before_ms)
+        *created_ms = *before_ms + 1;
+}
+
+static enum status add_again(const struct resource *resource, struct platform_store *store,
+                             void *record, struct error *error)
+{
+    void *old = memory_alloc_zeroed(1, resource->size);
+    enum status status = platform_get(store, table_of(resource), record, old, error);
+    if (status == STATUS_OK && is_removed(resource, old))
+        succeed(resource, record, old);
+    else if (status == STATUS_OK)
+        status = STATUS_EXISTS;
+    memory_free(old);
+    return status == STATUS_OK || status == STATUS_NOT_FOUND
+               ? platform_put(store, table_of(resource), record, error)
+               : status;
+}
+
+/* ---- verbs ----------------------------------------------------------------------------------- */
+
 /* The settings, and what no text says. */
 static enum status apply_all(const struct resource *resource, const struct resource_edit *edit,
                              void *record, struct error *error)
 {
-    enum status status = apply(resource, edit->settings, record, error);
+    enum status status = apply(resource, edit, record, error);
     if (status != STATUS_OK)
         return status;
+    if (edit->remove)
+        mark_removed(resource, record);
     if (edit->edit != NULL)
         status = edit->edit(edit->context, record, error);
     return status == STATUS_OK ? check(resource, record, error) : status;
@@ -56,12 +124,17 @@ enum status resource_make(const struct resource *resource, const struct resource
 enum status resource_insert(const struct resource *resource, struct platform_store *store,
                             void *record, struct error *error)
 {
-    if (resource->add != NULL)
-        return resource->add(store, record, error);
-    enum status status = platform_add(store, table_of(resource), record, error);
-    return status == STATUS_EXISTS ? error_set(error, status, "there is a %s '%s' already",
-                                               table_of(resource)->what, (const char *)record)
-                                   : status;
+    struct buffer id = {0};
+    enum status status = resource->state.removed != 0
+                             ? add_again(resource, store, record, error)
+                             : platform_add(store, table_of(resource), record, error);
+    if (status != STATUS_EXISTS)
+        return status;
+    resource_append_id(resource, record, &id);
+    (void)error_set(error, status, "there is %s %s '%s' already", article_of(resource),
+                    table_of(resource)->what, buffer_string(&id));
+    buffer_free(&id);
+    return status;
 }
 
 enum status resource_add(const struct resource *resource, struct platform_store *store,
@@ -72,16 +145,29 @@ enum status resource_add(const struct resource *resource, struct platform_store 
     return status == STATUS_OK ? resource_insert(resource, store, record, error) : status;
 }
 
+/* `key`: by what the store finds the record. An id that is no string is read into `record`. */
+static enum status read_id(const struct resource *resource, const char *id, void *record,
+                           const void **key, struct error *error)
+{
+    const struct field *field = &resource->fields[0];
+    *key = field->type == &field_text ? id : field_value(field, record);
+    return field->type == &field_text ? STATUS_OK
+                                      : field->type->set(field, text_of(id), record, error);
+}
+
 enum status resource_get(const struct resource *resource, struct platform_store *store,
                          const char *id, void *record, struct error *error)
 {
-    enum status status = resource->check_id == NULL ? STATUS_OK : resource->check_id(id, error);
+    const void *key;
+    enum status status = read_id(resource, id, record, &key, error);
     if (status != STATUS_OK)
         return status;
     if (resource->get != NULL)
         return resource->get(store, id, record, error);
-    status = platform_get(store, table_of(resource), id, record, error);
-    return status == STATUS_NOT_FOUND ? resource_missing(resource, id, error) : status;
+    status = platform_get(store, table_of(resource), key, record, error);
+    return status == STATUS_NOT_FOUND || (status == STATUS_OK && is_removed(resource, record))
+               ? resource_missing(resource, id, error)
+               : status;
 }
 
 enum status resource_missing(const struct resource *resource, const char *id, struct error *error)
@@ -101,12 +187,13 @@ enum status resource_list(const struct resource *resource, struct platform_store
 enum status resource_check(const struct resource *resource, const char *id,
                            const struct setting *settings, struct error *error)
 {
+    const void *key;
     void *scratch = memory_alloc_zeroed(1, resource->size);
-    enum status status = resource->check_id == NULL ? STATUS_OK : resource->check_id(id, error);
+    enum status status = read_id(resource, id, scratch, &key, error);
     if (resource->sound != NULL)
         memcpy(scratch, resource->sound, resource->size);
     if (status == STATUS_OK)
-        status = apply(resource, settings, scratch, error);
+        status = apply(resource, &(struct resource_edit){.settings = settings}, scratch, error);
     if (status == STATUS_OK)
         status = check(resource, scratch, error);
     memory_free(scratch);
@@ -142,7 +229,7 @@ static enum status check_mending(const struct resource *resource, const void *re
                                  const struct setting *settings, struct error *error)
 {
     size_t usable = table_of(resource)->usable;
-    if (resource->whole == NULL || settings->name == NULL ||
+    if (resource->whole == NULL || !has_setting(settings) ||
         *(const bool *)((const char *)record + usable) || settings_have(settings, resource->whole))
         return STATUS_OK;
     return error_set(error, STATUS_MALFORMED,
@@ -180,6 +267,12 @@ void resource_write(const struct resource *resource, const void *record, struct 
         return;
     }
     fields_write_object(resource->fields, record, json);
+}
+
+void resource_append_id(const struct resource *resource, const void *record, struct buffer *out)
+{
+    const struct field *id = &resource->fields[0];
+    (void)id->type->write(id, record, &(struct field_output){.text = out});
 }
 
 void resource_show(const struct resource *resource, const void *record, struct buffer *out)

@@ -30,8 +30,11 @@ struct resource {
     void (*begin)(void *record, int64_t now_ms);
     /* As a document; NULL: the fields that have a name. */
     void (*write)(struct json_writer *json, const void *record);
-    /* STATUS_INVALID: nothing can be called that. NULL: whatever is written. */
-    enum status (*check_id)(const char *id, struct error *error);
+    /* Where in a record its state is, of a kind whose records are removed, and may be added again.
+     * A removed record is not there for an operator. Zeros: records are not removed. */
+    struct resource_state {
+        size_t removed, enabled, created_ms, revision;
+    } state;
     /* A record that is acceptable as a whole, as the kind's table judges it: settings are tried on
      * it. NULL: a record is acceptable when each setting is. */
     const void *sound;
@@ -46,7 +49,6 @@ struct resource {
      * record was changed since it was read. `list` gets `of`, the owner of the records, or NULL. */
     enum status (*get)(struct platform_store *store, const char *id, void *record,
                        struct error *error);
-    enum status (*add)(struct platform_store *store, void *record, struct error *error);
     enum status (*put)(struct platform_store *store, void *record, struct error *error);
     enum status (*list)(struct platform_store *store, const char *of, record_function *see,
                         void *context, struct error *error);
@@ -54,15 +56,23 @@ struct resource {
 
 /* ---- verbs ----------------------------------------------------------------------------------- */
 
+#define RESOURCE_STATE_OF(type)                                                \
+    {                                                                          \
+        offsetof(struct type, removed), offsetof(struct type, enabled),        \
+            offsetof(struct type, created_ms), offsetof(struct type, revision) \
+    }
+
 /* A change of a record: these settings, and then `edit`, unless NULL, for what no text says. */
 typedef enum status resource_editor(const void *context, void *record, struct error *error);
 struct resource_edit {
-    const struct setting *settings;
+    const struct setting *settings; /* NULL: none */
     resource_editor *edit;
     const void *context;
     /* Of a change: refuses a record, as it is before the settings, that is not what was expected.
      * NULL: whatever it is. */
     enum status (*expect)(const void *context, const void *record, struct error *error);
+    bool remove;        /* the record, also when another operator changed it */
+    const char **wrong; /* NULL, or becomes the name of the setting that was refused */
 };
 /* Settings alone, for a call: EDIT({"rate", "off"}, {"casino", "yes"}). */
 #define EDIT(...) \
@@ -106,6 +116,9 @@ MUST_CHECK enum status resource_change(const struct resource *resource,
 /* ---- showing --------------------------------------------------------------------------------- */
 
 void resource_write(const struct resource *resource, const void *record, struct json_writer *json);
+
+/* Its id, as people write it. */
+void resource_append_id(const struct resource *resource, const void *record, struct buffer *out);
 
 /* A line a field: its label and its value. */
 void resource_show(const struct resource *resource, const void *record, struct buffer *out);

@@ -19,18 +19,19 @@ static bool is_sound(const struct provider_secret *secret, bool optional)
 static enum status check(const void *checked, struct error *error)
 {
     const struct provider_record *record = checked;
+    const char *launch = record->launch_call ? "launch_endpoint" : "launch_url";
     enum status status = game_id_check(record->id, error);
     if (status == STATUS_OK)
         status = record_text_check("name", record->name, sizeof record->name, 1, error);
     if (status == STATUS_OK)
-        status = game_url_check("launch URL", record->launch_url, false, error);
+        status = game_url_check(launch, record->launch_url, false, error);
     if (status == STATUS_OK && record->launch_call &&
         !game_url_is_guarded(text_of(record->launch_url)))
         return error_set(error, STATUS_INVALID,
-                         "launch endpoint: must be https:// (http:// only to 127.0.0.1, [::1] or "
+                         "launch_endpoint: must be https:// (http:// only to 127.0.0.1, [::1] or "
                          "localhost), without a user name");
     if (status == STATUS_OK && record->return_url[0] != '\0')
-        status = game_url_check("return URL", record->return_url, true, error);
+        status = game_url_check("return_url", record->return_url, true, error);
     if (status == STATUS_OK)
         status = record_text_check("audience", record->audience, sizeof record->audience, 1, error);
     if (status != STATUS_OK)

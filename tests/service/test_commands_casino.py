@@ -89,7 +89,7 @@ def test_a_provider_has_a_launch_url_or_an_endpoint_and_either_replaces_the_othe
     changed = platform.ask("provider", "set", "oasis", "--launch-endpoint", "http://127.0.0.1:1234/")
     assert (changed["launch_url"], changed["launch_endpoint"]) == (None, "http://127.0.0.1:1234/")
     assert "http://127.0.0.1:1234/" in platform.run("provider", "show", "oasis").text
-    assert "launch endpoint: must be https" in refused(platform, "provider", "set", "oasis", "--launch-endpoint",
+    assert "launch_endpoint: must be https" in refused(platform, "provider", "set", "oasis", "--launch-endpoint",
                                                        "http://api.oasis.example/", status=2)
     platform.run("provider", "set", "oasis", "--launch-endpoint", endpoint, "--launch-url", endpoint, status=2)
     platform.run("provider", "add", "none", "--name", "None", "--secret", "-", input=SECRET, status=2)
@@ -136,7 +136,7 @@ def test_a_secret_needs_the_key_file(platform):
     ("Acme", "https://a.example/", "id: must be"),
     ("a_b", "https://a.example/", "id: must be"),
     ("a" * 65, "https://a.example/", "id: is longer"),
-    ("acme", "ftp://a.example/", "launch URL: must be"),
+    ("acme", "ftp://a.example/", "launch_url: must be"),
     ("acme", "https://a.example/#top", "fragment"),
 ])
 def test_a_provider_that_is_not_acceptable_is_refused(platform, identity, url, what):

@@ -77,7 +77,7 @@ def shell(unmade):
     (("ip", "set", "192.0.2.1", "--rate", "often"), "not a rate"),
     (("key", "issue", "cus_1", "--expires", "tomorrow"), "not a time"),
     (("key", "revoke", "nonsense"), "that is no key"),
-    (("provider", "set", "acme", "--launch-url", "nowhere"), "launch URL: must be http:// or https://"),
+    (("provider", "set", "acme", "--launch-url", "nowhere"), "launch_url: must be http:// or https://"),
     (("feed", "interest", "chess"), "not a sport"),
 ])
 def test_a_value_that_is_malformed_is_usage_whatever_the_stores_hold(tmp_path, arguments, words):
@@ -416,7 +416,7 @@ def test_an_address_is_added_changed_and_removed(shell):
     assert TIME.fullmatch(added.pop("created_at"))
     assert added == {"address": "203.0.113.9", "enabled": True, "sports": ["cricket"],
                      "rate": {"requests": 60, "window_seconds": 60}}
-    assert "croupier ip set 203.0.113.9" in shell.refused("ip", "add", "::ffff:203.0.113.9")
+    assert "there is an address '203.0.113.9' already" in shell.refused("ip", "add", "::ffff:203.0.113.9")
     assert shell.ask("ip", "set", "203.0.113.9", "--rate", "off")["rate"] is None
     assert shell.ask("ip", "disable", "203.0.113.9")["enabled"] is False
     assert shell.ask("ip", "enable", "203.0.113.9")["enabled"] is True
@@ -431,7 +431,7 @@ def test_an_address_is_added_changed_and_removed(shell):
 @pytest.mark.parametrize("command", [["remove"], ["enable"], ["disable"], ["set", "--rate", "off"]])
 def test_an_address_that_is_not_there_is_refused(shell, command):
     message = shell.refused("ip", command[0], "203.0.113.9", *command[1:])
-    assert "there is no address 203.0.113.9" in message
+    assert "there is no address '203.0.113.9'" in message
 
 
 @pytest.mark.parametrize("address", ["203.0.113.0/24", "203.0.113.9:80", "localhost", "fe80::1%lo"])

@@ -24,8 +24,7 @@ static void change(struct fixture *fixture, const char *name, const char *field,
 
 static void take_away(struct fixture *fixture, const char *name)
 {
-    const struct resource_edit edit = {.settings = (const struct setting[]){{0}},
-                                       .edit = operator_remove};
+    const struct resource_edit edit = {.remove = true};
     struct operator_record record;
     OK(resource_change(&operator_resource, fixture->store, name, &edit, &record, &fixture->error));
 }

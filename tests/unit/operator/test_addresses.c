@@ -23,7 +23,7 @@ TEST_OF(fixture, an_address_is_added_once_in_whatever_spelling)
     assert_true(record.enabled && !record.removed && !record.rate.enabled);
     assert_int_equal(record.sports, SPORT_SET_ALL);
     REFUSED(add(fixture, EDIT({"address", "::ffff:192.0.2.1"}), NOW_MS, &record), STATUS_EXISTS,
-            "croupier ip set 192.0.2.1");
+            "there is an address '192.0.2.1' already");
 }
 
 TEST_OF(fixture, only_one_exact_address_is_taken)
@@ -58,8 +58,7 @@ TEST_OF(fixture, a_change_leaves_what_is_not_mentioned)
 
 TEST_WITH(a_removed_address_is_gone_until_it_is_added_afresh, set_up, tear_down)
 {
-    const struct resource_edit removal = {.settings = (const struct setting[]){{0}},
-                                          .edit = address_remove};
+    const struct resource_edit removal = {.remove = true};
     struct fixture *fixture = *state;
     struct legacy_record record = {0};
     OK(add(fixture, EDIT({"address", "192.0.2.1"}, {"sports", "tennis"}, {"rate", "5/60"}), NOW_MS,
@@ -67,9 +66,9 @@ TEST_WITH(a_removed_address_is_gone_until_it_is_added_afresh, set_up, tear_down)
     OK(change(fixture, "192.0.2.1", &removal, &record));
     assert_true(record.removed && !record.enabled);
     REFUSED(change(fixture, "192.0.2.1", &removal, &record), STATUS_NOT_FOUND,
-            "croupier ip add 192.0.2.1");
+            "there is no address '192.0.2.1'");
     REFUSED(change(fixture, "192.0.2.1", EDIT({"enabled", "yes"}), &record), STATUS_NOT_FOUND,
-            "there is no address 192.0.2.1");
+            "there is no address '192.0.2.1'");
     OK(add(fixture, EDIT({"address", "192.0.2.1"}), NOW_MS + 1, &record));
     assert_int_equal(record.sports, SPORT_SET_ALL);
     assert_false(record.rate.enabled);
