@@ -171,7 +171,7 @@ function movements(page, asked) {
         const used = await get("usage", asked, page.signal);
         return used.wallet.length === 0 ? empty("No money was moved in these days.") : table([
             { label: "Day", value: (row) => row.day },
-            ...["debits", "credits", "rollbacks", "movement"].map((name) => ({ label: words(name), number: true, value: (row) =>
+            ...["debits", "credits", "rollbacks", "transfers_in", "transfers_out", "movement"].map((name) => ({ label: words(name), number: true, value: (row) =>
                 `${row[name] === undefined ? "" : `${number(row[name])} · `}${amount(row[`${name}_minor`], row.currency_exponent, row.currency)}` })),
         ], used.wallet, { caption: "Wallet operations by day and currency" });
     });

@@ -97,7 +97,7 @@ function statementColumns(player) {
 async function block(page, path, player) {
     const blocked = player.blocked_at !== null;
     if (!blocked && !await confirm("Block this player?",
-        "Stakes and launches for money are refused, by customer and provider. Wins and rollbacks still pass.", "Block")) {
+        "Stakes and launches for money are refused, by customer and provider. Wins, rollbacks and payouts still pass.", "Block")) {
         return;
     }
     await patch(path, { blocked: !blocked }, player);

@@ -206,19 +206,17 @@ static void write_total(struct json_writer *json, const struct ledger_sum *total
 {
     json_object(json, NULL);
     json_string(json, "customer", total->customer_id);
-    json_string(json, "currency", total->currency);
-    json_integer(json, "currency_exponent", total->currency_exponent);
-    json_unsigned(json, "entries", ledger_sum_entries(total));
-    json_integer(json, "movement_minor", ledger_sum_movement_minor(total));
+    fields_write(&ledger_play_fields[LEDGER_PLAY_AT], total, json);
+    json_integer(json, "movement_minor", ledger_movement_minor(&total->all));
     json_array(json, "operations");
-    const int64_t movements_minor[LEDGER_OPERATION_COUNT] = {[LEDGER_DEBIT] = -total->debits_minor,
-                                                             [LEDGER_CREDIT] = total->credits_minor,
-                                                             [LEDGER_ROLLBACK] =
-                                                                 ledger_sum_rollbacks_minor(total)};
+    const int64_t movements_minor[LEDGER_OPERATION_COUNT] = {
+        [LEDGER_DEBIT] = -total->all.debits_minor,
+        [LEDGER_CREDIT] = total->all.credits_minor,
+        [LEDGER_ROLLBACK] = ledger_rollbacks_minor(&total->all)};
     for (int i = 0; i < LEDGER_OPERATION_COUNT; i++) {
         json_object(json, NULL);
         json_string(json, "operation", ledger_operation_name((enum ledger_operation)i));
-        json_unsigned(json, "entries", total->entries[i]);
+        json_unsigned(json, "entries", total->all.entries[i]);
         json_integer(json, "movement_minor", movements_minor[i]);
         json_end(json);
     }

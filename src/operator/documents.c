@@ -59,25 +59,48 @@ const struct field usage_request_fields[] = {
 
 /* ---- sums of the ledger ---------------------------------------------------------------------- */
 
+static const struct ledger_sum *sum_of(const void *sum)
+{
+    return sum;
+}
+
 static int64_t entries_of(const void *sum)
 {
-    return (int64_t)ledger_sum_entries(sum);
+    return (int64_t)ledger_entries(&sum_of(sum)->all);
 }
 
 static int64_t rollbacks_of(const void *sum)
 {
-    return ledger_sum_rollbacks_minor(sum);
+    return ledger_rollbacks_minor(&sum_of(sum)->all);
 }
 
 static int64_t movement_of(const void *sum)
 {
-    return ledger_sum_movement_minor(sum);
+    return ledger_movement_minor(&sum_of(sum)->all);
+}
+
+static int64_t play_rolled_back(const void *sum)
+{
+    return ledger_rollbacks_minor(&sum_of(sum)->play);
 }
 
 /* Stakes less wins. */
 static int64_t result_of(const void *sum)
 {
-    return -ledger_sum_movement_minor(sum);
+    return -ledger_movement_minor(&sum_of(sum)->play);
+}
+
+/* Less what was rolled back, as people see it. */
+static int64_t paid_in(const void *sum)
+{
+    const struct ledger_movements *transfers = &sum_of(sum)->transfers;
+    return transfers->credits_minor - transfers->credits_back_minor;
+}
+
+static int64_t paid_out(const void *sum)
+{
+    const struct ledger_movements *transfers = &sum_of(sum)->transfers;
+    return transfers->debits_minor - transfers->debits_back_minor;
 }
 
 #define OF_SUM(member) FIELD_OF(ledger_sum, member)
@@ -89,12 +112,14 @@ const struct field usage_movement_fields[] = {
     {"currency", NULL, "WALLET", &field_text, OF_SUM(currency), .width = -8},
     {"currency_exponent", .type = &field_exponent, OF_SUM(currency_exponent)},
     {NULL, NULL, "OPERATIONS", &field_count, .compute = entries_of, .width = 12},
-    {"debits", .type = &field_count, OF_SUM(entries[LEDGER_DEBIT])},
-    {"debits_minor", NULL, "DEBITS", AMOUNT, OF_SUM(debits_minor)},
-    {"credits", .type = &field_count, OF_SUM(entries[LEDGER_CREDIT])},
-    {"credits_minor", NULL, "CREDITS", AMOUNT, OF_SUM(credits_minor)},
-    {"rollbacks", .type = &field_count, OF_SUM(entries[LEDGER_ROLLBACK])},
+    {"debits", .type = &field_count, OF_SUM(all.entries[LEDGER_DEBIT])},
+    {"debits_minor", NULL, "DEBITS", AMOUNT, OF_SUM(all.debits_minor)},
+    {"credits", .type = &field_count, OF_SUM(all.entries[LEDGER_CREDIT])},
+    {"credits_minor", NULL, "CREDITS", AMOUNT, OF_SUM(all.credits_minor)},
+    {"rollbacks", .type = &field_count, OF_SUM(all.entries[LEDGER_ROLLBACK])},
     {"rollbacks_minor", NULL, "ROLLED BACK", AMOUNT, .compute = rollbacks_of},
+    {"transfers_in_minor", NULL, "PAID IN", AMOUNT, OF_SUM(transfers.credits_minor)},
+    {"transfers_out_minor", NULL, "PAID OUT", AMOUNT, OF_SUM(transfers.debits_minor)},
     {"movement_minor", NULL, "MOVEMENT", AMOUNT, .compute = movement_of},
     {0},
 };
@@ -111,13 +136,19 @@ const struct field ledger_play_fields[] = {
     [LEDGER_PLAY_AT] = {"currency", NULL, "CURRENCY", &field_text, OF_SUM(currency), .width = -8},
     {"currency_exponent", .type = &field_exponent, OF_SUM(currency_exponent)},
     {"entries", .type = &field_count, .compute = entries_of},
-    {"stakes", NULL, "STAKES", &field_count, OF_SUM(entries[LEDGER_DEBIT]), .width = 8},
-    {"stakes_minor", NULL, "STAKED", AMOUNT, OF_SUM(debits_minor)},
-    {"wins", .type = &field_count, OF_SUM(entries[LEDGER_CREDIT])},
-    {"wins_minor", NULL, "WON", AMOUNT, OF_SUM(credits_minor)},
-    {"rolled_back_stakes_minor", .type = &field_amount, OF_SUM(debits_back_minor)},
-    {"rolled_back_wins_minor", .type = &field_amount, OF_SUM(credits_back_minor)},
-    {NULL, NULL, "ROLLED BACK", AMOUNT, .compute = rollbacks_of},
+    {"stakes", NULL, "STAKES", &field_count, OF_SUM(play.entries[LEDGER_DEBIT]), .width = 8},
+    {"stakes_minor", NULL, "STAKED", AMOUNT, OF_SUM(play.debits_minor)},
+    {"wins", .type = &field_count, OF_SUM(play.entries[LEDGER_CREDIT])},
+    {"wins_minor", NULL, "WON", AMOUNT, OF_SUM(play.credits_minor)},
+    {"rolled_back_stakes_minor", .type = &field_amount, OF_SUM(play.debits_back_minor)},
+    {"rolled_back_wins_minor", .type = &field_amount, OF_SUM(play.credits_back_minor)},
+    {NULL, NULL, "ROLLED BACK", AMOUNT, .compute = play_rolled_back},
+    {"transfers_in_minor", .type = &field_amount, OF_SUM(transfers.credits_minor)},
+    {"transfers_out_minor", .type = &field_amount, OF_SUM(transfers.debits_minor)},
+    {"rolled_back_transfers_in_minor", .type = &field_amount, OF_SUM(transfers.credits_back_minor)},
+    {"rolled_back_transfers_out_minor", .type = &field_amount, OF_SUM(transfers.debits_back_minor)},
+    {NULL, NULL, "PAID IN", AMOUNT, .compute = paid_in},
+    {NULL, NULL, "PAID OUT", AMOUNT, .compute = paid_out},
     {"result_minor", NULL, "RESULT", AMOUNT, .compute = result_of},
     {0},
 };

@@ -285,7 +285,15 @@ MUST_CHECK enum status platform_ledger_count(struct platform_store *store, uint6
  * Each entry belongs to a game and a round, or to neither ("" for both). A debit names its own. A
  * credit that names none has those of the debit that it refers to. A ROLLBACK has those of the
  * transaction that it rolled back. The provider is the one that moved the money, else the game's.
+ * An entry without a provider, a game and a round is a transfer: money that a customer pays in or
+ * out.
  */
+struct ledger_movements {
+    uint64_t entries[LEDGER_OPERATION_COUNT];
+    int64_t debits_minor, credits_minor;
+    int64_t debits_back_minor, credits_back_minor; /* rolled back, of these or of earlier ones */
+};
+
 struct ledger_sum {
     int64_t day; /* UTC, since 1970-01-01 */
     char customer_id[CUSTOMER_ID_SIZE];
@@ -294,15 +302,15 @@ struct ledger_sum {
     char game_id[GAME_REFERENCE_SIZE];
     char round_id[GAME_REFERENCE_SIZE];
     uint8_t currency_exponent;
-    uint64_t entries[LEDGER_OPERATION_COUNT];
-    int64_t debits_minor, credits_minor;           /* all bets and wins */
-    int64_t debits_back_minor, credits_back_minor; /* rolled back, of these or of earlier ones */
+    struct ledger_movements play;      /* stakes and wins */
+    struct ledger_movements transfers; /* all other entries */
+    struct ledger_movements all;       /* of both */
 };
 
 /* How far the players' accounts moved, and ROLLBACKs alone moved them. */
-int64_t ledger_sum_movement_minor(const struct ledger_sum *sum);
-int64_t ledger_sum_rollbacks_minor(const struct ledger_sum *sum);
-uint64_t ledger_sum_entries(const struct ledger_sum *sum);
+int64_t ledger_movement_minor(const struct ledger_movements *movements);
+int64_t ledger_rollbacks_minor(const struct ledger_movements *movements);
+uint64_t ledger_entries(const struct ledger_movements *movements);
 
 /* Adds the one to the other. False: a sum would leave int64_t, and nothing was added. */
 MUST_CHECK bool ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more);

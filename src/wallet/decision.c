@@ -67,10 +67,17 @@ static bool is_anothers(const struct ledger_id *reference, const struct wallet_r
     return reference->rolled_back && !same(reference->rolled_back_player, request->player_id);
 }
 
+/* A transfer, with which a customer pays money out, is none. */
+static bool is_stake(const struct wallet_request *request)
+{
+    return request->provider_id[0] != '\0' || request->game_id[0] != '\0' ||
+           request->round_id[0] != '\0';
+}
+
 static struct wallet_decision decide_debit(const struct wallet_state *state,
                                            const struct wallet_request *request)
 {
-    if (state->account->player.blocked_ms != 0)
+    if (state->account->player.blocked_ms != 0 && is_stake(request))
         return refuse(WALLET_PLAYER_BLOCKED);
     if (state->session == WALLET_SESSION_EXPIRED)
         return refuse(WALLET_SESSION_IS_OVER);

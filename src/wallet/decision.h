@@ -15,7 +15,8 @@
  *  2. WALLET_PLAYER_NOT_FOUND, also for another customer's. WALLET_CURRENCY_MISMATCH.
  *  3. An id that was rolled back before it came is never applied: TRANSACTION_ROLLED_BACK.
  *  4. A reference that is another player's: WALLET_REFERENCE_CONFLICT, not kept.
- *  5. DEBIT of a player that is blocked: WALLET_PLAYER_BLOCKED, not kept. DEBIT of a provider whose
+ *  5. A stake of a player that is blocked: WALLET_PLAYER_BLOCKED, not kept. A stake is a DEBIT of a
+ *     provider, or one that names a game or a round; other DEBITs pay out. DEBIT of a provider whose
  *     launch does not entitle it: WALLET_SESSION_IS_OVER, not kept. DEBIT that names a game:
  *     WALLET_GAME_NOT_FOUND when the customer does not see it, which is not kept either. So none
  *     of these refusals blocks a retry, nor a later CREDIT or ROLLBACK.

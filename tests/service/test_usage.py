@@ -65,7 +65,7 @@ def test_a_crash_loses_counts_and_never_money(used):
     assert document["wallet"] == [{
         "customer": used.player.id, "day": document["to"], "currency": "EUR", "currency_exponent": 2, "debits": 1,
         "debits_minor": 250, "credits": 1, "credits_minor": 10000, "rollbacks": 1, "rollbacks_minor": 250,
-        "movement_minor": 10000}]
+        "transfers_in_minor": 10000, "transfers_out_minor": 0, "movement_minor": 10000}]
     assert used.ask("usage", used.poller.id)["wallet"] == []
 
 

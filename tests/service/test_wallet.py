@@ -516,20 +516,21 @@ def test_a_stopped_process_that_holds_the_write_lock_is_named(make_service):
 def test_a_blocked_player_bets_no_more_until_it_is_unblocked(casino, player):
     assert ask(casino, credit(player, ids(), 100)).status == 200
     bet, undone, refused = ids(), ids(), ids()
-    first = ask(casino, debit(player, bet, 10)).json()
+    first = ask(casino, debit(player, bet, 10, round_id="r")).json()
     assert ask(casino, debit(player, undone, 10)).status == 200
     assert casino.ask("player", "block", player)["blocked_at"] is not None
-    # At once, and for DEBIT alone.
-    assert ask(casino, debit(player, refused, 1)).error == (403, "player_blocked")
-    assert ask(casino, debit(player, refused, 1000)).error == (403, "player_blocked")
-    assert ask(casino, debit(player, bet, 10)).json() == dict(first, replayed=True)
+    # At once, and for stakes alone.
+    assert ask(casino, debit(player, refused, 1, game_id=casino.lobby)).error == (403, "player_blocked")
+    assert ask(casino, debit(player, refused, 1000, round_id="r")).error == (403, "player_blocked")
+    assert ask(casino, debit(player, bet, 10, round_id="r")).json() == dict(first, replayed=True)
     assert ask(casino, credit(player, ids(), 5, bet)).json()["balance_minor"] == 85
     assert ask(casino, rollback(player, ids(), undone)).json()["balance_minor"] == 95
     assert ask(casino, balance(player)).json()["balance_minor"] == 95
+    assert ask(casino, debit(player, ids(), 5)).json()["balance_minor"] == 90  # paid out
     launch = {"mode": "real", "player_reference": casino.ask("player", "show", player)["player_reference"], "currency": "EUR"}
     at = f"/api/v1/casino/games/{casino.lobby}/launch", casino.customer.key
     assert casino.request("POST", at[0], key=at[1], headers={"Content-Type": "application/json"},
                           body=json.dumps(launch).encode()).error == (403, "player_blocked")
     assert casino.run("player", "unblock", player).text == f"{player} is not blocked.\n"
-    assert ask(casino, debit(player, refused, 1)).json()["balance_minor"] == 94
+    assert ask(casino, debit(player, refused, 1, round_id="r")).json()["balance_minor"] == 89
     assert casino.ask("wallet", "verify")["sound"]

@@ -128,7 +128,8 @@ def test_an_export_of_a_customer_a_provider_and_its_rounds(ledger):
     assert played["rounds"] == [{
         "customer": ledger.customer.id, "provider": "acme", "game_id": "roulette", "round_id": "r 1", "currency": "EUR",
         "currency_exponent": 2, "entries": 3, "stakes": 1, "stakes_minor": 250, "wins": 1, "wins_minor": 500,
-        "rolled_back_stakes_minor": 0, "rolled_back_wins_minor": 500, "result_minor": 250}]
+        "rolled_back_stakes_minor": 0, "rolled_back_wins_minor": 500, "transfers_in_minor": 0, "transfers_out_minor": 0,
+        "rolled_back_transfers_in_minor": 0, "rolled_back_transfers_out_minor": 0, "result_minor": 250}]
     assert [(total["currency"], total["movement_minor"]) for total in played["totals"]] == [("EUR", -250)]
     lines, _ = exported(ledger, "--rounds")
     assert lines == [*entries, {"round": played["rounds"][0]}]
@@ -159,12 +160,15 @@ def test_a_report_of_a_day_is_equal_to_the_ledger(ledger):
     assert (game["provider"], game["stakes_minor"], game["wins_minor"], game["rolled_back_wins_minor"],
             game["result_minor"]) == ("acme", 250, 500, 500, 250)
     moved = {total["currency"]: total["movement_minor"] for total in last["totals"]}
-    assert {total["currency"]: -total["result_minor"] for total in report["totals"]} == moved
+    assert {total["currency"]: total["transfers_in_minor"] - total["rolled_back_transfers_in_minor"] - total["transfers_out_minor"]
+            + total["rolled_back_transfers_out_minor"] - total["result_minor"] for total in report["totals"]} == moved
+    assert (lines["EUR", None]["wins"], lines["EUR", None]["result_minor"]) == (0, 0)
+    assert lines["EUR", None]["transfers_in_minor"] == 100005 and lines["EUR", None]["rolled_back_transfers_in_minor"] == 0
     for total in report["totals"]:
         assert total["result_minor"] == sum(line["result_minor"] for line in report["lines"]
                                             if line["currency"] == total["currency"])
     text = ledger.run("wallet", "report", "--day", day).text
-    assert "roulette" in text and "-997.55" in text.splitlines()[-3] and "-0.007" in text.splitlines()[-1]
+    assert "roulette" in text and "  1000.05  " in text.splitlines()[-3] and "  0.007  " in text.splitlines()[-1]
     assert ledger.ask("wallet", "report", "--provider", "acme", "--day", day)["lines"] == [game]
     assert ledger.ask("wallet", "report", "--day", "2001-01-01") == {"day": "2001-01-01", "lines": [], "totals": []}
     ledger.run("wallet", "report", "--day", "2001-1-1", status=2)

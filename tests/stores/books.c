@@ -264,29 +264,42 @@ static bool is_of_line(const struct ledger_grouping *options, const struct made 
            (!options->by_round || strcmp(line->round_id, made->round_id) == 0);
 }
 
+static void add_entry(struct ledger_movements *to, const struct ledger_transaction *entry)
+{
+    int64_t minor = entry->movement_minor;
+    to->entries[entry->operation]++;
+    if (entry->operation == LEDGER_DEBIT)
+        to->debits_minor -= minor;
+    else if (entry->operation == LEDGER_CREDIT)
+        to->credits_minor += minor;
+    else if (minor > 0)
+        to->debits_back_minor += minor;
+    else
+        to->credits_back_minor -= minor;
+}
+
 static bool see_line(void *context, const struct ledger_sum *line)
 {
     struct seen *seen = context;
     const struct fixture *fixture = seen->fixture;
-    uint64_t entries[LEDGER_OPERATION_COUNT] = {0};
-    int64_t debits = 0;
-    int64_t credits = 0;
-    int64_t back = 0;
+    struct ledger_movements play = {0};
+    struct ledger_movements transfers = {0};
+    int64_t moved = 0;
     for (size_t i = 0; i < fixture->count; i++) {
-        const struct ledger_transaction *entry = &fixture->made[i].entry;
-        if (!is_asked_for(&seen->asked->scope, &fixture->made[i]) ||
-            !is_of_line(&seen->asked->grouping, &fixture->made[i], line))
+        const struct made *made = &fixture->made[i];
+        if (!is_asked_for(&seen->asked->scope, made) ||
+            !is_of_line(&seen->asked->grouping, made, line))
             continue;
-        entries[entry->operation]++;
-        *(entry->operation == LEDGER_DEBIT    ? &debits
-          : entry->operation == LEDGER_CREDIT ? &credits
-                                              : &back) += entry->movement_minor;
+        bool named =
+            made->provider_id[0] != '\0' || made->game_id[0] != '\0' || made->round_id[0] != '\0';
+        add_entry(named ? &play : &transfers, &made->entry);
+        moved += made->entry.movement_minor;
     }
-    assert_memory_equal(entries, line->entries, sizeof entries);
-    assert_int_equal(line->debits_minor, -debits);
-    assert_int_equal(line->credits_minor, credits);
-    assert_int_equal(ledger_sum_rollbacks_minor(line), back);
-    assert_int_equal(ledger_sum_movement_minor(line), debits + credits + back);
+    assert_memory_equal(&play, &line->play, sizeof play);
+    assert_memory_equal(&transfers, &line->transfers, sizeof transfers);
+    assert_int_equal(ledger_movement_minor(&line->all), moved);
+    assert_int_equal(ledger_entries(&line->all),
+                     ledger_entries(&play) + ledger_entries(&transfers));
     assert_int_equal(line->currency_exponent, strcmp(line->currency, "JPY") == 0 ? 0 : 2);
     if (seen->lines++ > 0) /* in order, and none twice */
         assert_true(strcmp(seen->last.customer_id, line->customer_id) <= 0 &&
@@ -325,7 +338,7 @@ static struct seen check(struct fixture *fixture, struct asked asked)
         OK(platform_ledger_entries(fixture->store, whose, see_entry, &seen, &fixture->error));
     for (size_t i = 0; i < fixture->count; i++)
         wanted += is_asked_for(&asked.scope, &fixture->made[i]);
-    assert_int_equal(ledger_sum_entries(&seen.sum), wanted);
+    assert_int_equal(ledger_entries(&seen.sum.all), wanted);
     assert_int_equal(seen.entries, wanted);
     return seen;
 }
@@ -336,6 +349,9 @@ static void sums_are_those_of_the_entries(void **state)
     struct audit_result audited = {0};
     OK(wallet_audit(fixture->store, &(struct audit_options){0}, &audited, &fixture->error));
     assert_int_equal(audited.entries, fixture->count);
+    const struct ledger_sum sum = check(fixture, (struct asked){0}).sum;
+    assert_true(sum.play.credits_back_minor > 0 && sum.play.debits_back_minor > 0);
+    assert_true(sum.transfers.entries[LEDGER_DEBIT] > 0 && sum.transfers.credits_back_minor > 0);
     assert_int_equal(check(fixture, (struct asked){0}).lines, 2 * CUSTOMERS);
     assert_true(check(fixture, (struct asked){.grouping = {.by_day = true}}).lines >= 6 * DAYS);
     assert_true(check(fixture, (struct asked){.grouping = {.by_game = true}}).lines > 6 * GAMES);
@@ -386,8 +402,8 @@ static bool take_away_line(void *context, const struct ledger_sum *line)
 {
     struct stated *stated = context;
     int currency = strcmp(line->currency, "JPY") == 0;
-    stated->movement_minor[currency] -= ledger_sum_movement_minor(line);
-    stated->entries[currency] -= ledger_sum_entries(line);
+    stated->movement_minor[currency] -= ledger_movement_minor(&line->all);
+    stated->entries[currency] -= ledger_entries(&line->all);
     return true;
 }
 
@@ -461,16 +477,17 @@ static void a_statement_has_the_entries_that_are_asked_for(void **state)
 
 static void a_sum_that_no_ledger_can_have_is_refused(void **state)
 {
-    struct ledger_sum sum = {.debits_minor = LEDGER_CLEARING_MAX - 2,
-                             .credits_back_minor = LEDGER_CLEARING_MAX - 1};
-    const struct ledger_sum more = {.debits_minor = 1, .entries = {1, 0, 0}};
+    struct ledger_sum sum = {.play = {.debits_minor = LEDGER_CLEARING_MAX - 2,
+                                      .credits_back_minor = LEDGER_CLEARING_MAX - 1}};
+    const struct ledger_sum more = {.play = {.debits_minor = 1, .entries = {1, 0, 0}}};
     assert_true(ledger_sum_add(&sum, &more));
-    assert_true(-ledger_sum_movement_minor(&sum) == INT64_MAX - 1); /* what it comes to fits */
+    assert_true(-ledger_movement_minor(&sum.play) == INT64_MAX - 1); /* what it comes to fits */
     const struct ledger_sum before = sum;
     assert_false(ledger_sum_add(&sum, &more));
     assert_memory_equal(&sum, &before, sizeof sum);
-    sum.credits_back_minor = INT64_MAX;
-    assert_false(ledger_sum_add(&sum, &(struct ledger_sum){.credits_back_minor = INT64_MAX}));
+    sum.play.credits_back_minor = INT64_MAX;
+    assert_false(
+        ledger_sum_add(&sum, &(struct ledger_sum){.play = {.credits_back_minor = INT64_MAX}}));
 }
 
 struct stopping {

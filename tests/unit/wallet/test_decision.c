@@ -367,29 +367,38 @@ TEST(what_belongs_to_another_player_is_a_conflict_and_not_kept)
     assert_int_equal(book.kept[count].outcome, LEDGER_TRANSACTION_ROLLED_BACK);
 }
 
+static enum wallet_verdict bet(struct book *book, const char *id, int64_t amount)
+{
+    struct wallet_request request = ask(LEDGER_DEBIT, "ply_A", id, amount, "");
+    copy(request.round_id, "round");
+    return decide(book, &request).verdict;
+}
+
 TEST(a_blocked_player_bets_no_more_and_all_else_goes_on)
 {
     struct book book = new_book(100);
-    (void)DEBIT("a", 10);
+    assert_int_equal(bet(&book, "a", 10), WALLET_KEPT);
     (void)DEBIT("b", 10);
     (void)ROLLBACK("r", "late");
     book.accounts[0].player.blocked_ms = 77;
     size_t count = book.count;
-    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "c", 1, ""), WALLET_PLAYER_BLOCKED);
-    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "c", 101, ""),
-                     WALLET_PLAYER_BLOCKED); /* before what it has is looked at */
-    assert_int_equal(book.count, count);     /* the id stays free */
-    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "a", 10, ""), WALLET_REPLAYED);
-    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "a", 11, ""),
-                     WALLET_TRANSACTION_CONFLICT);
+    assert_int_equal(bet(&book, "c", 1), WALLET_PLAYER_BLOCKED);
+    assert_int_equal(bet(&book, "c", 101), WALLET_PLAYER_BLOCKED); /* whatever it has */
+    struct wallet_request request = ask(LEDGER_DEBIT, "ply_A", "c", 1, "");
+    copy(request.game_id, "game");
+    assert_int_equal(decide(&book, &request).verdict, WALLET_PLAYER_BLOCKED);
+    assert_int_equal(book.count, count); /* the id stays free */
+    assert_int_equal(bet(&book, "a", 10), WALLET_REPLAYED);
+    assert_int_equal(bet(&book, "a", 11), WALLET_TRANSACTION_CONFLICT);
     assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "late", 1, ""), WALLET_KEPT);
     assert_int_equal(book.kept[count].outcome, LEDGER_TRANSACTION_ROLLED_BACK);
     assert_int_equal(verdict_of(&book, LEDGER_CREDIT, "ply_A", "w", 5, "a"), WALLET_KEPT);
     assert_int_equal(verdict_of(&book, LEDGER_ROLLBACK, "ply_A", "x", 0, "b"), WALLET_KEPT);
-    assert_int_equal(book.accounts[0].balance_minor, 105 - 10);
+    assert_int_equal(DEBIT("payout", 90), LEDGER_APPLIED);
+    assert_int_equal(book.accounts[0].balance_minor, 5);
     assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_B", "d", 1, ""), WALLET_KEPT);
     book.accounts[0].player.blocked_ms = 0;
-    assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_A", "c", 1, ""), WALLET_KEPT);
+    assert_int_equal(bet(&book, "c", 1), WALLET_KEPT);
 }
 
 TEST(a_session_is_good_for_its_time_to_the_millisecond)

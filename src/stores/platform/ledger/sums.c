@@ -1,21 +1,21 @@
 /* Sums of the ledger's entries: the store adds up (texts.h), and the sums are checked here. */
 #include "stores/platform/ledger/reads.h"
 
-int64_t ledger_sum_rollbacks_minor(const struct ledger_sum *sum)
+int64_t ledger_rollbacks_minor(const struct ledger_movements *movements)
 {
-    return sum->debits_back_minor - sum->credits_back_minor;
+    return movements->debits_back_minor - movements->credits_back_minor;
 }
 
-int64_t ledger_sum_movement_minor(const struct ledger_sum *sum)
+int64_t ledger_movement_minor(const struct ledger_movements *movements)
 {
-    return sum->credits_minor - sum->debits_minor + ledger_sum_rollbacks_minor(sum);
+    return movements->credits_minor - movements->debits_minor + ledger_rollbacks_minor(movements);
 }
 
-uint64_t ledger_sum_entries(const struct ledger_sum *sum)
+uint64_t ledger_entries(const struct ledger_movements *movements)
 {
     uint64_t entries = 0;
     for (size_t i = 0; i < LEDGER_OPERATION_COUNT; i++)
-        entries += sum->entries[i];
+        entries += movements->entries[i];
     return entries;
 }
 
@@ -25,16 +25,23 @@ static bool add_minor(int64_t *sum, int64_t more)
     return !__builtin_add_overflow(*sum, more, sum) && *sum >= 0 && *sum < LEDGER_CLEARING_MAX;
 }
 
+static bool add_movements(struct ledger_movements *to, const struct ledger_movements *more)
+{
+    for (size_t i = 0; i < LEDGER_OPERATION_COUNT; i++)
+        to->entries[i] += more->entries[i];
+    return add_minor(&to->debits_minor, more->debits_minor) &&
+           add_minor(&to->credits_minor, more->credits_minor) &&
+           add_minor(&to->debits_back_minor, more->debits_back_minor) &&
+           add_minor(&to->credits_back_minor, more->credits_back_minor);
+}
+
 bool ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more)
 {
     struct ledger_sum added = *to;
-    if (!add_minor(&added.debits_minor, more->debits_minor) ||
-        !add_minor(&added.credits_minor, more->credits_minor) ||
-        !add_minor(&added.debits_back_minor, more->debits_back_minor) ||
-        !add_minor(&added.credits_back_minor, more->credits_back_minor))
+    if (!add_movements(&added.play, &more->play) ||
+        !add_movements(&added.transfers, &more->transfers) ||
+        !add_movements(&added.all, &more->all))
         return false;
-    for (size_t i = 0; i < LEDGER_OPERATION_COUNT; i++)
-        added.entries[i] += more->entries[i];
     *to = added;
     return true;
 }
@@ -53,20 +60,28 @@ static bool read_names(const struct sql_row *row, struct ledger_sum *sum)
     return sound && ledger_read_string(row, 6, sum->round_id, sizeof sum->round_id);
 }
 
+static struct ledger_movements read_movements(const struct sql_row *row, int column)
+{
+    return (struct ledger_movements){
+        .entries = {[LEDGER_DEBIT] = (uint64_t)ledger_read_integer(row, column),
+                    [LEDGER_CREDIT] = (uint64_t)ledger_read_integer(row, column + 1),
+                    [LEDGER_ROLLBACK] = (uint64_t)ledger_read_integer(row, column + 2)},
+        .debits_minor = ledger_read_integer(row, column + 3),
+        .credits_minor = ledger_read_integer(row, column + 4),
+        .debits_back_minor = ledger_read_integer(row, column + 5),
+        .credits_back_minor = ledger_read_integer(row, column + 6)};
+}
+
 static enum status take_sum(void *context, const struct sql_row *row, bool *wanted,
                             struct error *error)
 {
     const struct summing *summing = context;
     struct ledger_sum sum = {.currency_exponent = (uint8_t)ledger_read_integer(row, 2),
                              .day = ledger_read_integer(row, 3)};
-    const struct ledger_sum read = {.debits_minor = ledger_read_integer(row, 10),
-                                    .credits_minor = ledger_read_integer(row, 11),
-                                    .debits_back_minor = ledger_read_integer(row, 12),
-                                    .credits_back_minor = ledger_read_integer(row, 13)};
-    bool sound = read_names(row, &sum) && ledger_sum_add(&sum, &read);
-    for (int i = 0; i < LEDGER_OPERATION_COUNT; i++)
-        sum.entries[i] = (uint64_t)ledger_read_integer(row, 7 + i);
-    if (!sound)
+    struct ledger_sum read = {.play = read_movements(row, 7), .transfers = read_movements(row, 14)};
+    read.all = read.play;
+    if (!read_names(row, &sum) || !add_movements(&read.all, &read.transfers) ||
+        !ledger_sum_add(&sum, &read))
         return error_set(error, STATUS_MALFORMED,
                          "the sums of customer %s in %s are beyond what a ledger can have",
                          sum.customer_id, sum.currency);
@@ -81,7 +96,6 @@ enum status platform_ledger_sums(struct platform_store *store, const struct ledg
     const struct ledger_texts *texts = store->engine->texts;
     struct summing summing = {visit, context};
     struct sql_parameters parameters = {0};
-    bool looks_up = grouping.by_game || grouping.by_round || scope->provider_id != NULL;
     sql_add_integer(&parameters, scope->from_ms);
     sql_add_integer(&parameters, scope->to_ms);
     sql_add_text(&parameters, text_of(scope->customer_id != NULL ? scope->customer_id : ""));
@@ -89,6 +103,5 @@ enum status platform_ledger_sums(struct platform_store *store, const struct ledg
     sql_add_integer(&parameters, grouping.by_day);
     sql_add_integer(&parameters, grouping.by_game);
     sql_add_integer(&parameters, grouping.by_round);
-    return ledger_read(store, looks_up ? texts->sums_of_games : texts->sums, &parameters, take_sum,
-                       &summing, error);
+    return ledger_read(store, texts->sums, &parameters, take_sum, &summing, error);
 }

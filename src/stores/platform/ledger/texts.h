@@ -42,7 +42,7 @@ struct ledger_texts {
     const char *accounts, *accounts_since;
     const char *newest;
     const char *clearings, *count, *miscounted;
-    const char *sums, *sums_of_games;
+    const char *sums;
 
     const struct ledger_check_text *checks;
     size_t check_count;
@@ -129,32 +129,39 @@ struct ledger_texts {
  * game, and by round. Of the time from $1 until before $2, of the customer $3 or all (""), and of
  * the provider $4 or all. `order` is the engine's word for the order of bytes.
  */
-#define LEDGER_SUM(condition, value) \
-    ", CAST(sum(CASE WHEN operation = " condition " THEN " value " ELSE 0 END) AS bigint)"
-#define LEDGER_SUMS                                       \
-    LEDGER_SUM("'DEBIT'", "1")                            \
-    LEDGER_SUM("'CREDIT'", "1")                           \
-    LEDGER_SUM("'ROLLBACK'", "1")                         \
-    LEDGER_SUM("'DEBIT'", "-movement")                    \
-    LEDGER_SUM("'CREDIT'", "movement")                    \
-    LEDGER_SUM("'ROLLBACK' AND movement > 0", "movement") \
-    LEDGER_SUM("'ROLLBACK' AND movement < 0", "-movement")
+#define LEDGER_SUM(transfer, condition, value)                                               \
+    ", CAST(sum(CASE WHEN transfer = " transfer " AND operation = " condition " THEN " value \
+    " ELSE 0 END) AS bigint)"
+#define LEDGER_SUMS(transfer)                                       \
+    LEDGER_SUM(transfer, "'DEBIT'", "1")                            \
+    LEDGER_SUM(transfer, "'CREDIT'", "1")                           \
+    LEDGER_SUM(transfer, "'ROLLBACK'", "1")                         \
+    LEDGER_SUM(transfer, "'DEBIT'", "-movement")                    \
+    LEDGER_SUM(transfer, "'CREDIT'", "movement")                    \
+    LEDGER_SUM(transfer, "'ROLLBACK' AND movement > 0", "movement") \
+    LEDGER_SUM(transfer, "'ROLLBACK' AND movement < 0", "-movement")
 #define LEDGER_SUM_KEY(wanted, value, order, name) \
     " CASE WHEN " wanted " = 1 THEN " value " ELSE '' END" order " AS " name ","
-#define LEDGER_SUM_KEYS(game, round, provider, order)                                    \
-    " player.customer_id" order " AS customer_id, player.currency" order " AS currency," \
-    " currency.exponent AS exponent,"                                                    \
-    " CASE WHEN $5 = 1 THEN ledger_transaction.created_ms / " LEDGER_DAY                 \
-    " ELSE 0 END AS day," LEDGER_SUM_KEY("$6", provider, order, "provider")              \
-        LEDGER_SUM_KEY("$6", game, order, "game") LEDGER_SUM_KEY("$7", round, order, "round")
-#define LEDGER_TEXT_SUMS(from, condition, keys, provider)                                    \
-    "SELECT customer_id, currency, exponent, day, provider, game, round" LEDGER_SUMS         \
-    " FROM (SELECT" keys " ledger_transaction.operation AS operation,"                       \
-    " ledger_transaction.movement_minor AS movement FROM " from " WHERE " condition          \
-    " AND ledger_transaction.sequence IS NOT NULL"                                           \
-    " AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2"        \
-    " AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR " provider " = $4)) AS entry" \
-    " GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 4, 5, 6, 7"
+#define LEDGER_SUM_KEYS(game, round, provider, order)                                            \
+    " player.customer_id" order " AS customer_id, player.currency" order " AS currency,"         \
+    " currency.exponent AS exponent,"                                                            \
+    " CASE WHEN $5 = 1 THEN ledger_transaction.created_ms / " LEDGER_DAY                         \
+    " ELSE 0 END AS day," LEDGER_SUM_KEY("$6", provider, order, "provider")                      \
+        LEDGER_SUM_KEY("$6", game, order, "game")                                                \
+            LEDGER_SUM_KEY("$7", round, order, "round") " CASE WHEN " provider " = '' AND " game \
+                                                        " = '' AND " round                       \
+                                                        " = '' THEN 1 ELSE 0 END"                \
+                                                        " AS transfer,"
+#define LEDGER_TEXT_SUMS(from, condition, keys, provider)                                          \
+    "SELECT customer_id, currency, exponent, day, provider, game, round" LEDGER_SUMS("0")          \
+        LEDGER_SUMS(                                                                               \
+            "1") " FROM (SELECT" keys " ledger_transaction.operation AS operation,"                \
+                 " ledger_transaction.movement_minor AS movement FROM " from " WHERE " condition   \
+                 " AND ledger_transaction.sequence IS NOT NULL"                                    \
+                 " AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2" \
+                 " AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR " provider             \
+                 " = $4)) AS entry"                                                                \
+                 " GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 4, 5, 6, 7"
 
 extern const struct ledger_texts sqlite_ledger_texts, postgres_ledger_texts;
 

@@ -174,10 +174,8 @@ const struct ledger_texts postgres_ledger_texts = {
     .clearings = LEDGER_TEXT_CLEARINGS,
     .count = LEDGER_TEXT_COUNT,
     .miscounted = LEDGER_TEXT_MISCOUNTED,
-    .sums = LEDGER_TEXT_SUMS("ledger_transaction" JOINS, "true",
-                             LEDGER_SUM_KEYS("''", "''", "''", BYTES), "''"),
-    .sums_of_games = LEDGER_TEXT_SUMS("ledger_transaction" ORIGIN, "true",
-                                      LEDGER_SUM_KEYS(GAME, ROUND, PROVIDER, BYTES), PROVIDER),
+    .sums = LEDGER_TEXT_SUMS("ledger_transaction" ORIGIN, "true",
+                             LEDGER_SUM_KEYS(GAME, ROUND, PROVIDER, BYTES), PROVIDER),
     .checks = checks,
     .check_count = sizeof checks / sizeof checks[0],
 };

@@ -175,9 +175,8 @@ const struct ledger_texts sqlite_ledger_texts = {
     .clearings = LEDGER_TEXT_CLEARINGS,
     .count = LEDGER_TEXT_COUNT,
     .miscounted = LEDGER_TEXT_MISCOUNTED,
-    .sums = LEDGER_TEXT_SUMS(OF_DAYS JOINS, DAYS, LEDGER_SUM_KEYS("''", "''", "''", ""), "''"),
-    .sums_of_games = LEDGER_TEXT_SUMS(OF_DAYS ORIGIN, DAYS,
-                                      LEDGER_SUM_KEYS(GAME, ROUND, PROVIDER, ""), PROVIDER),
+    .sums = LEDGER_TEXT_SUMS(OF_DAYS ORIGIN, DAYS, LEDGER_SUM_KEYS(GAME, ROUND, PROVIDER, ""),
+                             PROVIDER),
     .checks = checks,
     .check_count = sizeof checks / sizeof checks[0],
 };
