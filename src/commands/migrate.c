@@ -98,7 +98,7 @@ static bool see_to_backup(const struct command_line *line, struct platform_store
                              schema.version, schema.newest);
         return false;
     }
-    enum status status = platform_store_back_up(store, &migrated->backup, &error);
+    enum status status = platform_store_back_up(store, NULL, &migrated->backup, &error);
     progress_end(&migrated->progress);
     if (status != STATUS_OK) {
         (void)command_refuse(line,

@@ -367,7 +367,9 @@ static void write_samples(const struct metrics *metrics, const struct metrics_so
                 row->write(row, facts, out);
                 continue;
             }
-            memcpy(&value, (const char *)facts + row->offset, sizeof value);
+            value = atomic_load_explicit(
+                (const metrics_cell *)(const void *)((const char *)facts + row->offset),
+                memory_order_relaxed);
             metric_number(out, row->name, row->labels, value);
         }
     }

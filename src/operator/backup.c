@@ -100,7 +100,7 @@ static enum status copy_platform(struct making *making, const char *path, struct
 {
     struct platform_store *store = making->sources->platform;
     platform_store_watch(store, (struct platform_watch){on_platform, making});
-    enum status status = platform_store_back_up_to(store, path, error);
+    enum status status = platform_store_back_up(store, path, NULL, error);
     platform_store_watch(store, (struct platform_watch){0});
     return status;
 }

@@ -73,24 +73,13 @@ enum status platform_store_schema(struct platform_store *store, struct platform_
     return status;
 }
 
-static enum status back_up(struct platform_store *store, const char *to, char **path,
-                           struct error *error)
+enum status platform_store_back_up(struct platform_store *store, const char *to, char **path,
+                                   struct error *error)
 {
     if (store->engine->back_up == NULL)
         return error_set(error, STATUS_INVALID, "%s: is a server, whose own tools make backups",
                          store->location);
     return store->engine->back_up(store, to, path, error);
-}
-
-enum status platform_store_back_up(struct platform_store *store, char **path, struct error *error)
-{
-    return back_up(store, NULL, path, error);
-}
-
-enum status platform_store_back_up_to(struct platform_store *store, const char *path,
-                                      struct error *error)
-{
-    return back_up(store, path, NULL, error);
 }
 
 enum status platform_store_migrate(struct platform_store *store, uint32_t *before, uint32_t *after,
@@ -107,40 +96,25 @@ enum status platform_store_ping(struct platform_store *store, struct error *erro
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-static uint64_t fact_of(const struct metric *metric, const void *facts)
+static void write_wait(const struct metric *metric, const void *facts, struct buffer *out)
 {
-    const char *at = (const char *)facts + metric->offset;
-    return atomic_load_explicit((const atomic_uint_least64_t *)(const void *)at,
-                                memory_order_relaxed);
+    const struct platform_facts *platform = facts;
+    metric_seconds(out, metric->name, NULL,
+                   atomic_load_explicit(&platform->round_trip_ns, memory_order_relaxed));
 }
-
-static void write_fact(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    metric_number(out, metric->name, NULL, fact_of(metric, facts));
-}
-
-static void write_time(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    metric_seconds(out, metric->name, NULL, fact_of(metric, facts));
-}
-
-#define ROW(name_, type_, member_, write_, help_)                                      \
-    {                                                                                  \
-        name_, type_, help_, NULL, offsetof(struct platform_facts, member_), write_, 0 \
-    }
 
 const struct metric platform_metrics[] = {
-    ROW("croupier_platform_round_trips_total", "counter", round_trips, write_fact,
-        "Queries, or flights of them, that went to PostgreSQL and back"),
-    ROW("croupier_platform_wait_seconds_total", "counter", round_trip_ns, write_time,
-        "Time spent in round trips to PostgreSQL"),
-    ROW("croupier_platform_connections", "gauge", connections, write_fact,
-        "Connections to PostgreSQL open now"),
-    ROW("croupier_platform_connects_total", "counter", connects, write_fact,
-        "Connections to PostgreSQL made"),
-    ROW("croupier_platform_repeats_total", "counter", repeats, write_fact,
-        "Calls done again after a conflict or a lost connection"),
-    ROW("croupier_platform_timeouts_total", "counter", timeouts, write_fact,
-        "Connections given up because PostgreSQL was silent for too long"),
+    METRIC_FACT("croupier_platform_round_trips_total", "counter", struct platform_facts,
+                round_trips, "Queries, or flights of them, that went to PostgreSQL and back"),
+    METRIC_WRITTEN("croupier_platform_wait_seconds_total", "counter", write_wait,
+                   "Time spent in round trips to PostgreSQL"),
+    METRIC_FACT("croupier_platform_connections", "gauge", struct platform_facts, connections,
+                "Connections to PostgreSQL open now"),
+    METRIC_FACT("croupier_platform_connects_total", "counter", struct platform_facts, connects,
+                "Connections to PostgreSQL made"),
+    METRIC_FACT("croupier_platform_repeats_total", "counter", struct platform_facts, repeats,
+                "Calls done again after a conflict or a lost connection"),
+    METRIC_FACT("croupier_platform_timeouts_total", "counter", struct platform_facts, timeouts,
+                "Connections given up because PostgreSQL was silent for too long"),
     {0},
 };

@@ -94,14 +94,11 @@ struct platform_schema {
 MUST_CHECK enum status platform_store_schema(struct platform_store *store,
                                              struct platform_schema *schema, struct error *error);
 
-/* Finds out that the store is sound, and writes all of it, as of one moment, into a new file
- * beside it, which is on disk when this returns. Out: its name; memory_free it. Of an engine
- * that is a server: STATUS_INVALID. */
-MUST_CHECK enum status platform_store_back_up(struct platform_store *store, char **path,
-                                              struct error *error);
-/* The same into a new file of this name. */
-MUST_CHECK enum status platform_store_back_up_to(struct platform_store *store, const char *path,
-                                                 struct error *error);
+/* Finds out that the store is sound, and writes all of it, as of one moment, into the new file `to`,
+ * which is on disk when this returns. NULL: one beside the store, whose name is then in `path`;
+ * memory_free it. Of an engine that is a server: STATUS_INVALID. */
+MUST_CHECK enum status platform_store_back_up(struct platform_store *store, const char *to,
+                                              char **path, struct error *error);
 
 /* From now on calls of this handle, even one that is under way, end soon with STATUS_UNAVAILABLE
  * once `stop` is true: reading the whole ledger must not hold up the end of a process. `stop`,

@@ -49,8 +49,7 @@ static void check_postgres(const char *uri)
     }
     CHECK(error.text[0] == '\0');
     CHECK(target->host_count >= 1 && target->host_count <= POSTGRES_HOSTS_MAX);
-    CHECK(target->keyword_count <= POSTGRES_KEYWORDS_MAX);
-    CHECK(target->keywords[target->keyword_count] == NULL);
+    CHECK(postgres_option(target, "client_encoding") != NULL);
     check_text(target->location);
     postgres_target_destroy(&target);
 }

@@ -56,15 +56,6 @@ static enum status add_player(struct sql_flight *flight, void *context, struct e
     return status == STATUS_OK ? record_looked_up(flight->store, &look_up, error) : status;
 }
 
-static bool copy_field(char *field, size_t room, const char *value)
-{
-    size_t size = strlen(value);
-    if (size >= room)
-        return false;
-    memcpy(field, value, size + 1);
-    return true;
-}
-
 enum status platform_player_open(struct platform_store *store, const char *customer_id,
                                  const char *reference, const char *currency, uint8_t exponent,
                                  struct player_record *player, struct error *error)
@@ -72,10 +63,10 @@ enum status platform_player_open(struct platform_store *store, const char *custo
     struct player_record wanted = {.currency_exponent = exponent, .created_ms = clock_wall_ms()};
     struct opening opening = {.wanted = &wanted};
     struct sql_parameters names = {0};
-    if (!copy_field(wanted.customer_id, sizeof wanted.customer_id, customer_id) ||
-        !copy_field(wanted.reference, sizeof wanted.reference, reference) ||
-        !copy_field(wanted.currency, sizeof wanted.currency, currency))
-        return error_set(error, STATUS_INVALID, "player: a field is too long");
+    if (!text_copy_plain(text_of(customer_id), wanted.customer_id, sizeof wanted.customer_id) ||
+        !text_copy_plain(text_of(reference), wanted.reference, sizeof wanted.reference) ||
+        !text_copy_plain(text_of(currency), wanted.currency, sizeof wanted.currency))
+        return error_set(error, STATUS_INVALID, "player: a field is too long, or no plain text");
     player_id_generate(wanted.id);
     enum status status = player_table.check(&wanted, error);
     if (status != STATUS_OK)

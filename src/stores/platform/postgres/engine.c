@@ -34,7 +34,8 @@ static enum status postgres_open(struct platform_store **store,
     made->timeout_ms = options->timeout_ms;
     made->create = options->create;
     made->log = options->log;
-    made->facts = options->facts;
+    made->facts = options->facts != NULL ? options->facts : &made->own;
+    atomic_init(&made->own.unsafe, true); /* logs nothing */
     made->doubtful = true;
     postgres_renew(made);
     status = postgres_connect_any(made, options->create, error);

@@ -79,7 +79,6 @@ struct kept_row {
     const struct ledger_transaction *kept;
     size_t at;                           /* in the batch: the order of decision */
     int64_t player_number, owner_number; /* the owner of the id */
-    size_t clearing;
     const char *id;
     bool is_key;
     bool late;
@@ -154,7 +153,6 @@ static void list_transactions(const struct postgres_ledger *ledger,
             .at = i,
             .player_number = batch->loaded.players[player].player_number,
             .owner_number = number_of_owner(ledger, batch, player, &batch->kept[i]),
-            .clearing = batch->players[player].clearing,
             .id = batch->kept[i].transaction_id,
         };
     }
@@ -274,15 +272,10 @@ static void add_clearings(const struct ledger_batch *batch, struct writing *writ
     struct clearing_sum sums[LEDGER_BATCH_MAX];
     CHECK(batch->clearing_count <= LEDGER_BATCH_MAX);
     for (size_t i = 0; i < batch->clearing_count; i++)
-        sums[i] = (struct clearing_sum){batch->loaded.clearings[i].customer_number,
-                                        batch->clearings[i].currency, 0,
-                                        batch->loaded.clearings[i].found};
-    for (size_t i = 0; i < writing->row_count; i++) {
-        const struct kept_row *row = &writing->rows[i];
-        CHECK(row->clearing < batch->clearing_count);
-        if (!row->is_key)
-            sums[row->clearing].movement_minor -= row->kept->movement_minor;
-    }
+        sums[i] = (struct clearing_sum){
+            batch->loaded.clearings[i].customer_number, batch->clearings[i].currency,
+            batch->clearings[i].balance_minor - batch->loaded.clearings[i].balance_minor,
+            batch->loaded.clearings[i].found};
     qsort(sums, batch->clearing_count, sizeof sums[0], compare_clearings);
     for (size_t i = 0; i < batch->clearing_count; i++) {
         const struct clearing_sum *sum = &sums[i];

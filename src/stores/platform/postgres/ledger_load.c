@@ -312,6 +312,7 @@ static bool on_clearing(void *context, const struct sql_row *row)
     if (!ledger_read_ordinal(row, batch->clearing_count, &at))
         return note_row(context, false, bad_account);
     batch->clearings[at].balance_minor = ledger_read_integer(row, 1);
+    batch->loaded.clearings[at].balance_minor = batch->clearings[at].balance_minor;
     batch->loaded.clearings[at].found = true;
     return true;
 }

@@ -53,7 +53,8 @@ struct postgres_store {
     size_t host;                           /* the one that answered last */
     uint32_t connects;                     /* of this handle */
     struct log *log;
-    struct platform_facts *facts;   /* NULL: not counted */
+    struct platform_facts *facts; /* `own` where the program counts nothing */
+    struct platform_facts own;
     struct postgres_ledger *ledger; /* state kept between its batches; NULL before the first */
     struct {
         const char *sql;

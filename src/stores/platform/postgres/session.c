@@ -98,8 +98,7 @@ static void judge_durability(struct postgres_store *store, bool fsync, bool full
                          : !full_page_writes         ? "full_page_writes = off"
                                                      : NULL;
     store->base.unsafe = unsafe;
-    if (store->facts == NULL || atomic_exchange(&store->facts->unsafe, unsafe != NULL) ||
-        unsafe == NULL)
+    if (atomic_exchange(&store->facts->unsafe, unsafe != NULL) || unsafe == NULL)
         return;
     log_event(store->log, LOG_WARNING,
               "PostgreSQL may lose money that was acknowledged, when its machine fails",
@@ -276,8 +275,7 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
     if (!store->repeatable || attempt >= ATTEMPTS_MAX ||
         (now_ns + pause_ns) / 1000000U >= store->deadline_ms)
         return false;
-    if (store->facts != NULL)
-        atomic_fetch_add_explicit(&store->facts->repeats, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&store->facts->repeats, 1, memory_order_relaxed);
     clock_pause_ns(pause_ns);
     return true;
 }

@@ -11,7 +11,8 @@
  */
 #include "stores/platform/postgres/uri.h"
 
-#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -64,28 +65,34 @@ static bool is_port(struct text port)
 
 /* ---- libpq's reading of it ------------------------------------------------------------------- */
 
-static const char *option(const PQconninfoOption *options, const char *keyword)
+static PQconninfoOption *find(PQconninfoOption *options, const char *keyword)
 {
-    for (; options->keyword != NULL; options++)
-        if (strcmp(options->keyword, keyword) == 0)
-            return options->val;
-    return NULL;
+    while (options->keyword != NULL && strcmp(options->keyword, keyword) != 0)
+        options++;
+    return options->keyword != NULL ? options : NULL;
 }
 
-/* The item at `index` of a list that may be NULL; a single item counts for all. NULL for "". */
-static char *copy_item(const char *list, size_t index)
+const char *postgres_option(const struct postgres_target *target, const char *keyword)
+{
+    const PQconninfoOption *option = find(target->options, keyword);
+    return option != NULL ? option->val : NULL;
+}
+
+/* The item at `index` of a list that may be NULL; a single item counts for all. */
+static struct text item_of(const char *list, size_t index)
 {
     struct text rest = text_of(list);
     struct text item = text_cut(&rest, ',');
     bool several = rest.at != NULL;
     for (size_t i = 0; several && i < index; i++)
         item = text_cut(&rest, ',');
-    if (item.size == 0)
-        return NULL;
-    char *copy = memory_alloc(item.size + 1);
-    memcpy(copy, item.at, item.size);
-    copy[item.size] = '\0';
-    return copy;
+    return item;
+}
+
+struct text postgres_host_option(const struct postgres_target *target, const char *keyword,
+                                 size_t host)
+{
+    return item_of(postgres_option(target, keyword), host);
 }
 
 static size_t count_items(const char *list)
@@ -96,12 +103,11 @@ static size_t count_items(const char *list)
     return count;
 }
 
-static enum status read_hosts(struct postgres_target *target, const PQconninfoOption *options,
-                              struct error *error)
+static enum status check_hosts(struct postgres_target *target, struct error *error)
 {
-    const char *names = option(options, "host");
-    const char *addresses = option(options, "hostaddr");
-    const char *ports = option(options, "port");
+    const char *names = postgres_option(target, "host");
+    const char *addresses = postgres_option(target, "hostaddr");
+    const char *ports = postgres_option(target, "port");
     size_t count = count_items(addresses != NULL ? addresses : names);
     if (count > POSTGRES_HOSTS_MAX)
         return refuse(error, "the URI names too many hosts");
@@ -109,32 +115,29 @@ static enum status read_hosts(struct postgres_target *target, const PQconninfoOp
         (count_items(ports) != 1 && count_items(ports) != count))
         return refuse(error, "the URI's lists of hosts, addresses and ports differ in length");
     for (size_t i = 0; i < count; i++) {
-        struct postgres_host *host = &target->hosts[target->host_count++];
-        host->name = copy_item(names, i);
-        host->address = copy_item(addresses, i);
-        host->port = copy_item(ports, i);
-        if (!is_port(text_of(host->port)))
+        if (!is_port(item_of(ports, i)))
             return refuse(error, "the URI's port is not a number of 1 to 65535");
-        if (has(text_of(host->name), '@'))
+        if (has(item_of(names, i), '@'))
             return refuse(error, "the URI's host has a '@' in it");
     }
+    target->host_count = count;
     return STATUS_OK;
 }
 
-static void describe(struct postgres_target *target, const PQconninfoOption *options)
+static void describe(struct postgres_target *target)
 {
     struct buffer location = {0};
-    const char *database = option(options, "dbname");
+    const char *database = postgres_option(target, "dbname");
     buffer_append_string(&location, "postgresql://");
     for (size_t i = 0; i < target->host_count; i++) {
-        const struct postgres_host *host = &target->hosts[i];
+        const struct text name = postgres_host_option(target, "host", i);
+        const struct text port = postgres_host_option(target, "port", i);
         if (i > 0)
             buffer_append_char(&location, ',');
-        buffer_append_string(&location, host->name != NULL      ? host->name
-                                        : host->address != NULL ? host->address
-                                                                : "");
-        if (host->port != NULL)
-            buffer_append_format(&location, ":%s", host->port);
+        buffer_append_text(&location,
+                           name.size > 0 ? name : postgres_host_option(target, "hostaddr", i));
+        if (port.size > 0)
+            buffer_append_format(&location, ":%.*s", (int)port.size, port.at);
     }
     buffer_append_format(&location, "/%s", database != NULL ? database : "");
     target->location = memory_copy_string(buffer_string(&location));
@@ -143,20 +146,15 @@ static void describe(struct postgres_target *target, const PQconninfoOption *opt
 
 /* ---- croupier's own options ------------------------------------------------------------------ */
 
-static void add(struct postgres_target *target, const char *keyword, const char *value)
+/* The text is libpq's to free. A libpq that does not know the option goes without. */
+static void set(struct postgres_target *target, const char *keyword, const char *value)
 {
-    CHECK(target->keyword_count < POSTGRES_KEYWORDS_MAX);
-    target->keywords[target->keyword_count] = memory_copy_string(keyword);
-    target->values[target->keyword_count] = memory_copy_string(value);
-    target->keyword_count++;
-}
-
-static void add_number(struct postgres_target *target, const char *keyword, uint32_t value)
-{
-    struct buffer text = {0};
-    buffer_append_u64(&text, value);
-    add(target, keyword, buffer_string(&text));
-    buffer_free(&text);
+    PQconninfoOption *option = find(target->options, keyword);
+    if (option == NULL)
+        return;
+    free(option->val);
+    option->val = strdup(value);
+    CHECK(option->val != NULL);
 }
 
 static uint32_t part(uint32_t timeout_ms, uint32_t numerator)
@@ -169,9 +167,10 @@ static uint32_t part(uint32_t timeout_ms, uint32_t numerator)
  * statement on, and a pooler that would mix up sessions refuses them. The last three are for
  * look-ups by key: a plan is made once a statement, and uses the index also of a table that was
  * nearly empty then. */
-static void add_session(struct postgres_target *target, const char *given, uint32_t timeout_ms)
+static void set_session(struct postgres_target *target, uint32_t timeout_ms)
 {
     struct buffer text = {0};
+    const char *given = postgres_option(target, "options");
     if (given != NULL)
         buffer_append_format(&text, "%s ", given);
     buffer_append_format(&text,
@@ -183,36 +182,28 @@ static void add_session(struct postgres_target *target, const char *given, uint3
                          " -c plan_cache_mode=force_generic_plan",
                          part(timeout_ms, GIVE_UP_NUMERATOR), part(timeout_ms, LOCKS_NUMERATOR),
                          timeout_ms > IDLE_MS_MIN ? timeout_ms : IDLE_MS_MIN);
-    add(target, "options", buffer_string(&text));
+    set(target, "options", buffer_string(&text));
     buffer_free(&text);
 }
 
 /* The URI's options come first, except where croupier could not work with them. */
-static void add_options(struct postgres_target *target, const PQconninfoOption *options,
-                        uint32_t timeout_ms)
+static void set_options(struct postgres_target *target, uint32_t timeout_ms)
 {
-    static const char *const ours[] = {"host",    "hostaddr",        "port",
-                                       "options", "client_encoding", "target_session_attrs"};
-    static const struct {
+    char timeout[16];
+    const struct {
         const char *keyword;
         const char *value;
     } defaults[] = {
         {"application_name", "croupier"}, {"gssencmode", "disable"},    {"keepalives", "1"},
-        {"keepalives_idle", "5"},         {"keepalives_interval", "2"}, {"keepalives_count", "3"}};
-    for (const PQconninfoOption *given = options; given->keyword != NULL; given++) {
-        bool skip = given->val == NULL;
-        for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
-            skip = skip || strcmp(given->keyword, ours[i]) == 0;
-        if (!skip)
-            add(target, given->keyword, given->val);
-    }
+        {"keepalives_idle", "5"},         {"keepalives_interval", "2"}, {"keepalives_count", "3"},
+        {"tcp_user_timeout", timeout}};
+    (void)snprintf(timeout, sizeof timeout, "%u", timeout_ms);
     for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
-        if (option(options, defaults[i].keyword) == NULL)
-            add(target, defaults[i].keyword, defaults[i].value);
-    if (option(options, "tcp_user_timeout") == NULL)
-        add_number(target, "tcp_user_timeout", timeout_ms);
-    add(target, "client_encoding", "UTF8");
-    add_session(target, option(options, "options"), timeout_ms);
+        if (postgres_option(target, defaults[i].keyword) == NULL)
+            set(target, defaults[i].keyword, defaults[i].value);
+    set(target, "client_encoding", "UTF8");
+    set(target, "target_session_attrs", "any"); /* the greeting looks for itself */
+    set_session(target, timeout_ms);
 }
 
 enum status postgres_target_create(struct postgres_target **target, const char *uri,
@@ -236,16 +227,16 @@ enum status postgres_target_create(struct postgres_target **target, const char *
         return status;
     }
     struct postgres_target *made = memory_alloc_zeroed(1, sizeof *made);
-    status = read_hosts(made, options, error);
-    if (status == STATUS_OK) {
-        describe(made, options);
-        add_options(made, options, timeout_ms);
-        *target = made;
-    } else {
+    made->options = options;
+    status = check_hosts(made, error);
+    if (status != STATUS_OK) {
         postgres_target_destroy(&made);
+        return status;
     }
-    PQconninfoFree(options);
-    return status;
+    describe(made);
+    set_options(made, timeout_ms);
+    *target = made;
+    return STATUS_OK;
 }
 
 void postgres_target_destroy(struct postgres_target **at)
@@ -254,15 +245,7 @@ void postgres_target_destroy(struct postgres_target **at)
     *at = NULL;
     if (target == NULL)
         return;
-    for (size_t i = 0; i < target->host_count; i++) {
-        memory_free(target->hosts[i].name);
-        memory_free(target->hosts[i].address);
-        memory_free(target->hosts[i].port);
-    }
-    for (size_t i = 0; i < target->keyword_count; i++) {
-        memory_free(target->keywords[i]);
-        memory_free(target->values[i]);
-    }
+    PQconninfoFree(target->options);
     memory_free(target->location);
     memory_free(target);
 }

@@ -5,7 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <libpq-fe.h>
+
 #include "base/status.h"
+#include "base/text.h"
 
 /*
  * A postgresql:// URI as libpq understands it, with the options that croupier adds to every
@@ -14,23 +17,19 @@
  */
 
 #define POSTGRES_HOSTS_MAX 16
-#define POSTGRES_KEYWORDS_MAX 64
-
-struct postgres_host {
-    char *name;    /* or the directory of a socket; NULL: as libpq chooses */
-    char *address; /* NULL: to be looked up */
-    char *port;
-};
+#define POSTGRES_OPTIONS_MAX 128 /* that libpq has; 43 in version 15 */
 
 struct postgres_target {
     char *location; /* "postgresql://host:5432/database" */
-    struct postgres_host hosts[POSTGRES_HOSTS_MAX];
+    PQconninfoOption *options;
     size_t host_count; /* at least 1 */
-    /* For PQconnectStartParams, less the host; ends with NULL. */
-    char *keywords[POSTGRES_KEYWORDS_MAX + 1];
-    char *values[POSTGRES_KEYWORDS_MAX + 1];
-    size_t keyword_count;
 };
+
+/* The value of an option; NULL: libpq chooses. */
+const char *postgres_option(const struct postgres_target *target, const char *keyword);
+/* Of one of the hosts: its "host", "hostaddr" or "port". {NULL, 0} or "": libpq chooses. */
+struct text postgres_host_option(const struct postgres_target *target, const char *keyword,
+                                 size_t host);
 
 /* STATUS_INVALID, with a text that names the fault but does not repeat the URI. */
 MUST_CHECK enum status postgres_target_create(struct postgres_target **target, const char *uri,

@@ -76,8 +76,7 @@ static void give_up(struct postgres_store *store)
 
 static enum status timed_out(struct postgres_store *store, struct error *error)
 {
-    if (store->facts != NULL)
-        atomic_fetch_add_explicit(&store->facts->timeouts, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&store->facts->timeouts, 1, memory_order_relaxed);
     give_up(store);
     return error_set(error, STATUS_TIMEOUT, "%s: did not answer within %u ms%s", store->location,
                      store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms, outcome(store));
@@ -242,26 +241,28 @@ static enum status await_result(struct postgres_store *store, bool renew, struct
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-static enum status start(struct postgres_store *store, const struct postgres_host *host,
-                         struct error *error)
+/* The target's options, with those of one of its hosts in place of the lists. */
+static enum status start(struct postgres_store *store, size_t host, struct error *error)
 {
-    const struct postgres_target *target = store->target;
-    const char *keywords[POSTGRES_KEYWORDS_MAX + 4] = {NULL};
-    const char *values[POSTGRES_KEYWORDS_MAX + 4] = {NULL};
-    const char *const place[][2] = {
-        {"host", host->name}, {"hostaddr", host->address}, {"port", host->port}};
+    static const char *const lists[] = {"host", "hostaddr", "port"};
+    const char *keywords[POSTGRES_OPTIONS_MAX + 1] = {NULL};
+    const char *values[POSTGRES_OPTIONS_MAX + 1] = {NULL};
+    struct buffer items[3] = {0};
     size_t count = 0;
-    for (size_t i = 0; i < sizeof place / sizeof place[0]; i++) {
-        keywords[count] = place[i][0];
-        values[count] = place[i][1];
-        count += values[count] != NULL;
+    for (const PQconninfoOption *given = store->target->options; given->keyword != NULL; given++) {
+        CHECK(count < POSTGRES_OPTIONS_MAX);
+        keywords[count] = given->keyword;
+        values[count] = given->val;
+        for (size_t i = 0; i < 3; i++)
+            if (strcmp(given->keyword, lists[i]) == 0) {
+                buffer_append_text(&items[i], postgres_host_option(store->target, lists[i], host));
+                values[count] = buffer_string(&items[i]);
+            }
+        count++;
     }
-    for (size_t i = 0; i < target->keyword_count; i++) {
-        keywords[count] = target->keywords[i];
-        values[count++] = target->values[i];
-    }
-    keywords[count] = NULL;
     store->connection = PQconnectStartParams(keywords, values, 0);
+    for (size_t i = 0; i < 3; i++)
+        buffer_free(&items[i]);
     if (store->connection == NULL)
         return error_set(error, STATUS_INTERNAL, "%s: no memory to connect", store->location);
     (void)PQsetNoticeReceiver(store->connection, on_notice, store);
@@ -301,10 +302,8 @@ static enum status handshake(struct postgres_store *store, struct error *error)
     CHECK(PQsetnonblocking(store->connection, 1) == 0);
     CHECK(PQenterPipelineMode(store->connection) == 1);
     store->counted = true;
-    if (store->facts != NULL) {
-        atomic_fetch_add_explicit(&store->facts->connects, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&store->facts->connections, 1, memory_order_relaxed);
-    }
+    atomic_fetch_add_explicit(&store->facts->connects, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&store->facts->connections, 1, memory_order_relaxed);
     return STATUS_OK;
 }
 
@@ -312,7 +311,7 @@ enum status postgres_connect(struct postgres_store *store, size_t host, struct e
 {
     CHECK(store->connection == NULL && host < store->target->host_count);
     store->failed = false;
-    enum status status = start(store, &store->target->hosts[host], error);
+    enum status status = start(store, host, error);
     if (status == STATUS_OK)
         status = handshake(store, error);
     if (status != STATUS_OK)
@@ -326,7 +325,7 @@ void postgres_disconnect(struct postgres_store *store)
         PQfinish(store->connection);
     store->connection = NULL;
     store->dismissed = false;
-    if (store->facts != NULL && store->counted)
+    if (store->counted)
         atomic_fetch_sub_explicit(&store->facts->connections, 1, memory_order_relaxed);
     store->counted = false;
     store->failed = false;
@@ -552,8 +551,6 @@ static void read_sync(struct flight *flight)
 
 static void count_round_trip(struct postgres_store *store, uint64_t began_ns)
 {
-    if (store->facts == NULL)
-        return;
     atomic_fetch_add_explicit(&store->facts->round_trips, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&store->facts->round_trip_ns, clock_monotonic_ns() - began_ns,
                               memory_order_relaxed);
