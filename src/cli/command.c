@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -193,6 +194,20 @@ int command_refuse(const struct command_line *line, const char *format, ...)
     va_end(arguments);
     (void)fputc('\n', stderr);
     return EXIT_REFUSED;
+}
+
+int command_read_number(const struct command_line *line, const char *option, uint64_t least,
+                        uint64_t most, uint64_t *value)
+{
+    const char *given = command_option(line, option);
+    uint64_t number;
+    if (given == NULL)
+        return EXIT_DONE;
+    if (text_to_u64(text_of(given), most, &number) != STATUS_OK || number < least)
+        return command_usage(line, "--%s: '%s' is not a number from %" PRIu64 " to %" PRIu64,
+                             option, given, least, most);
+    *value = number;
+    return EXIT_DONE;
 }
 
 int command_end(const struct command_line *line, enum status status, const struct error *error)

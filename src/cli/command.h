@@ -116,6 +116,10 @@ bool command_write_counts(const struct command_line *line, const struct command_
  * returned. */
 int command_refuse(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
 int command_usage(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Reads an option that is a number from `least` to `most`; `value` stays where it is not given.
+ * EXIT_DONE, or EXIT_USAGE after a message. */
+MUST_CHECK int command_read_number(const struct command_line *line, const char *option,
+                                   uint64_t least, uint64_t most, uint64_t *value);
 /* The exit code of a status. A failure is printed with its error, and is EXIT_REFUSED. */
 int command_end(const struct command_line *line, enum status status, const struct error *error);
 /* The same of a verb that judges words of the line: STATUS_INVALID is EXIT_USAGE. */

@@ -42,18 +42,7 @@ static const char *option_or(const struct command_line *line, const char *name, 
     return given == NULL ? none : given;
 }
 
-/* Reads a number from 1 to `most` where it is given. False: it is none, which was printed. */
-static bool read_number(const struct command_line *line, const char *name, uint64_t most,
-                        uint64_t *number)
-{
-    const char *given = command_option(line, name);
-    if (given == NULL || (text_to_u64(text_of(given), most, number) == STATUS_OK && *number > 0))
-        return true;
-    (void)command_usage(line, "--%s is a number from 1 to %llu", name, (unsigned long long)most);
-    return false;
-}
-
-static bool read_search(const struct command_line *line, struct trail_search *search)
+static int read_search(const struct command_line *line, struct trail_search *search)
 {
     uint64_t limit = ROWS;
     struct error error = {0};
@@ -61,15 +50,14 @@ static bool read_search(const struct command_line *line, struct trail_search *se
     *search = (struct trail_search){.object = option_or(line, "object", ""),
                                     .who = option_or(line, "who", ""),
                                     .operators = true};
-    if (!read_number(line, "before", INT64_MAX, &search->before) ||
-        !read_number(line, "limit", ROWS_MAX, &limit))
-        return false;
+    int code = command_read_number(line, "before", 1, INT64_MAX, &search->before);
+    if (code == EXIT_DONE)
+        code = command_read_number(line, "limit", 1, ROWS_MAX, &limit);
     search->limit = limit;
-    if (since == NULL ||
-        time_parse_past(text_of(since), clock_wall_ms(), &search->since_ms, &error) == STATUS_OK)
-        return true;
-    (void)command_usage(line, "%s", error.text);
-    return false;
+    if (code != EXIT_DONE || since == NULL)
+        return code;
+    return command_end_verb(
+        line, time_parse_past(text_of(since), clock_wall_ms(), &search->since_ms, &error), &error);
 }
 
 static int run_list(const struct command_line *line)
@@ -77,14 +65,15 @@ static int run_list(const struct command_line *line)
     struct trail_search search;
     struct error error = {0};
     struct listing listing = {.count = 0};
-    if (!read_search(line, &search))
-        return EXIT_USAGE;
+    int code = read_search(line, &search);
+    if (code != EXIT_DONE)
+        return code;
     struct platform_store *store = command_platform(line);
     if (store == NULL)
         return EXIT_REFUSED;
     resource_listing_begin(&listing.rows, line, &trail_resource);
     enum status status = platform_trail_search(store, &search, see, &listing, &error);
-    int code = resource_listing_end(&listing.rows, line, status, &error);
+    code = resource_listing_end(&listing.rows, line, status, &error);
     if (code == EXIT_DONE && listing.count == search.limit && listing.last > 1)
         command_note(line, "there may be more: --before %llu", (unsigned long long)listing.last);
     return code;

@@ -96,20 +96,6 @@ static struct json_writer *begin_object(const struct command_line *line,
     return json;
 }
 
-static int parse_number(const struct command_line *line, const char *option, uint64_t least,
-                        uint64_t most, uint64_t *value)
-{
-    const char *given = command_option(line, option);
-    if (given == NULL)
-        return EXIT_DONE;
-    uint64_t number;
-    if (text_to_u64(text_of(given), most, &number) != STATUS_OK || number < least)
-        return command_usage(line, "--%s: '%s' is not a number from %" PRIu64 " to %" PRIu64,
-                             option, given, least, most);
-    *value = number;
-    return EXIT_DONE;
-}
-
 static const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";
@@ -305,7 +291,7 @@ static int run_interest(const struct command_line *line)
     struct error error;
     int code = parse_target(line, false, &target);
     if (code == EXIT_DONE)
-        code = parse_number(line, "within", 1, WITHIN_MOST_SECONDS, &within);
+        code = command_read_number(line, "within", 1, WITHIN_MOST_SECONDS, &within);
     struct odds_store *store = code == EXIT_DONE ? open_store(line, false) : NULL;
     if (store == NULL)
         return code == EXIT_DONE ? EXIT_REFUSED : code;
@@ -326,7 +312,7 @@ static int run_stream(const struct command_line *line)
 {
     uint64_t interest_s = 0;
     struct error error;
-    int code = parse_number(line, "interest", 1, INTEREST_MOST_SECONDS, &interest_s);
+    int code = command_read_number(line, "interest", 1, INTEREST_MOST_SECONDS, &interest_s);
     if (code != EXIT_DONE)
         return code;
     /* A store that cannot be used now is refused; one that goes away later is waited for. */
@@ -362,12 +348,12 @@ static int parse_simulate(const struct command_line *line, struct simulator_opti
         return command_usage(line, "--sports: %s", error.text);
     if (options->sports == 0)
         return command_usage(line, "--sports: there is nothing to simulate");
-    int code = parse_number(line, "events", 1, SIMULATOR_EVENTS_MAX, &events);
+    int code = command_read_number(line, "events", 1, SIMULATOR_EVENTS_MAX, &events);
     if (code == EXIT_DONE)
-        code = parse_number(line, "interval", SIMULATOR_INTERVAL_LEAST_MS,
-                            SIMULATOR_INTERVAL_MOST_MS, &interval_ms);
+        code = command_read_number(line, "interval", SIMULATOR_INTERVAL_LEAST_MS,
+                                   SIMULATOR_INTERVAL_MOST_MS, &interval_ms);
     if (code == EXIT_DONE)
-        code = parse_number(line, "seed", 0, UINT64_MAX, &seed);
+        code = command_read_number(line, "seed", 0, UINT64_MAX, &seed);
     options->events = (uint32_t)events;
     options->interval_ms = (uint32_t)interval_ms;
     options->seed = seed;

@@ -113,21 +113,17 @@ static void end_statement(struct statement *statement)
     json_integer(json, "closing_balance_minor", statement->closing_minor);
 }
 
-static bool read_sequence(const struct command_line *line, const char *option, uint64_t *sequence)
-{
-    const char *given = command_option(line, option);
-    return given == NULL ||
-           (text_to_u64(text_of(given), INT64_MAX, sequence) == STATUS_OK && *sequence > 0);
-}
-
 static int run_statement(const struct command_line *line)
 {
     struct ledger_account account;
     struct error error = {0};
     const char *player_id = command_argument(line, 0);
     struct statement statement = {.line = line, .from = 1, .to = INT64_MAX, .account = &account};
-    if (!read_sequence(line, "from", &statement.from) || !read_sequence(line, "to", &statement.to))
-        return command_usage(line, "--from and --to are sequence numbers, from 1");
+    int code = command_read_number(line, "from", 1, INT64_MAX, &statement.from);
+    if (code == EXIT_DONE)
+        code = command_read_number(line, "to", 1, INT64_MAX, &statement.to);
+    if (code != EXIT_DONE)
+        return code;
     struct platform_store *store = command_platform(line);
     if (store == NULL)
         return EXIT_REFUSED;
@@ -328,15 +324,14 @@ static int run_accept_loss(const struct command_line *line)
 {
     struct ledger_end end = {0};
     struct error error = {0};
-    const char *given = command_option(line, "last");
-    uint64_t last = 0;
-    if (given != NULL && text_to_u64(text_of(given), INT64_MAX, &last) != STATUS_OK)
-        return command_usage(line, "--last is the number of a transaction");
+    uint64_t last = UINT64_MAX; /* -1: it is not given */
+    int code = command_read_number(line, "last", 0, INT64_MAX, &last);
+    if (code != EXIT_DONE)
+        return code;
     struct platform_store *store = command_platform(line);
     if (store == NULL)
         return EXIT_REFUSED;
-    enum status status =
-        platform_ledger_accept_loss(store, given != NULL ? (int64_t)last : -1, &end, &error);
+    enum status status = platform_ledger_accept_loss(store, (int64_t)last, &end, &error);
     if (status == STATUS_MALFORMED)
         command_note(line, "to go on without what was lost: --last %" PRId64, end.last);
     if (status != STATUS_OK)

@@ -179,44 +179,43 @@ static void take_overrides(struct loading *loading, const char *const *overrides
     }
 }
 
+/* A listener and its settings. */
+struct listener {
+    const char *section, *what;
+    const struct listen_address *at;
+    const char *certificate, *key;
+};
+
 /* Where a setting was written; NULL when it has its default. */
-static const char *origin_of(const struct snapshot *snapshot, struct text section, struct text key)
+static const char *origin_of(const struct loading *loading, const struct listener *listener,
+                             const char *key)
 {
-    return snapshot->origins[setting_find(section, key)];
+    return loading->snapshot->origins[setting_find(text_of(listener->section), text_of(key))];
 }
 
 /* A certificate goes with a key. */
-static void check_tls(struct loading *loading, const char *section, const char *certificate,
-                      const char *key)
+static void check_tls(struct loading *loading, const struct listener *listener)
 {
-    if ((certificate[0] == '\0') == (key[0] == '\0'))
-        return;
     struct error error;
-    bool has_key = key[0] != '\0';
+    bool has_key = listener->key[0] != '\0';
+    if ((listener->certificate[0] != '\0') == has_key)
+        return;
     (void)error_set(&error, STATUS_INVALID, "needs %s as well",
                     has_key ? "tls_certificate" : "tls_key");
     problems_add(&loading->problems, STATUS_INVALID,
-                 origin_of(loading->snapshot, text_of(section),
-                           has_key ? TEXT("tls_key") : TEXT("tls_certificate")),
-                 &error);
+                 origin_of(loading, listener, has_key ? "tls_key" : "tls_certificate"), &error);
 }
 
-/* Two listeners, and what is asked for at each. */
-struct listeners {
-    const char *section, *what;
-    const struct listen_address *at;
-};
-
-static void check_apart(struct loading *loading, const struct listeners *one,
-                        const struct listeners *other)
+static void check_apart(struct loading *loading, const struct listener *one,
+                        const struct listener *other)
 {
     if (one->at->port == 0 || one->at->port != other->at->port ||
         strcmp(one->at->host, other->at->host) != 0)
         return;
     struct error error;
-    const char *origin = origin_of(loading->snapshot, text_of(other->section), TEXT("listen"));
+    const char *origin = origin_of(loading, other, "listen");
     if (origin == NULL)
-        origin = origin_of(loading->snapshot, text_of(one->section), TEXT("listen"));
+        origin = origin_of(loading, one, "listen");
     CHECK(origin != NULL); /* the defaults differ */
     (void)error_set(&error, STATUS_INVALID, "%s and %s cannot both have %s", one->what, other->what,
                     one->at->text);
@@ -227,18 +226,18 @@ static void check_apart(struct loading *loading, const struct listeners *one,
 static void check_together(struct loading *loading)
 {
     const struct config *config = &loading->snapshot->config;
-    const struct listeners listeners[] = {
-        {"server", "the public API", &config->listen},
-        {"operator", "the metrics", &config->operator_listen},
-        {"provider", "the providers' calls", &config->provider_listen},
+    const struct listener listeners[] = {
+        {"server", "the public API", &config->listen, config->tls_certificate, config->tls_key},
+        {"operator", "the metrics", &config->operator_listen, config->operator_tls_certificate,
+         config->operator_tls_key},
+        {"provider", "the providers' calls", &config->provider_listen,
+         config->provider_tls_certificate, config->provider_tls_key},
     };
-    const size_t count = sizeof listeners / sizeof listeners[0];
-    check_tls(loading, "server", config->tls_certificate, config->tls_key);
-    check_tls(loading, "operator", config->operator_tls_certificate, config->operator_tls_key);
-    check_tls(loading, "provider", config->provider_tls_certificate, config->provider_tls_key);
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = i + 1; j < count; j++)
-            check_apart(loading, &listeners[i], &listeners[j]);
+    for (size_t i = 0; i < sizeof listeners / sizeof listeners[0]; i++) {
+        check_tls(loading, &listeners[i]);
+        for (size_t j = 0; j < i; j++)
+            check_apart(loading, &listeners[j], &listeners[i]);
+    }
 }
 
 static const char *path_behind(const char *uri, const char *scheme)

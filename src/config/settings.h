@@ -2,7 +2,6 @@
 #define CROUPIER_CONFIG_SETTINGS_H
 
 #include "config/config.h"
-#include "config/problems.h"
 
 /*
  * The table of settings and the file that sets them, as config.c uses them. Private to this folder.
@@ -38,6 +37,24 @@ void settings_free_lists(struct config *config);
 /* The index of a setting, or setting_count. Names are exact. */
 size_t setting_find(struct text section, struct text key);
 bool setting_section_exists(struct text section);
+
+/* ---- problems -------------------------------------------------------------------------------- */
+
+/* How many are kept as lines; the others are counted. */
+#define PROBLEMS_SHOWN_MAX 20
+
+/* All that is wrong with a configuration, in the order in which it is found. */
+struct problems {
+    struct buffer lines; /* one each, as many as somebody reads at once */
+    unsigned count;
+    enum status status; /* of the first; OK: there is none */
+};
+
+/* `origin`: where it was written ("croupier.conf:12: [odds] timeout_ms"). */
+void problems_add(struct problems *problems, enum status status, const char *origin,
+                  const struct error *error);
+
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* Takes one value, and says what is wrong with it. `origin`: see problems_add. */
 typedef void config_taker(void *context, size_t setting, struct text value, const char *origin);

@@ -85,12 +85,6 @@ struct lines {
     char bytes[LEDGER_HASH_SIZE + LINES_SIZE];
 };
 
-static void begin_lines(struct lines *lines, const uint8_t previous[LEDGER_HASH_SIZE])
-{
-    memcpy(lines->bytes, previous, LEDGER_HASH_SIZE);
-    lines->size = LEDGER_HASH_SIZE;
-}
-
 static void add_line(struct lines *lines, const char *text)
 {
     size_t size = strlen(text);
@@ -115,45 +109,49 @@ static void add_signed(struct lines *lines, int64_t number)
     add_unsigned(lines, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
 }
 
-/* Of who is not the customer. Those of the customer end before: they are as they were before there
- * were others, and their count tells the two apart. */
-static void add_mover(struct lines *lines, const struct ledger_transaction *transaction)
+/* The first line of a decline keeps it apart from every entry. The lines of the customer end before
+ * those of a provider: they are as they were before there were providers, and their count tells the
+ * two apart. The migrations of PostgreSQL write the same in SQL. */
+static void hash_transaction(const struct ledger_transaction *transaction,
+                             const uint8_t previous[LEDGER_HASH_SIZE],
+                             uint8_t hash[LEDGER_HASH_SIZE])
 {
-    if (transaction->provider_id[0] == '\0' && transaction->launch_id[0] == '\0')
-        return;
-    add_line(lines, "provider");
-    add_line(lines, transaction->provider_id);
-    add_line(lines, transaction->launch_id);
-}
-
-static void hash_lines(const struct lines *lines, uint8_t hash[LEDGER_HASH_SIZE])
-{
-    digest_sha256(lines->bytes, lines->size, hash);
+    bool is_entry = ledger_is_entry(transaction);
+    struct lines lines;
+    memcpy(lines.bytes, previous, LEDGER_HASH_SIZE);
+    lines.size = LEDGER_HASH_SIZE;
+    if (!is_entry)
+        add_line(&lines, "decline");
+    add_line(&lines, transaction->customer_id);
+    add_line(&lines, transaction->player_id);
+    add_unsigned(&lines, is_entry ? transaction->sequence : transaction->decline);
+    add_line(&lines, transaction->transaction_id);
+    add_line(&lines, operations[transaction->operation]);
+    add_line(&lines, outcomes[transaction->outcome]);
+    add_line(&lines, transaction->currency);
+    add_unsigned(&lines, transaction->currency_exponent);
+    add_signed(&lines, transaction->amount_minor);
+    if (is_entry) {
+        add_signed(&lines, transaction->movement_minor);
+        add_signed(&lines, transaction->balance_minor);
+    }
+    add_line(&lines, transaction->reference);
+    add_line(&lines, transaction->game_id);
+    add_line(&lines, transaction->round_id);
+    add_signed(&lines, transaction->created_ms);
+    if (transaction->provider_id[0] != '\0' || transaction->launch_id[0] != '\0') {
+        add_line(&lines, "provider");
+        add_line(&lines, transaction->provider_id);
+        add_line(&lines, transaction->launch_id);
+    }
+    digest_sha256(lines.bytes, lines.size, hash);
 }
 
 void ledger_entry_hash(const struct ledger_transaction *entry,
                        const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE])
 {
-    struct lines lines;
     CHECK(ledger_is_entry(entry));
-    begin_lines(&lines, previous);
-    add_line(&lines, entry->customer_id);
-    add_line(&lines, entry->player_id);
-    add_unsigned(&lines, entry->sequence);
-    add_line(&lines, entry->transaction_id);
-    add_line(&lines, operations[entry->operation]);
-    add_line(&lines, outcomes[entry->outcome]);
-    add_line(&lines, entry->currency);
-    add_unsigned(&lines, entry->currency_exponent);
-    add_signed(&lines, entry->amount_minor);
-    add_signed(&lines, entry->movement_minor);
-    add_signed(&lines, entry->balance_minor);
-    add_line(&lines, entry->reference);
-    add_line(&lines, entry->game_id);
-    add_line(&lines, entry->round_id);
-    add_signed(&lines, entry->created_ms);
-    add_mover(&lines, entry);
-    hash_lines(&lines, hash);
+    hash_transaction(entry, previous, hash);
 }
 
 const char *ledger_entry_flaw(const struct ledger_transaction *entry,
@@ -174,30 +172,11 @@ const char *ledger_entry_flaw(const struct ledger_transaction *entry,
     return NULL;
 }
 
-/* The first line keeps it apart from every entry. The migrations of PostgreSQL write the same in
- * SQL. */
 void ledger_decline_hash(const struct ledger_transaction *decline,
                          const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE])
 {
-    struct lines lines;
     CHECK(!ledger_is_entry(decline) && decline->decline > 0);
-    begin_lines(&lines, previous);
-    add_line(&lines, "decline");
-    add_line(&lines, decline->customer_id);
-    add_line(&lines, decline->player_id);
-    add_unsigned(&lines, decline->decline);
-    add_line(&lines, decline->transaction_id);
-    add_line(&lines, operations[decline->operation]);
-    add_line(&lines, outcomes[decline->outcome]);
-    add_line(&lines, decline->currency);
-    add_unsigned(&lines, decline->currency_exponent);
-    add_signed(&lines, decline->amount_minor);
-    add_line(&lines, decline->reference);
-    add_line(&lines, decline->game_id);
-    add_line(&lines, decline->round_id);
-    add_signed(&lines, decline->created_ms);
-    add_mover(&lines, decline);
-    hash_lines(&lines, hash);
+    hash_transaction(decline, previous, hash);
 }
 
 void ledger_chain_decline(struct ledger_account *account, struct ledger_transaction *decline)

@@ -62,92 +62,53 @@ const struct column_type column_lines = {.kind = COLUMN_TEXT, .get = get_text, .
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static void get_flag(const struct column *column, const void *record, struct column_value *value)
+static int64_t read_number(const struct column *column, const void *field)
 {
-    CHECK(column->room == sizeof(bool));
-    value->integer = *(const bool *)column_field(column, record) ? 1 : 0;
+    CHECK(column->room == column->type->size);
+    return column->room == sizeof(uint8_t)   ? *(const uint8_t *)field
+           : column->room == sizeof(int32_t) ? *(const int32_t *)field
+                                             : *(const int64_t *)field;
 }
 
-static bool set_flag(const struct column *column, void *record, const struct column_value *value)
+/* Is NULL a value of the column, which stands for the type's `none`? */
+static bool is_nullable(const struct column *column)
 {
-    CHECK(column->room == sizeof(bool));
-    *(bool *)column_field_to_set(column, record) = value->integer == 1;
-    return !value->null && (value->integer == 0 || value->integer == 1);
+    return column->type->none != 0 || (column->rules & COLUMN_NULLABLE) != 0;
 }
 
-const struct column_type column_flag = {.kind = COLUMN_FLAG, .get = get_flag, .set = set_flag};
-
-static void get_integer(const struct column *column, const void *record, struct column_value *value)
+static void get_number(const struct column *column, const void *record, struct column_value *value)
 {
-    CHECK(column->room == sizeof(int64_t));
-    value->integer = *(const int64_t *)column_field(column, record);
-    value->null = value->integer == 0 && (column->rules & COLUMN_NULLABLE) != 0;
+    value->integer = read_number(column, column_field(column, record));
+    value->null = value->integer == column->type->none && is_nullable(column);
 }
 
-static bool set_integer(const struct column *column, void *record, const struct column_value *value)
+static bool set_number(const struct column *column, void *record, const struct column_value *value)
 {
-    CHECK(column->room == sizeof(int64_t));
-    *(int64_t *)column_field_to_set(column, record) = value->null ? 0 : value->integer;
-    return !value->null || (column->rules & COLUMN_NULLABLE) != 0;
+    const struct column_type *type = column->type;
+    void *field = column_field_to_set(column, record);
+    bool fits = value->null ? is_nullable(column)
+                            : value->integer >= type->least && value->integer <= type->most;
+    int64_t integer = fits && !value->null ? value->integer : type->none;
+    CHECK(column->room == type->size);
+    if (type->size == sizeof(uint8_t))
+        *(uint8_t *)field = (uint8_t)integer;
+    else if (type->size == sizeof(int32_t))
+        *(int32_t *)field = (int32_t)integer;
+    else
+        *(int64_t *)field = integer;
+    return fits;
 }
 
-const struct column_type column_integer = {
-    .kind = COLUMN_INTEGER, .get = get_integer, .set = set_integer};
-
-static void get_revision(const struct column *column, const void *record,
-                         struct column_value *value)
-{
-    CHECK(column->room == sizeof(uint64_t));
-    value->integer = (int64_t) * (const uint64_t *)column_field(column, record);
-}
-
-static bool set_revision(const struct column *column, void *record,
-                         const struct column_value *value)
-{
-    CHECK(column->room == sizeof(uint64_t));
-    *(uint64_t *)column_field_to_set(column, record) = (uint64_t)value->integer;
-    return !value->null && value->integer >= 0;
-}
-
-const struct column_type column_revision = {
-    .kind = COLUMN_INTEGER, .get = get_revision, .set = set_revision};
-
-static void get_small(const struct column *column, const void *record, struct column_value *value)
-{
-    CHECK(column->room == sizeof(uint8_t));
-    value->integer = *(const uint8_t *)column_field(column, record);
-}
-
-static bool set_small(const struct column *column, void *record, const struct column_value *value)
-{
-    CHECK(column->room == sizeof(uint8_t));
-    if (value->null || value->integer < 0 || value->integer > UINT8_MAX)
-        return false;
-    *(uint8_t *)column_field_to_set(column, record) = (uint8_t)value->integer;
-    return true;
-}
-
-const struct column_type column_small = {
-    .kind = COLUMN_INTEGER, .get = get_small, .set = set_small};
-
-static void get_known(const struct column *column, const void *record, struct column_value *value)
-{
-    CHECK(column->room == sizeof(int32_t));
-    value->integer = *(const int32_t *)column_field(column, record);
-    value->null = value->integer == -1;
-}
-
-static bool set_known(const struct column *column, void *record, const struct column_value *value)
-{
-    CHECK(column->room == sizeof(int32_t));
-    int64_t integer = value->null ? -1 : value->integer;
-    bool sound = value->null || (integer >= 0 && integer <= INT32_MAX);
-    *(int32_t *)column_field_to_set(column, record) = sound ? (int32_t)integer : -1;
-    return sound;
-}
-
-const struct column_type column_known = {
-    .kind = COLUMN_INTEGER, .get = get_known, .set = set_known};
+#define NUMBER(kind_, c_type, least_, most_, none_)                                    \
+    {                                                                                  \
+        .kind = (kind_), .get = get_number, .set = set_number, .size = sizeof(c_type), \
+        .least = (least_), .most = (most_), .none = (none_)                            \
+    }
+const struct column_type column_flag = NUMBER(COLUMN_FLAG, bool, 0, 1, 0);
+const struct column_type column_integer = NUMBER(COLUMN_INTEGER, int64_t, INT64_MIN, INT64_MAX, 0);
+const struct column_type column_revision = NUMBER(COLUMN_INTEGER, uint64_t, 0, INT64_MAX, 0);
+const struct column_type column_small = NUMBER(COLUMN_INTEGER, uint8_t, 0, UINT8_MAX, 0);
+const struct column_type column_known = NUMBER(COLUMN_INTEGER, int32_t, 0, INT32_MAX, -1);
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 

@@ -45,6 +45,9 @@ struct column_type {
     bool (*set)(const struct column *column, void *record, const struct column_value *value);
     const char *const *names; /* of an enum's values: COLUMN_NAMES */
     size_t name_count;
+    size_t size; /* of a number's field, */
+    int64_t least, most;
+    int64_t none; /* and what a NULL is there */
 };
 
 /* A type for an enum whose values are stored by these names. NULL as a name is stored as NULL. */
