@@ -343,62 +343,6 @@ def test_a_flipped_bit_in_the_files_of_a_killed_server_hides_nothing(uri, tmp_pa
     assert verdicts[False] > 10, verdicts
 
 
-def verified(uri, *options):
-    return subprocess.run(["strace", "-y", "-qq", *map(str, options), TOOL, "verify", uri], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, "LSAN_OPTIONS": "detect_leaks=0"})
-
-
-@pytest.fixture(scope="module")
-def written(fresh, tmp_path_factory):
-    """A ledger of more ids than verify sorts in memory, and its calls at the file in which it sorts them."""
-    directory = tmp_path_factory.mktemp("written") / "store"
-    shutil.copytree(fresh, directory)
-    uri, trace = f"sqlite:{directory}/platform.db", directory.parent / "trace"
-    tool("run", uri, 150, 50, *PLAYERS)
-    done = verified(uri, "-o", trace, "-e", "trace=openat,pwrite64,pread64")
-    if "not permitted" in done.stderr:
-        pytest.skip("strace may not trace here")
-    assert done.returncode == 0, done.stderr
-    numbers, calls = collections.Counter(), collections.defaultdict(list)
-    for line in trace.read_text().splitlines():
-        call = line.split("(")[0]
-        numbers[call] += 1
-        if "(deleted)" in line or "O_TMPFILE" in line:
-            calls[call].append(numbers[call])
-    return directory, calls
-
-
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
-@pytest.mark.parametrize("call", ["openat", "pwrite64", "pread64"])
-@pytest.mark.parametrize("fault", FAULTS)
-def test_verify_that_cannot_sort_says_so_and_leaves_no_file(written, tmp_path, call, fault):
-    directory, calls = written
-    assert calls[call]
-    for point in sweep(calls[call], 2):
-        copy = tmp_path / f"{point}"
-        shutil.copytree(directory, copy)
-        done = verified(f"sqlite:{copy}/platform.db", "-o", "/dev/null", "-e", f"trace={call}", "-e",
-                        f"inject={call}:{fault}:when={point}")
-        if fault == "signal=SIGKILL":
-            assert done.returncode == -signal.SIGKILL
-        else:
-            assert done.returncode == 1 and not done.stdout
-            assert "the ids cannot be sorted in a file beside it" in done.stderr or (
-                call == "pread64" and "the ids that were sorted beside it cannot be read" in done.stderr)
-        assert {path.name for path in copy.iterdir()} <= {"platform.db", *(f"platform.db-{name}" for name in ("wal", "shm", "ids", "last"))}
-        assert int(tool("verify", f"sqlite:{copy}/platform.db")) > 0
-
-
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
-def test_verify_sorts_where_files_must_have_a_name(written):
-    directory, calls = written
-    before = {path.name for path in directory.iterdir()}
-    done = verified(f"sqlite:{directory}/platform.db", "-o", "/dev/null", "-e", "trace=openat", "-e",
-                    f"inject=openat:error=EOPNOTSUPP:when={calls['openat'][0]}")
-    assert done.returncode == 0, done.stderr
-    assert {path.name for path in directory.iterdir()} - {"platform.db-wal", "platform.db-shm"} == before - {"platform.db-wal", "platform.db-shm"}
-
-
 def damage_blocks(run):
     """A bit of each block of a run of the index of ids (src/stores/platform/sqlite/id_run.h)."""
     data = bytearray(run.read_bytes())

@@ -382,9 +382,13 @@ static enum status take_broken(void *context, const struct sql_row *row, bool *w
 {
     const struct ledger_check_text *check = context;
     char name[TRANSACTION_ID_SIZE + 64];
+    char what[64];
     (void)wanted;
     (void)ledger_read_string(row, 0, name, sizeof name);
-    return ledger_broken_row(error, name[0] != '\0' ? text_of(name) : TEXT("a row"), check->what);
+    if (check->what == NULL)
+        (void)ledger_read_string(row, 1, what, sizeof what);
+    return ledger_broken_row(error, name[0] != '\0' ? text_of(name) : TEXT("a row"),
+                             check->what != NULL ? check->what : what);
 }
 
 enum status ledger_run_checks(struct platform_store *store, struct error *error)

@@ -11,7 +11,7 @@
 
 /* A statement that names the first row that does not fit, and finds none in a sound ledger. */
 struct ledger_check_text {
-    const char *what; /* is wrong with the row that `sql` names */
+    const char *what; /* is wrong with the row that `sql` names; NULL: its second column says it */
     const char *sql;
 };
 

@@ -1,17 +1,13 @@
 /*
  * The questions of an audit to SQLite itself: whether the file is what SQLite left, and whether the
  * rows of the ledger and of its players have their counterparts. The chains are the caller's to
- * follow (ledger/audit.c); here each row is compared with the others that say the
- * same: those of the ledger itself in one pass (rows_audit.c).
- *
- * Each check is a statement that names the first row that does not fit, and finds none in a sound
- * ledger.
+ * follow (ledger/audit.c).
  */
 #include <string.h>
 
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform/sqlite/columns.h"
-#include "stores/platform/sqlite/ids_audit.h"
+#include "stores/platform/sqlite/ids.h"
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
@@ -61,5 +57,5 @@ enum status sqlite_ledger_integrity(struct platform_store *base, const struct le
 enum status sqlite_ledger_counterparts(struct platform_store *base, struct error *error)
 {
     enum status status = ledger_run_checks(base, error);
-    return status == STATUS_OK ? sqlite_rows_audit(sqlite_store_of(base), error) : status;
+    return status == STATUS_OK ? sqlite_ids_audit(sqlite_store_of(base), error) : status;
 }

@@ -38,6 +38,8 @@ void id_stream_end(struct id_stream *stream)
 static enum status refill(struct id_stream *stream)
 {
     struct id_run *run = stream->run;
+    if (stream->refill != NULL)
+        return stream->refill(stream->context, stream);
     stream->at = stream->count = 0;
     if (run == NULL)
         return STATUS_OK;

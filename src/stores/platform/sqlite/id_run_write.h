@@ -24,6 +24,9 @@ struct id_stream {
     struct id_block *blocks;
     size_t blocks_at, blocks_count;
     struct id_entry *sorted; /* of a table */
+    /* Not NULL: the caller makes the next ids the ones at hand. */
+    enum status (*refill)(void *context, struct id_stream *stream);
+    void *context;
 };
 
 void id_stream_of_run(struct id_stream *stream, struct id_run *run);

@@ -57,4 +57,8 @@ void sqlite_ids_register(struct sqlite_store *store);
 MUST_CHECK enum status sqlite_ids_last(struct sqlite_store *store, int64_t *number,
                                        struct error *error);
 
+/* ids_audit.c: whether each id is used once, and the files of the index agree with the rows.
+ * STATUS_MALFORMED: `error` names the first break. In a snapshot. */
+MUST_CHECK enum status sqlite_ids_audit(struct sqlite_store *store, struct error *error);
+
 #endif

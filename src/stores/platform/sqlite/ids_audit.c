@@ -1,53 +1,54 @@
 /*
- * See ids_audit.h. Keys are collected in chunks, each sorted and then written to the file; the last
- * one stays in memory. Then all chunks are read side by side, so that two rows of one id come one
- * after the other; and beside them the runs of the index, which have to hold the same.
+ * Checks the ids of all rows: each owner uses an id once, and each id is rolled back once; and the
+ * runs of the index hold exactly the ids of the rows that they cover.
+ *
+ * One pass over the rows, in order of their numbers, makes their keys. Those of rows that a run
+ * covers are only added up, as hashes under a random seed: the sum is the one over the runs'
+ * contents only if these are the same ids. The other keys, which are few beside a server, go into a
+ * temporary table. SQLite sorts it and keeps it in a file if it is large. Then runs and table are
+ * read side by side in order of keys, so that rows that may have the same id follow each other.
+ *
+ * The audit reads the files as they are, even while other handles have them open, and neither
+ * writes nor deletes any.
  */
-#include "stores/platform/sqlite/ids_audit.h"
-
-#include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
+#include "stores/platform/ledger/reads.h"
 #include "stores/platform/sqlite/id_directory.h"
 #include "stores/platform/sqlite/id_run_write.h"
+#include "stores/platform/sqlite/ids.h"
 
-#ifndef CHUNK_IDS /* a test makes it small, to see many chunks */
-#define CHUNK_IDS 262144
-#endif
-#define READ_IDS 1024 /* of a chunk at once */
 #define LISTINGS_MAX 10
-#define SAME_MAX 64 /* rows of one key, of different ids: more than there ever are */
+#define SORTED_AT_ONCE 1024
+#define SAME_MAX 64 /* ids of one key: more than there ever are */
+#define SIGN_BIT ((uint64_t)1 << 63)
 
-/* Sorted ids of some rows: in memory, or to be read from the file. */
-struct chunk {
-    struct id_entry *ids; /* at hand */
-    size_t at, count;
-    off_t offset; /* of those after them in the file, */
-    size_t left;  /* and how many they are */
+/* A row, as far as its ids go. */
+struct audited {
+    int64_t number, customer_number;
+    struct ledger_transaction transaction;
 };
 
 struct ids_audit {
     struct sqlite_store *store;
-    int64_t last; /* the newest row of the snapshot */
-    /* An id's number is 2 * the row's, and 1 more where the key is a settling one. */
-    struct id_entry *added;
-    size_t added_count;
-    int descriptor; /* -1: no file was needed yet */
-    off_t size;
-    struct chunk *chunks;
-    size_t chunk_count;
-    size_t *heap; /* of chunks: by their next id, the first one on top */
-    size_t heap_count;
+    int64_t last;         /* the newest row of the snapshot */
+    int64_t covered;      /* rows up to this one are in the runs */
     struct id_run **runs; /* in order of their rows */
     size_t run_count;
-    struct id_stream *streams; /* of the runs */
-    uint64_t same_key;         /* rows of one key that is no settling one */
-    int64_t same[SAME_MAX];
+    struct id_stream *streams; /* of the runs, and then of the table */
+    uint8_t seed[HASH_KEY_SIZE];
+    uint64_t of_rows, of_runs; /* the sums */
+    struct audited row;        /* that the pass is at */
+    sqlite3_stmt *sorted;      /* the table, in order; NULL: it is at its end */
+    struct id_entry sorted_ids[SORTED_AT_ONCE];
+    struct error *error;
+    struct id_entry before; /* the id before this one; number 0: there is none */
+    bool same_begun;        /* `before` is among: */
+    struct audited same[SAME_MAX];
     size_t same_count;
 };
 
@@ -60,42 +61,12 @@ static enum status broken_index(struct error *error, const char *what)
     return ledger_broken_row(error, TEXT("the index of ids"), text);
 }
 
+static uint64_t hash_of(const struct ids_audit *audit, const struct id_entry *id)
+{
+    return hash_keyed(audit->seed, id, sizeof *id);
+}
+
 /* ---- the runs -------------------------------------------------------------------------------- */
-
-/* Whether a run is of this ledger as it is now. A run that ends after the snapshot is newer than
- * it, so its last row cannot be checked. */
-static enum status is_of_history(struct ids_audit *audit, const struct id_run *run, bool *is,
-                                 struct error *error)
-{
-    struct ledger_row row;
-    *is = false;
-    if (run->header.last > audit->last)
-        return STATUS_OK;
-    enum status status = sqlite_row_load(audit->store, run->header.last, &row, error);
-    *is = status == STATUS_OK && memcmp(row.hash, run->header.proof, ID_PROOF_SIZE) == 0;
-    return status == STATUS_NOT_FOUND || status == STATUS_MALFORMED ? STATUS_OK : status;
-}
-
-/* A run that is too damaged to open is made again before its next use, so the audit skips it.
- * STATUS_NOT_FOUND: another process has just merged it into another. */
-static enum status open_run(struct ids_audit *audit, const struct id_directory *directory,
-                            const struct id_file *file, struct error *error)
-{
-    struct id_run *run = NULL;
-    bool is_ours = false;
-    enum status status =
-        id_run_open(&run, directory->descriptor, file->name, audit->store->ledger, error);
-    if (status != STATUS_OK)
-        return status == STATUS_MALFORMED ? STATUS_OK : status;
-    memory_free(run->filter); /* was verified, and takes memory */
-    run->filter = NULL;
-    status = is_of_history(audit, run, &is_ours, error);
-    if (status == STATUS_OK && is_ours)
-        audit->runs[audit->run_count++] = run;
-    else
-        id_run_close(&run);
-    return status;
-}
 
 static void close_runs(struct ids_audit *audit)
 {
@@ -104,6 +75,31 @@ static void close_runs(struct ids_audit *audit)
     memory_free(audit->runs);
     audit->runs = NULL;
     audit->run_count = 0;
+    audit->covered = 0;
+}
+
+/* Takes a run of this ledger as it is now. Any other is made again before its next use, so the
+ * audit skips it. STATUS_NOT_FOUND: another process has just merged it into another. */
+static enum status take_run(struct ids_audit *audit, const struct id_directory *directory,
+                            const struct id_file *file, struct error *error)
+{
+    struct id_run *run = NULL;
+    struct ledger_row row;
+    enum status status =
+        id_run_open(&run, directory->descriptor, file->name, audit->store->ledger, error);
+    if (status != STATUS_OK)
+        return status == STATUS_MALFORMED ? STATUS_OK : status;
+    memory_free(run->filter); /* was verified, and takes memory */
+    run->filter = NULL;
+    status = sqlite_row_load(audit->store, file->last, &row, error);
+    if (status == STATUS_OK && run->header.first == file->first && run->header.last == file->last &&
+        memcmp(row.hash, run->header.proof, ID_PROOF_SIZE) == 0) {
+        audit->covered = file->last;
+        audit->runs[audit->run_count++] = run;
+        return STATUS_OK;
+    }
+    id_run_close(&run);
+    return status == STATUS_NOT_FOUND || status == STATUS_MALFORMED ? STATUS_OK : status;
 }
 
 static enum status list_runs(struct ids_audit *audit, const struct id_directory *directory,
@@ -112,18 +108,11 @@ static enum status list_runs(struct ids_audit *audit, const struct id_directory 
     struct id_file *files = NULL;
     size_t count = 0;
     enum status status = id_directory_list(directory, &files, &count, error);
-    if (status != STATUS_OK)
-        return status;
     close_runs(audit);
     audit->runs = memory_alloc_zeroed(count + 1, sizeof(struct id_run *));
-    int64_t next = 1;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        size_t before = audit->run_count;
-        if (files[i].first >= next)
-            status = open_run(audit, directory, &files[i], error);
-        if (audit->run_count > before)
-            next = files[i].last + 1;
-    }
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        if (files[i].first == audit->covered + 1 && files[i].last <= audit->last)
+            status = take_run(audit, directory, &files[i], error);
     memory_free(files);
     return status;
 }
@@ -134,280 +123,224 @@ static enum status open_runs(struct ids_audit *audit, struct error *error)
     enum status status = id_directory_open(&directory, audit->store->path, false, error);
     if (status == STATUS_NOT_FOUND)
         return STATUS_OK;
-    if (status != STATUS_OK)
-        return status;
-    status = STATUS_NOT_FOUND;
+    if (status == STATUS_OK)
+        status = STATUS_NOT_FOUND;
     for (int listing = 0; listing < LISTINGS_MAX && status == STATUS_NOT_FOUND; listing++)
         status = list_runs(audit, &directory, error);
     id_directory_close(&directory);
-    audit->streams = memory_alloc_zeroed(audit->run_count + 1, sizeof *audit->streams);
-    for (size_t i = 0; i < audit->run_count; i++)
-        id_stream_of_run(&audit->streams[i], audit->runs[i]);
     return status == STATUS_NOT_FOUND ? STATUS_CONFLICT : status;
 }
 
-static bool is_covered(const struct ids_audit *audit, int64_t number)
+/* ---- the rows -------------------------------------------------------------------------------- */
+
+#define READ_ROWS                                                            \
+    "SELECT number, customer_number, coalesce(sequence, 0), transaction_id," \
+    " coalesce(reference, ''), coalesce(provider, ''), operation, outcome FROM ledger_transaction"
+
+static bool read_row(sqlite3_stmt *row, struct audited *to)
 {
-    for (size_t i = 0; i < audit->run_count; i++)
-        if (number >= audit->runs[i]->header.first && number <= audit->runs[i]->header.last)
-            return true;
-    return false;
+    struct ledger_transaction *transaction = &to->transaction;
+    to->number = sqlite3_column_int64(row, 0);
+    to->customer_number = sqlite3_column_int64(row, 1);
+    transaction->sequence = (uint64_t)sqlite3_column_int64(row, 2);
+    bool sound =
+        read_string(row, 3, transaction->transaction_id, sizeof transaction->transaction_id);
+    sound &= read_string(row, 4, transaction->reference, sizeof transaction->reference);
+    sound &= read_string(row, 5, transaction->provider_id, sizeof transaction->provider_id);
+    sound &= ledger_operation_parse(read_text(row, 6), &transaction->operation);
+    sound &= ledger_outcome_parse(read_text(row, 7), &transaction->outcome);
+    return sound && ledger_is_entry(transaction) == (transaction->sequence != 0);
 }
 
-/* ---- the ids of the rows --------------------------------------------------------------------- */
-
-enum status ids_audit_begin(struct ids_audit **audit, struct sqlite_store *store,
-                            struct error *error)
+static enum status sort_later(struct ids_audit *audit, uint64_t key, int64_t number,
+                              struct error *error)
 {
-    struct ids_audit *begun = memory_alloc_zeroed(1, sizeof *begun);
-    begun->store = store;
-    begun->descriptor = -1;
-    begun->added = memory_alloc(CHUNK_IDS * sizeof *begun->added);
-    enum status status = sqlite_ids_last(store, &begun->last, error);
-    if (status == STATUS_OK)
-        status = open_runs(begun, error);
-    if (status == STATUS_OK)
-        *audit = begun;
-    else
-        ids_audit_end(&begun);
-    return status;
+    sqlite3_stmt *statement;
+    enum status status =
+        sqlite_statement(audit->store, "INSERT INTO temp.audited_id (key, number) VALUES (?1, ?2)",
+                         &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, (int64_t)(key ^ SIGN_BIT)); /* in order as signed numbers, too */
+    bind_integer(statement, 2, number);
+    return sqlite_run(audit->store, statement, error);
 }
 
-void ids_audit_end(struct ids_audit **audit)
+static enum status take_row(void *context, sqlite3_stmt *row, bool *wanted, struct error *error)
 {
-    struct ids_audit *ended = *audit;
-    if (ended == NULL)
-        return;
-    for (size_t i = 0; i < ended->run_count && ended->streams != NULL; i++)
-        id_stream_end(&ended->streams[i]);
-    close_runs(ended);
-    for (size_t i = 0; i < ended->chunk_count; i++)
-        memory_free(ended->chunks[i].ids);
-    if (ended->descriptor >= 0)
-        (void)close(ended->descriptor);
-    memory_free(ended->streams);
-    memory_free(ended->chunks);
-    memory_free(ended->heap);
-    memory_free(ended->added);
-    memory_free(ended);
-    *audit = NULL;
-}
-
-/* Without a name, so that nothing is left whenever this process ends; where the file system knows
- * no such files, with one for a moment. */
-static int make_file(struct ids_audit *audit)
-{
-    const char *path = audit->store->path;
-    const char *slash = strrchr(path, '/');
-    struct buffer name = {0};
-    buffer_append(&name, path, slash == NULL ? 0 : (size_t)(slash - path) + 1);
-    buffer_append_char(&name, '.');
-    audit->descriptor =
-        open(buffer_string(&name), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
-    if (audit->descriptor < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
-        buffer_clear(&name);
-        buffer_append_format(&name, "%s-audit-XXXXXX", path);
-        audit->descriptor = mkostemp(name.data, O_CLOEXEC);
-        if (audit->descriptor >= 0)
-            (void)unlink(name.data);
+    struct ids_audit *audit = context;
+    uint64_t keys[ROW_KEYS_MAX];
+    const int64_t number = audit->row.number + 1;
+    (void)wanted;
+    if (!read_row(row, &audit->row) || audit->row.number != number) {
+        char name[48];
+        (void)snprintf(name, sizeof name, "transaction number %" PRId64, number);
+        return ledger_broken_row(error, text_of(name), "it is not there, or malformed");
     }
-    int reason = audit->descriptor < 0 ? errno : 0;
-    buffer_free(&name);
-    return reason;
-}
-
-static struct chunk *append_chunk(struct ids_audit *audit)
-{
-    audit->chunks =
-        memory_resize(audit->chunks, (audit->chunk_count + 1) * sizeof audit->chunks[0]);
-    struct chunk *chunk = &audit->chunks[audit->chunk_count++];
-    *chunk = (struct chunk){.ids = id_entries_sorted(audit->added, audit->added_count),
-                            .count = audit->added_count};
-    audit->added_count = 0;
-    return chunk;
-}
-
-static enum status write_chunk(struct ids_audit *audit, struct error *error)
-{
-    struct chunk *chunk = append_chunk(audit);
-    size_t size = chunk->count * sizeof chunk->ids[0];
-    int reason = audit->descriptor < 0 ? make_file(audit) : 0;
-    if (reason == 0)
-        reason = id_write_exactly(audit->descriptor, chunk->ids, size, audit->size);
-    memory_free(chunk->ids);
-    *chunk = (struct chunk){.offset = audit->size, .left = chunk->count};
-    audit->size += (off_t)size;
-    if (reason == 0)
-        return STATUS_OK;
-    return error_set(error, reason == ENOSPC ? STATUS_FULL : STATUS_UNAVAILABLE,
-                     "%s: the ids cannot be sorted in a file beside it (%s)", audit->store->path,
-                     strerror(reason));
-}
-
-enum status ids_audit_add(struct ids_audit *audit, uint64_t key, int64_t number, bool settling,
-                          struct error *error)
-{
-    audit->added[audit->added_count++] = (struct id_entry){key, 2 * number + settling};
-    return audit->added_count < CHUNK_IDS ? STATUS_OK : write_chunk(audit, error);
+    size_t count = sqlite_row_keys(audit->store->ledger, audit->row.customer_number,
+                                   &audit->row.transaction, keys);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        if (number <= audit->covered)
+            audit->of_rows += hash_of(audit, &(struct id_entry){keys[i], number});
+        else
+            status = sort_later(audit, keys[i], number, error);
+    return status;
 }
 
 /* ---- all ids in order ------------------------------------------------------------------------ */
 
-/* False: the file cannot be read. */
-static bool refill(struct ids_audit *audit, struct chunk *chunk)
+static enum status read_sorted(void *context, struct id_stream *stream)
 {
-    size_t some = chunk->left < READ_IDS ? chunk->left : READ_IDS;
-    if (chunk->ids == NULL)
-        chunk->ids = memory_alloc(READ_IDS * sizeof chunk->ids[0]);
-    chunk->at = 0;
-    chunk->count = some;
-    chunk->left -= some;
-    off_t offset = chunk->offset;
-    chunk->offset += (off_t)(some * sizeof chunk->ids[0]);
-    return some == 0 ||
-           id_read_exactly(audit->descriptor, chunk->ids, some * sizeof chunk->ids[0], offset);
-}
-
-static bool chunk_is_before(const struct ids_audit *audit, size_t one, size_t other)
-{
-    const struct chunk *a = &audit->chunks[one];
-    const struct chunk *b = &audit->chunks[other];
-    return id_entry_is_before(&a->ids[a->at], &b->ids[b->at]);
-}
-
-/* Restores the heap below a place whose chunk has another next id. */
-static void sift_down(struct ids_audit *audit, size_t at)
-{
-    size_t *heap = audit->heap;
-    for (size_t child = 2 * at + 1; child < audit->heap_count; child = 2 * at + 1) {
-        if (child + 1 < audit->heap_count && chunk_is_before(audit, heap[child + 1], heap[child]))
-            child++;
-        if (!chunk_is_before(audit, heap[child], heap[at]))
-            return;
-        size_t moved = heap[at];
-        heap[at] = heap[child];
-        heap[child] = moved;
-        at = child;
+    struct ids_audit *audit = context;
+    bool found = true;
+    stream->at = stream->count = 0;
+    while (audit->sorted != NULL && stream->count < SORTED_AT_ONCE) {
+        enum status status = sqlite_first(audit->store, audit->sorted, &found, audit->error);
+        if (status != STATUS_OK)
+            return status;
+        if (found) {
+            audit->sorted_ids[stream->count++] =
+                (struct id_entry){(uint64_t)sqlite3_column_int64(audit->sorted, 0) ^ SIGN_BIT,
+                                  sqlite3_column_int64(audit->sorted, 1)};
+        } else {
+            (void)sqlite3_reset(audit->sorted);
+            audit->sorted = NULL;
+        }
     }
-}
-
-static enum status unreadable(const struct ids_audit *audit, struct error *error)
-{
-    return error_set(error, STATUS_UNAVAILABLE,
-                     "%s: the ids that were sorted beside it cannot be read", audit->store->path);
-}
-
-static enum status begin_reading(struct ids_audit *audit, struct error *error)
-{
-    (void)append_chunk(audit); /* the last one, which stays in memory */
-    audit->heap = memory_alloc(audit->chunk_count * sizeof audit->heap[0]);
-    for (size_t i = 0; i < audit->chunk_count; i++) {
-        struct chunk *chunk = &audit->chunks[i];
-        if (chunk->count == 0 && !refill(audit, chunk))
-            return unreadable(audit, error);
-        if (chunk->count > 0)
-            audit->heap[audit->heap_count++] = i;
-    }
-    for (size_t at = audit->heap_count / 2; at-- > 0;)
-        sift_down(audit, at);
     return STATUS_OK;
 }
 
-/* STATUS_NOT_FOUND: that were all. */
-static enum status next_of_rows(struct ids_audit *audit, struct id_entry *id, struct error *error)
+static enum status begin_streams(struct ids_audit *audit, struct error *error)
 {
-    if (audit->heap_count == 0)
-        return STATUS_NOT_FOUND;
-    struct chunk *chunk = &audit->chunks[audit->heap[0]];
-    *id = chunk->ids[chunk->at++];
-    if (chunk->at == chunk->count && !refill(audit, chunk))
-        return unreadable(audit, error);
-    if (chunk->count == 0)
-        audit->heap[0] = audit->heap[--audit->heap_count];
-    sift_down(audit, 0);
-    return STATUS_OK;
+    audit->streams = memory_alloc_zeroed(audit->run_count + 1, sizeof *audit->streams);
+    for (size_t i = 0; i < audit->run_count; i++)
+        id_stream_of_run(&audit->streams[i], audit->runs[i]);
+    audit->streams[audit->run_count] =
+        (struct id_stream){.ids = audit->sorted_ids, .refill = read_sorted, .context = audit};
+    return sqlite_statement(audit->store,
+                            "SELECT key, number FROM temp.audited_id ORDER BY key, number",
+                            &audit->sorted, error);
 }
 
-/* ---- comparing ------------------------------------------------------------------------------- */
+/* ---- rows of one key ------------------------------------------------------------------------- */
 
-/* Two rows of one key: have they the same id, or roll back the same? */
-static enum status compare_rows(struct ids_audit *audit, int64_t one, int64_t other,
-                                struct error *error)
+static bool rolls_back(const struct ledger_transaction *transaction)
 {
-    sqlite3_stmt *row;
+    return transaction->operation == LEDGER_ROLLBACK && ledger_is_entry(transaction);
+}
+
+/* What two rows may not have in common; NULL: nothing. */
+static const char *compare_rows(const struct audited *one, const struct audited *other)
+{
+    const struct ledger_transaction *a = &one->transaction;
+    const struct ledger_transaction *b = &other->transaction;
+    if (one->number == other->number || strcmp(a->provider_id, b->provider_id) != 0 ||
+        (a->provider_id[0] == '\0' && one->customer_number != other->customer_number))
+        return NULL;
+    if (strcmp(a->transaction_id, b->transaction_id) == 0)
+        return "two transactions have this id";
+    return rolls_back(a) && rolls_back(b) && strcmp(a->reference, b->reference) == 0
+               ? "what it rolls back, another does"
+               : NULL;
+}
+
+/* Compares a row with those of the same key. A DEBIT may have many CREDITs under the key by which
+ * they settle it, so these are not among them. */
+static enum status take_same(struct ids_audit *audit, const struct id_entry *id,
+                             struct error *error)
+{
+    struct audited row = {.number = 0};
+    sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_find(
-        audit->store,
-        "SELECT one.transaction_id, one.transaction_id = two.transaction_id"
-        " FROM ledger_transaction AS one, ledger_transaction AS two"
-        " WHERE one.number = ?1 AND two.number = ?2"
-        " AND coalesce(one.provider, one.customer_number)"
-        "  = coalesce(two.provider, two.customer_number)" /* a text of a provider, else a number */
-        " AND (one.transaction_id = two.transaction_id OR (one.reference = two.reference"
-        "  AND one.operation = 'ROLLBACK' AND one.sequence IS NOT NULL"
-        "  AND two.operation = 'ROLLBACK' AND two.sequence IS NOT NULL))",
-        (const int64_t[]){one, other}, &row, &found, error);
+    enum status status = sqlite_find(audit->store, READ_ROWS " WHERE number = ?1", &id->number,
+                                     &statement, &found, error);
     if (status != STATUS_OK)
         return status;
-    if (found)
-        status =
-            ledger_broken_row(error, read_text(row, 0),
-                              sqlite3_column_int(row, 1) != 0 ? "two transactions have this id"
-                                                              : "what it rolls back, another does");
-    (void)sqlite3_reset(row);
-    return status;
-}
-
-static enum status take_key(struct ids_audit *audit, const struct id_entry *id, struct error *error)
-{
-    int64_t number = id->number / 2;
-    enum status status = STATUS_OK;
-    if (id->number % 2 != 0)
+    bool sound = found && read_row(statement, &row);
+    (void)sqlite3_reset(statement);
+    if (!sound)
+        return broken_index(error, "it leads to more than the rows have");
+    const struct ledger_transaction *transaction = &row.transaction;
+    if (transaction->operation == LEDGER_CREDIT &&
+        sqlite_id_key(audit->store->ledger, row.customer_number, transaction->provider_id,
+                      text_of(transaction->transaction_id)) != id->key)
         return STATUS_OK;
-    if (audit->same_key != id->key)
-        audit->same_count = 0;
-    audit->same_key = id->key;
-    for (size_t i = 0; i < audit->same_count && status == STATUS_OK; i++)
-        if (audit->same[i] != number)
-            status = compare_rows(audit, audit->same[i], number, error);
+    for (size_t i = 0; i < audit->same_count; i++) {
+        const char *what = compare_rows(&audit->same[i], &row);
+        if (what != NULL)
+            return ledger_broken_row(error, text_of(transaction->transaction_id), what);
+    }
     if (audit->same_count < SAME_MAX)
-        audit->same[audit->same_count++] = number;
-    return status;
+        audit->same[audit->same_count++] = row;
+    return STATUS_OK;
 }
 
-static enum status next_of_index(struct ids_audit *audit, struct id_entry *id, struct error *error)
+static enum status take_id(struct ids_audit *audit, const struct id_entry *id, struct error *error)
 {
-    enum status status = id_streams_next(audit->streams, audit->run_count, id);
-    return status == STATUS_MALFORMED ? broken_index(error, "a file of it is damaged") : status;
+    const struct id_entry before = audit->before;
+    enum status status = STATUS_OK;
+    bool follows = before.number != 0 && before.key == id->key;
+    if (id->number <= audit->covered)
+        audit->of_runs += hash_of(audit, id);
+    if (!follows)
+        audit->same_count = 0;
+    else if (!audit->same_begun)
+        status = take_same(audit, &before, error);
+    audit->same_begun = follows;
+    audit->before = *id;
+    return status == STATUS_OK && follows ? take_same(audit, id, error) : status;
 }
 
-/* An id of the rows must be the index's next one, where the index covers the row. */
-static enum status compare_index(struct ids_audit *audit, const struct id_entry *id,
-                                 struct error *error)
-{
-    struct id_entry indexed;
-    if (!is_covered(audit, id->number / 2))
-        return STATUS_OK;
-    enum status status = next_of_index(audit, &indexed, error);
-    if (status == STATUS_NOT_FOUND ||
-        (status == STATUS_OK && (indexed.key != id->key || indexed.number != id->number / 2)))
-        return broken_index(error, "it is not that of the rows");
-    return status;
-}
-
-enum status ids_audit_finish(struct ids_audit *audit, struct error *error)
+static enum status compare_ids(struct ids_audit *audit, struct error *error)
 {
     struct id_entry id;
-    enum status status = begin_reading(audit, error);
-    while (status == STATUS_OK && (status = next_of_rows(audit, &id, error)) == STATUS_OK) {
-        status = take_key(audit, &id, error);
-        if (status == STATUS_OK)
-            status = compare_index(audit, &id, error);
-    }
-    if (status != STATUS_NOT_FOUND)
-        return status;
-    status = audit->run_count == 0 ? STATUS_NOT_FOUND : next_of_index(audit, &id, error);
+    enum status status = begin_streams(audit, error);
+    while (status == STATUS_OK &&
+           (status = id_streams_next(audit->streams, audit->run_count + 1, &id)) == STATUS_OK)
+        status = take_id(audit, &id, error);
+    if (status == STATUS_NOT_FOUND)
+        return audit->of_rows == audit->of_runs ? STATUS_OK
+                                                : broken_index(error, "it is not that of the rows");
+    for (size_t i = 0; i < audit->run_count; i++)
+        if (audit->runs[i]->damaged)
+            return broken_index(error, "a file of it is damaged");
+    return status;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static enum status audit_ids(struct ids_audit *audit, struct error *error)
+{
+    enum status status = sqlite_ids_last(audit->store, &audit->last, error);
     if (status == STATUS_OK)
-        return broken_index(error, "it leads to more than the rows have");
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+        status = open_runs(audit, error);
+    if (status == STATUS_OK)
+        status = sqlite_execute(audit->store,
+                                "CREATE TEMP TABLE IF NOT EXISTS audited_id"
+                                " (key INTEGER NOT NULL, number INTEGER NOT NULL) STRICT;"
+                                "DELETE FROM temp.audited_id",
+                                error);
+    if (status == STATUS_OK)
+        status =
+            sqlite_visit(audit->store, READ_ROWS " ORDER BY number", NULL, take_row, audit, error);
+    return status == STATUS_OK ? compare_ids(audit, error) : status;
+}
+
+enum status sqlite_ids_audit(struct sqlite_store *store, struct error *error)
+{
+    struct ids_audit *audit = memory_alloc_zeroed(1, sizeof *audit);
+    const uint64_t seed[] = {hash_random_seed(), hash_random_seed()};
+    audit->store = store;
+    audit->error = error;
+    memcpy(audit->seed, seed, sizeof audit->seed);
+    enum status status = audit_ids(audit, error);
+    if (audit->sorted != NULL)
+        (void)sqlite3_reset(audit->sorted);
+    for (size_t i = 0; i < audit->run_count && audit->streams != NULL; i++)
+        id_stream_end(&audit->streams[i]);
+    close_runs(audit);
+    memory_free(audit->streams);
+    memory_free(audit);
+    return status;
 }

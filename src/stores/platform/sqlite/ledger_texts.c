@@ -119,7 +119,29 @@ static const struct ledger_check_text checks[] = {
      " OR day IS (SELECT before.day FROM ledger_day AS before"
      "  WHERE before.first_number < span.first_number ORDER BY before.first_number DESC LIMIT 1)"
      " LIMIT 1"},
-    /* Those of the rows of ledger_transaction are found with them (rows_audit.c). */
+    /* The rows of the ledger in one pass. */
+    {NULL,
+     "SELECT 'transaction ' || transaction_id, flaw FROM (SELECT t.transaction_id, CASE"
+     " WHEN customer.number IS NOT t.customer_number THEN 'it is not of its customer''s player'"
+     " WHEN t.previous >= t.number THEN 'it does not follow the entry before it'"
+     " WHEN t.sequence IS NULL AND NOT EXISTS (SELECT 1 FROM ledger_decline AS chained"
+     "  WHERE chained.transaction_number = t.number AND chained.player_number = t.player_number)"
+     " THEN 'it is declined and not chained'"
+     " WHEN t.settles IS NOT NULL AND (debit.player_number IS NOT t.player_number"
+     "  OR debit.transaction_id <> t.reference OR debit.operation <> 'DEBIT'"
+     "  OR debit.outcome <> 'applied' OR debit.provider IS NOT t.provider)"
+     " THEN 'it does not settle its debit' END AS flaw FROM ledger_transaction AS t"
+     " LEFT JOIN player ON player.number = t.player_number"
+     " LEFT JOIN customer ON customer.id = player.customer_id"
+     " LEFT JOIN ledger_transaction AS debit ON debit.number = t.settles)"
+     " WHERE flaw IS NOT NULL LIMIT 1"},
+    {"nothing says of what day it is",
+     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t WHERE t.number <"
+     " (SELECT coalesce(min(first_number), 9223372036854775807) FROM ledger_day) LIMIT 1"},
+    {"it is not of the day that is said",
+     "SELECT 'transaction ' || ledger_transaction.transaction_id FROM " OF_DAYS
+     " WHERE ledger_transaction.created_ms / " LEDGER_DAY " <> span.day LIMIT 1"},
+    /* Those of ledger_transaction are checked above. */
     {"what it refers to is not there",
      "SELECT 'row ' || coalesce(broken.rowid, '') || ' of ' || broken.\"table\""
      " FROM pragma_table_list AS listed, pragma_foreign_key_check(listed.name) AS broken"

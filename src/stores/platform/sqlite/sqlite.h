@@ -23,8 +23,7 @@
  *   cache.c           accounts, numbers and rows that were used lately
  *   rows.c            reads rows of the ledger and proves their hashes
  *   ledger_texts.c    the SQL by which stores/platform/ledger reads all of it.
- *   audit.c           checks the file and the tables beside the ledger; rows_audit.c its rows
- *   ids_audit.c       checks the ids of the rows against each other and the index
+ *   audit.c           checks the file; ids_audit.c the ids of the rows
  *   ledger_end.c      whether the newest rows are there, by the mark of watermark.c
  *   checkpoint.c      copies the write-ahead log into the file beside the batches
  */
