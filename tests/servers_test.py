@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from servers import DOWN, UP, Postgres, Proxy, Redis, RedisConnection, RedisReply, Sentinel, ServerError, free_port
+from servers import DOWN, UP, Postgres, Proxy, Redis, RedisConnection, RedisReply, Sentinel, ServerError, Stopwatch, free_port
 
 WRAPPER = Path(__file__).with_name("servers.py")
 
@@ -254,11 +254,11 @@ def test_the_proxy_delays(proxied):
         proxied.delay(0.15, DOWN)
         before = time.monotonic()
         assert connection.call("PING") == b"PONG"
-        assert 0.3 <= time.monotonic() - before < 2.0
+        assert 0.3 <= time.monotonic() - before
         proxied.heal()
-        before = time.monotonic()
+        watch = Stopwatch()
         connection.call("PING")
-        assert time.monotonic() - before < 0.15
+        assert watch.seconds() < 0.15
 
 
 @pytest.mark.parametrize("direction", [UP, DOWN, None])
