@@ -60,6 +60,35 @@ bool enum_read(const struct enum_names *names, struct text name, void *value)
     return at < names->count;
 }
 
+bool text_decode(struct text encoded, bool plus, char *out, size_t room)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < encoded.size; i++) {
+        char byte = plus && encoded.at[i] == '+' ? ' ' : encoded.at[i];
+        if (byte == '%') {
+            int high = i + 2 < encoded.size ? hex_value(encoded.at[i + 1]) : -1;
+            int low = i + 2 < encoded.size ? hex_value(encoded.at[i + 2]) : -1;
+            byte = high < 0 || low < 0 ? '\0' : (char)(high * 16 + low);
+            i += 2;
+        }
+        if (byte == '\0' || size + 1 == room)
+            return false;
+        out[size++] = byte;
+    }
+    out[size] = '\0';
+    return true;
+}
+
+void buffer_append_choices(struct buffer *buffer, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        buffer_append_format(buffer, "%s%s",
+                             i == 0           ? ""
+                             : i + 1 == count ? " or "
+                                              : ", ",
+                             words[i]);
+}
+
 struct text text_trim(struct text text)
 {
     while (text.size > 0 && (text.at[0] == ' ' || text.at[0] == '\t')) {

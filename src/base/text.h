@@ -52,6 +52,10 @@ size_t utf8_sequence(const char *at, size_t size);
 /* Whether it is UTF-8 (RFC 3629) without control characters (C0, DEL, C1): fit to be shown. */
 bool text_is_plain(struct text text);
 
+/* Percent-decodes (RFC 3986 section 2.1) into a NUL-terminated string of at most `room` bytes, with
+ * '+' as a space where `plus`. False: a broken escape, a NUL, or too long. */
+MUST_CHECK bool text_decode(struct text encoded, bool plus, char *out, size_t room);
+
 /* Copies a text with its NUL into `out`, which has `room` bytes. One whose `at` is NULL, that does
  * not fit or is not plain is "" and false. */
 bool text_copy_plain(struct text text, char *out, size_t room);
@@ -97,6 +101,8 @@ static inline void buffer_append_string(struct buffer *buffer, const char *strin
     buffer_append(buffer, string, strlen(string));
 }
 void buffer_append_char(struct buffer *buffer, char character);
+/* "one, two or three". */
+void buffer_append_choices(struct buffer *buffer, const char *const *words, size_t count);
 void buffer_append_u64(struct buffer *buffer, uint64_t value);
 void buffer_append_i64(struct buffer *buffer, int64_t value);
 /* For a terminal: with a '?' in place of each control character and each byte that is no UTF-8. */

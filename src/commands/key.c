@@ -8,7 +8,6 @@
 #include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "commands/resource.h"
-#include "operator/cidrs.h"
 #include "operator/customers.h"
 #include "operator/keys.h"
 
@@ -25,14 +24,7 @@ static void print_issued(const struct command_line *line, const char *key,
         return;
     }
     json_string(json, "key", key);
-    json_string(json, "id", record->id);
-    json_string(json, "prefix", record->prefix);
-    json_string(json, "customer", record->customer_id);
-    json_string(json, "label", record->label);
-    json_time(json, "created_at", record->created_ms);
-    json_time(json, "expires_at", record->expires_ms);
-    json_string_or_null(json, "only", enum_name(&key_scopes, record->scope));
-    cidrs_write_json(json, "cidrs", record->cidrs, record->cidr_count);
+    fields_write(key_resource.fields, record, json);
     command_print_document(line);
 }
 

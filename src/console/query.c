@@ -6,23 +6,7 @@
 
 bool console_decode(struct text encoded, bool of_query, char out[CONSOLE_VALUE_SIZE])
 {
-    size_t size = 0;
-    for (size_t i = 0; i < encoded.size; i++) {
-        char byte = of_query && encoded.at[i] == '+' ? ' ' : encoded.at[i];
-        if (byte == '%') {
-            int high = i + 2 < encoded.size ? hex_value(encoded.at[i + 1]) : -1;
-            int low = i + 2 < encoded.size ? hex_value(encoded.at[i + 2]) : -1;
-            if (high < 0 || low < 0)
-                return false;
-            byte = (char)(high * 16 + low);
-            i += 2;
-        }
-        if (size + 1 == CONSOLE_VALUE_SIZE)
-            return false;
-        out[size++] = byte;
-    }
-    out[size] = '\0';
-    return text_is_plain((struct text){out, size});
+    return text_decode(encoded, of_query, out, CONSOLE_VALUE_SIZE) && text_is_plain(text_of(out));
 }
 
 void console_refuse_parameter(struct console_query *query, const char *name, const char *rule)
@@ -80,12 +64,8 @@ size_t console_choice(struct console_query *query, const char *name, const char 
         at++;
     if (words[at] != NULL)
         return at;
-    for (size_t i = 0; i < at; i++)
-        buffer_append_format(&rule, "%s%s",
-                             i == 0       ? "must be "
-                             : i + 1 < at ? ", "
-                                          : " or ",
-                             words[i]);
+    buffer_append_string(&rule, "must be ");
+    buffer_append_choices(&rule, words, at);
     console_refuse_parameter(query, name, buffer_string(&rule));
     buffer_free(&rule);
     return 0;

@@ -69,44 +69,17 @@ static const struct parameter parameters[] = {
 #define PARAMETER_COUNT (sizeof parameters / sizeof parameters[0])
 #define FILTER_COUNT 7
 
-/* ---- decoding -------------------------------------------------------------------------------- */
-
-/* Decodes into `out` of VALUE_MAX + 1 bytes. False: a bad escape, a NUL, or too long. */
-static bool decode(struct text encoded, char out[VALUE_MAX + 1], struct text *decoded)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < encoded.size; i++) {
-        char byte = encoded.at[i] == '+' ? ' ' : encoded.at[i];
-        if (byte == '%') {
-            if (encoded.size - i < 3)
-                return false;
-            int high = hex_value(encoded.at[i + 1]);
-            int low = hex_value(encoded.at[i + 2]);
-            if (high < 0 || low < 0)
-                return false;
-            byte = (char)(high * 16 + low);
-            i += 2;
-        }
-        if (byte == '\0' || size == VALUE_MAX)
-            return false;
-        out[size++] = byte;
-    }
-    out[size] = '\0';
-    *decoded = (struct text){out, size};
-    return true;
-}
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static const char *read_parameter(struct text pair, uint32_t *seen, struct games_query *query)
 {
     char name_bytes[VALUE_MAX + 1];
     char value_bytes[VALUE_MAX + 1];
     struct text rest = pair;
-    struct text name;
-    struct text value;
-    if (!decode(text_cut(&rest, '='), name_bytes, &name))
+    if (!text_decode(text_cut(&rest, '='), true, name_bytes, sizeof name_bytes))
         return UNKNOWN;
     size_t at = 0;
-    while (at < PARAMETER_COUNT && !text_equals(name, parameters[at].name))
+    while (at < PARAMETER_COUNT && !text_equals(text_of(name_bytes), parameters[at].name))
         at++;
     if (at == PARAMETER_COUNT)
         return UNKNOWN;
@@ -115,8 +88,9 @@ static const char *read_parameter(struct text pair, uint32_t *seen, struct games
         return "A parameter is given twice.";
     *seen |= 1U << at;
     char *to = (char *)query + parameter->offset;
-    if (rest.at == NULL || !decode(rest, value_bytes, &value))
+    if (rest.at == NULL || !text_decode(rest, true, value_bytes, sizeof value_bytes))
         return parameter->rule;
+    struct text value = text_of(value_bytes);
     if (parameter->read != NULL)
         return parameter->read(value, to) ? NULL : parameter->rule;
     if (value.size >= parameter->room || !parameter->sound(value))

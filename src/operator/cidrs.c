@@ -55,48 +55,34 @@ enum status cidrs_remove(struct text text, struct cidr *cidrs, size_t *count, st
     return STATUS_OK;
 }
 
-void cidrs_write_json(struct json_writer *json, const char *name, const struct cidr *cidrs,
-                      size_t count)
+/* ---- an array of a record -------------------------------------------------------------------- */
+
+static void write_json(const struct field *field, const struct cidr *cidrs, size_t count,
+                       struct json_writer *json)
 {
-    json_array(json, name);
+    char text[CIDR_TEXT_SIZE];
+    json_array(json, field->name);
     for (size_t i = 0; i < count; i++) {
-        char text[CIDR_TEXT_SIZE];
         cidr_format(&cidrs[i], text);
         json_string(json, NULL, text);
     }
     json_end(json);
 }
 
-void cidrs_write(const struct field *field, const struct cidr *cidrs, size_t count,
-                 const struct field_output *out)
-{
-    char text[CIDR_TEXT_SIZE] = "";
-    struct text words = text_of(field->words);
-    if (count > 0)
-        cidr_format(&cidrs[0], text);
-    if (out->json != NULL)
-        cidrs_write_json(out->json, field->name, cidrs, count);
-    else if (!out->brief && count > 0)
-        cidr_list_append(out->text, cidrs, count);
-    else if (count == 0) /* in a list, what stands before the colon */
-        buffer_append_text(out->text, out->brief ? text_cut(&words, ':') : words);
-    else if (count > 1)
-        buffer_append_format(out->text, "%s and %zu more", text, count - 1);
-    else
-        buffer_append_string(out->text, text);
-}
-
-/* ---- an array of a record -------------------------------------------------------------------- */
-
-static const size_t *count_of(const struct field *field, const void *record)
-{
-    return (const size_t *)(const void *)((const char *)record + field->beside);
-}
-
 static bool write_array(const struct field *field, const void *record,
                         const struct field_output *out)
 {
-    cidrs_write(field, field_value(field, record), *count_of(field, record), out);
+    const struct cidr *cidrs = field_value(field, record);
+    size_t count = *(const size_t *)(const void *)((const char *)record + field->beside);
+    struct text words = text_of(field->words);
+    if (out->json != NULL)
+        write_json(field, cidrs, count, out->json);
+    else if (count == 0) /* in a list, what stands before the colon */
+        buffer_append_text(out->text, out->brief ? text_cut(&words, ':') : words);
+    else
+        cidr_list_append(out->text, cidrs, out->brief ? 1 : count);
+    if (out->json == NULL && out->brief && count > 1)
+        buffer_append_format(out->text, " and %zu more", count - 1);
     return true;
 }
 

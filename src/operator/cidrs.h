@@ -7,7 +7,7 @@
 /* Lists of address blocks, as operators write and read them: of customers, keys and providers. */
 
 /* A field that is an array of struct cidr; `beside`: where its count is, a size_t. Setting it takes
- * the place of what was there. */
+ * the place of what was there. `words` are for an empty list. */
 extern const struct field_type field_cidrs;
 
 /* Appends the blocks of a text, separated by commas, to `cidrs`, which has room for `room` and
@@ -19,13 +19,5 @@ MUST_CHECK enum status cidrs_add(struct text text, struct cidr *cidrs, size_t ro
 /* Takes the blocks of a text away; one that is not there is passed over. */
 MUST_CHECK enum status cidrs_remove(struct text text, struct cidr *cidrs, size_t *count,
                                     struct error *error);
-
-/* An array of texts. */
-void cidrs_write_json(struct json_writer *json, const char *name, const struct cidr *cidrs,
-                      size_t count);
-
-/* The value of a field, whose `words` are for an empty list. */
-void cidrs_write(const struct field *field, const struct cidr *cidrs, size_t count,
-                 const struct field_output *out);
 
 #endif

@@ -10,18 +10,6 @@
 #include "operator/cidrs.h"
 #include "records/customer.h"
 
-/* ---- the name -------------------------------------------------------------------------------- */
-
-static enum status set_name(const struct field *field, struct text text, void *record,
-                            struct error *error)
-{
-    if (text.size == 0 || text.size >= field->room || !text_is_plain(text))
-        return error_set(error, STATUS_INVALID,
-                         "a name is 1 to %d bytes of UTF-8 without control characters",
-                         CUSTOMER_NAME_SIZE - 1);
-    return field_set_text(field, "a name", text, record, error);
-}
-
 /* ---- address blocks -------------------------------------------------------------------------- */
 
 static enum status add_cidrs(const struct field *field, struct text text, void *record,
@@ -51,7 +39,7 @@ static const struct field_type removed_cidrs_type = {NULL, remove_cidrs};
 
 static const struct field fields[] = {
     {"id", "id", "ID", &field_text, OF_RECORD(id)},
-    {"name", "name", "NAME", &field_text, OF_RECORD(name), .set = set_name,
+    {"name", "name", "NAME", &field_text, OF_RECORD(name), .least = 1,
      .option = {"name", "NAME", .set_help = "what to call it"}},
     {"enabled", "enabled", "ENABLED", &field_enabled, OF_RECORD(enabled),
      .beside = offsetof(struct customer_record, usable)},

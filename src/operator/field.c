@@ -15,27 +15,14 @@ static bool write_text(const struct field *field, const void *record,
                        const struct field_output *out)
 {
     const char *text = field_value(field, record);
-    if (out->json != NULL)
-        json_string(out->json, field->name, text);
-    else
-        buffer_append_string(out->text,
-                             text[0] == '\0' && field->words != NULL ? field->words : text);
-    return true;
-}
-
-static bool write_text_or_null(const struct field *field, const void *record,
-                               const struct field_output *out)
-{
+    bool any = text[0] != '\0';
     if (out->json == NULL)
-        return write_text(field, record, out);
-    json_string_or_null(out->json, field->name, field_value(field, record));
-    return true;
-}
-
-static bool write_text_if_any(const struct field *field, const void *record,
-                              const struct field_output *out)
-{
-    return *(const char *)field_value(field, record) != '\0' && write_text(field, record, out);
+        buffer_append_string(out->text, any || field->words == NULL ? text : field->words);
+    else if (any || field->type == &field_text)
+        json_string(out->json, field->name, text);
+    else if (field->type == &field_text_or_null)
+        json_null(out->json, field->name);
+    return any || field->type != &field_text_if_any;
 }
 
 static bool write_list(const struct field *field, const void *record,
@@ -70,12 +57,8 @@ static enum status set_word(const struct field *field, struct text text, void *r
     struct buffer rule = {0};
     if (text.size > 0 && enum_read(field->names, text, field_value_to_set(field, record)))
         return STATUS_OK;
-    for (size_t i = 0; i < field->names->count; i++)
-        buffer_append_format(&rule, "%s%s",
-                             rule.size == 0                ? ""
-                             : i + 1 < field->names->count ? ", "
-                                                           : " or ",
-                             field->names->list[i]);
+    size_t first = field->names->list[0][0] == '\0'; /* "": it is only taken away */
+    buffer_append_choices(&rule, field->names->list + first, field->names->count - first);
     (void)error_set(error, STATUS_INVALID, "%s: must be %s", field->name, buffer_string(&rule));
     buffer_free(&rule);
     return STATUS_INVALID;
@@ -89,28 +72,23 @@ static bool write_words(const struct field *field, const void *record,
     return true;
 }
 
-enum status field_set_text(const struct field *field, const char *what, struct text text,
-                           void *record, struct error *error)
+enum status field_set_text(const struct field *field, struct text text, void *record,
+                           struct error *error)
 {
     char *out = field_value_to_set(field, record);
-    if (text.size >= field->room)
-        return error_set(error, STATUS_INVALID, "%s: is longer than %zu bytes", what,
-                         field->room - 1);
+    if (text.size < field->least || text.size >= field->room || !text_is_plain(text))
+        return error_set(error, STATUS_INVALID,
+                         "%s: must be %zu to %zu bytes of UTF-8 without control characters",
+                         field->name, field->least, field->room - 1);
     if (text.size > 0)
         memcpy(out, text.at, text.size);
     out[text.size] = '\0';
     return STATUS_OK;
 }
 
-static enum status set_text(const struct field *field, struct text text, void *record,
-                            struct error *error)
-{
-    return field_set_text(field, field->label, text, record, error);
-}
-
-const struct field_type field_text = {write_text, set_text};
-const struct field_type field_text_or_null = {write_text_or_null, set_text};
-const struct field_type field_text_if_any = {write_text_if_any, NULL};
+const struct field_type field_text = {write_text, field_set_text};
+const struct field_type field_text_or_null = {write_text, field_set_text};
+const struct field_type field_text_if_any = {write_text, NULL};
 const struct field_type field_list = {write_list, NULL};
 static enum status set_nothing(const struct field *field, struct text text, void *record,
                                struct error *error)

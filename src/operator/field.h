@@ -51,6 +51,7 @@ struct field {
     const char *title; /* of its column, where records are listed; NULL: it has none */
     const struct field_type *type; /* NULL ends a table */
     size_t at, room;               /* where the value is in the struct, and its size */
+    size_t least;                  /* bytes of a text */
     const char *words;             /* shown for the empty text; by type */
     size_t beside;                 /* where another value is that the type looks at; by type */
     struct field_option option;
@@ -96,10 +97,8 @@ static inline void *field_value_to_set(const struct field *field, void *record)
     return (char *)record + field->at;
 }
 
-/* Of types: puts a text into a char[], when it fits with its NUL; else an error that begins with
- * `what`. */
-MUST_CHECK enum status field_set_text(const struct field *field, const char *what, struct text text,
-                                      void *record, struct error *error);
+/* Puts a text into a char[], when it is UTF-8 without control characters that fits with its NUL. */
+field_setter field_set_text;
 
 /* The fields that have a name, as members of an object that is open, and as an object. */
 void fields_write(const struct field *fields, const void *record, struct json_writer *json);

@@ -15,18 +15,8 @@
 static enum status set_customer(const struct field *field, struct text text, void *record,
                                 struct error *error)
 {
-    enum status status = field_set_text(field, "customer", text, record, error);
+    enum status status = field_set_text(field, text, record, error);
     return status == STATUS_OK ? status : resource_missing(&customer_resource, text.at, error);
-}
-
-static enum status set_label(const struct field *field, struct text text, void *record,
-                             struct error *error)
-{
-    if (text.size >= field->room || !text_is_plain(text))
-        return error_set(error, STATUS_INVALID,
-                         "a label is at most %d bytes of UTF-8 without control characters",
-                         KEY_LABEL_SIZE - 1);
-    return field_set_text(field, "a label", text, record, error);
 }
 
 static enum status set_expiry(const struct field *field, struct text text, void *record,
@@ -64,7 +54,7 @@ static const struct field fields[] = {
     {"customer", NULL, "CUSTOMER", &field_text, OF_RECORD(customer_id), .set = set_customer},
     {"prefix", NULL, NULL, &field_text, OF_RECORD(prefix)},
     {NULL, NULL, "KEY", &prefix_type, OF_RECORD(prefix)},
-    {"label", NULL, "LABEL", &field_text, OF_RECORD(label), .words = "-", .set = set_label,
+    {"label", NULL, "LABEL", &field_text, OF_RECORD(label), .words = "-",
      .option = {"label", "LABEL", .add_help = "what it is for, up to 64 bytes"}},
     {.title = "STATE", .type = &state_type},
     {"only", NULL, "ONLY", &field_word, OF_RECORD(scope), .names = &key_scopes,

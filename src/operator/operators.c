@@ -7,18 +7,8 @@
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
-static enum status set_name(const struct field *field, struct text text, void *record,
-                            struct error *error)
-{
-    struct operator_record probe = {.role = ROLE_READER};
-    enum status status = field_set_text(field, "name", text, &probe, error);
-    if (status == STATUS_OK)
-        status = operator_table.check(&probe, error);
-    return status == STATUS_OK ? field_set_text(field, "name", text, record, error) : status;
-}
-
 static const struct field fields[] = {
-    {"name", "name", "NAME", &field_text, FIELD_OF(operator_record, name), .set = set_name},
+    {"name", "name", "NAME", &field_text, FIELD_OF(operator_record, name)},
     {"role", "role", "ROLE", &field_word, FIELD_OF(operator_record, role), .names = &operator_roles,
      .option = {"role", "ROLE", .add_help = "reader (the default), operator or owner",
                 .set_help = "reader, operator or owner"}},
@@ -54,8 +44,11 @@ enum status operators_exist(struct platform_store *store, bool *exist, struct er
     return status;
 }
 
+static const struct operator_record sound = {.name = "name"};
+
 const struct resource operator_resource = {
     .kind = RECORD_OPERATOR,
+    .sound = &sound,
     .fields = fields,
     .size = sizeof(struct operator_record),
     .begin = begin,

@@ -34,8 +34,7 @@ static enum status set_launch(const struct field *field, struct text text, void 
 {
     struct provider_record *provider = record;
     provider->launch_call = is_endpoint(field);
-    return field_set_text(field, provider->launch_call ? "launch endpoint" : "launch URL", text,
-                          record, error);
+    return field_set_text(field, text, record, error);
 }
 
 static const struct field_type launch_type = {write_launch, set_launch};
@@ -78,20 +77,14 @@ static const struct field_type secrets_type = {write_secrets, NULL};
 static enum status set_id(const struct field *field, struct text text, void *record,
                           struct error *error)
 {
-    static const struct field audience = {FIELD_OF(provider_record, audience)};
-    enum status status = field_set_text(field, "id", text, record, error);
-    return status == STATUS_OK ? field_set_text(&audience, "id", text, record, error) : status;
-}
-
-static enum status set_return_url(const struct field *field, struct text text, void *record,
-                                  struct error *error)
-{
-    return field_set_text(field, "return URL", text, record, error);
+    static const struct field audience = {"id", FIELD_OF(provider_record, audience)};
+    enum status status = field_set_text(field, text, record, error);
+    return status == STATUS_OK ? field_set_text(&audience, text, record, error) : status;
 }
 
 /* In documents the state comes last but one; people see it first. */
 static const struct field fields[] = {
-    {"id", "id", "ID", &field_text, FIELD_OF(provider_record, id), .set = set_id},
+    {"id", "id", "ID", &field_text, FIELD_OF(provider_record, id), .least = 1, .set = set_id},
     {"name", "name", "NAME", &field_text, FIELD_OF(provider_record, name),
      .option = {"name", "NAME", .add_help = "what to call it; customers see it",
                 .set_help = "what to call it; customers see it"}},
@@ -114,7 +107,7 @@ static const struct field fields[] = {
                 .add_help = "the secret that launches are signed with, from standard input",
                 .set_help = "another secret, from standard input"}},
     {"return_url", "return url", NULL, &field_text_or_null, FIELD_OF(provider_record, return_url),
-     .words = "none", .set = set_return_url,
+     .words = "none",
      .option = {"return-url", "URL", .add_help = "where the provider sends players back to (none)",
                 .set_help = "where the provider sends players back to", .no_name = "no-return-url",
                 .no_help = "no return URL"}},

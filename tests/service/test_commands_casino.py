@@ -135,7 +135,7 @@ def test_a_secret_needs_the_key_file(platform):
 @pytest.mark.parametrize("identity, url, what", [
     ("Acme", "https://a.example/", "id: must be"),
     ("a_b", "https://a.example/", "id: must be"),
-    ("a" * 65, "https://a.example/", "id: is longer"),
+    ("a" * 65, "https://a.example/", "id: must be"),
     ("acme", "ftp://a.example/", "launch_url: must be"),
     ("acme", "https://a.example/#top", "fragment"),
 ])

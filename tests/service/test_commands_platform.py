@@ -311,7 +311,8 @@ def test_issue_prints_the_key_alone_and_never_again(shell, customer):
 
 def test_issue_as_json(shell, customer):
     made = shell.ask("key", "issue", customer, "--label", "büro", "--expires", "90d")
-    assert set(made) == {"key", "id", "prefix", "customer", "label", "created_at", "expires_at", "only", "cidrs"}
+    assert set(made) == {"key", "id", "prefix", "customer", "label", "created_at", "expires_at", "only", "cidrs",
+                         "last_used_at", "revoked_at"}
     assert made["only"] is None and made["cidrs"] == []
     assert KEY.fullmatch(made["key"]) and KEY_ID.fullmatch(made["id"]) and made["key"].startswith(made["prefix"])
     assert (made["customer"], made["label"]) == (customer, "büro")
@@ -336,7 +337,7 @@ def test_an_expiry_may_be_a_date_or_a_time(shell, customer, expires, stored):
     (["--expires", "2001-01-01"], "not in the future"),
     (["--expires", "0d"], "not in the future"),
     (["--expires", "soon"], "not a time"),
-    (["--label", "l" * 65], "at most 64 bytes"),
+    (["--label", "l" * 65], "label: must be 0 to 64 bytes"),
     (["--only", "money"], "only: must be sports or casino"),
     (["--cidr", "203.0.113.1/24"], "did you mean 203.0.113.0/24"),
     ([word for i in range(17) for word in ("--cidr", f"203.0.113.{i}")], "at most 16 CIDR blocks"),

@@ -47,8 +47,8 @@ TEST_OF(fixture, what_is_not_acceptable_is_refused_and_nothing_is_added)
     const struct {
         const char *field, *text, *words;
     } wrong[] = {
-        {"name", "", "a name is 1 to 128 bytes"},
-        {"name", long_name, "a name is 1 to 128 bytes"},
+        {"name", "", "name: must be 1 to 128 bytes"},
+        {"name", long_name, "name: must be 1 to 128 bytes"},
         {"name", "two\nlines", "control characters"},
         {"name", "\xC3", "UTF-8"},
         {"sports", "chess", "'chess' is not a sport"},

@@ -67,7 +67,7 @@ TEST_OF(fixture, issuing_is_refused_without_a_customer_or_with_bad_texts)
         {EDIT({"customer", "cus_nobody"}), STATUS_NOT_FOUND, "no customer 'cus_nobody'"},
         {EDIT({"customer", "cus_0123456789abcdef0123456789"}), STATUS_NOT_FOUND, "no customer"},
         {EDIT({"customer", customer_id}, {"label", long_label}), STATUS_INVALID,
-         "at most 64 bytes"},
+         "label: must be 0 to 64 bytes"},
         {EDIT({"customer", customer_id}, {"label", "a\tb"}), STATUS_INVALID, "control characters"},
         {EDIT({"customer", customer_id}, {"expires_at", "2001-01-01"}), STATUS_INVALID,
          "not in the future"},

@@ -42,23 +42,10 @@ static char *copy(struct text text)
 static char *decode(struct text text)
 {
     char *decoded = copy(text);
-    char *end = decoded;
-    for (size_t i = 0; i < text.size; i++) {
-        int value = (unsigned char)text.at[i];
-        if (value == '%') {
-            bool whole = text.size - i > 2;
-            int high = whole ? hex_value(text.at[++i]) : -1;
-            int low = whole ? hex_value(text.at[++i]) : -1;
-            value = high < 0 || low < 0 ? 0 : high * 16 + low;
-        }
-        if (value == 0) {
-            memory_free(decoded);
-            return NULL;
-        }
-        *end++ = (char)value;
-    }
-    *end = '\0';
-    return decoded;
+    if (text_decode(text, false, decoded, text.size + 1))
+        return decoded;
+    memory_free(decoded);
+    return NULL;
 }
 
 /* Letters, digits and these others. */
