@@ -27,7 +27,6 @@ enum console_long_work {
 struct console_services {
     struct console_sources sources;
     struct history *history; /* has a sample */
-    struct sports_reader *feed;
     struct verification *verification;
     int64_t started_ms;
     atomic_bool under_way[CONSOLE_LONG_WORK_COUNT];

@@ -21,7 +21,6 @@
 #include "http/deferral.h"
 #include "operator/operators.h"
 #include "operator/verification.h"
-#include "sports/reader.h"
 
 #define THREADS 2
 /* Together fewer than the listener's connections: one of the others can always make room. */
@@ -627,7 +626,6 @@ struct console *console_create(const struct console_options *options)
     console->services.sources = options->sources;
     console->services.started_ms = clock_wall_ms();
     console->services.verification = verification_create(&console->options.platform);
-    console->services.feed = sports_reader_create(options->sources.odds);
     console->services.history = history_create();
     console->pool = work_pool_create("console", THREADS, QUEUE_MAX);
     CHECK(uv_mutex_init(&console->lock) == 0);
@@ -669,7 +667,6 @@ void console_destroy(struct console **at)
     while (console->idle_count > 0)
         platform_store_close(&console->idle[--console->idle_count]);
     lockout_destroy(&console->lockout);
-    sports_reader_destroy(&console->services.feed);
     verification_destroy(&console->services.verification);
     config_release(&console->config);
     buffer_free(&console->hosts);

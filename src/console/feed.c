@@ -92,10 +92,10 @@ static enum status write_sport(struct console_call *call, enum sport sport, int6
     if (status != STATUS_OK)
         return status;
     const struct http_error *refusal =
-        sports_reader_catalog(call->services->feed, sport, &catalog, &published_ms);
+        sports_read_catalog(call->services->sources.odds, sport, &catalog, &published_ms);
     while (catalog != NULL && catalog_row(catalog, events) != NULL)
         events++;
-    catalog_release(&catalog);
+    catalog_destroy(&catalog);
     json_object(json, NULL);
     json_string(json, "sport", sport_key(sport));
     json_string(json, "name", sport_name(sport));
@@ -306,7 +306,7 @@ enum status console_feed_sport(struct console_call *call, struct error *error)
     if (status != STATUS_OK)
         return status;
     const struct http_error *refusal =
-        sports_reader_catalog(call->services->feed, list.sport, &catalog, &published_ms);
+        sports_read_catalog(call->services->sources.odds, list.sport, &catalog, &published_ms);
     if (refusal != NULL && refusal != &error_catalog_unavailable)
         status = error_set(error, STATUS_UNAVAILABLE, "%s", refusal->message);
     if (catalog != NULL)
@@ -314,7 +314,7 @@ enum status console_feed_sport(struct console_call *call, struct error *error)
     sort_events(&list);
     if (status == STATUS_OK)
         write_events(&list, published_ms, call);
-    catalog_release(&catalog);
+    catalog_destroy(&catalog);
     memory_free(list.events);
     memory_free(list.interest);
     return status;
@@ -353,7 +353,8 @@ static void write_answer(struct console_call *call, enum sport sport, const stru
     char tag[CONSOLE_TAG_SIZE] = "";
     int64_t published_ms = 0;
     if (refusal == NULL)
-        refusal = sports_reader_event(call->services->feed, sport, event, &body, &published_ms);
+        refusal =
+            sports_read_event(call->services->sources.odds, sport, event, &body, &published_ms);
     if (refusal != NULL)
         http_error_write(refusal, NULL, &body);
     else

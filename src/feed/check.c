@@ -57,7 +57,7 @@ static void count_unaddressable(struct text document, struct feed_report *report
             report->repeated_id = here->id;
         }
     }
-    catalog_release(&catalog);
+    catalog_destroy(&catalog);
 }
 
 enum status feed_check_value(enum odds_kind kind, struct text document, struct feed_report *report,
@@ -110,7 +110,7 @@ enum status feed_catalog_lists(struct odds_store *store, enum sport sport,
     const struct text stored = {read.value.bytes, read.value.size};
     *listed = read.value.version != 0 && catalog_create(stored, &catalog, NULL) == STATUS_OK &&
               catalog_find(catalog, event) != NULL;
-    catalog_release(&catalog);
+    catalog_destroy(&catalog);
     memory_free(read.value.bytes);
     return STATUS_OK;
 }

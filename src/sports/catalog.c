@@ -4,8 +4,6 @@
  */
 #include "sports/catalog.h"
 
-#include <stdatomic.h>
-
 #include "base/hash.h"
 #include "base/memory.h"
 #include "sports/filter.h"
@@ -15,7 +13,6 @@ _Static_assert(ODDS_VALUE_MAX <= JSON_TEXT_SIZE_MAX, /* NOLINT(misc-redundant-ex
                "whatever the store holds can be checked");
 
 struct catalog {
-    atomic_uint references;
     struct buffer list;
     struct catalog_row *rows; /* those with a usable id, in order */
     size_t row_count;
@@ -124,10 +121,9 @@ enum status catalog_create(struct text stored, struct catalog **catalog,
         goto done;
     }
     struct catalog *made = memory_alloc_zeroed(1, sizeof *made);
-    atomic_init(&made->references, 1);
     status = add_rows(made, stored, buffer_text(&minified));
     if (status != STATUS_OK) {
-        catalog_release(&made);
+        catalog_destroy(&made);
         status = refuse_kind(error, "an element of the array is not an object");
         goto done;
     }
@@ -138,17 +134,11 @@ done:
     return status;
 }
 
-struct catalog *catalog_hold(struct catalog *catalog)
-{
-    (void)atomic_fetch_add_explicit(&catalog->references, 1, memory_order_relaxed);
-    return catalog;
-}
-
-void catalog_release(struct catalog **catalog)
+void catalog_destroy(struct catalog **catalog)
 {
     struct catalog *mine = *catalog;
     *catalog = NULL;
-    if (mine == NULL || atomic_fetch_sub_explicit(&mine->references, 1, memory_order_acq_rel) > 1)
+    if (mine == NULL)
         return;
     buffer_free(&mine->list);
     memory_free(mine->rows);

@@ -11,8 +11,8 @@
 
 /*
  * One published catalog of a sport, made ready: the body of the event list, and its rows by event
- * id. Immutable and reference-counted, so that every thread may keep the one that it answers from.
- * Finding a row does not depend on how many there are.
+ * id. Immutable: every thread that holds the entry which owns it (entry.h) may answer from it. Finding
+ * a row does not depend on how many there are.
  *
  * Rows pass without `providerEventId` and `feed_source`. A row's id is its `gmid`: an integer, or a
  * string of digits, of 1 to 20 digits and above zero. If a row has several members of that name,
@@ -27,12 +27,11 @@ struct catalog_row {
     uint32_t at, size;  /* its place in the stored document, which may have whitespace */
 };
 
-/* Starts with one reference. STATUS_MALFORMED: not strict JSON, not an array, or an element is not
+/* STATUS_MALFORMED: not strict JSON, not an array, or an element is not
  * an object. `error` may be NULL; its line is 0 when the error is about the document as a whole. */
 MUST_CHECK enum status catalog_create(struct text stored, struct catalog **catalog,
                                       struct json_text_error *error);
-struct catalog *catalog_hold(struct catalog *catalog);
-void catalog_release(struct catalog **catalog);
+void catalog_destroy(struct catalog **catalog);
 
 /* The whole list as JSON. */
 struct text catalog_list(const struct catalog *catalog);

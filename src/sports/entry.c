@@ -34,7 +34,7 @@ void entry_release(struct entry **entry)
     if (mine->catalog != NULL)
         (void)atomic_fetch_sub_explicit(&mine->counts->bytes, catalog_bytes(mine->catalog),
                                         memory_order_relaxed);
-    catalog_release(&mine->catalog);
+    catalog_destroy(&mine->catalog);
     struct answer *answer = entry_answer(mine);
     answer_release(&answer);
     memory_free(mine);

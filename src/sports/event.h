@@ -31,7 +31,7 @@ MUST_CHECK enum status event_body_append(enum sport sport, const struct catalog_
  * the odds. `part` holds the bytes of the catalog as of then. They are the bytes at the place of
  * the row in the catalog that was read before, or, if `whole`, all of it, of which this function
  * makes a catalog. False: the row is not known to be there. `row` may point into `made`, which
- * the caller releases (NULL before).
+ * the caller destroys (NULL before).
  */
 MUST_CHECK bool event_row_as_of(const struct odds_part *part, bool whole,
                                 const struct event_id *event, const struct catalog_row **row,

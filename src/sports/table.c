@@ -122,7 +122,7 @@ static void free_job(struct job *job)
 {
     entry_release(&job->source);
     entry_release(&job->before);
-    catalog_release(&job->read_catalog);
+    catalog_destroy(&job->read_catalog);
     memory_free(job->read.value.bytes);
     memory_free(job->read.catalog.bytes);
     memory_free(job);

@@ -111,7 +111,7 @@ static void check_catalog(struct text stored, struct text odds)
         }
     }
     buffer_free(&body);
-    catalog_release(&catalog);
+    catalog_destroy(&catalog);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -16,7 +16,7 @@ static void assert_list(const char *stored, const char *list)
     struct catalog *catalog = make(stored);
     assert_int_equal(catalog_list(catalog).size, text_of(list).size);
     assert_memory_equal(catalog_list(catalog).at, list, text_of(list).size);
-    catalog_release(&catalog);
+    catalog_destroy(&catalog);
 }
 
 static const struct catalog_row *find(const struct catalog *catalog, const char *digits)
@@ -70,7 +70,7 @@ TEST(a_row_is_found_by_its_id_whether_number_or_string)
     assert_non_null(find(catalog, "99999999999999999999"));
     assert_null(find(catalog, "4"));
     assert_null(find(catalog, "34"));
-    catalog_release(&catalog);
+    catalog_destroy(&catalog);
 }
 
 TEST(a_row_without_usable_id_stays_in_the_list)
@@ -101,7 +101,7 @@ TEST(a_row_without_usable_id_stays_in_the_list)
         struct catalog *catalog = make(buffer_string(&stored));
         assert_true(text_equals(catalog_list(catalog), buffer_text(&stored)));
         assert_null(catalog_row(catalog, 0));
-        catalog_release(&catalog);
+        catalog_destroy(&catalog);
         buffer_free(&stored);
     }
 }
@@ -110,7 +110,7 @@ TEST(of_two_rows_with_one_id_the_first_is_found)
 {
     struct catalog *catalog = make("[{\"gmid\":5,\"n\":1},{\"gmid\":\"5\",\"n\":2}]");
     assert_true(text_equals(find(catalog, "5")->text, TEXT("{\"gmid\":5,\"n\":1}")));
-    catalog_release(&catalog);
+    catalog_destroy(&catalog);
 }
 
 TEST(of_two_ids_in_one_row_the_last_counts)
@@ -119,7 +119,7 @@ TEST(of_two_ids_in_one_row_the_last_counts)
     assert_null(find(catalog, "5"));
     assert_non_null(find(catalog, "6"));
     assert_null(find(catalog, "7"));
-    catalog_release(&catalog);
+    catalog_destroy(&catalog);
 }
 
 TEST(ten_thousand_rows_are_all_found)
@@ -140,7 +140,7 @@ TEST(ten_thousand_rows_are_all_found)
         (void)snprintf(digits, sizeof digits, "%u", i * 7919 + 1);
         assert_null(find(catalog, digits));
     }
-    catalog_release(&catalog);
+    catalog_destroy(&catalog);
     buffer_free(&stored);
 }
 
