@@ -20,16 +20,10 @@ static void answer_sports(struct service *service, struct http_request *request,
     sports_cache_answer_sports(service->sports, request, caller->sports);
 }
 
-static void answer_catalog(struct service *service, struct http_request *request,
-                           const struct caller *caller, const struct text *values)
-{
-    sports_route_catalog(service->sports, request, caller->sports, values[0]);
-}
-
-static void answer_event(struct service *service, struct http_request *request,
+static void answer_sport(struct service *service, struct http_request *request,
                          const struct caller *caller, const struct text *values)
 {
-    sports_route_event(service->sports, request, caller->sports, values[0], values[1]);
+    sports_route(service->sports, request, caller->sports, values);
 }
 
 static void answer_games(struct service *service, struct http_request *request,
@@ -49,27 +43,23 @@ static void answer_launch(struct service *service, struct http_request *request,
 static void answer_wallet(struct service *service, struct http_request *request,
                           const struct caller *caller, const struct text *values)
 {
+    bool provider = caller->provider_id[0] != '\0';
     (void)values;
-    wallet_route(service->wallet, service->games, request, WALLET_CUSTOMER, caller->customer_id);
-}
-
-static void answer_provider_wallet(struct service *service, struct http_request *request,
-                                   const struct caller *caller, const struct text *values)
-{
-    (void)values;
-    wallet_route(service->wallet, service->games, request, WALLET_PROVIDER, caller->provider_id);
+    wallet_route(service->wallet, service->games, request,
+                 provider ? WALLET_PROVIDER : WALLET_CUSTOMER,
+                 provider ? caller->provider_id : caller->customer_id);
 }
 
 /* The most frequent routes come first. */
 static const struct route routes[] = {
-    {METHOD_GET, "/api/v1/{sport}/events/{eventId}", true, true, USAGE_SPORTS, answer_event},
-    {METHOD_GET, "/api/v1/{sport}/events", true, true, USAGE_SPORTS, answer_catalog},
+    {METHOD_GET, "/api/v1/{sport}/events/{eventId}", true, true, USAGE_SPORTS, answer_sport},
+    {METHOD_GET, "/api/v1/{sport}/events", true, true, USAGE_SPORTS, answer_sport},
     {METHOD_GET, "/api/v1/sports", true, true, USAGE_SPORTS, answer_sports},
     {METHOD_GET, "/api/v1/casino/games", true, false, USAGE_GAMES, answer_games},
     {METHOD_POST, "/api/v1/casino/games/{gameId}/launch", true, false, USAGE_LAUNCH, answer_launch},
     {METHOD_POST, "/api/v1/casino/wallet", true, false, USAGE_WALLET, answer_wallet},
     {METHOD_GET, "/api/v1/health", false, false, USAGE_OTHER, answer_health},
-    {METHOD_POST, "/provider/v1/wallet", true, false, USAGE_OTHER, answer_provider_wallet},
+    {METHOD_POST, "/provider/v1/wallet", true, false, USAGE_OTHER, answer_wallet},
 };
 #define ROUTE_COUNT (sizeof routes / sizeof routes[0])
 

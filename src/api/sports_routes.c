@@ -5,42 +5,18 @@
 #include "sports/errors.h"
 #include "sports/sports.h"
 
-/* False: replied. */
-static bool read_sport(struct http_request *request, struct text text, enum sport *sport)
-{
-    if (sport_from_key(text, sport) == STATUS_OK)
-        return true;
-    http_reply_error(request, &error_invalid_sport);
-    return false;
-}
-
-static bool permit(struct http_request *request, sport_set allowed, enum sport sport)
-{
-    if ((allowed & SPORT_BIT(sport)) != 0)
-        return true;
-    http_reply_error(request, &error_sport_not_allowed);
-    return false;
-}
-
-void sports_route_catalog(struct sports_cache *cache, struct http_request *request,
-                          sport_set allowed, struct text sport_text)
-{
-    enum sport sport;
-    if (read_sport(request, sport_text, &sport) && permit(request, allowed, sport))
-        sports_cache_answer(cache, request, sport, NULL);
-}
-
-void sports_route_event(struct sports_cache *cache, struct http_request *request, sport_set allowed,
-                        struct text sport_text, struct text event_text)
+void sports_route(struct sports_cache *cache, struct http_request *request, sport_set allowed,
+                  const struct text values[HTTP_PATH_VALUES])
 {
     enum sport sport;
     struct event_id event;
-    if (!read_sport(request, sport_text, &sport))
-        return;
-    if (event_id_parse(event_text, &event) != STATUS_OK) {
+    bool wants_event = values[1].size > 0;
+    if (sport_from_key(values[0], &sport) != STATUS_OK)
+        http_reply_error(request, &error_invalid_sport);
+    else if (wants_event && event_id_parse(values[1], &event) != STATUS_OK)
         http_reply_error(request, &error_invalid_event_id);
-        return;
-    }
-    if (permit(request, allowed, sport))
-        sports_cache_answer(cache, request, sport, &event);
+    else if ((allowed & SPORT_BIT(sport)) == 0)
+        http_reply_error(request, &error_sport_not_allowed);
+    else
+        sports_cache_answer(cache, request, sport, wants_event ? &event : NULL);
 }

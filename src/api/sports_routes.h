@@ -2,6 +2,7 @@
 #define CROUPIER_API_SPORTS_ROUTES_H
 
 #include "http/http.h"
+#include "http/path.h"
 #include "sports/sports.h"
 
 /*
@@ -9,11 +10,10 @@
  * and the form of the path. These calls reply to the request, at once or later; to defer the reply
  * they set request->abandoned and request->deferral. `request->user` stays with the caller.
  */
-/* `sport` and `event` are the texts in the path. Answers, in this order: 400 invalid_sport, then
- * 400 invalid_event_id, then 403 sport_not_allowed, then the store. */
-void sports_route_catalog(struct sports_cache *cache, struct http_request *request,
-                          sport_set allowed, struct text sport);
-void sports_route_event(struct sports_cache *cache, struct http_request *request, sport_set allowed,
-                        struct text sport, struct text event);
+/* `values` are the texts in the path: the sport, and the event or "" for the list. Answers, in this
+ * order: 400 invalid_sport, then 400 invalid_event_id, then 403 sport_not_allowed, then the
+ * store. */
+void sports_route(struct sports_cache *cache, struct http_request *request, sport_set allowed,
+                  const struct text values[HTTP_PATH_VALUES]);
 
 #endif

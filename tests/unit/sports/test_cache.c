@@ -56,10 +56,11 @@ static int tear_down(void **state)
 static void ask(struct world *world, struct fake_request *request, const char *event)
 {
     if (event == NULL)
-        sports_route_catalog(world->thread.cache, &request->request, SPORT_SET_ALL, TEXT("tennis"));
+        sports_route(world->thread.cache, &request->request, SPORT_SET_ALL,
+                     (const struct text[]){TEXT("tennis"), TEXT("")});
     else
-        sports_route_event(world->thread.cache, &request->request, SPORT_SET_ALL, TEXT("tennis"),
-                           text_of(event));
+        sports_route(world->thread.cache, &request->request, SPORT_SET_ALL,
+                     (const struct text[]){TEXT("tennis"), text_of(event)});
 }
 
 /* Asks, waits, and gives what came: FAKE_SENT or an error. */
@@ -210,7 +211,8 @@ TEST_OF(world, a_second_desk_finds_what_the_first_had_made)
     struct http_message *first = message_of(world, "7", NULL);
     fake_thread_init(&second, world->sports);
     fake_request_init(&request, NULL, NULL);
-    sports_route_event(second.cache, &request.request, SPORT_SET_ALL, TEXT("tennis"), TEXT("7"));
+    sports_route(second.cache, &request.request, SPORT_SET_ALL,
+                 (const struct text[]){TEXT("tennis"), TEXT("7")});
     assert_string_equal(request.outcome, FAKE_SENT); /* at once */
     assert_ptr_equal(request.message, first);
     fake_request_free(&request);
@@ -446,8 +448,8 @@ TEST_WITH(a_full_queue_is_an_overload_at_once, set_up_with_a_short_queue, tear_d
     for (int i = 0; i < SPORT_COUNT;
          i++) { /* two run or wait to, one is queued: two are too many */
         fake_request_init(&requests[i], NULL, NULL);
-        sports_route_catalog(world->thread.cache, &requests[i].request, SPORT_SET_ALL,
-                             text_of(sports[i]));
+        sports_route(world->thread.cache, &requests[i].request, SPORT_SET_ALL,
+                     (const struct text[]){text_of(sports[i]), TEXT("")});
         overloaded += strcmp(requests[i].outcome, "overloaded") == 0;
     }
     assert_true(overloaded >= 2);
@@ -690,8 +692,8 @@ static const char *route_event(struct world *world, sport_set allowed, const cha
 {
     struct fake_request request;
     fake_request_init(&request, NULL, NULL);
-    sports_route_event(world->thread.cache, &request.request, allowed, text_of(sport),
-                       text_of(event));
+    sports_route(world->thread.cache, &request.request, allowed,
+                 (const struct text[]){text_of(sport), text_of(event)});
     fake_wait(&world->thread, &request);
     fake_request_free(&request);
     return request.outcome;
@@ -712,7 +714,8 @@ TEST_OF(world, a_path_is_judged_before_permission_and_permission_before_the_stor
         "cache_unavailable");
     struct fake_request request;
     fake_request_init(&request, NULL, NULL);
-    sports_route_catalog(world->thread.cache, &request.request, 0, TEXT("tennis"));
+    sports_route(world->thread.cache, &request.request, 0,
+                 (const struct text[]){TEXT("tennis"), TEXT("")});
     assert_string_equal(request.outcome, "sport_not_allowed");
 }
 

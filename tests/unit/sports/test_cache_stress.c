@@ -112,15 +112,15 @@ static void ask(struct desk_thread *cache, struct fake_thread *thread, struct re
     request->event = (int)(next_random(&cache->random) % (EVENTS + 1)) - 1;
     request->catalog_before = atomic_load(&cache->world->catalog);
     if (request->event < 0) {
-        sports_route_catalog(thread->cache, &request->fake.request, SPORT_SET_ALL,
-                             TEXT("football"));
+        sports_route(thread->cache, &request->fake.request, SPORT_SET_ALL,
+                     (const struct text[]){TEXT("football"), TEXT("")});
         return;
     }
     char id[16];
     (void)snprintf(id, sizeof id, "%d", request->event + 1);
     request->odds_before = atomic_load(&cache->world->published[request->event]);
-    sports_route_event(thread->cache, &request->fake.request, SPORT_SET_ALL, TEXT("football"),
-                       text_of(id));
+    sports_route(thread->cache, &request->fake.request, SPORT_SET_ALL,
+                 (const struct text[]){TEXT("football"), text_of(id)});
 }
 
 static void *serve(void *argument)
