@@ -166,14 +166,9 @@ void policies_facts(struct policies *policies, struct policies_facts *facts)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-static void write_age(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    metric_age(out, metric->name, NULL, ((const struct policies_facts *)facts)->age_ms, "+Inf");
-}
-
 const struct metric policies_metrics[] = {
-    METRIC_WRITTEN("croupier_policy_age_seconds", "gauge", write_age,
-                   "Time since the policy table was last confirmed; +Inf: never"),
+    METRIC_AGE("croupier_policy_age_seconds", struct policies_facts, age_ms, "+Inf",
+               "Time since the policy table was last confirmed; +Inf: never"),
     METRIC_FACT("croupier_policy_customers", "gauge", struct policies_facts, table.customers,
                 "Customers in the policy table"),
     METRIC_FACT("croupier_policy_keys", "gauge", struct policies_facts, table.keys,

@@ -89,43 +89,35 @@ static void write_cpu(const struct metric *metric, const void *facts, struct buf
     metric_seconds(out, metric->name, NULL, ((const struct process_facts *)facts)->cpu_ns);
 }
 
-static void write_start(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    metric_age(out, metric->name, NULL, ((const struct process_facts *)facts)->started_ms, "NaN");
-}
-
-static void write_clock(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    metric_age(out, metric->name, NULL, ((const struct process_facts *)facts)->now_ms, "NaN");
-}
-
-static void write_free(const struct metric *metric, const void *facts, struct buffer *out)
+/* Of each embedded store: the number at the row's place in its struct process_disk. */
+static void write_disks(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const struct process_facts *process = facts;
-    if (process->odds.known)
-        metric_number(out, metric->name, "{store=\"odds\"}", process->odds.free_bytes);
-    if (process->platform.known)
-        metric_number(out, metric->name, "{store=\"platform\"}", process->platform.free_bytes);
-}
-
-static void write_size(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    const struct process_facts *process = facts;
-    if (process->odds.known)
-        metric_number(out, metric->name, "{store=\"odds\"}", process->odds.size_bytes);
-    if (process->platform.known)
-        metric_number(out, metric->name, "{store=\"platform\"}", process->platform.size_bytes);
+    const struct process_disk *disks[] = {&process->odds, &process->platform};
+    static const char *const labels[] = {"{store=\"odds\"}", "{store=\"platform\"}"};
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t bytes;
+        memcpy(&bytes, (const char *)disks[i] + metric->offset, sizeof bytes);
+        if (disks[i]->known)
+            metric_number(out, metric->name, labels[i], bytes);
+    }
 }
 
 const struct metric process_metrics[] = {
-    METRIC_WRITTEN("croupier_store_disk_free_bytes", "gauge", write_free,
-                   "Room for this user on the file system of an embedded store"),
-    METRIC_WRITTEN("croupier_store_disk_size_bytes", "gauge", write_size,
-                   "Size of the file system of an embedded store"),
-    METRIC_WRITTEN("croupier_clock_timestamp_seconds", "gauge", write_clock,
-                   "The time by this machine's clock"),
-    METRIC_WRITTEN("process_start_time_seconds", "gauge", write_start,
-                   "When the program was started"),
+    {.name = "croupier_store_disk_free_bytes",
+     .type = "gauge",
+     .help = "Room for this user on the file system of an embedded store",
+     .offset = offsetof(struct process_disk, free_bytes),
+     .write = write_disks},
+    {.name = "croupier_store_disk_size_bytes",
+     .type = "gauge",
+     .help = "Size of the file system of an embedded store",
+     .offset = offsetof(struct process_disk, size_bytes),
+     .write = write_disks},
+    METRIC_AGE("croupier_clock_timestamp_seconds", struct process_facts, now_ms, "NaN",
+               "The time by this machine's clock"),
+    METRIC_AGE("process_start_time_seconds", struct process_facts, started_ms, "NaN",
+               "When the program was started"),
     METRIC_WRITTEN("process_cpu_seconds_total", "counter", write_cpu,
                    "Time of processors spent, user and system"),
     METRIC_FACT("process_resident_memory_bytes", "gauge", struct process_facts, resident_bytes,

@@ -38,14 +38,6 @@ static enum status read_all(void *context, struct platform_store *store, bool al
     return status;
 }
 
-static void recovered(void *context, const void *table, bool first, uint64_t took_ms)
-{
-    (void)table;
-    if (!first)
-        log_event(((struct games *)context)->log, LOG_INFO, "games refreshed again",
-                  LOG_INTEGER("took_ms", took_ms));
-}
-
 static void destroy_table(void *context, void *table)
 {
     struct games_table *gone = table;
@@ -64,11 +56,11 @@ struct games *games_create(const struct platform_store_options *store, const cha
     const struct refresher_options refresher = {
         .name = "games",
         .failing = "games cannot be refreshed",
+        .again = "games refreshed again",
         .store = *store,
         .refresh_ms = refresh_ms,
         .revision = platform_games_revision,
         .read = read_all,
-        .recovered = recovered,
         .destroy = destroy_table,
         .context = games,
         .log = log,
@@ -94,13 +86,10 @@ struct refresher *games_refresher(struct games *games)
     return games->refresher;
 }
 
-static void write_age(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    metric_age(out, metric->name, NULL, *(const int64_t *)facts, "+Inf");
-}
-
 const struct metric games_metrics[] = {
-    METRIC_WRITTEN("croupier_games_age_seconds", "gauge", write_age,
-                   "Time since the games table was last confirmed; +Inf: never"),
+    {.name = "croupier_games_age_seconds",
+     .type = "gauge",
+     .help = "Time since the games table was last confirmed; +Inf: never",
+     .never = "+Inf"},
     {0},
 };

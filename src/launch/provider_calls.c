@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "metrics/metrics.h"
 
 #define TURN_MS 1000 /* no call waits: a new call wakes the thread */
 #define SWEEP_MS 20  /* between two looks for late calls */
@@ -138,10 +139,7 @@ static void finish(struct provider_calls *calls, struct provider_call *call,
 static void count_duration(struct provider_calls *calls, const struct provider_call *call)
 {
     uint64_t ns = clock_monotonic_ns() - call->submitted_ns;
-    size_t bucket = 0;
-    while (bucket + 1 < PROVIDER_CALL_BUCKETS &&
-           ns > (uint64_t)provider_call_bounds_ms[bucket] * 1000000U)
-        bucket++;
+    size_t bucket = metric_bucket_of_time(provider_call_bounds_ms, PROVIDER_CALL_BUCKETS, ns);
     uv_mutex_lock(&calls->lock);
     calls->facts.durations[bucket]++;
     calls->facts.duration_ns += ns;

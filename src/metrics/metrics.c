@@ -233,6 +233,19 @@ void metric_age(struct buffer *out, const char *name, const char *labels, int64_
         buffer_append_format(out, "%lld.%03d\n", (long long)(age_ms / 1000), (int)(age_ms % 1000));
 }
 
+size_t metric_bucket(const uint32_t *bounds, size_t bucket_count, uint64_t value)
+{
+    size_t bucket = 0;
+    while (bucket + 1 < bucket_count && value > bounds[bucket])
+        bucket++;
+    return bucket;
+}
+
+size_t metric_bucket_of_time(const uint32_t *bounds_ms, size_t bucket_count, uint64_t ns)
+{
+    return metric_bucket(bounds_ms, bucket_count, ns / 1000000 + (ns % 1000000 > 0));
+}
+
 void metric_histogram(struct buffer *out, const char *name,
                       const struct metric_histogram *histogram)
 {
@@ -370,7 +383,10 @@ static void write_samples(const struct metrics *metrics, const struct metrics_so
             value = atomic_load_explicit(
                 (const metrics_cell *)(const void *)((const char *)facts + row->offset),
                 memory_order_relaxed);
-            metric_number(out, row->name, row->labels, value);
+            if (row->never != NULL)
+                metric_age(out, row->name, row->labels, (int64_t)value, row->never);
+            else
+                metric_number(out, row->name, row->labels, value);
         }
     }
 }

@@ -29,6 +29,8 @@ struct metric {
     size_t offset;      /* of its uint64_t in the facts */
     /* Writes what is more than that one number, with the calls below; NULL: the number. */
     void (*write)(const struct metric *metric, const void *facts, struct buffer *out);
+    /* Not NULL: the fact is an int64_t, in ms, written as metric_age does. */
+    const char *never;
     size_t more_cells; /* of a counter that writes itself: beyond its one */
 };
 
@@ -42,6 +44,12 @@ struct metric {
 #define METRIC_FACT(name_, type_, facts_, member_, help_)                                      \
     {                                                                                          \
         .name = (name_), .type = (type_), .help = (help_), .offset = offsetof(facts_, member_) \
+    }
+/* The row of an age in the facts. */
+#define METRIC_AGE(name_, facts_, member_, never_, help_)                     \
+    {                                                                         \
+        .name = (name_), .type = "gauge", .help = (help_), .never = (never_), \
+        .offset = offsetof(facts_, member_)                                   \
     }
 /* The row that writes itself. */
 #define METRIC_WRITTEN(name_, type_, write_, help_)                          \
@@ -125,6 +133,9 @@ struct metric_histogram {
     uint64_t sum;  /* of what was counted; of times, in nanoseconds */
     bool of_times; /* bounds are milliseconds; the text has seconds */
 };
+/* The bucket that counts a value; of times, in nanoseconds, where bounds are milliseconds. */
+size_t metric_bucket(const uint32_t *bounds, size_t bucket_count, uint64_t value);
+size_t metric_bucket_of_time(const uint32_t *bounds_ms, size_t bucket_count, uint64_t ns);
 void metric_histogram(struct buffer *out, const char *name,
                       const struct metric_histogram *histogram);
 /* A percentile in the unit of the bounds, at most the last bound; negative: nothing was counted. */

@@ -6,6 +6,7 @@
  * request for it. This file does not know of later publications, and no client has seen them.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "sports/shared.h"
@@ -74,37 +75,18 @@ void sports_look_at_ages(struct sports *sports)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-static void write_labels(char *labels, size_t size, size_t sport)
+/* Of each sport: the age at the row's place in its struct sports_ages. */
+void sports_write_ages(const struct metric *metric, const void *facts, struct buffer *out)
 {
-    (void)snprintf(labels, size, "{sport=\"%s\"}", sport_key((enum sport)sport));
-}
-
-void sports_write_catalog_ages(const struct metric *metric, const void *facts, struct buffer *out)
-{
+    const struct sports_facts *sports = facts;
     for (size_t i = 0; i < SPORT_COUNT; i++) {
         char labels[64];
-        write_labels(labels, sizeof labels, i);
-        metric_age(out, metric->name, labels,
-                   ((const struct sports_facts *)facts)->ages[i].catalog_ms, "NaN");
-    }
-}
-
-void sports_write_odds_ages(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    for (size_t i = 0; i < SPORT_COUNT; i++) {
-        char labels[64];
-        write_labels(labels, sizeof labels, i);
-        metric_age(out, metric->name, labels, ((const struct sports_facts *)facts)->ages[i].odds_ms,
-                   "NaN");
-    }
-}
-
-void sports_write_stale(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    for (size_t i = 0; i < SPORT_COUNT; i++) {
-        char labels[64];
-        write_labels(labels, sizeof labels, i);
-        metric_number(out, metric->name, labels,
-                      ((const struct sports_facts *)facts)->ages[i].stale);
+        int64_t number;
+        memcpy(&number, (const char *)&sports->ages[i] + metric->offset, sizeof number);
+        (void)snprintf(labels, sizeof labels, "{sport=\"%s\"}", sport_key((enum sport)i));
+        if (metric->never != NULL)
+            metric_age(out, metric->name, labels, number, metric->never);
+        else
+            metric_number(out, metric->name, labels, (uint64_t)number);
     }
 }

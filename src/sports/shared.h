@@ -152,9 +152,7 @@ struct slot *sports_event_slot(struct sports *sports, enum sport sport, const st
 
 /* ---- ages.c ---------------------------------------------------------------------------------- */
 void sports_ages(struct sports *sports, struct sports_ages ages[SPORT_COUNT]);
-void sports_write_catalog_ages(const struct metric *metric, const void *facts, struct buffer *out);
-void sports_write_odds_ages(const struct metric *metric, const void *facts, struct buffer *out);
-void sports_write_stale(const struct metric *metric, const void *facts, struct buffer *out);
+void sports_write_ages(const struct metric *metric, const void *facts, struct buffer *out);
 
 /* The lock is held. */
 uint64_t sports_slot_used_ms(const struct slot *slot);

@@ -156,19 +156,26 @@ enum status sports_want(struct sports *sports, struct job draft, struct completi
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
+#define AGES(name_, member_, never_, help_)                                 \
+    {                                                                       \
+        .name = (name_), .type = "gauge", .help = (help_),                  \
+        .offset = offsetof(struct sports_ages, member_), .never = (never_), \
+        .write = sports_write_ages                                          \
+    }
+
 const struct metric sports_metrics[] = {
     METRIC_FACT("croupier_ready_answers", "gauge", struct sports_facts, answers,
                 "Answers held ready in memory"),
     METRIC_FACT("croupier_ready_bytes", "gauge", struct sports_facts, bytes,
                 "Bytes of the answers held ready"),
-    METRIC_WRITTEN("croupier_catalog_age_seconds", "gauge", sports_write_catalog_ages,
-                   "Time since the catalog was published that was asked for last; NaN: none was "
-                   "within a minute"),
-    METRIC_WRITTEN("croupier_odds_age_seconds", "gauge", sports_write_odds_ages,
-                   "Time since the oldest odds were published that were asked for within a minute; "
-                   "NaN: none were"),
-    METRIC_WRITTEN("croupier_odds_stale_events", "gauge", sports_write_stale,
-                   "Events asked for within a minute whose odds are older than stale_after_s"),
+    AGES("croupier_catalog_age_seconds", catalog_ms, "NaN",
+         "Time since the catalog was published that was asked for last; NaN: none was within a "
+         "minute"),
+    AGES("croupier_odds_age_seconds", odds_ms, "NaN",
+         "Time since the oldest odds were published that were asked for within a minute; NaN: none "
+         "were"),
+    AGES("croupier_odds_stale_events", stale, NULL,
+         "Events asked for within a minute whose odds are older than stale_after_s"),
     METRIC_FACT("croupier_waiting_polls", "gauge", struct sports_facts, waiting,
                 "Polls that wait for a change now"),
     {0},

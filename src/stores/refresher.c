@@ -111,7 +111,10 @@ static void destroy_snapshots(struct refresher *refresher, struct table_snapshot
 {
     while (snapshot != NULL) {
         struct table_snapshot *next = snapshot->next;
-        refresher->options.destroy(refresher->options.context, snapshot->table);
+        if (refresher->options.destroy != NULL)
+            refresher->options.destroy(refresher->options.context, snapshot->table);
+        else
+            memory_free(snapshot->table);
         memory_free(snapshot);
         snapshot = next;
     }
@@ -181,6 +184,15 @@ static uint32_t pause_ms(const struct refresher *refresher)
     return refresher->failures > 0 && pause > BACK_OFF_MAX_MS ? BACK_OFF_MAX_MS : pause;
 }
 
+static void note_recovery(struct refresher *refresher, bool first, uint64_t took_ms)
+{
+    const struct refresher_options *options = &refresher->options;
+    if (options->recovered != NULL) /* only this thread replaces the current table */
+        options->recovered(options->context, refresher->current->table, first, took_ms);
+    else if (!first)
+        log_event(options->log, LOG_INFO, options->again, LOG_INTEGER("took_ms", took_ms));
+}
+
 /* Looks once; returns how long to wait until the next time. */
 static uint32_t refresh(struct refresher *refresher)
 {
@@ -195,9 +207,8 @@ static uint32_t refresh(struct refresher *refresher)
         return pause_ms(refresher);
     }
     uint64_t took_ms = clock_monotonic_ms() - began_ms;
-    if (first || refresher->failures > 0) /* only this thread replaces the current one */
-        refresher->options.recovered(refresher->options.context, refresher->current->table, first,
-                                     took_ms);
+    if (first || refresher->failures > 0)
+        note_recovery(refresher, first, took_ms);
     refresher->failures = 0;
     if (changed && took_ms > refresher->options.refresh_ms)
         return 0; /* a long reading is confirmed at once, or it would be out of date on arrival */

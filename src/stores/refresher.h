@@ -26,6 +26,7 @@ struct refresher;
 struct refresher_options {
     const char *name;                    /* of the thread */
     const char *failing;                 /* for the log: "policies cannot be refreshed" */
+    const char *again;                   /* for the log, when it is over; or see `recovered` */
     struct platform_store_options store; /* opened by the thread, and as long as it takes */
     uint32_t refresh_ms;
     /* The rest is called on the refresher's thread. */
@@ -34,9 +35,10 @@ struct refresher_options {
      * read before; with `all` it does not count. */
     enum status (*read)(void *context, struct platform_store *store, bool all, uint64_t *revision,
                         void **table, struct error *error);
-    /* The table is there for the first time, or confirmed again after trouble: for the log. */
+    /* The table is there for the first time, or confirmed again after trouble: for the log. NULL:
+     * the refresher logs `again` after trouble. */
     void (*recovered)(void *context, const void *table, bool first, uint64_t took_ms);
-    void (*destroy)(void *context, void *table);
+    void (*destroy)(void *context, void *table); /* NULL: memory_free */
     void *context;
     struct log *log;
 };

@@ -34,7 +34,7 @@ struct lane {
     bool logged;                  /* the failure was logged */
 
     struct background thread; /* its lock guards everything below */
-    struct ledger_job *first, *last;
+    TAILQ_HEAD(, ledger_job) jobs;
     size_t depth;
 };
 
@@ -57,40 +57,36 @@ struct ledger {
     uint16_t player_index[INDEX_SLOTS];
     uint16_t fact_index[INDEX_SLOTS];
 
-    atomic_uint_fast64_t operations[WALLET_OPERATION_COUNT][LEDGER_COUNTED_COUNT];
-    atomic_uint_fast64_t batches[LEDGER_BATCH_BUCKETS];
-    atomic_uint_fast64_t batched;
-    atomic_uint_fast64_t commits[LEDGER_COMMIT_BUCKETS];
-    atomic_uint_fast64_t commit_ns;
-    atomic_uint_fast64_t reopened;
-    atomic_uint_fast64_t conflicts;
-    uv_mutex_t index_lock; /* guards the next, which the writer sets after each batch */
-    struct ledger_index_facts index;
+    uv_mutex_t facts_lock;     /* guards the next; taken last */
+    struct ledger_facts facts; /* without `depth` */
 };
 
-static void add(atomic_uint_fast64_t *counter, uint64_t amount)
+/* `counter` is one of the ledger's facts. */
+static void add(struct ledger *ledger, uint64_t *counter, uint64_t amount)
 {
-    (void)atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
+    uv_mutex_lock(&ledger->facts_lock);
+    *counter += amount;
+    uv_mutex_unlock(&ledger->facts_lock);
+}
+
+static void count_operation(struct ledger *ledger, const struct ledger_job *job, size_t outcome)
+{
+    add(ledger, &ledger->facts.operations[job->request.operation][outcome], 1);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
 static size_t counted(const struct wallet_answer *answer)
 {
-    switch (answer->kind) {
-    case WALLET_ANSWER_BALANCE:
-        return LEDGER_APPLIED;
-    case WALLET_ANSWER_TRANSACTION:
-        return answer->replayed ? (size_t)LEDGER_COUNTED_REPLAYED
-                                : (size_t)answer->transaction.outcome;
-    case WALLET_ANSWER_REFUSED:
-        return LEDGER_COUNTED_REFUSED;
-    case WALLET_ANSWER_UNAVAILABLE:
-        return LEDGER_COUNTED_UNAVAILABLE;
-    case WALLET_ANSWER_UNKNOWN:
-        return LEDGER_COUNTED_UNKNOWN;
-    }
-    return LEDGER_COUNTED_UNKNOWN;
+    static const size_t numbers[] = {
+        [WALLET_ANSWER_BALANCE] = LEDGER_APPLIED,
+        [WALLET_ANSWER_REFUSED] = LEDGER_COUNTED_REFUSED,
+        [WALLET_ANSWER_UNAVAILABLE] = LEDGER_COUNTED_UNAVAILABLE,
+        [WALLET_ANSWER_UNKNOWN] = LEDGER_COUNTED_UNKNOWN,
+    };
+    if (answer->kind != WALLET_ANSWER_TRANSACTION)
+        return numbers[answer->kind];
+    return answer->replayed ? (size_t)LEDGER_COUNTED_REPLAYED : (size_t)answer->transaction.outcome;
 }
 
 /* Posts the answers for a mailbox together: a thread that is woken for the first of them alone goes
@@ -106,7 +102,7 @@ static void answer_all(struct ledger *ledger, struct ledger_job **jobs, size_t c
             struct ledger_job *job = jobs[j];
             if (job == NULL || job->mailbox != mailbox)
                 continue;
-            add(&ledger->operations[job->request.operation][counted(&job->answer)], 1);
+            count_operation(ledger, job, counted(&job->answer));
             STAILQ_INSERT_TAIL(&mails, &job->mail, link);
             jobs[j] = NULL;
         }
@@ -172,7 +168,7 @@ static bool store_is_ready(struct lane *lane)
     }
     sessions_forget(lane->sessions);
     if (lane->failed_ms != 0)
-        add(&lane->ledger->reopened, 1);
+        add(lane->ledger, &lane->ledger->facts.reopened, 1);
     if (lane->logged)
         log_event(lane->ledger->options.log, LOG_INFO, "ledger is available again");
     lane->failed_ms = 0;
@@ -413,21 +409,17 @@ static void look_after_store(struct lane *lane)
 
 static void count_batch(struct ledger *ledger, size_t count)
 {
-    size_t bucket = 0;
-    while (bucket < LEDGER_BATCH_BUCKETS - 1 && count > batch_bounds[bucket])
-        bucket++;
-    add(&ledger->batches[bucket], 1);
-    add(&ledger->batched, count);
+    struct ledger_facts *facts = &ledger->facts;
+    add(ledger, &facts->batches[metric_bucket(batch_bounds, LEDGER_BATCH_BUCKETS, count)], 1);
+    add(ledger, &facts->batched, count);
 }
 
 static void count_commit(struct ledger *ledger, uint64_t took_ns)
 {
-    size_t bucket = 0;
-    while (bucket < LEDGER_COMMIT_BUCKETS - 1 &&
-           took_ns > (uint64_t)commit_bounds_ms[bucket] * 1000000U)
-        bucket++;
-    add(&ledger->commits[bucket], 1);
-    add(&ledger->commit_ns, took_ns);
+    struct ledger_facts *facts = &ledger->facts;
+    size_t bucket = metric_bucket_of_time(commit_bounds_ms, LEDGER_COMMIT_BUCKETS, took_ns);
+    add(ledger, &facts->commits[bucket], 1);
+    add(ledger, &facts->commit_ns, took_ns);
 }
 
 /* Loads and decides everything from the beginning. */
@@ -456,7 +448,7 @@ static bool may_try_again(struct ledger *ledger, unsigned attempt, uint64_t star
     uint64_t now_ns = clock_monotonic_ns();
     if (attempt >= ATTEMPTS_MAX || now_ns / 1000000U > started_ms + ATTEMPTS_MS)
         return false;
-    add(&ledger->conflicts, 1);
+    add(ledger, &ledger->facts.conflicts, 1);
     clock_pause_ns(now_ns % (1000000U << attempt));
     return true;
 }
@@ -529,14 +521,7 @@ static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t co
 
 static void unlink_job(struct lane *lane, struct ledger_job *job)
 {
-    if (job->before == NULL)
-        lane->first = job->next;
-    else
-        job->before->next = job->next;
-    if (job->next == NULL)
-        lane->last = job->before;
-    else
-        job->next->before = job->before;
+    TAILQ_REMOVE(&lane->jobs, job, in_lane);
     job->queued = false;
     lane->depth--;
 }
@@ -548,12 +533,11 @@ static size_t take(struct lane *lane, struct ledger_job **jobs)
     size_t most = lane->ledger->options.batch_max;
     size_t count = 0;
     uv_mutex_lock(&lane->thread.lock);
-    while (lane->first == NULL && !lane->thread.stopping)
+    while (TAILQ_EMPTY(&lane->jobs) && !lane->thread.stopping)
         uv_cond_wait(&lane->thread.wake, &lane->thread.lock);
-    while (lane->first != NULL && count < most) {
-        jobs[count] = lane->first;
-        unlink_job(lane, jobs[count]);
-        count++;
+    while (!TAILQ_EMPTY(&lane->jobs) && count < most) {
+        jobs[count] = TAILQ_FIRST(&lane->jobs);
+        unlink_job(lane, jobs[count++]);
     }
     uv_mutex_unlock(&lane->thread.lock);
     return count;
@@ -573,9 +557,9 @@ static void note_index(struct lane *lane)
     if (lane->store == NULL || lane->store->ledger->index_facts == NULL)
         return;
     lane->store->ledger->index_facts(lane->store, &facts);
-    uv_mutex_lock(&lane->ledger->index_lock);
-    lane->ledger->index = facts;
-    uv_mutex_unlock(&lane->ledger->index_lock);
+    uv_mutex_lock(&lane->ledger->facts_lock);
+    lane->ledger->facts.index = facts;
+    uv_mutex_unlock(&lane->ledger->facts_lock);
 }
 
 static void run_lane(void *argument)
@@ -606,6 +590,7 @@ static void start_lane(struct ledger *ledger, struct lane *lane, const char *nam
     lane->ledger = ledger;
     lane->run = run;
     lane->sessions = sessions_create();
+    TAILQ_INIT(&lane->jobs);
     background_start(&lane->thread, name, run_lane, lane);
 }
 
@@ -628,7 +613,7 @@ struct ledger *ledger_create(const struct ledger_options *options)
     ledger->asked = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *ledger->asked);
     /* Before the writer, which calls on it. */
     background_start(&ledger->checkpointer.thread, "ledger-upkeep", run_checkpointer, ledger);
-    CHECK(uv_sem_init(&ledger->begun, 0) == 0 && uv_mutex_init(&ledger->index_lock) == 0);
+    CHECK(uv_sem_init(&ledger->begun, 0) == 0 && uv_mutex_init(&ledger->facts_lock) == 0);
     start_lane(ledger, &ledger->writer, "ledger", write_batch);
     start_lane(ledger, &ledger->reader, "ledger-balance", read_balances);
     return ledger;
@@ -643,7 +628,7 @@ void ledger_destroy(struct ledger **ledger)
     stop_lane(&(*ledger)->reader);
     background_stop(&(*ledger)->checkpointer.thread);
     uv_sem_destroy(&(*ledger)->begun);
-    uv_mutex_destroy(&(*ledger)->index_lock);
+    uv_mutex_destroy(&(*ledger)->facts_lock);
     memory_free((*ledger)->batch);
     memory_free((*ledger)->asked);
     memory_free(*ledger);
@@ -661,13 +646,7 @@ static bool append_job(struct lane *lane, struct ledger_job *job)
     CHECK(!lane->thread.stopping);
     if (lane->depth >= lane->ledger->options.queue_limit)
         return false;
-    job->next = NULL;
-    job->before = lane->last;
-    if (lane->last == NULL)
-        lane->first = job;
-    else
-        lane->last->next = job;
-    lane->last = job;
+    TAILQ_INSERT_TAIL(&lane->jobs, job, in_lane);
     job->queued = true;
     lane->depth++;
     return true;
@@ -685,11 +664,11 @@ void ledger_submit_all(struct ledger *ledger, struct mail_list *jobs)
         STAILQ_REMOVE_HEAD(jobs, link);
         if (append_job(lane_of(ledger, job), job))
             continue;
-        add(&ledger->operations[job->request.operation][LEDGER_COUNTED_UNAVAILABLE], 1);
+        count_operation(ledger, job, LEDGER_COUNTED_UNAVAILABLE);
         STAILQ_INSERT_TAIL(&full, &job->mail, link);
     }
     for (size_t i = 0; i < 2; i++) {
-        if (lanes[i]->first != NULL)
+        if (!TAILQ_EMPTY(&lanes[i]->jobs))
             uv_cond_signal(&lanes[i]->thread.wake);
         uv_mutex_unlock(&lanes[i]->thread.lock);
     }
@@ -713,7 +692,7 @@ bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job)
         unlink_job(lane, job);
     uv_mutex_unlock(&lane->thread.lock);
     if (queued)
-        add(&ledger->operations[job->request.operation][LEDGER_COUNTED_UNAVAILABLE], 1);
+        count_operation(ledger, job, LEDGER_COUNTED_UNAVAILABLE);
     return queued;
 }
 
@@ -721,18 +700,13 @@ bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job)
 
 static const char *counted_name(size_t at)
 {
-    switch (at) {
-    case LEDGER_COUNTED_REPLAYED:
-        return "replayed";
-    case LEDGER_COUNTED_REFUSED:
-        return "refused";
-    case LEDGER_COUNTED_UNAVAILABLE:
-        return "ledger_unavailable";
-    case LEDGER_COUNTED_UNKNOWN:
-        return "internal_error";
-    default:
-        return ledger_outcome_name((enum ledger_outcome)at);
-    }
+    static const char *const names[LEDGER_COUNTED_COUNT] = {
+        [LEDGER_COUNTED_REPLAYED] = "replayed",
+        [LEDGER_COUNTED_REFUSED] = "refused",
+        [LEDGER_COUNTED_UNAVAILABLE] = "ledger_unavailable",
+        [LEDGER_COUNTED_UNKNOWN] = "internal_error",
+    };
+    return names[at] != NULL ? names[at] : ledger_outcome_name((enum ledger_outcome)at);
 }
 
 static size_t depth_of(struct lane *lane)
@@ -743,12 +717,6 @@ static size_t depth_of(struct lane *lane)
     return depth;
 }
 
-static void load_all(const atomic_uint_fast64_t *from, uint64_t *to, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        to[i] = atomic_load_explicit(&from[i], memory_order_relaxed);
-}
-
 bool ledger_has_begun(struct ledger *ledger)
 {
     return atomic_load(&ledger->has_begun);
@@ -756,18 +724,10 @@ bool ledger_has_begun(struct ledger *ledger)
 
 void ledger_facts(struct ledger *ledger, struct ledger_facts *facts)
 {
-    for (size_t i = 0; i < WALLET_OPERATION_COUNT; i++)
-        load_all(ledger->operations[i], facts->operations[i], LEDGER_COUNTED_COUNT);
-    load_all(ledger->batches, facts->batches, LEDGER_BATCH_BUCKETS);
-    load_all(&ledger->batched, &facts->batched, 1);
-    load_all(ledger->commits, facts->commits, LEDGER_COMMIT_BUCKETS);
-    load_all(&ledger->commit_ns, &facts->commit_ns, 1);
-    load_all(&ledger->reopened, &facts->reopened, 1);
-    load_all(&ledger->conflicts, &facts->conflicts, 1);
+    uv_mutex_lock(&ledger->facts_lock);
+    *facts = ledger->facts;
+    uv_mutex_unlock(&ledger->facts_lock);
     facts->depth = depth_of(&ledger->writer) + depth_of(&ledger->reader);
-    uv_mutex_lock(&ledger->index_lock);
-    facts->index = ledger->index;
-    uv_mutex_unlock(&ledger->index_lock);
 }
 
 double ledger_commit_ms(const uint64_t commits[LEDGER_COMMIT_BUCKETS], unsigned percent)

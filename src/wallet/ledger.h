@@ -60,7 +60,7 @@ struct ledger_job {
     bool launched;         /* by sessions.h: this player's launch, named by a provider */
     int64_t launched_ms;   /* its time */
     struct wallet_answer answer;
-    struct ledger_job *next, *before; /* the ledger's, as all below */
+    TAILQ_ENTRY(ledger_job) in_lane; /* the ledger's, as all below */
     bool queued;
     size_t player, id, reference;
 };

@@ -9,7 +9,6 @@
 #define REFRESH_MS 2000
 
 struct verification_watch {
-    struct log *log;
     struct refresher *refresher;
     struct table_hold hold; /* of the thread that asks */
 };
@@ -31,35 +30,18 @@ static enum status read_all(void *context, struct platform_store *store, bool al
     return status;
 }
 
-static void recovered(void *context, const void *table, bool first, uint64_t took_ms)
-{
-    (void)table;
-    if (!first)
-        log_event(((struct verification_watch *)context)->log, LOG_INFO, "verifications read again",
-                  LOG_INTEGER("took_ms", took_ms));
-}
-
-static void destroy_table(void *context, void *table)
-{
-    (void)context;
-    memory_free(table);
-}
-
 struct verification_watch *verification_watch_create(const struct platform_store_options *store,
                                                      struct log *log)
 {
     struct verification_watch *watch = memory_alloc_zeroed(1, sizeof *watch);
-    watch->log = log;
     const struct refresher_options options = {
         .name = "verifications",
         .failing = "verifications cannot be read",
+        .again = "verifications read again",
         .store = *store,
         .refresh_ms = REFRESH_MS,
         .revision = platform_verifications_revision,
         .read = read_all,
-        .recovered = recovered,
-        .destroy = destroy_table,
-        .context = watch,
         .log = log,
     };
     watch->refresher = refresher_create(&options);

@@ -41,7 +41,7 @@ static const struct metric doors[] = {
     METRIC_COUNTED("croupier_closed_total", COUNTED_CLOSED, "Doors closed"),
     METRIC_WRITTEN("croupier_open", "gauge", write_open, "Doors open now"),
     {"croupier_failures_total", "counter", "What failed", "{of=\"doors\"}",
-     COUNTED_FAILURES * sizeof(uint64_t), NULL, 0},
+     COUNTED_FAILURES * sizeof(uint64_t), NULL, NULL, 0},
     {.name = "croupier_knocks_total",
      .type = "counter",
      .help = "Knocks, by door",
@@ -87,7 +87,7 @@ static void write_commits(const struct metric *metric, const void *facts, struct
 static const struct metric clocks[] = {
     METRIC_FACT("croupier_ticks", "gauge", struct clock_facts, ticks, "Ticks"),
     {"croupier_failures_total", "counter", "Not written: the first of the name is",
-     "{of=\"clock\"}", offsetof(struct clock_facts, failures), NULL, 0},
+     "{of=\"clock\"}", offsetof(struct clock_facts, failures), NULL, NULL, 0},
     METRIC_WRITTEN("croupier_age_seconds", "gauge", write_age, "Age; +Inf: never"),
     METRIC_WRITTEN("croupier_wait_seconds_total", "counter", write_wait, "Time waited"),
     METRIC_WRITTEN("croupier_batch", "histogram", write_batches, "Batches"),
