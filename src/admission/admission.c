@@ -51,7 +51,7 @@ void admission_destroy(struct admission **admission)
 {
     if (*admission == NULL)
         return;
-    refresher_let_go((*admission)->policies, &(*admission)->hold);
+    refresher_release((*admission)->policies, &(*admission)->hold);
     memory_free((*admission)->trusted_proxies);
     memory_free(*admission);
     *admission = NULL;

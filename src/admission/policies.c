@@ -100,7 +100,7 @@ static void write_uses(struct policies *policies)
         log_event(policies->options.log, LOG_WARNING, "last use of keys cannot be written",
                   LOG_STRING("reason", error.text), LOG_STRING("status", status_name(status)));
     platform_store_close(&store);
-    refresher_let_go(policies->refresher, &hold);
+    refresher_release(policies->refresher, &hold);
 }
 
 static void run_use_writer(void *argument)
@@ -161,7 +161,7 @@ void policies_facts(struct policies *policies, struct policies_facts *facts)
                                      .errors = refresher_errors(policies->refresher)};
     if (newest != NULL)
         policy_table_facts(newest, &facts->table);
-    refresher_let_go(policies->refresher, &hold);
+    refresher_release(policies->refresher, &hold);
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */

@@ -49,7 +49,7 @@ void games_pages_destroy(struct games_pages **at)
         return;
     for (size_t i = 0; i < SLOTS; i++)
         answer_release(&pages->slots[i].answer);
-    refresher_let_go(pages->games, &pages->hold);
+    refresher_release(pages->games, &pages->hold);
     buffer_free(&pages->body);
     memory_free(pages);
 }

@@ -71,7 +71,7 @@ static const void *exchange(struct refresher *refresher, struct table_hold *hold
     return hold->snapshot == NULL ? NULL : hold->snapshot->table;
 }
 
-void refresher_let_go(struct refresher *refresher, struct table_hold *hold)
+void refresher_release(struct refresher *refresher, struct table_hold *hold)
 {
     (void)exchange(refresher, hold, false);
 }

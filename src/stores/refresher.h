@@ -66,6 +66,6 @@ const void *refresher_newest(struct refresher *refresher, struct table_hold *hol
 /* The same if it is confirmed; NULL otherwise, and the hold stays as it was. */
 const void *refresher_confirmed(struct refresher *refresher, struct table_hold *hold,
                                 uint64_t now_mono_ms);
-void refresher_let_go(struct refresher *refresher, struct table_hold *hold);
+void refresher_release(struct refresher *refresher, struct table_hold *hold);
 
 #endif

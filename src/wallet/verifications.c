@@ -54,7 +54,7 @@ void verification_watch_destroy(struct verification_watch **at)
     if (watch == NULL)
         return;
     *at = NULL;
-    refresher_let_go(watch->refresher, &watch->hold);
+    refresher_release(watch->refresher, &watch->hold);
     refresher_destroy(&watch->refresher);
     memory_free(watch);
 }

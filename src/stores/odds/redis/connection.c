@@ -20,8 +20,8 @@
  * intervals of up to a second, with jitter. A connection that fails again and again is treated the
  * same way.
  *
- * Threads. Any thread may use the atomics. The lock guards `problem` and `first_over`. All else
- * belongs to the I/O thread.
+ * Threads. Any thread may use the atomics. The lock guards `problem`. All else belongs to the I/O
+ * thread.
  */
 #include "stores/odds/redis/connection.h"
 
@@ -33,7 +33,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "stores/odds/redis/command.h"
 #include "stores/odds/redis/lookup.h"
 #include "stores/odds/redis/sentinel.h"
@@ -48,8 +47,6 @@
 #define REST_MS_MIN 25U
 #define REST_MS_MAX 1000U
 #define STEADY_NS ((uint64_t)1000 * NS_PER_MS) /* after so long, earlier failures do not count */
-#define FIRST_WAIT_SECONDS 3       /* for the first attempt; a resolver may take longer */
-#define FIRST_WAIT_SECONDS_FEED 10 /* a command that feeds has nothing else to do */
 
 enum phase {
     PHASE_RESTING,   /* until the next attempt */
@@ -72,9 +69,7 @@ struct redis_connection {
     atomic_uint_fast64_t invalidations;
     atomic_uint_fast64_t round_trip_ns;
 
-    uv_mutex_t lock; /* guards the next three */
-    uv_cond_t concluded;
-    bool first_over; /* the first attempt has ended */
+    uv_mutex_t lock; /* guards `problem` */
     struct error problem;
 
     /* The I/O thread's. */
@@ -141,17 +136,6 @@ static void set_step(struct redis_connection *connection, uint64_t delay_ms)
 
 /* ---- standing -------------------------------------------------------------------------------- */
 
-/* Ends an attempt. `problem` may be NULL. `over`: the attempt does not go on in the background. */
-static void conclude(struct redis_connection *connection, const struct error *problem, bool over)
-{
-    uv_mutex_lock(&connection->lock);
-    if (problem != NULL)
-        connection->problem = *problem;
-    connection->first_over = connection->first_over || over;
-    uv_cond_broadcast(&connection->concluded);
-    uv_mutex_unlock(&connection->lock);
-}
-
 enum status redis_connection_now(const struct redis_connection *connection)
 {
     uint64_t until_ns = atomic_load(&connection->confirmed_until_ns);
@@ -168,26 +152,6 @@ void redis_connection_problem(struct redis_connection *connection, struct error 
     uv_mutex_lock(&connection->lock);
     *error = connection->problem;
     uv_mutex_unlock(&connection->lock);
-}
-
-enum status redis_connection_wait(struct redis_connection *connection, struct error *error)
-{
-    uint64_t seconds =
-        connection->options.link->track ? FIRST_WAIT_SECONDS : FIRST_WAIT_SECONDS_FEED;
-    uint64_t until_ns = clock_monotonic_ns() + seconds * 1000000000U;
-    uv_mutex_lock(&connection->lock);
-    while (!connection->first_over &&
-           condition_wait_until(&connection->concluded, &connection->lock, until_ns)) {
-    }
-    bool over = connection->first_over;
-    uv_mutex_unlock(&connection->lock);
-    enum status status = redis_connection_now(connection);
-    if (!over && status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT)
-        return error_set(error, STATUS_TIMEOUT, "the odds store at %s: connecting takes too long",
-                         shown(connection));
-    if (status == STATUS_UNAVAILABLE || status == STATUS_TIMEOUT)
-        redis_connection_problem(connection, error);
-    return status;
 }
 
 void redis_connection_facts(const struct redis_connection *connection, struct odds_facts *facts)
@@ -215,17 +179,21 @@ static uint32_t rest_ms(struct redis_connection *connection)
     return most_ms / 2 + jitter(connection, most_ms / 2 + 1);
 }
 
-static bool looks_up(const struct redis_connection *connection)
+/* A command has time for a resolver that is slow. Its calls wait for it, up to their deadlines. */
+static bool waits_for_lookup(const struct redis_connection *connection)
 {
-    return connection->lookup != NULL ||
-           (connection->sentinel != NULL && redis_sentinel_looks_up(connection->sentinel));
+    return !connection->options.link->track &&
+           (connection->lookup != NULL ||
+            (connection->sentinel != NULL && redis_sentinel_looks_up(connection->sentinel)));
 }
 
 static void report_problem(struct redis_connection *connection, const struct error *problem,
                            bool was_up)
 {
     bool news = !connection->complained || strcmp(problem->text, connection->problem.text) != 0;
-    conclude(connection, problem, !looks_up(connection));
+    uv_mutex_lock(&connection->lock);
+    connection->problem = *problem;
+    uv_mutex_unlock(&connection->lock);
     connection->complained = true;
     if (was_up)
         log_event(connection->options.link->log, LOG_WARNING,
@@ -267,7 +235,7 @@ static void fail_connection(struct redis_connection *connection, enum status sta
     uint64_t now_ns = clock_monotonic_ns();
     if (was_up && now_ns - connection->up_since_ns >= STEADY_NS)
         connection->failures = 0;
-    bool hope = was_up && status != STATUS_TIMEOUT;
+    bool hope = (was_up && status != STATUS_TIMEOUT) || waits_for_lookup(connection);
     uint32_t delay_ms = connection->failures == 0 && hope ? 0 : rest_ms(connection);
     connection->failures++;
     struct error problem;
@@ -286,6 +254,8 @@ static void fail_connection(struct redis_connection *connection, enum status sta
 static void report_slow_lookup(struct redis_connection *connection)
 {
     struct error problem;
+    if (waits_for_lookup(connection))
+        return;
     (void)error_set(&problem, STATUS_TIMEOUT,
                     "the odds store at %s: the address of %s is not found in time",
                     shown(connection), connection->host);
@@ -344,7 +314,6 @@ static void come_up(struct redis_connection *connection)
     CHECK(uv_timer_stop(&connection->step) == 0);
     (void)atomic_fetch_add(&connection->connected_times, 1);
     atomic_store(&connection->standing, (int)STATUS_OK);
-    conclude(connection, NULL, true);
     connection->complained = false;
     if (connection->options.link->track)
         log_event(connection->options.link->log, LOG_INFO, "connected to the odds store",
@@ -738,7 +707,6 @@ struct redis_connection *redis_connection_create(const struct redis_connection_o
     atomic_init(&made->standing, (int)STATUS_PENDING);
     CHECK(getrandom(&made->random, sizeof made->random, 0) == (ssize_t)sizeof made->random);
     CHECK(uv_mutex_init(&made->lock) == 0);
-    CHECK(uv_cond_init(&made->concluded) == 0);
     return made;
 }
 
@@ -775,7 +743,6 @@ void redis_connection_destroy(struct redis_connection **connection)
     *connection = NULL;
     if (mine == NULL)
         return;
-    uv_cond_destroy(&mine->concluded);
     uv_mutex_destroy(&mine->lock);
     memory_free(mine);
 }

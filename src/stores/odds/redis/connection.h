@@ -41,9 +41,8 @@ struct redis_expected *redis_connection_send(struct redis_connection *connection
                                              struct text commands, unsigned replies,
                                              redis_answered *answered, void *context);
 
-/* Any thread. As redis_link_now and redis_link_wait. `problem`: why it is not connected. */
+/* Any thread. As redis_link_now. `problem`: why it is not connected. */
 enum status redis_connection_now(const struct redis_connection *connection);
-enum status redis_connection_wait(struct redis_connection *connection, struct error *error);
 void redis_connection_problem(struct redis_connection *connection, struct error *error);
 void redis_connection_facts(const struct redis_connection *connection, struct odds_facts *facts);
 

@@ -454,8 +454,7 @@ static struct redis_link *make_link(struct redis_store *store, bool serving)
     return redis_link_create(&options);
 }
 
-/* Makes the link if there is none, and waits until it is known whether it connects: STATUS_OK or
- * STATUS_PENDING when it does. */
+/* Makes the link if there is none, and waits until it is known whether it connects. */
 static enum status start_link(struct redis_store *store, bool serving, struct error *error)
 {
     _Atomic(struct redis_link *) *link = serving ? &store->serving : &store->feeding;
@@ -522,7 +521,7 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
     opening->leases.log = options->log;
     CHECK(uv_mutex_init(&opening->lock) == 0);
     status = start_link(opening, options->patient && !options->feeds, error);
-    if (!options->patient && status != STATUS_OK && status != STATUS_PENDING) {
+    if (!options->patient && status != STATUS_OK) {
         redis_close(&opening->base);
         return status;
     }

@@ -19,8 +19,12 @@
 #include "stores/odds/redis/connection.h"
 
 #define SENT_MAX 128
+#define FIRST_WAIT_MS 3000       /* for the first attempt; a resolver may take longer */
+#define FIRST_WAIT_MS_FEED 10000 /* a command that feeds has nothing else to do */
 #define NS_PER_MS ((uint64_t)1000000)
 #define SETTLE_NS (100 * NS_PER_MS) /* a call may settle for so long, also after its deadline */
+
+static const struct text ping = TEXT_INIT("*1\r\n$4\r\nPING\r\n");
 
 TAILQ_HEAD(call_list, redis_call); /* the oldest first */
 
@@ -55,11 +59,6 @@ static void start_timer(uv_timer_t *timer, uv_timer_cb callback, uint64_t delay_
 enum status redis_link_now(const struct redis_link *link)
 {
     return redis_connection_now(link->connection);
-}
-
-enum status redis_link_wait(struct redis_link *link, struct error *error)
-{
-    return redis_connection_wait(link->connection, error);
 }
 
 void redis_link_facts(const struct redis_link *link, struct odds_facts *facts)
@@ -166,7 +165,6 @@ static void on_settled(void *context, unsigned index, const struct redis_reply *
 
 static void on_answer(void *context, unsigned index, const struct redis_reply *reply)
 {
-    static const struct text ping = TEXT_INIT("*1\r\n$4\r\nPING\r\n");
     struct redis_call *call = context;
     bool last = index + 1 == call->replies;
     if (call->reply != NULL)
@@ -297,6 +295,16 @@ enum status redis_link_ask(struct redis_link *link, struct redis_call *call, con
         redis_link_say(link, asking.status, what, error);
     uv_sem_destroy(&asking.over);
     return asking.status;
+}
+
+/* Before there is a connection, a call waits for the end of the first attempt. */
+enum status redis_link_wait(struct redis_link *link, struct error *error)
+{
+    struct redis_call call = {.bytes = ping,
+                              .replies = 1,
+                              .timeout_ms =
+                                  link->options.track ? FIRST_WAIT_MS : FIRST_WAIT_MS_FEED};
+    return redis_link_ask(link, &call, "cannot connect to the odds store", error);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */

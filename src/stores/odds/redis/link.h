@@ -20,8 +20,8 @@ struct redis_link *redis_link_create(const struct redis_link_options *options);
 /* Waits until all calls have ended, at the latest by their deadlines. */
 void redis_link_destroy(struct redis_link **link);
 
-/* Waits until the first attempt to connect has ended, or takes too long. Returns the status of
- * redis_link_now, with the reason when it is not STATUS_OK. */
+/* Waits until the server answers, the first attempt to connect has failed, or that takes too
+ * long. */
 enum status redis_link_wait(struct redis_link *link, struct error *error);
 
 /*

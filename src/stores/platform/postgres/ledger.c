@@ -61,8 +61,8 @@ static bool has_state(const struct postgres_store *store, const char *beginning)
     return strncmp(store->sqlstate, beginning, strlen(beginning)) == 0;
 }
 
-enum status postgres_ledger_give_up(struct postgres_store *store, enum status status,
-                                    struct error *error)
+enum status postgres_ledger_fail(struct postgres_store *store, enum status status,
+                                 struct error *error)
 {
     bool again = store->repeatable || has_state(store, "23") || has_state(store, "55P03") ||
                  has_state(store, "57P0");          /* the server ended the connection */
@@ -485,7 +485,7 @@ enum status postgres_ledger_commit(struct platform_store *base, const struct led
     status = write_all(store, writing, error);
     free_writing(writing);
     if (status != STATUS_OK || store->warned)
-        status = postgres_ledger_give_up(store, status, error);
+        status = postgres_ledger_fail(store, status, error);
     bool interrupted = status != STATUS_OK && store->unknown;
     /* With a connection there is no doubt that it was committed, but that a standby has it. */
     if (interrupted && store->connection == NULL)

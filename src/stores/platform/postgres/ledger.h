@@ -22,8 +22,8 @@ struct postgres_ledger *postgres_ledger_of(struct postgres_store *store);
 
 /* Ends a transaction that failed. STATUS_CONFLICT: another writer conflicted, or the connection was
  * lost before a commit, so another attempt may succeed. */
-MUST_CHECK enum status postgres_ledger_give_up(struct postgres_store *store, enum status status,
-                                               struct error *error);
+MUST_CHECK enum status postgres_ledger_fail(struct postgres_store *store, enum status status,
+                                            struct error *error);
 
 #define LEDGER_TRANSACTION_COLUMNS                                                          \
     LEDGER_TRANSACTION_OF(LEDGER_WHOSE_JOINED, "ledger_transaction.game_id", "provider.id", \

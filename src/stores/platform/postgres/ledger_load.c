@@ -81,7 +81,7 @@ static enum status run(struct loading *loading, struct sql_query *queries, size_
     struct postgres_store *store = loading->store;
     enum status status = postgres_run(store, queries, count, error);
     if (status != STATUS_OK)
-        return postgres_ledger_give_up(store, status, error);
+        return postgres_ledger_fail(store, status, error);
     postgres_clear(queries, count);
     if (loading->flaw == NULL)
         return STATUS_OK;

@@ -67,7 +67,7 @@ static enum status lost(struct postgres_store *store, struct error *error)
                      outcome(store));
 }
 
-static void give_up(struct postgres_store *store)
+static void mark_failed(struct postgres_store *store)
 {
     store->failed = true;
     store->unknown = store->commit_sent;
@@ -77,7 +77,7 @@ static void give_up(struct postgres_store *store)
 static enum status timed_out(struct postgres_store *store, struct error *error)
 {
     atomic_fetch_add_explicit(&store->facts->timeouts, 1, memory_order_relaxed);
-    give_up(store);
+    mark_failed(store);
     return error_set(error, STATUS_TIMEOUT, "%s: did not answer within %u ms%s", store->location,
                      store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms, outcome(store));
 }
@@ -85,7 +85,7 @@ static enum status timed_out(struct postgres_store *store, struct error *error)
 /* The caller does not wait any more: the server hears of it by the end of the connection. */
 static enum status stopped(struct postgres_store *store, struct error *error)
 {
-    give_up(store);
+    mark_failed(store);
     return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more%s",
                      store->location, outcome(store));
 }
