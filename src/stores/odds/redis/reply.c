@@ -2,13 +2,10 @@
  * The protocol of Redis, read as it comes; see reply.h.
  *
  * A value begins with a line: a letter that names its type, and a number or a text. After the line
- * of a string come its bytes; after that of a list come its elements, which are values. So there
- * are two states, in a line and in a string's bytes, and a stack of the lists that are not
- * complete.
- *
- * Elements of a list stand in one block of memory, which moves when it grows. It grows when an
- * element is added, and then no element before it is incomplete: so the stack may point to
- * elements.
+ * of a string come its bytes and an empty line; after that of a list come its elements, which are
+ * values. So a reply is complete when no value is left to come. Until then its bytes are kept in
+ * one buffer and its values in another, in the order in which they came. Both move when they grow,
+ * so a text is an offset. At the end the elements of each list are placed beside each other.
  */
 #include "stores/odds/redis/reply.h"
 
@@ -19,45 +16,71 @@
 #define DEPTH_MAX 8
 #define LINE_MAX_SIZE ((size_t)16 * 1024) /* of an error, which may repeat what was sent */
 #define VERBATIM_FORMAT 4                 /* "txt:" before the bytes of a verbatim string */
+#define KEPT_MAX ((size_t)64 * 1024)      /* of memory, for the next reply */
+#define VALUE_SIZE sizeof(struct redis_reply)
 
-struct level {
-    struct redis_reply *list;
-    uint64_t left; /* elements that have to come */
-    size_t capacity;
+enum form { FORM_LINE, FORM_INTEGER, FORM_BOOLEAN, FORM_NIL, FORM_STRING, FORM_LIST };
+
+/* Without attributes and streams, which no server sends unasked. */
+static const struct kind {
+    char letter;
+    enum redis_type type;
+    enum form form;
+} kinds[] = {
+    {'+', REDIS_STATUS, FORM_LINE},     {'-', REDIS_ERROR, FORM_LINE},
+    {',', REDIS_STRING, FORM_LINE}, /* a double */
+    {'(', REDIS_STRING, FORM_LINE}, /* a big number */
+    {':', REDIS_INTEGER, FORM_INTEGER}, {'#', REDIS_INTEGER, FORM_BOOLEAN},
+    {'_', REDIS_NIL, FORM_NIL},         {'$', REDIS_STRING, FORM_STRING},
+    {'=', REDIS_STRING, FORM_STRING}, /* verbatim */
+    {'!', REDIS_ERROR, FORM_STRING},    {'*', REDIS_LIST, FORM_LIST},
+    {'~', REDIS_LIST, FORM_LIST},       {'%', REDIS_LIST, FORM_LIST}, /* a map */
+    {'>', REDIS_PUSH, FORM_LIST},
 };
+#define KINDS (sizeof kinds / sizeof kinds[0])
 
 struct redis_parser {
     size_t string_max, reply_max;
+    struct buffer bytes;  /* of the reply, but for strings that are too large */
+    struct buffer values; /* of struct redis_reply */
+    uint64_t left;        /* values to come */
+    size_t line;          /* where in the bytes the present line begins */
+    uint64_t string_left; /* bytes to come of the present string */
+    bool string_ends;     /* the next line is the empty one after a string */
+    bool dropped;         /* the string is too large, so its bytes are not kept */
+    bool complete;        /* the reply was handed out */
     struct redis_reply root;
-    bool complete; /* the root was handed out, and is freed before the next reply */
-    size_t held;   /* bytes of memory, about */
-    struct level levels[DEPTH_MAX];
-    unsigned depth;
-    struct buffer line; /* the part of one that has come */
-
-    struct redis_reply *string; /* the string whose bytes come next; NULL: a line comes next */
-    char *bytes;                /* its own; NULL: they are not taken in */
-    uint64_t size, at;          /* how many there are, and have come; CR and LF follow */
-    bool verbatim;
+    struct redis_reply *elements; /* of all lists of the reply */
+    size_t placed, used;          /* values, and elements */
 };
 
 /* ---- life ------------------------------------------------------------------------------------ */
-
-static void free_reply(struct redis_reply *reply)
-{
-    for (size_t i = 0; i < reply->count; i++)
-        free_reply(&reply->elements[i]); /* at most DEPTH_MAX deep */
-    memory_free(reply->elements);
-    memory_free(reply->bytes);
-    *reply = (struct redis_reply){.type = REDIS_NIL};
-}
 
 struct redis_parser *redis_parser_create(size_t string_max, size_t reply_max)
 {
     struct redis_parser *parser = memory_alloc_zeroed(1, sizeof *parser);
     parser->string_max = string_max;
     parser->reply_max = reply_max;
+    parser->left = 1;
     return parser;
+}
+
+static void reset(struct buffer *buffer)
+{
+    buffer_clear(buffer);
+    if (buffer->capacity > KEPT_MAX)
+        buffer_free(buffer);
+}
+
+static void begin_reply(struct redis_parser *parser)
+{
+    memory_free(parser->elements);
+    parser->elements = NULL;
+    reset(&parser->bytes);
+    reset(&parser->values);
+    parser->left = 1;
+    parser->line = 0;
+    parser->complete = false;
 }
 
 void redis_parser_destroy(struct redis_parser **parser)
@@ -66,117 +89,21 @@ void redis_parser_destroy(struct redis_parser **parser)
     *parser = NULL;
     if (mine == NULL)
         return;
-    free_reply(&mine->root);
-    memory_free(mine->bytes);
-    buffer_free(&mine->line);
+    memory_free(mine->elements);
+    buffer_free(&mine->bytes);
+    buffer_free(&mine->values);
     memory_free(mine);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static enum status hold(struct redis_parser *parser, uint64_t size)
+/* STATUS_PENDING: there is room for so many bytes more. A value is held twice at the end. */
+static enum status hold(const struct redis_parser *parser, uint64_t more)
 {
-    if (size > parser->reply_max - parser->held)
-        return STATUS_FULL;
-    parser->held += (size_t)size;
-    return STATUS_OK;
+    size_t held = parser->bytes.size + 2 * parser->values.size;
+    return held <= parser->reply_max && more <= parser->reply_max - held ? STATUS_PENDING
+                                                                         : STATUS_FULL;
 }
-
-/* The place of the value that begins now. */
-static enum status add_value(struct redis_parser *parser, struct redis_reply **value)
-{
-    *value = &parser->root;
-    if (parser->depth == 0)
-        return STATUS_OK;
-    struct level *level = &parser->levels[parser->depth - 1];
-    struct redis_reply *list = level->list;
-    if (list->count == level->capacity) {
-        size_t more = level->capacity == 0 ? 4 : level->capacity;
-        if (hold(parser, more * sizeof *list) != STATUS_OK)
-            return STATUS_FULL;
-        level->capacity += more;
-        list->elements = memory_resize(list->elements, level->capacity * sizeof *list);
-    }
-    *value = &list->elements[list->count++];
-    **value = (struct redis_reply){.type = REDIS_NIL};
-    return STATUS_OK;
-}
-
-/* A value is complete, and with it perhaps the lists that it is in. STATUS_OK: the reply is. */
-static enum status end_value(struct redis_parser *parser)
-{
-    while (parser->depth > 0) {
-        if (--parser->levels[parser->depth - 1].left > 0)
-            return STATUS_PENDING;
-        parser->depth--;
-    }
-    parser->complete = true;
-    return STATUS_OK;
-}
-
-static enum status set_text(struct redis_parser *parser, struct redis_reply *value,
-                            enum redis_type type, struct text text)
-{
-    if (hold(parser, text.size + 1) != STATUS_OK)
-        return STATUS_FULL;
-    char *bytes = memory_alloc(text.size + 1);
-    memcpy(bytes, text.at, text.size);
-    bytes[text.size] = '\0';
-    value->type = type;
-    value->bytes = bytes;
-    value->text = (struct text){bytes, text.size};
-    return end_value(parser);
-}
-
-static enum status begin_list(struct redis_parser *parser, struct redis_reply *list,
-                              enum redis_type type, uint64_t count)
-{
-    list->type = type;
-    if (count == 0)
-        return end_value(parser);
-    if (parser->depth == DEPTH_MAX)
-        return STATUS_MALFORMED;
-    parser->levels[parser->depth++] = (struct level){.list = list, .left = count};
-    return STATUS_PENDING;
-}
-
-static enum status begin_string(struct redis_parser *parser, struct redis_reply *value,
-                                uint64_t size, char type)
-{
-    bool wanted = size <= parser->string_max;
-    if (wanted && hold(parser, size + 1) != STATUS_OK)
-        return STATUS_FULL;
-    value->type = type == '!' ? REDIS_ERROR : REDIS_STRING;
-    parser->string = value;
-    parser->verbatim = type == '=';
-    parser->size = size;
-    parser->at = 0;
-    parser->bytes = wanted ? memory_alloc((size_t)size + 1) : NULL;
-    return STATUS_PENDING;
-}
-
-static enum status end_string(struct redis_parser *parser)
-{
-    struct redis_reply *value = parser->string;
-    size_t cut = parser->verbatim ? VERBATIM_FORMAT : 0;
-    char *bytes = parser->bytes;
-    parser->string = NULL;
-    parser->bytes = NULL;
-    if (bytes == NULL)
-        return set_text(parser, value, REDIS_ERROR, TEXT(REDIS_TOO_LARGE));
-    size_t size = (size_t)parser->size;
-    if (size < cut) {
-        memory_free(bytes);
-        return STATUS_MALFORMED;
-    }
-    memmove(bytes, bytes + cut, size - cut);
-    bytes[size - cut] = '\0';
-    value->bytes = bytes;
-    value->text = (struct text){bytes, size - cut};
-    return end_value(parser);
-}
-
-/* ---- lines ----------------------------------------------------------------------------------- */
 
 static bool read_integer(struct text text, int64_t *integer)
 {
@@ -190,132 +117,169 @@ static bool read_integer(struct text text, int64_t *integer)
     return true;
 }
 
-static enum status begin_sized(struct redis_parser *parser, struct redis_reply *value, char type,
-                               struct text number)
+static enum status begin_string(struct redis_parser *parser, char letter, uint64_t size,
+                                struct redis_reply *value)
 {
-    int64_t size;
-    if (!read_integer(number, &size) || size < -1)
+    size_t format = letter == '=' ? VERBATIM_FORMAT : 0;
+    if (size < format)
         return STATUS_MALFORMED;
-    if (size == -1) /* RESP2's "no such thing" */
-        return type == '$' || type == '*' ? end_value(parser) : STATUS_MALFORMED;
-    switch (type) {
-    case '*':
-    case '~':
-        return begin_list(parser, value, REDIS_LIST, (uint64_t)size);
-    case '%':
-        return begin_list(parser, value, REDIS_LIST, 2 * (uint64_t)size);
-    case '>':
-        return begin_list(parser, value, REDIS_PUSH, (uint64_t)size);
-    default:
-        return begin_string(parser, value, (uint64_t)size, type);
+    parser->string_left = size;
+    parser->string_ends = true;
+    parser->dropped = size > parser->string_max;
+    if (parser->dropped) {
+        value->type = REDIS_ERROR;
+        value->text.size = strlen(REDIS_TOO_LARGE);
+        parser->bytes.size = value->offset;
+        buffer_append_string(&parser->bytes, REDIS_TOO_LARGE "\r\n");
+        return STATUS_PENDING;
     }
+    value->offset = parser->bytes.size + format;
+    value->text.size = (size_t)size - format;
+    return hold(parser, size);
 }
 
-static enum status take_line(struct redis_parser *parser, struct text line)
+static enum status begin_list(struct redis_parser *parser, char letter, uint64_t count,
+                              struct redis_reply *value)
 {
-    struct redis_reply *value;
-    char type = line.size > 0 ? line.at[0] : '\0';
-    struct text rest = {line.at + 1, line.size > 0 ? line.size - 1 : 0};
-    bool outermost = parser->depth == 0;
-    enum status status = add_value(parser, &value);
-    if (status != STATUS_OK)
-        return status;
-    switch (type) {
-    case '+':
-        return set_text(parser, value, REDIS_STATUS, rest);
-    case '-':
-        return set_text(parser, value, REDIS_ERROR, rest);
-    case ',': /* a double */
-    case '(': /* a big number */
-        return set_text(parser, value, REDIS_STRING, rest);
-    case ':':
-        value->type = REDIS_INTEGER;
-        return read_integer(rest, &value->integer) ? end_value(parser) : STATUS_MALFORMED;
-    case '#':
-        value->type = REDIS_INTEGER;
+    count = letter == '%' ? 2 * count : count;
+    if (count > UINT64_MAX - parser->left)
+        return STATUS_FULL;
+    parser->left += count;
+    value->count = count;
+    return STATUS_PENDING;
+}
+
+/* Reads the line in which a value begins. */
+static enum status read_form(struct redis_parser *parser, const struct kind *kind, struct text rest,
+                             struct redis_reply *value)
+{
+    int64_t size = 0;
+    bool good = true;
+    switch (kind->form) {
+    case FORM_LINE:
+        value->text.size = rest.size;
+        break;
+    case FORM_INTEGER:
+        good = read_integer(rest, &value->integer);
+        break;
+    case FORM_BOOLEAN:
         value->integer = text_equals(rest, TEXT("t"));
-        return value->integer == 1 || text_equals(rest, TEXT("f")) ? end_value(parser)
-                                                                   : STATUS_MALFORMED;
-    case '_':
-        return rest.size == 0 ? end_value(parser) : STATUS_MALFORMED;
-    case '>':
-        if (!outermost)
-            return STATUS_MALFORMED;
-        return begin_sized(parser, value, type, rest);
-    case '$':
-    case '=':
-    case '!':
-    case '*':
-    case '~':
-    case '%':
-        return begin_sized(parser, value, type, rest);
-    default: /* attributes and streams among them, which no server sends unasked */
-        return STATUS_MALFORMED;
+        good = value->integer == 1 || text_equals(rest, TEXT("f"));
+        break;
+    case FORM_NIL:
+        good = rest.size == 0;
+        break;
+    case FORM_STRING:
+    case FORM_LIST:
+        good = read_integer(rest, &size) && size >= -1;
+        if (good && size == -1) { /* RESP2's "no such thing" */
+            value->type = REDIS_NIL;
+            good = kind->letter == '$' || kind->letter == '*';
+        } else if (good) {
+            return kind->form == FORM_LIST
+                       ? begin_list(parser, kind->letter, (uint64_t)size, value)
+                       : begin_string(parser, kind->letter, (uint64_t)size, value);
+        }
+        break;
     }
+    return good ? STATUS_PENDING : STATUS_MALFORMED;
+}
+
+static enum status begin_value(struct redis_parser *parser, struct text line)
+{
+    size_t i = 0;
+    while (i < KINDS && (line.size == 0 || line.at[0] != kinds[i].letter))
+        i++;
+    if (i == KINDS || (kinds[i].type == REDIS_PUSH && parser->values.size > 0))
+        return STATUS_MALFORMED;
+    struct redis_reply value = {.type = kinds[i].type, .offset = parser->line + 1};
+    struct text rest = {line.at + 1, line.size - 1};
+    enum status status = read_form(parser, &kinds[i], rest, &value);
+    if (status != STATUS_PENDING)
+        return status;
+    parser->left--;
+    buffer_append(&parser->values, &value, VALUE_SIZE);
+    return hold(parser, 0);
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-static void skip(struct text *bytes, size_t size)
+static void take_bytes(struct redis_parser *parser, struct text *bytes, size_t size, bool kept)
 {
+    if (kept)
+        buffer_append(&parser->bytes, bytes->at, size);
     bytes->at += size;
     bytes->size -= size;
 }
 
-static enum status take_from_line(struct redis_parser *parser, struct text *bytes)
+static enum status take_string(struct redis_parser *parser, struct text *bytes)
+{
+    size_t size = bytes->size < parser->string_left ? bytes->size : (size_t)parser->string_left;
+    take_bytes(parser, bytes, size, !parser->dropped);
+    parser->string_left -= size;
+    parser->line = parser->bytes.size;
+    return STATUS_PENDING;
+}
+
+static enum status take_line(struct redis_parser *parser, struct text *bytes)
 {
     const char *end = memchr(bytes->at, '\n', bytes->size);
     size_t size = end == NULL ? bytes->size : (size_t)(end - bytes->at) + 1;
-    if (size > LINE_MAX_SIZE - parser->line.size)
+    if (size > LINE_MAX_SIZE - (parser->bytes.size - parser->line))
         return STATUS_MALFORMED;
-    struct text line = {bytes->at, size};
-    bool whole = parser->line.size == 0; /* it need not be kept */
-    if (end == NULL || !whole) {
-        buffer_append(&parser->line, bytes->at, size);
-        line = buffer_text(&parser->line);
-    }
-    skip(bytes, size);
+    take_bytes(parser, bytes, size, true);
     if (end == NULL)
         return STATUS_PENDING;
-    enum status status = STATUS_MALFORMED;
-    if (line.size >= 2 && line.at[line.size - 2] == '\r')
-        status = take_line(parser, (struct text){line.at, line.size - 2});
-    buffer_clear(&parser->line);
+    struct text line = {parser->bytes.data + parser->line, parser->bytes.size - parser->line};
+    if (line.size < 2 || line.at[line.size - 2] != '\r' || (parser->string_ends && line.size > 2))
+        return STATUS_MALFORMED;
+    line.size -= 2;
+    enum status status = STATUS_PENDING;
+    if (parser->string_ends)
+        parser->string_ends = false;
+    else
+        status = begin_value(parser, line);
+    parser->line = parser->bytes.size;
     return status;
 }
 
-static enum status take_from_string(struct redis_parser *parser, struct text *bytes)
+/* Places the next value, and all that is in it. */
+static enum status place(struct redis_parser *parser, struct redis_reply *value, unsigned depth)
 {
-    static const char end[] = {'\r', '\n'};
-    if (parser->at < parser->size) {
-        uint64_t left = parser->size - parser->at;
-        size_t size = bytes->size < left ? bytes->size : (size_t)left;
-        if (parser->bytes != NULL)
-            memcpy(parser->bytes + parser->at, bytes->at, size);
-        parser->at += size;
-        skip(bytes, size);
+    memcpy(value, parser->values.data + parser->placed++ * VALUE_SIZE, VALUE_SIZE);
+    if (value->type == REDIS_STATUS || value->type == REDIS_STRING || value->type == REDIS_ERROR) {
+        value->text.at = parser->bytes.data + value->offset;
+        parser->bytes.data[value->offset + value->text.size] = '\0'; /* in the place of the CR */
     }
-    for (; bytes->size > 0 && parser->at < parser->size + 2; skip(bytes, 1))
-        if (bytes->at[0] != end[parser->at++ - parser->size])
-            return STATUS_MALFORMED;
-    return parser->at < parser->size + 2 ? STATUS_PENDING : end_string(parser);
+    if (value->count == 0)
+        return STATUS_OK;
+    if (depth == DEPTH_MAX)
+        return STATUS_MALFORMED;
+    value->elements = parser->elements + parser->used;
+    parser->used += value->count;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < value->count && status == STATUS_OK; i++)
+        status = place(parser, &value->elements[i], depth + 1);
+    return status;
 }
 
 enum status redis_parser_take(struct redis_parser *parser, struct text *bytes,
                               const struct redis_reply **reply)
 {
-    if (parser->complete) {
-        free_reply(&parser->root);
-        parser->complete = false;
-        parser->held = 0;
-    }
+    if (parser->complete)
+        begin_reply(parser);
     enum status status = STATUS_PENDING;
-    while (bytes->size > 0 && status == STATUS_PENDING)
-        status = parser->string != NULL ? take_from_string(parser, bytes)
-                                        : take_from_line(parser, bytes);
-    if (status == STATUS_OK)
-        *reply = &parser->root;
-    return status;
+    while (bytes->size > 0 && status == STATUS_PENDING && !parser->complete) {
+        status = parser->string_left > 0 ? take_string(parser, bytes) : take_line(parser, bytes);
+        parser->complete = parser->left == 0 && parser->string_left == 0 && !parser->string_ends;
+    }
+    if (status != STATUS_PENDING || !parser->complete)
+        return status;
+    parser->elements = memory_alloc(parser->values.size);
+    parser->placed = 0;
+    parser->used = 0;
+    *reply = &parser->root;
+    return place(parser, &parser->root, 0);
 }
 
 /* ---- looking at a reply ---------------------------------------------------------------------- */

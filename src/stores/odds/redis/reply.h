@@ -31,7 +31,7 @@ struct redis_reply {
     struct text text; /* of a status, string or error; one NUL beyond its size */
     struct redis_reply *elements;
     size_t count;
-    char *bytes; /* the parser's: of the text */
+    size_t offset; /* the parser's: of the text */
 };
 
 #define REDIS_TOO_LARGE "TOOLARGE the value is larger than 32 MiB"
