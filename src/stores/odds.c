@@ -60,20 +60,21 @@ static void check_subject(enum odds_kind kind, enum sport sport, const struct ev
 
 enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp)
 {
-    return store->engine->stamp(store, stamp);
+    return odds_store_counted(store, store->engine->stamp(store, stamp));
 }
 
 enum status odds_store_versions(struct odds_store *store, enum sport sport,
                                 const struct event_id *event, struct odds_versions *versions)
 {
     check_subject(event == NULL ? ODDS_CATALOG : ODDS_MARKETS, sport, event);
-    return store->engine->versions(store, sport, event, versions);
+    return odds_store_counted(store, store->engine->versions(store, sport, event, versions));
 }
 
 enum status odds_store_read(struct odds_store *store, struct odds_read *read)
 {
     check_subject(read->kind, read->sport, &read->event);
-    return store->engine->read(store, read);
+    (void)atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
+    return odds_store_counted(store, store->engine->read(store, read));
 }
 
 struct waiting_read {
@@ -103,14 +104,15 @@ enum status odds_store_read_and_wait(struct odds_store *store, struct odds_read 
 
 enum status odds_store_ping(struct odds_store *store, enum odds_need need, struct error *error)
 {
-    return store->engine->ping(store, need, error);
+    return odds_store_counted(store, store->engine->ping(store, need, error));
 }
 
 void odds_store_note_interest(struct odds_store *store, enum sport sport,
                               const struct event_id *event)
 {
     check_subject(ODDS_MARKETS, sport, event);
-    store->engine->note_interest(store, sport, event);
+    if (odds_notes_add(store->notes, sport, event))
+        store->engine->wake(store);
 }
 
 bool odds_store_has_leases(const struct odds_store *store)
@@ -123,11 +125,15 @@ enum status odds_store_lease(struct odds_store *store, struct odds_lease *lease)
     CHECK(odds_store_has_leases(store) && lease->done != NULL);
     CHECK(lease->client[0] != '\0' && lease->window_seconds > 0);
     CHECK(lease->limit > 0 && lease->demand > 0);
-    return store->engine->lease(store, lease);
+    return odds_store_counted(store, store->engine->lease(store, lease));
 }
 
 void odds_store_facts(struct odds_store *store, struct odds_facts *facts)
 {
+    *facts = (struct odds_facts){.reads = atomic_load(&store->reads),
+                                 .errors = atomic_load(&store->errors),
+                                 .interest_written = atomic_load(&store->interest_written),
+                                 .interest_dropped = odds_notes_dropped(store->notes)};
     store->engine->facts(store, facts);
 }
 
@@ -151,7 +157,7 @@ enum status odds_store_publish(struct odds_store *store, const struct odds_chang
     enum status status = check_changes(changes, count, error);
     if (status != STATUS_OK || count == 0)
         return status;
-    return store->engine->publish(store, changes, count, error);
+    return odds_store_counted(store, store->engine->publish(store, changes, count, error));
 }
 
 /* All changes of the list as one array; memory_free it. */
@@ -251,14 +257,14 @@ enum status odds_store_list_interest(struct odds_store *store, enum sport sport,
     enum status status = store->engine->list_interest(store, sport, since_ms, list, count, error);
     if (status == STATUS_OK)
         *count = sort_interest(*list, *count);
-    return status;
+    return odds_store_counted(store, status);
 }
 
 enum status odds_store_list_events(struct odds_store *store, enum sport sport,
                                    struct event_id **list, size_t *count, struct error *error)
 {
     CHECK(sport_is_real(sport));
-    return store->engine->list_events(store, sport, list, count, error);
+    return odds_store_counted(store, store->engine->list_events(store, sport, list, count, error));
 }
 
 enum status odds_store_back_up(struct odds_store *store, const char *path, struct error *error)

@@ -1,9 +1,11 @@
 #ifndef CROUPIER_STORES_ODDS_ENGINE_H
 #define CROUPIER_STORES_ODDS_ENGINE_H
 
+#include <stdatomic.h>
 #include <uv.h>
 
 #include "stores/odds.h"
+#include "stores/odds/interest_notes.h"
 
 /*
  * The interface of an engine of the odds store, for engines and stores/odds.c alone; all others
@@ -30,9 +32,10 @@ struct odds_engine {
     int64_t (*published_ms)(struct odds_store *store, enum sport sport,
                             const struct event_id *event);
     enum status (*ping)(struct odds_store *store, enum odds_need need, struct error *error);
-    void (*note_interest)(struct odds_store *store, enum sport sport, const struct event_id *event);
+    void (*wake)(struct odds_store *store); /* an event was noted: write it soon. Does not block */
     enum status (*lease)(struct odds_store *store,
                          struct odds_lease *lease); /* or NULL: has none */
+    /* All but those that `struct odds_store` has. */
     void (*facts)(struct odds_store *store, struct odds_facts *facts);
 
     enum status (*publish)(struct odds_store *store, const struct odds_change *changes,
@@ -50,6 +53,10 @@ struct odds_engine {
 
 struct odds_store {
     const struct odds_engine *engine;
+    struct odds_notes *notes; /* of events that were asked for; the engine writes them */
+    atomic_uint_fast64_t reads;
+    atomic_uint_fast64_t errors;
+    atomic_uint_fast64_t interest_written;
     uv_mutex_t watch_lock;
     struct odds_watch *watch; /* guarded by the lock, which is held while it is called */
 };
@@ -57,6 +64,20 @@ struct odds_store {
 /* Begins and ends the part of it that all engines have. */
 void odds_store_begin(struct odds_store *store, const struct odds_engine *engine);
 void odds_store_end(struct odds_store *store);
+
+/* `event` is of ODDS_MARKETS alone. */
+struct odds_subject odds_subject_of(enum odds_kind kind, enum sport sport,
+                                    const struct event_id *event);
+/* The name of a value in all engines: "PREFIXcatalog:SPORT" or "PREFIXodds:SPORT:EVENT", with a
+ * NUL. There is room for it. Returns its size. */
+size_t odds_name_write(char *name, size_t room, const char *prefix,
+                       const struct odds_subject *subject);
+/* Reads a name without its prefix; false: it is none. */
+bool odds_name_read(struct text name, struct odds_subject *subject);
+
+/* Counts a call that failed, and returns its status. odds.c does so for what a verb returns, the
+ * engine for what comes later. */
+enum status odds_store_counted(struct odds_store *store, enum status status);
 
 bool odds_store_is_watched(struct odds_store *store);
 /* Tells the watch. Any thread of the engine's. */

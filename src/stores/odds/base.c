@@ -1,18 +1,29 @@
-/* The watch of an odds store, to which the engine reports; see stores/odds.h and odds_engine.h. */
+/* What the stores of all engines have; see odds_engine.h. */
 #include "stores/odds_engine.h"
+
+#include <stdio.h>
 
 #include "base/status.h"
 
 void odds_store_begin(struct odds_store *store, const struct odds_engine *engine)
 {
     store->engine = engine;
+    store->notes = odds_notes_create();
     store->watch = NULL;
     CHECK(uv_mutex_init(&store->watch_lock) == 0);
 }
 
 void odds_store_end(struct odds_store *store)
 {
+    odds_notes_destroy(&store->notes);
     uv_mutex_destroy(&store->watch_lock);
+}
+
+enum status odds_store_counted(struct odds_store *store, enum status status)
+{
+    if (status != STATUS_OK && status != STATUS_PENDING)
+        (void)atomic_fetch_add_explicit(&store->errors, 1, memory_order_relaxed);
+    return status;
 }
 
 void odds_store_watch(struct odds_store *store, struct odds_watch *watch)
@@ -20,6 +31,41 @@ void odds_store_watch(struct odds_store *store, struct odds_watch *watch)
     uv_mutex_lock(&store->watch_lock);
     store->watch = watch;
     uv_mutex_unlock(&store->watch_lock);
+}
+
+struct odds_subject odds_subject_of(enum odds_kind kind, enum sport sport,
+                                    const struct event_id *event)
+{
+    struct odds_subject subject = {.kind = kind, .sport = sport};
+    if (kind == ODDS_MARKETS)
+        subject.event = *event;
+    return subject;
+}
+
+size_t odds_name_write(char *name, size_t room, const char *prefix,
+                       const struct odds_subject *subject)
+{
+    bool catalog = subject->kind == ODDS_CATALOG;
+    int size = snprintf(name, room, "%s%s:%s%s%s", prefix, catalog ? "catalog" : "odds",
+                        sport_key(subject->sport), catalog ? "" : ":",
+                        catalog ? "" : subject->event.digits);
+    CHECK(size > 0 && (size_t)size < room);
+    return (size_t)size;
+}
+
+bool odds_name_read(struct text name, struct odds_subject *subject)
+{
+    struct text kind = text_cut(&name, ':');
+    struct text sport = text_cut(&name, ':');
+    bool catalog = text_equals(kind, TEXT("catalog"));
+    *subject = (struct odds_subject){.kind = catalog ? ODDS_CATALOG : ODDS_MARKETS};
+    if (sport_from_key(sport, &subject->sport) != STATUS_OK)
+        return false;
+    if (catalog)
+        return name.at == NULL;
+    /* An event id has one spelling. */
+    return text_equals(kind, TEXT("odds")) && event_id_parse(name, &subject->event) == STATUS_OK &&
+           subject->event.size == name.size;
 }
 
 bool odds_store_is_watched(struct odds_store *store)

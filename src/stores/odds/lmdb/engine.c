@@ -36,21 +36,28 @@ static enum status lmdb_stamp(struct odds_store *store, uint64_t *stamp)
                                : lmdb_store_leave(&use, lmdb_values_stamp(use.values, stamp));
 }
 
+static enum status look_up(struct odds_store *store, struct lmdb_lookup *lookup,
+                           struct error *error)
+{
+    struct lmdb_use use;
+    enum status status = lmdb_store_enter(store, &use, error);
+    if (status != STATUS_OK)
+        return status;
+    status = lmdb_store_leave(&use, lmdb_values_look_up(use.values, lookup));
+    if (status != STATUS_OK && error != NULL)
+        (void)error_set(error, status, "the odds store at %s cannot be read",
+                        lmdb_store_root(&use));
+    return status;
+}
+
 static enum status lmdb_versions(struct odds_store *store, enum sport sport,
                                  const struct event_id *event, struct odds_versions *versions)
 {
     struct lmdb_lookup lookup = {.sport = sport, .event = event};
-    struct lmdb_use use;
-    enum status status = lmdb_store_enter(store, &use, NULL);
-    if (status != STATUS_OK)
-        return status;
-    status = lmdb_values_look_up(use.values, &lookup);
+    enum status status = look_up(store, &lookup, NULL);
     if (status == STATUS_OK)
-        *versions =
-            (struct odds_versions){.stamp = lmdb_values_version(use.values, lookup.transaction),
-                                   .catalog = lmdb_values_version(use.values, lookup.catalog),
-                                   .odds = lmdb_values_version(use.values, lookup.odds)};
-    return lmdb_store_leave(&use, status);
+        *versions = lookup.versions;
+    return status;
 }
 
 /* Copies a record, or the part of it that is wanted, which is cut to what there is. The copy
@@ -103,39 +110,20 @@ static enum status lmdb_read(struct odds_store *store, struct odds_read *read)
         lookup.event = &read->event;
         reading.part = (struct odds_part){.at = read->catalog.at, .max = read->catalog.max};
     }
-    struct lmdb_use use;
-    enum status status = lmdb_store_enter(store, &use, NULL);
-    if (status != STATUS_OK)
-        return status;
-    lmdb_store_count_read(&use);
-    status = lmdb_values_look_up(use.values, &lookup);
+    enum status status = look_up(store, &lookup, NULL);
     if (status != STATUS_OK) {
         memory_free(reading.part.bytes);
         memory_free(reading.whole.bytes);
-        return lmdb_store_leave(&use, status);
+        return status;
     }
-    uint64_t transaction = lookup.event == NULL ? lookup.catalog : lookup.odds;
-    read->value = (struct odds_value){.stamp = lmdb_values_version(use.values, lookup.transaction),
-                                      .version = lmdb_values_version(use.values, transaction),
+    read->value = (struct odds_value){.stamp = lookup.versions.stamp,
+                                      .version = lookup.event == NULL ? lookup.versions.catalog
+                                                                      : lookup.versions.odds,
                                       .published_ms = reading.published_ms,
                                       .bytes = reading.whole.bytes,
                                       .size = reading.whole.size};
     read->catalog = reading.part;
-    return lmdb_store_leave(&use, status);
-}
-
-static enum status look_up(struct odds_store *store, struct lmdb_lookup *lookup,
-                           struct error *error)
-{
-    struct lmdb_use use;
-    enum status status = lmdb_store_enter(store, &use, error);
-    if (status != STATUS_OK)
-        return status;
-    status = lmdb_store_leave(&use, lmdb_values_look_up(use.values, lookup));
-    if (status != STATUS_OK && error != NULL)
-        (void)error_set(error, status, "the odds store at %s cannot be read",
-                        lmdb_store_root(&use));
-    return status;
+    return STATUS_OK;
 }
 
 static enum status lmdb_ping(struct odds_store *store, enum odds_need need, struct error *error)
@@ -226,7 +214,7 @@ const struct odds_engine odds_engine_lmdb = {
     .read = lmdb_read,
     .published_ms = lmdb_published_ms,
     .ping = lmdb_ping,
-    .note_interest = lmdb_store_note_interest,
+    .wake = lmdb_store_wake,
     .facts = lmdb_facts,
     .publish = lmdb_store_publish,
     .list_interest = lmdb_list_interest,

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "stores/odds_engine.h"
 
 #define SLOTS_LEAST 64U
 #define WITHDRAWN_MORE 4096U /* entries of withdrawn values, beyond as many as there are values */
@@ -105,7 +106,8 @@ static int add_record(struct lmdb_index *index, const struct lmdb_view *view, MD
     struct lmdb_key key;
     struct odds_subject subject;
     struct lmdb_record record;
-    if (!lmdb_key_read(stored_key, &key, &subject))
+    if (!lmdb_key_read(stored_key, &key) ||
+        !odds_name_read((struct text){key.bytes, key.size}, &subject))
         return 0;
     if (lmdb_record_read(stored, &record) != 0 || record.header.transaction == 0)
         return MDB_CORRUPTED;

@@ -14,14 +14,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/odds/interest_notes.h"
+#include "stores/odds_engine.h"
 
 #define WAYS 8U
 #define GROUPS ((uint64_t)1 << 13) /* of WAYS slots; 2.5 MiB in all */
@@ -40,9 +39,8 @@ _Static_assert(sizeof(struct slot) == sizeof(struct event_id) + 2 + 2 * sizeof(u
 struct lmdb_interest {
     char *path;
     struct log *log;
-    struct odds_notes *notes;
-    atomic_uint_fast64_t written;
-    bool complained; /* the background thread's */
+    struct odds_store *store; /* whose notes they are */
+    bool complained;          /* the background thread's */
 };
 
 static uint64_t checksum_of(const struct slot *slot)
@@ -115,15 +113,15 @@ void lmdb_interest_write(struct lmdb_interest *interest)
 {
     struct error error = {{0}};
     const struct odds_note *notes;
-    size_t count = odds_notes_take(interest->notes, &notes);
+    size_t count = odds_notes_take(interest->store->notes, &notes);
     if (count == 0)
         return;
     if (write_notes(interest, notes, count, &error) == STATUS_OK) {
-        (void)atomic_fetch_add(&interest->written, count);
+        (void)atomic_fetch_add(&interest->store->interest_written, count);
         interest->complained = false;
         return;
     }
-    odds_notes_lost(interest->notes, count);
+    odds_notes_lost(interest->store->notes, count);
     if (!interest->complained)
         log_event(interest->log, LOG_WARNING, "interest in events is not recorded",
                   LOG_STRING("reason", error.text));
@@ -159,7 +157,8 @@ enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport,
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct lmdb_interest *lmdb_interest_create(const char *root, struct log *log)
+struct lmdb_interest *lmdb_interest_create(struct odds_store *store, const char *root,
+                                           struct log *log)
 {
     struct lmdb_interest *interest = memory_alloc_zeroed(1, sizeof *interest);
     struct buffer path = {0};
@@ -167,8 +166,7 @@ struct lmdb_interest *lmdb_interest_create(const char *root, struct log *log)
     interest->path = memory_copy_string(buffer_string(&path));
     buffer_free(&path);
     interest->log = log;
-    interest->notes = odds_notes_create();
-    atomic_init(&interest->written, 0);
+    interest->store = store;
     return interest;
 }
 
@@ -178,20 +176,7 @@ void lmdb_interest_destroy(struct lmdb_interest **interest)
     if (closing == NULL)
         return;
     lmdb_interest_write(closing);
-    odds_notes_destroy(&closing->notes);
     memory_free(closing->path);
     memory_free(closing);
     *interest = NULL;
-}
-
-bool lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,
-                        const struct event_id *event)
-{
-    return odds_notes_add(interest->notes, sport, event);
-}
-
-void lmdb_interest_facts(struct lmdb_interest *interest, struct odds_facts *facts)
-{
-    facts->interest_written = atomic_load(&interest->written);
-    facts->interest_dropped = odds_notes_dropped(interest->notes);
 }

@@ -3,23 +3,19 @@
 
 #include "stores/odds.h"
 
-/* Which events were asked for, in the file DIR/interest.map, and the queue before it. It is a file
- * apart, so that writing it neither moves the stamp nor waits for the feed's commits, and need not
- * be synced. */
+/* Which events were asked for, in the file DIR/interest.map. It is a file apart, so that
+ * writing it neither moves the stamp nor waits for the feed's commits, and need not be synced. */
 struct lmdb_interest;
 
-struct lmdb_interest *lmdb_interest_create(const char *root, struct log *log);
+struct lmdb_interest *lmdb_interest_create(struct odds_store *store, const char *root,
+                                           struct log *log);
 void lmdb_interest_destroy(struct lmdb_interest **interest); /* writes what is waiting */
 
-/* Any thread. True: lmdb_interest_write is wanted soon. */
-bool lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,
-                        const struct event_id *event);
 /* Writes what was noted. On the background thread, as often as that is wanted and several times a
  * second, while the values are usable. */
 void lmdb_interest_write(struct lmdb_interest *interest);
 MUST_CHECK enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport,
                                           int64_t since_ms, struct odds_interest **list,
                                           size_t *count, struct error *error);
-void lmdb_interest_facts(struct lmdb_interest *interest, struct odds_facts *facts);
 
 #endif

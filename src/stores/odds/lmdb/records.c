@@ -1,9 +1,11 @@
 /* Keys, headers and checksums of what the values environment holds. See records.h. */
 #include "stores/odds/lmdb/records.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checksum.h"
+#include "stores/odds_engine.h"
 
 static const char this_format[] = "croupier odds 3";
 #define FORMAT_NAME TEXT("croupier odds ")
@@ -12,55 +14,31 @@ static const char this_format[] = "croupier odds 3";
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static void key_append(struct lmdb_key *key, const char *bytes, size_t size)
-{
-    CHECK(key->size + size <= sizeof key->bytes);
-    memcpy(key->bytes + key->size, bytes, size);
-    key->size += size;
-}
-
-static struct lmdb_key key_of_text(const char *text)
-{
-    struct lmdb_key key = {0};
-    key_append(&key, text, strlen(text));
-    return key;
-}
+static const struct lmdb_key root_key = {.size = 4, .bytes = "root"};
 
 struct lmdb_key lmdb_key_of(enum odds_kind kind, enum sport sport, const struct event_id *event)
 {
-    struct lmdb_key key = key_of_text(kind == ODDS_CATALOG ? "catalog:" : "odds:");
-    key_append(&key, sport_key(sport), strlen(sport_key(sport)));
-    if (kind == ODDS_MARKETS) {
-        key_append(&key, ":", 1);
-        key_append(&key, event->digits, event->size);
-    }
+    struct odds_subject subject = odds_subject_of(kind, sport, event);
+    struct lmdb_key key;
+    key.size = odds_name_write(key.bytes, sizeof key.bytes, "", &subject);
     return key;
 }
 
 struct lmdb_key lmdb_key_of_changes(uint64_t transaction)
 {
-    struct lmdb_key key = key_of_text("changes:");
-    char digits[20];
-    key_append(&key, digits, decimal_write(digits, transaction % LMDB_RING));
+    struct lmdb_key key;
+    key.size = (size_t)snprintf(key.bytes, sizeof key.bytes, "changes:%u",
+                                (unsigned)(transaction % LMDB_RING));
     return key;
 }
 
-bool lmdb_key_read(const MDB_val *stored, struct lmdb_key *key, struct odds_subject *subject)
+bool lmdb_key_read(const MDB_val *stored, struct lmdb_key *key)
 {
-    *key = (struct lmdb_key){.size = stored->mv_size};
-    *subject = (struct odds_subject){.kind = ODDS_CATALOG};
-    if (stored->mv_size > sizeof key->bytes)
+    key->size = stored->mv_size;
+    if (key->size > sizeof key->bytes)
         return false;
-    memcpy(key->bytes, stored->mv_data, stored->mv_size);
-    struct text rest = {key->bytes, key->size};
-    struct text kind = text_cut(&rest, ':');
-    struct text sport = text_cut(&rest, ':');
-    if (text_equals(kind, TEXT("odds")))
-        subject->kind = ODDS_MARKETS;
-    else if (!text_equals(kind, TEXT("catalog")))
-        return false;
-    return sport_from_key(sport, &subject->sport) == STATUS_OK &&
-           (subject->kind == ODDS_CATALOG || event_id_parse(rest, &subject->event) == STATUS_OK);
+    memcpy(key->bytes, stored->mv_data, key->size);
+    return true;
 }
 
 static MDB_val value_of(const void *bytes, size_t size)
@@ -148,10 +126,9 @@ int lmdb_record_delete(const struct lmdb_view *view, const struct lmdb_key *key)
 
 int lmdb_root_read(struct lmdb_view *view)
 {
-    struct lmdb_key key = key_of_text("root");
     struct lmdb_record record;
     struct lmdb_root root;
-    int result = lmdb_record_find(view, &key, view->transaction, &record);
+    int result = lmdb_record_find(view, &root_key, view->transaction, &record);
     if (result != 0)
         return result;
     if (record.header.checksum == view->root_checksum)
@@ -160,7 +137,7 @@ int lmdb_root_read(struct lmdb_view *view)
         return MDB_CORRUPTED;
     memcpy(&root, record.bytes, sizeof root);
     /* The identity is inside, so that it can be read before it is known. */
-    if (!lmdb_record_is_whole(&record, root.identity, &key, (const char *)&root))
+    if (!lmdb_record_is_whole(&record, root.identity, &root_key, (const char *)&root))
         return MDB_CORRUPTED;
     view->root = root;
     view->root_checksum = record.header.checksum;
@@ -169,8 +146,7 @@ int lmdb_root_read(struct lmdb_view *view)
 
 int lmdb_root_write(const struct lmdb_view *view)
 {
-    struct lmdb_key key = key_of_text("root");
-    return lmdb_record_write(view, &key, 0,
+    return lmdb_record_write(view, &root_key, 0,
                              (struct text){(const char *)&view->root, sizeof view->root}, NULL);
 }
 

@@ -33,8 +33,8 @@ struct lmdb_key {
 };
 struct lmdb_key lmdb_key_of(enum odds_kind kind, enum sport sport, const struct event_id *event);
 struct lmdb_key lmdb_key_of_changes(uint64_t transaction);
-/* Which value a stored key names; false: none. */
-bool lmdb_key_read(const MDB_val *stored, struct lmdb_key *key, struct odds_subject *subject);
+/* Copies a stored key. False: it is too long to be one. */
+bool lmdb_key_read(const MDB_val *stored, struct lmdb_key *key);
 
 struct lmdb_header {
     uint64_t checksum;    /* of the store's identity, the key, what follows, and the bytes */

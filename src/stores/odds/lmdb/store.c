@@ -62,8 +62,6 @@ struct lmdb_store {
     bool complained; /* about `complaint` */
     struct error complaint;
 
-    atomic_uint_fast64_t reads;
-    atomic_uint_fast64_t errors;
     atomic_uint_fast64_t opened;
     uv_thread_t thread;
 };
@@ -97,13 +95,6 @@ static void retire(struct lmdb_store *store, struct lmdb_values *values, const c
     uv_mutex_unlock(&store->lock);
 }
 
-static enum status count_error(struct lmdb_store *store, enum status status)
-{
-    if (status != STATUS_OK)
-        (void)atomic_fetch_add_explicit(&store->errors, 1, memory_order_relaxed);
-    return status;
-}
-
 enum status lmdb_store_enter(struct odds_store *base, struct lmdb_use *use, struct error *error)
 {
     struct lmdb_store *store = lmdb_store_of(base);
@@ -118,7 +109,7 @@ enum status lmdb_store_enter(struct odds_store *base, struct lmdb_use *use, stru
         *error = store->problem;
         uv_mutex_unlock(&store->lock);
     }
-    return count_error(store, STATUS_UNAVAILABLE);
+    return STATUS_UNAVAILABLE;
 }
 
 enum status lmdb_store_leave(struct lmdb_use *use, enum status status)
@@ -128,7 +119,7 @@ enum status lmdb_store_leave(struct lmdb_use *use, enum status status)
         status = STATUS_UNAVAILABLE;
     }
     (void)atomic_fetch_sub(&use->gate->inside, 1);
-    return count_error(use->store, status);
+    return status;
 }
 
 const char *lmdb_store_root(const struct lmdb_use *use)
@@ -289,7 +280,7 @@ static struct lmdb_store *create(const struct odds_engine *engine,
         .root = path, .create = options->create, .renew = options->create || options->patient};
     store->timeout_ms = options->timeout_ms;
     store->log = options->log;
-    store->interest = lmdb_interest_create(path, options->log);
+    store->interest = lmdb_interest_create(&store->base, path, options->log);
     CHECK(uv_mutex_init(&store->lock) == 0);
     CHECK(uv_mutex_init(&store->publish_lock) == 0);
     return store;
@@ -341,28 +332,17 @@ void lmdb_store_close(struct odds_store *base)
 
 /* ---- interest, facts and publishing ---------------------------------------------------------- */
 
-void lmdb_store_note_interest(struct odds_store *base, enum sport sport,
-                              const struct event_id *event)
+void lmdb_store_wake(struct odds_store *base)
 {
-    struct lmdb_store *store = lmdb_store_of(base);
-    if (lmdb_interest_note(store->interest, sport, event))
-        lmdb_watch_wake(store->watch);
+    lmdb_watch_wake(lmdb_store_of(base)->watch);
 }
 
 void lmdb_store_facts(struct odds_store *base, struct odds_facts *facts)
 {
     struct lmdb_store *store = lmdb_store_of(base);
     uint64_t opened = atomic_load(&store->opened);
-    *facts = (struct odds_facts){.reopened = opened > 0 ? opened - 1 : 0,
-                                 .connected = atomic_load(&store->values) != NULL,
-                                 .errors = atomic_load(&store->errors),
-                                 .reads = atomic_load(&store->reads)};
-    lmdb_interest_facts(store->interest, facts);
-}
-
-void lmdb_store_count_read(struct lmdb_use *use)
-{
-    (void)atomic_fetch_add_explicit(&use->store->reads, 1, memory_order_relaxed);
+    facts->reopened = opened > 0 ? opened - 1 : 0;
+    facts->connected = atomic_load(&store->values) != NULL;
 }
 
 enum status lmdb_store_publish(struct odds_store *base, const struct odds_change *changes,

@@ -25,15 +25,13 @@ MUST_CHECK enum status lmdb_store_enter(struct odds_store *store, struct lmdb_us
 /* The call's answer; broken values (STATUS_INTERNAL) are retired on the way. */
 MUST_CHECK enum status lmdb_store_leave(struct lmdb_use *use, enum status status);
 
-void lmdb_store_note_interest(struct odds_store *store, enum sport sport,
-                              const struct event_id *event);
-/* All facts but when sports were published. */
+void lmdb_store_wake(struct odds_store *store);
+/* All facts of the engine but when sports were published. */
 void lmdb_store_facts(struct odds_store *store, struct odds_facts *facts);
 /* May wait for another process, for as long as publishing may take. */
 MUST_CHECK enum status lmdb_store_publish(struct odds_store *store,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);
-void lmdb_store_count_read(struct lmdb_use *use);
 const char *lmdb_store_root(const struct lmdb_use *use);
 
 #endif

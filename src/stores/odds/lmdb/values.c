@@ -69,7 +69,8 @@ void lmdb_values_close(struct lmdb_values **values)
 
 /* ---- stamps ---------------------------------------------------------------------------------- */
 
-uint64_t lmdb_values_version(const struct lmdb_values *values, uint64_t transaction)
+/* A transaction as a version or a stamp; 0 stays 0. */
+static uint64_t version_of(const struct lmdb_values *values, uint64_t transaction)
 {
     return transaction == 0 ? 0 : values->epoch << EPOCH_SHIFT | (transaction & TRANSACTION_MASK);
 }
@@ -95,7 +96,7 @@ enum status lmdb_values_stamp(struct lmdb_values *values, uint64_t *stamp)
     /* An older file in the place of this one: its stamps are those of answers long replaced. */
     if (!odds_guard_run(stamp_body, &stamping) || stamping.transaction < newest)
         return STATUS_INTERNAL;
-    *stamp = lmdb_values_version(values, stamping.transaction);
+    *stamp = version_of(values, stamping.transaction);
     return STATUS_OK;
 }
 
@@ -171,6 +172,9 @@ enum status lmdb_values_look_up(struct lmdb_values *values, struct lmdb_lookup *
     look.view->next = values->idle;
     values->idle = look.view;
     uv_mutex_unlock(&values->lock);
+    lookup->versions = (struct odds_versions){.stamp = version_of(values, lookup->transaction),
+                                              .catalog = version_of(values, lookup->catalog),
+                                              .odds = version_of(values, lookup->odds)};
     enum status status = fault ? STATUS_INTERNAL : lmdb_status(&values->env, look.result);
     return status != STATUS_OK ? status : look.outcome;
 }

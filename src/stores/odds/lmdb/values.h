@@ -46,13 +46,12 @@ struct lmdb_lookup {
     enum status (*read)(struct lmdb_lookup *lookup, const struct lmdb_view *view);
     void *context; /* of `read` */
 
-    uint64_t transaction; /* of the snapshot */
-    uint64_t catalog;     /* which transaction wrote the sport's; 0: there is none */
-    uint64_t odds;        /* which transaction wrote the event's; 0: there are none */
+    uint64_t transaction;          /* of the snapshot */
+    uint64_t catalog;              /* which transaction wrote the sport's; 0: there is none */
+    uint64_t odds;                 /* which transaction wrote the event's; 0: there are none */
+    struct odds_versions versions; /* the same as versions and a stamp */
 };
 MUST_CHECK enum status lmdb_values_look_up(struct lmdb_values *values, struct lmdb_lookup *lookup);
-/* A transaction as a version or a stamp; 0 stays 0. */
-uint64_t lmdb_values_version(const struct lmdb_values *values, uint64_t transaction);
 
 /* One writer of this process at a time. */
 MUST_CHECK enum status lmdb_values_publish(struct lmdb_values *values,

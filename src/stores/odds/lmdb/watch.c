@@ -34,6 +34,7 @@ struct lmdb_watch {
     bool behind;
     unsigned behind_looks;
     uint64_t seen;         /* the last transaction that was reported */
+    uint64_t seen_stamp;   /* as a stamp */
     struct buffer changes; /* of struct lmdb_entry */
     bool all;              /* the changes are not known */
 };
@@ -140,6 +141,7 @@ static void note_behind(struct lmdb_watch *watch, bool behind)
 static void follow(struct lmdb_watch *watch, struct lmdb_values *values, uint64_t epoch)
 {
     watch->seen = 0;
+    watch->seen_stamp = 0;
     /* Watched before it is looked at, or a commit in between would go unnoticed. */
     watch_file(watch, values == NULL ? NULL : values->env.data_path);
     watch->epoch = epoch;
@@ -153,14 +155,15 @@ static bool look(struct lmdb_watch *watch, struct lmdb_values *values)
     uint64_t stamp;
     if (lmdb_values_stamp(values, &stamp) != STATUS_OK)
         return false; /* the tick finds out why */
-    if (stamp == lmdb_values_version(values, watch->seen))
+    if (stamp == watch->seen_stamp)
         return false; /* and no snapshot is needed to know it */
     if (lmdb_values_look_up(values, &lookup) != STATUS_OK) {
         watch->all = true;
         return false;
     }
     watch->seen = lookup.transaction;
-    return stamp > lmdb_values_version(values, watch->seen);
+    watch->seen_stamp = lookup.versions.stamp;
+    return stamp > watch->seen_stamp;
 }
 
 void lmdb_watch_look(struct lmdb_watch *watch, struct lmdb_values *values, uint64_t epoch)

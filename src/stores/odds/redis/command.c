@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stores/odds_engine.h"
+
 /* ---- commands -------------------------------------------------------------------------------- */
 
 void redis_command_begin(struct buffer *out, size_t words)
@@ -53,12 +55,7 @@ void redis_command_auth(struct buffer *out, const struct redis_location *locatio
 struct redis_key redis_key_of_value(const char *prefix, const struct odds_subject *subject)
 {
     struct redis_key key;
-    const char *sport = sport_key(subject->sport);
-    if (subject->kind == ODDS_CATALOG)
-        (void)snprintf(key.text, sizeof key.text, "%scatalog:%s", prefix, sport);
-    else
-        (void)snprintf(key.text, sizeof key.text, "%sodds:%s:%s", prefix, sport,
-                       subject->event.digits);
+    (void)odds_name_write(key.text, sizeof key.text, prefix, subject);
     return key;
 }
 

@@ -43,7 +43,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/odds/interest_notes.h"
 #include "stores/odds/redis/command.h"
 #include "stores/odds/redis/feed.h"
 #include "stores/odds/redis/lease.h"
@@ -60,7 +59,6 @@ struct redis_store {
     struct odds_store base;
     struct redis_location *location;
     char *prefix;
-    size_t prefix_size;
     uint32_t timeout_ms;
     struct log *log;
 
@@ -69,7 +67,6 @@ struct redis_store {
     _Atomic(struct redis_link *) feeding;
 
     struct redis_versions *versions;
-    struct odds_notes *notes;
     struct redis_leases leases;
 
     /* The serving I/O thread's. */
@@ -83,22 +80,12 @@ struct redis_store {
     sport_set interest_refused; /* sports whose interest could not be recorded, which was logged */
     uint64_t pruned_ms;
 
-    atomic_uint_fast64_t reads;
-    atomic_uint_fast64_t errors;
-    atomic_uint_fast64_t interest_written;
     atomic_int_fast64_t published_ms[SPORT_COUNT];
 };
 
 static struct redis_store *redis_store_of(struct odds_store *store)
 {
     return (struct redis_store *)store;
-}
-
-static enum status count_error(struct redis_store *store, enum status status)
-{
-    if (status != STATUS_OK && status != STATUS_PENDING)
-        (void)atomic_fetch_add_explicit(&store->errors, 1, memory_order_relaxed);
-    return status;
 }
 
 /* ---- reading, on the I/O thread -------------------------------------------------------------- */
@@ -122,32 +109,33 @@ struct reading {
     struct odds_subject subject;
     struct buffer commands;
     uint64_t sent_ns;
-    uint64_t stamp; /* when the value came */
-    uint64_t version;
     enum status got;
     struct redis_seen seen;
-    char *bytes;
-    size_t size;
-    struct odds_part part; /* of the catalog */
 };
 
 static bool has_part(const struct reading *reading)
 {
-    return reading->part.max > 0;
+    return reading->read->kind == ODDS_MARKETS && reading->read->catalog.max > 0;
 }
 
-static void free_copies(struct reading *reading)
+static void drop_part(struct reading *reading)
 {
-    memory_free(reading->bytes);
-    memory_free(reading->part.bytes);
-    reading->bytes = NULL;
-    reading->part.bytes = NULL;
+    struct odds_part *part = &reading->read->catalog;
+    memory_free(part->bytes);
+    *part = (struct odds_part){.at = part->at, .max = part->max};
+}
+
+static void drop_copies(struct reading *reading)
+{
+    memory_free(reading->read->value.bytes);
+    reading->read->value = (struct odds_value){0};
+    drop_part(reading);
 }
 
 static void reading_sent(struct redis_call *call)
 {
     struct reading *reading = (struct reading *)call;
-    free_copies(reading); /* replies of a connection that was lost */
+    drop_copies(reading); /* replies of a connection that was lost */
     reading->got = STATUS_OK;
     reading->sent_ns = clock_monotonic_ns();
 }
@@ -185,25 +173,24 @@ static void take_error(struct reading *reading, const struct redis_reply *reply,
     report_problem(reading->store, &error);
 }
 
+/* With its NUL. */
 static char *copy_bytes(const struct redis_reply *reply)
 {
-    char *bytes = memory_alloc(reply->text.size + 1);
-    memcpy(bytes, reply->text.at, reply->text.size);
-    bytes[reply->text.size] = '\0';
-    return bytes;
+    return memory_copy(reply->text.at, reply->text.size + 1);
 }
 
 static void take_value(struct reading *reading, const struct redis_reply *reply)
 {
     struct redis_store *store = reading->store;
-    reading->stamp = redis_versions_stamp(store->versions);
+    struct odds_value *value = &reading->read->value;
+    value->stamp = redis_versions_stamp(store->versions);
     reading->seen = (struct redis_seen){.stored = reply->type != REDIS_NIL,
                                         .readable = reply->type == REDIS_NIL};
     if (reply->type == REDIS_STRING) {
-        reading->size = reply->text.size;
-        reading->bytes = copy_bytes(reply);
+        value->size = reply->text.size;
+        value->bytes = copy_bytes(reply);
         reading->seen.readable = true;
-        digest_sha256(reading->bytes, reading->size, reading->seen.digest);
+        digest_sha256(value->bytes, value->size, reading->seen.digest);
     } else if (reply->type != REDIS_NIL) {
         take_error(reading, reply, READING_VALUE);
     }
@@ -214,10 +201,11 @@ static void take_value(struct reading *reading, const struct redis_reply *reply)
 /* A catalog that is no string has no part. Reading the catalog itself reports that. */
 static void take_part(struct reading *reading, const struct redis_reply *reply)
 {
+    struct odds_part *part = &reading->read->catalog;
     struct error error;
-    if (reply->type == REDIS_STRING && reply->text.size <= reading->part.max) {
-        reading->part.bytes = copy_bytes(reply);
-        reading->part.size = reply->text.size;
+    if (reply->type == REDIS_STRING && reply->text.size <= part->max) {
+        part->bytes = copy_bytes(reply);
+        part->size = reply->text.size;
     } else if (redis_error_of_reply(reply, "", &error) != STATUS_MALFORMED) {
         take_error(reading, reply, READING_PART);
     }
@@ -236,11 +224,11 @@ static void take_expiry(struct reading *reading, const struct redis_reply *reply
  * settled makes it outdated. */
 static void remember(struct reading *reading)
 {
-    struct redis_store *store = reading->store;
-    if (redis_versions_stamp(store->versions) != reading->stamp)
-        reading->seen.current =
-            false; /* a change was reported between the replies, perhaps of this value */
-    reading->version = redis_versions_note(store->versions, &reading->subject, &reading->seen);
+    struct redis_versions *versions = reading->store->versions;
+    struct odds_value *value = &reading->read->value;
+    if (redis_versions_stamp(versions) != value->stamp) /* a report came, perhaps of this value */
+        reading->seen.current = false;
+    value->version = redis_versions_note(versions, &reading->subject, &reading->seen);
 }
 
 static void reading_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
@@ -257,9 +245,7 @@ static void reading_reply(struct redis_call *call, unsigned index, const struct 
         take_error(reading, reply, step);
     /* An empty list means that no watched key has changed. */
     if (step == READING_EXEC && reply->type != REDIS_LIST) {
-        memory_free(reading->part.bytes);
-        reading->part.bytes = NULL;
-        reading->part.size = 0;
+        drop_part(reading);
         reading->seen.current = false;
     }
     if (index + 1 == call->replies &&
@@ -267,66 +253,33 @@ static void reading_reply(struct redis_call *call, unsigned index, const struct 
         remember(reading);
 }
 
-static void give_value(struct reading *reading)
-{
-    struct redis_store *store = reading->store;
-    reading->read->value = (struct odds_value){
-        .stamp = reading->stamp,
-        .version = reading->version,
-        .published_ms = redis_versions_published_ms(store->versions, &reading->subject),
-        .bytes = reading->bytes,
-        .size = reading->bytes == NULL ? 0 : reading->size};
-    reading->read->catalog.bytes = reading->part.bytes;
-    reading->read->catalog.size = reading->part.size;
-    reading->bytes = NULL;
-    reading->part.bytes = NULL;
-}
-
 static void reading_done(struct redis_call *call, enum status status)
 {
     struct reading *reading = (struct reading *)call;
     struct redis_store *store = reading->store;
     struct odds_read *read = reading->read;
-    if (status == STATUS_OK)
-        status = reading->got;
-    if (status == STATUS_OK)
-        give_value(reading);
-    (void)count_error(store, status);
-    free_copies(reading);
+    read->result = odds_store_counted(&store->base, status != STATUS_OK ? status : reading->got);
+    if (read->result == STATUS_OK)
+        read->value.published_ms = redis_versions_published_ms(store->versions, &reading->subject);
+    else
+        drop_copies(reading);
     buffer_free(&reading->commands);
     memory_free(reading);
-    read->result = status;
     read->done(read);
 }
 
 /* ---- reports of changes ---------------------------------------------------------------------- */
 
-static bool read_key(const struct redis_store *store, struct text key, struct odds_subject *subject)
-{
-    static const struct text kinds[] = {TEXT_INIT("catalog:"), TEXT_INIT("odds:")};
-    if (!text_starts_with(key, (struct text){store->prefix, store->prefix_size}))
-        return false;
-    key = (struct text){key.at + store->prefix_size, key.size - store->prefix_size};
-    bool catalog = text_starts_with(key, kinds[0]);
-    if (!catalog && !text_starts_with(key, kinds[1]))
-        return false;
-    struct text event = {key.at + kinds[!catalog].size, key.size - kinds[!catalog].size};
-    struct text sport = text_cut(&event, ':');
-    *subject = (struct odds_subject){.kind = catalog ? ODDS_CATALOG : ODDS_MARKETS};
-    if (sport_from_key(sport, &subject->sport) != STATUS_OK || catalog == (event.at != NULL))
-        return false;
-    return catalog || (event_id_parse(event, &subject->event) == STATUS_OK &&
-                       subject->event.size == event.size);
-}
-
 static void on_changed(void *owner, const char *key, size_t size)
 {
     struct redis_store *store = owner;
+    struct text prefix = text_of(store->prefix);
     struct odds_subject subject;
     if (key == NULL) {
         redis_versions_forget_all(store->versions);
     } else {
-        if (!read_key(store, (struct text){key, size}, &subject))
+        if (!text_starts_with((struct text){key, size}, prefix) ||
+            !odds_name_read((struct text){key + prefix.size, size - prefix.size}, &subject))
             return;
         redis_versions_forget(store->versions, &subject);
         atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
@@ -397,8 +350,8 @@ static void interest_done(struct redis_call *call, enum status status)
 {
     struct redis_store *store = store_of_interest(call);
     size_t lost = status == STATUS_OK ? store->interest_failed : store->interest_count;
-    (void)atomic_fetch_add(&store->interest_written, store->interest_count - lost);
-    odds_notes_lost(store->notes, lost);
+    (void)atomic_fetch_add(&store->base.interest_written, store->interest_count - lost);
+    odds_notes_lost(store->base.notes, lost);
     store->interest_is_out = false;
     write_interest(store); /* notes that came in between */
 }
@@ -409,7 +362,7 @@ static void write_interest(struct redis_store *store)
     struct redis_link *link = atomic_load(&store->serving);
     if (store->interest_is_out || link == NULL || redis_link_now(link) != STATUS_OK)
         return;
-    store->interest_count = odds_notes_take(store->notes, &store->interest_notes);
+    store->interest_count = odds_notes_take(store->base.notes, &store->interest_notes);
     buffer_clear(&store->interest_commands);
     if (store->interest_count == 0)
         return;
@@ -423,7 +376,7 @@ static void write_interest(struct redis_store *store)
                                           .done = interest_done};
     store->interest_is_out = redis_link_submit(link, &store->interest) == STATUS_PENDING;
     if (!store->interest_is_out)
-        odds_notes_lost(store->notes, store->interest_count);
+        odds_notes_lost(store->base.notes, store->interest_count);
 }
 
 /* What the serving I/O thread does at each heartbeat, and when it is woken. */
@@ -487,7 +440,6 @@ static void redis_close(struct odds_store *base)
     redis_link_destroy(&serving);
     redis_link_destroy(&feeding);
     redis_versions_destroy(&store->versions);
-    odds_notes_destroy(&store->notes);
     redis_location_destroy(&store->location);
     buffer_free(&store->interest_commands);
     uv_mutex_destroy(&store->lock);
@@ -512,11 +464,9 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
     odds_store_begin(&opening->base, &odds_engine_redis);
     opening->location = location;
     opening->prefix = memory_copy_string(options->prefix != NULL ? options->prefix : "");
-    opening->prefix_size = strlen(opening->prefix);
     opening->timeout_ms = options->timeout_ms;
     opening->log = options->log;
     opening->versions = redis_versions_create();
-    opening->notes = odds_notes_create();
     opening->leases.prefix = opening->prefix;
     opening->leases.log = options->log;
     CHECK(uv_mutex_init(&opening->lock) == 0);
@@ -540,7 +490,7 @@ static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
         status = STATUS_PENDING;
     if (status == STATUS_OK)
         *stamp = now_stamp;
-    return count_error(store, status);
+    return status;
 }
 
 static enum status redis_versions(struct odds_store *base, enum sport sport,
@@ -552,10 +502,10 @@ static enum status redis_versions(struct odds_store *base, enum sport sport,
     if (status != STATUS_OK)
         return status;
     struct odds_versions known = {.stamp = stamp};
-    struct odds_subject subject = {.kind = ODDS_CATALOG, .sport = sport};
+    struct odds_subject subject = odds_subject_of(ODDS_CATALOG, sport, NULL);
     known.catalog = redis_versions_find(store->versions, &subject);
     if (event != NULL) {
-        subject = (struct odds_subject){.kind = ODDS_MARKETS, .sport = sport, .event = *event};
+        subject = odds_subject_of(ODDS_MARKETS, sport, event);
         known.odds = redis_versions_find(store->versions, &subject);
     }
     if (known.catalog == ODDS_VERSION_UNKNOWN &&
@@ -567,14 +517,15 @@ static enum status redis_versions(struct odds_store *base, enum sport sport,
 
 static void append_reading(struct reading *reading, const struct redis_store *store)
 {
-    struct odds_subject catalog = {.kind = ODDS_CATALOG, .sport = reading->subject.sport};
+    struct odds_subject catalog = odds_subject_of(ODDS_CATALOG, reading->subject.sport, NULL);
+    const struct odds_part *part = &reading->read->catalog;
     struct buffer *out = &reading->commands;
     struct redis_key catalog_key = redis_key_of_value(store->prefix, &catalog);
     struct redis_key key = redis_key_of_value(store->prefix, &reading->subject);
     if (has_part(reading)) {
         redis_command(out, "WATCH %s %s", catalog_key.text, key.text);
-        redis_command(out, "GETRANGE %s %zu %zu", catalog_key.text, reading->part.at,
-                      reading->part.at + reading->part.max - 1);
+        redis_command(out, "GETRANGE %s %zu %zu", catalog_key.text, part->at,
+                      part->at + part->max - 1);
     }
     redis_command(out, "GET %s", key.text);
     redis_command(out, "PTTL %s", key.text);
@@ -591,11 +542,9 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
     struct reading *reading = memory_alloc_zeroed(1, sizeof *reading);
     reading->store = store;
     reading->read = read;
-    reading->subject = (struct odds_subject){.kind = read->kind, .sport = read->sport};
-    if (read->kind == ODDS_MARKETS) {
-        reading->subject.event = read->event;
-        reading->part = (struct odds_part){.at = read->catalog.at, .max = read->catalog.max};
-    }
+    reading->subject = odds_subject_of(read->kind, read->sport, &read->event);
+    read->value.bytes = NULL;
+    read->catalog.bytes = NULL;
     append_reading(reading, store);
     reading->call = (struct redis_call){.bytes = buffer_text(&reading->commands),
                                         .replies = has_part(reading) ? READING_EXEC + 1 : 2,
@@ -604,47 +553,35 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
                                         .sent = reading_sent,
                                         .reply = reading_reply,
                                         .done = reading_done};
-    (void)atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
     enum status status = redis_link_submit(link, &reading->call);
     if (status != STATUS_PENDING) {
         buffer_free(&reading->commands);
         memory_free(reading);
     }
-    return count_error(store, status);
+    return status;
 }
 
 static enum status redis_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    return count_error(store, redis_rights_ask(need_link(store, true), store->prefix,
-                                               need == ODDS_TO_SERVE, error));
+    return redis_rights_ask(need_link(store, true), store->prefix, need == ODDS_TO_SERVE, error);
 }
 
-static void redis_note_interest(struct odds_store *base, enum sport sport,
-                                const struct event_id *event)
+static void redis_wake(struct odds_store *base)
 {
-    struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = need_link(store, true); /* the link writes the notes */
-    if (odds_notes_add(store->notes, sport, event) && link != NULL)
-        redis_link_wake(link);
+    redis_link_wake(need_link(redis_store_of(base), true)); /* the link writes the notes */
 }
 
 static enum status redis_lease(struct odds_store *base, struct odds_lease *lease)
 {
     struct redis_store *store = redis_store_of(base);
-    return count_error(store, redis_lease_ask(&store->leases, need_link(store, true), lease));
+    return redis_lease_ask(&store->leases, need_link(store, true), lease);
 }
 
 static void redis_facts(struct odds_store *base, struct odds_facts *facts)
 {
     struct redis_store *store = redis_store_of(base);
     struct redis_link *link = atomic_load(&store->serving);
-    *facts = (struct odds_facts){
-        .reads = atomic_load(&store->reads),
-        .errors = atomic_load(&store->errors),
-        .interest_written = atomic_load(&store->interest_written),
-        .interest_dropped = odds_notes_dropped(store->notes),
-    };
     if (link != NULL)
         redis_link_facts(link, facts);
     for (size_t i = 0; i < SPORT_COUNT; i++)
@@ -656,7 +593,7 @@ static void redis_facts(struct odds_store *base, struct odds_facts *facts)
 static int64_t redis_published_ms(struct odds_store *base, enum sport sport,
                                   const struct event_id *event)
 {
-    const struct odds_subject subject = {.kind = ODDS_MARKETS, .sport = sport, .event = *event};
+    const struct odds_subject subject = odds_subject_of(ODDS_MARKETS, sport, event);
     struct redis_versions *versions = redis_store_of(base)->versions;
     return redis_versions_find(versions, &subject) == 0
                ? 0
@@ -672,9 +609,8 @@ static void see_changes(struct redis_store *store, const struct odds_change *cha
     bool reads = atomic_load(&store->serving) != NULL;
     int64_t now_ms = clock_wall_ms();
     for (size_t i = 0; i < count; i++) {
-        struct odds_subject subject = {.kind = changes[i].kind, .sport = changes[i].sport};
-        if (subject.kind == ODDS_MARKETS)
-            subject.event = changes[i].event;
+        struct odds_subject subject =
+            odds_subject_of(changes[i].kind, changes[i].sport, &changes[i].event);
         if (reads)
             redis_versions_forget(store->versions, &subject);
         atomic_store_explicit(&store->published_ms[subject.sport], now_ms, memory_order_relaxed);
@@ -688,7 +624,7 @@ static enum status redis_publish(struct odds_store *base, const struct odds_chan
     enum status status =
         redis_feed_publish(need_link(store, false), store->prefix, changes, count, error);
     see_changes(store, changes, count);
-    return count_error(store, status);
+    return status;
 }
 
 static void on_published(void *owner, struct odds_publishing *publishing)
@@ -697,7 +633,7 @@ static void on_published(void *owner, struct odds_publishing *publishing)
     const struct odds_publication *each;
     STAILQ_FOREACH (each, &publishing->list, others) {
         see_changes(store, each->changes, each->count);
-        (void)count_error(store, each->status);
+        (void)odds_store_counted(&store->base, each->status);
     }
 }
 
@@ -713,16 +649,16 @@ static enum status redis_list_interest(struct odds_store *base, enum sport sport
                                        struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    return count_error(store, redis_feed_list_interest(need_link(store, false), store->prefix,
-                                                       sport, since_ms, list, count, error));
+    return redis_feed_list_interest(need_link(store, false), store->prefix, sport, since_ms, list,
+                                    count, error);
 }
 
 static enum status redis_list_events(struct odds_store *base, enum sport sport,
                                      struct event_id **list, size_t *count, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    return count_error(store, redis_feed_list_events(need_link(store, false), store->prefix, sport,
-                                                     list, count, error));
+    return redis_feed_list_events(need_link(store, false), store->prefix, sport, list, count,
+                                  error);
 }
 
 const struct odds_engine odds_engine_redis = {
@@ -734,7 +670,7 @@ const struct odds_engine odds_engine_redis = {
     .read = redis_read,
     .published_ms = redis_published_ms,
     .ping = redis_ping,
-    .note_interest = redis_note_interest,
+    .wake = redis_wake,
     .lease = redis_lease,
     .facts = redis_facts,
     .publish = redis_publish,

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "stores/odds/redis/command.h"
+#include "stores/odds_engine.h"
 
 #define FEED_TIMEOUT_MS 10000                  /* for a large publication over a slow network */
 #define BATCH_BYTES ((size_t)64 * 1024 * 1024) /* of one transaction; one change has up to 32 MiB */
@@ -21,9 +22,7 @@
 
 static void append_change(struct buffer *out, const char *prefix, const struct odds_change *change)
 {
-    struct odds_subject subject = {.kind = change->kind, .sport = change->sport};
-    if (change->kind == ODDS_MARKETS)
-        subject.event = change->event;
+    struct odds_subject subject = odds_subject_of(change->kind, change->sport, &change->event);
     struct redis_key key = redis_key_of_value(prefix, &subject);
     if (change->bytes == NULL) {
         redis_command(out, "UNLINK %s", key.text);
