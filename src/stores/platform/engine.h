@@ -22,8 +22,9 @@ struct platform_engine {
      * tools do. */
     enum status (*back_up)(struct platform_store *store, const char *to, char **path,
                            struct error *error);
-    enum status (*migrate)(struct platform_store *store, uint32_t *before, uint32_t *after,
-                           struct error *error);
+    /* Applies the next step of the schema, of which `version` is, and stores the version that it is
+     * then of. */
+    enum status (*migrate)(struct platform_store *store, uint32_t *version, struct error *error);
     const struct sql_verbs *sql; /* for records */
     const struct ledger_verbs *ledger;
     const struct ledger_texts *texts; /* ledger/texts.h */

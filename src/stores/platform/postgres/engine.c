@@ -88,7 +88,8 @@ static enum status read_version(struct postgres_store *store, uint32_t *version,
 /* Applies the next migration if there is one. Looks at the version under the lock: another process
  * may have been quicker. (And by reading the table: whether there is one, a session may know from
  * before.) */
-static enum status migrate_step(struct postgres_store *store, bool *applied, struct error *error)
+static enum status migrate_step(struct postgres_store *store, uint32_t *version,
+                                struct error *error)
 {
     /* "crup"; the lock is one of this schema. */
     static const char lock[] =
@@ -97,8 +98,6 @@ static enum status migrate_step(struct postgres_store *store, bool *applied, str
                                   {.sql = postgres_no_timeout},
                                   {.sql = "SET LOCAL lock_timeout = 60000"},
                                   {.sql = lock}};
-    uint32_t version = 0;
-    *applied = false;
     enum status status = postgres_run(store, queries, 4, error);
     postgres_clear(queries, 4);
     if (status == STATUS_OK)
@@ -109,16 +108,16 @@ static enum status migrate_step(struct postgres_store *store, bool *applied, str
                                   " applied_ms bigint NOT NULL)",
                                   error);
     if (status == STATUS_OK)
-        status = read_applied(store, &version, error);
+        status = read_applied(store, version, error);
     const struct migration *next =
-        schema_next(postgres_migrations, postgres_migration_count, version);
+        schema_next(postgres_migrations, postgres_migration_count, *version);
     if (status == STATUS_OK && next != NULL) {
-        *applied = true;
         status = postgres_execute(store, next->sql, error);
         if (status == STATUS_OK)
             status = schema_record(&store->base, next, error);
         if (status != STATUS_OK)
             error_prefix(error, "migration %u (%s)", next->number, next->name);
+        *version = next->number;
     }
     return postgres_end(store, status, error);
 }
@@ -144,32 +143,19 @@ static enum status postgres_schema(struct platform_store *base, uint32_t *versio
     return status == STATUS_OK ? read_version(store, version, error) : status;
 }
 
-static enum status postgres_migrate(struct platform_store *base, uint32_t *before, uint32_t *after,
+static enum status postgres_migrate(struct platform_store *base, uint32_t *version,
                                     struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
-    uint32_t first = 0;
-    uint32_t last = 0;
     enum status status = ready_to_migrate(store, error);
-    if (status == STATUS_OK)
-        status = read_version(store, &first, error);
-    /* Without one that is due, no right to make tables is needed. */
-    bool due = schema_next(postgres_migrations, postgres_migration_count, first) != NULL;
-    while (status == STATUS_OK && due) {
-        postgres_forget_outcome(store);
-        store->patient = true;
-        postgres_renew(store);
-        status = migrate_step(store, &due, error);
-    }
-    store->patient = false;
-    postgres_renew(store);
-    if (status == STATUS_OK)
-        status = read_version(store, &last, error);
     if (status != STATUS_OK)
         return status;
-    *before = first;
-    *after = last;
-    return STATUS_OK;
+    store->patient = true;
+    postgres_renew(store);
+    status = migrate_step(store, version, error);
+    store->patient = false;
+    postgres_renew(store);
+    return status;
 }
 
 static const struct ledger_verbs postgres_ledger = {

@@ -182,14 +182,13 @@ static enum status apply(struct sqlite_store *store, const struct migration *mig
 
 /* Applies the next migration if there is one, in a transaction of its own. Looks at the version
  * inside it: another process may have been quicker. */
-static enum status migrate_step(struct sqlite_store *store, bool *applied, struct error *error)
+static enum status migrate_step(struct sqlite_store *store, uint32_t *version, struct error *error)
 {
-    uint32_t version = 0;
     enum status status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
     if (status != STATUS_OK)
         return status;
-    status = read_version_or_none(store, &version, error);
-    if (status == STATUS_OK && version == 0)
+    status = read_version_or_none(store, version, error);
+    if (status == STATUS_OK && *version == 0)
         status = sqlite_execute(store,
                                 "CREATE TABLE IF NOT EXISTS schema_migration ("
                                 " number INTEGER PRIMARY KEY CHECK (number > 0),"
@@ -197,13 +196,12 @@ static enum status migrate_step(struct sqlite_store *store, bool *applied, struc
                                 " applied_ms INTEGER NOT NULL) STRICT;"
                                 "PRAGMA application_id = " STRING(SQLITE_APPLICATION_ID),
                                 error);
-    const struct migration *next = schema_next(sqlite_migrations, sqlite_migration_count, version);
-    if (status == STATUS_OK && next != NULL)
+    const struct migration *next = schema_next(sqlite_migrations, sqlite_migration_count, *version);
+    if (status == STATUS_OK && next != NULL) {
         status = apply(store, next, error);
-    status = sqlite_end(store, status, error);
-    if (status == STATUS_OK)
-        *applied = next != NULL;
-    return status;
+        *version = next->number;
+    }
+    return sqlite_end(store, status, error);
 }
 
 /* Before a store with something in it is changed: is it sound? */
@@ -263,36 +261,25 @@ static enum status sqlite_back_up(struct platform_store *base, const char *to, c
                       : sqlite_copy_beside(store, version, path, error);
 }
 
-static enum status sqlite_migrate(struct platform_store *base, uint32_t *before, uint32_t *after,
+static enum status sqlite_migrate(struct platform_store *base, uint32_t *version,
                                   struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    uint32_t first = 0;
-    uint32_t last = 0;
-    bool applied = true;
     enum status status = ready_to_migrate(store, error);
-    if (status == STATUS_OK)
-        status = read_version_or_none(store, &first, error);
-    if (status == STATUS_OK && first > 0 && first < newest_schema() && !store->sound)
+    if (status == STATUS_OK && *version > 0 && !store->sound)
         status = check_soundness(store, error);
-    if (status == STATUS_OK) /* innocuous: a trigger of the migration calls it */
-        CHECK(sqlite3_create_function(store->database, "ledger_chain", 2,
-                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
-                                      chain, NULL, NULL) == SQLITE_OK);
-    /* A sort, or the undo data of a statement, may need more than memory holds. */
-    if (status == STATUS_OK)
-        status = sqlite_execute(store, "PRAGMA temp_store=FILE", error);
-    while (status == STATUS_OK && applied)
-        status = migrate_step(store, &applied, error);
-    if (status == STATUS_OK)
-        status = sqlite_execute(store, "PRAGMA temp_store=MEMORY", error);
-    if (status == STATUS_OK)
-        status = sqlite_check_schema(store, false, &last, error);
     if (status != STATUS_OK)
         return status;
-    *before = first;
-    *after = last;
-    return STATUS_OK;
+    store->sound = true;
+    /* Innocuous: a trigger of the migration calls it. */
+    CHECK(sqlite3_create_function(store->database, "ledger_chain", 2,
+                                  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
+                                  chain, NULL, NULL) == SQLITE_OK);
+    /* A sort, or the undo data of a statement, may need more than memory holds. */
+    status = sqlite_execute(store, "PRAGMA temp_store=FILE", error);
+    if (status == STATUS_OK)
+        status = migrate_step(store, version, error);
+    return status == STATUS_OK ? sqlite_execute(store, "PRAGMA temp_store=MEMORY", error) : status;
 }
 
 static const struct ledger_verbs sqlite_ledger = {
