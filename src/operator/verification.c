@@ -1,7 +1,6 @@
 /*
- * The state is written by the run's thread and read by any, under the lock; how far it has come are
- * atomics, because the walk says it often. The thread of a run that has ended is joined by the next
- * start, or at the end.
+ * The state is written by the run's thread and read by any, under the lock. The thread of a run that
+ * has ended is joined by the next start, or at the end.
  */
 #include "operator/verification.h"
 
@@ -16,7 +15,6 @@
 struct verification {
     struct platform_store_options options;
     atomic_bool stop;
-    atomic_uint_fast64_t done, total;
     uv_mutex_t lock; /* guards: */
     struct verification_state state;
     char command[TRAIL_COMMAND_SIZE];
@@ -35,8 +33,6 @@ struct verification *verification_create(const struct platform_store_options *st
     struct verification *verification = memory_alloc_zeroed(1, sizeof *verification);
     verification->options = *store;
     atomic_init(&verification->stop, false);
-    atomic_init(&verification->done, 0);
-    atomic_init(&verification->total, 0);
     CHECK(uv_mutex_init(&verification->lock) == 0);
     return verification;
 }
@@ -59,8 +55,10 @@ void verification_destroy(struct verification **at)
 static void note_progress(void *context, uint64_t done, uint64_t total)
 {
     struct verification *verification = context;
-    atomic_store_explicit(&verification->total, total, memory_order_relaxed);
-    atomic_store_explicit(&verification->done, done, memory_order_relaxed);
+    uv_mutex_lock(&verification->lock);
+    verification->state.total = total;
+    verification->state.done = done;
+    uv_mutex_unlock(&verification->lock);
 }
 
 static enum status open_store(struct verification *verification, struct platform_store **store,
@@ -128,7 +126,6 @@ enum status verification_start(struct verification *verification, const char *wh
         *state = (struct verification_state){.stage = VERIFICATION_RUNNING, .started_ms = now_ms};
         (void)snprintf(state->who, sizeof state->who, "%s", who);
         (void)snprintf(verification->command, sizeof verification->command, "%s", command);
-        note_progress(verification, 0, 0);
         thread_start(&verification->thread, "verification", run, verification);
         verification->has_thread = true;
     }
@@ -141,6 +138,4 @@ void verification_look(struct verification *verification, struct verification_st
     uv_mutex_lock(&verification->lock);
     *state = verification->state;
     uv_mutex_unlock(&verification->lock);
-    state->total = atomic_load_explicit(&verification->total, memory_order_relaxed);
-    state->done = atomic_load_explicit(&verification->done, memory_order_relaxed);
 }
