@@ -35,9 +35,9 @@ static enum status check(const void *checked, struct error *error)
 
 static const struct column columns[] = {
     COLUMN(player_record, id, column_text, 0),
-    COLUMN(player_record, customer_id, column_text, COLUMN_UNIQUE),
-    COLUMN(player_record, reference, column_text, COLUMN_UNIQUE),
-    COLUMN(player_record, currency, column_text, COLUMN_UNIQUE),
+    COLUMN(player_record, customer_id, column_text, 0),
+    COLUMN(player_record, reference, column_text, 0),
+    COLUMN(player_record, currency, column_text, 0),
     COLUMN_OF("currency.exponent", player_record, currency_exponent, column_small, COLUMN_JOINED),
     COLUMN(player_record, created_ms, column_integer, 0),
     COLUMN_OF("player_block.blocked_ms", player_record, blocked_ms, column_integer,
@@ -57,7 +57,8 @@ const struct record_table player_table = {
     .join = "currency ON currency.code = player.currency"
             " LEFT JOIN player_block ON player_block.player_number = player.number",
     .order = "player.number",
-    .search = "player.customer_id = $1 AND player.reference = $2 ORDER BY player.number LIMIT $3",
+    .search = "player.customer_id = $1 AND player.reference = $2"
+              " AND ($3 = '' OR player.currency = $3) ORDER BY player.number LIMIT $4",
     RECORD_COLUMNS(player_record, columns),
     .check = check,
     .settle = settle,

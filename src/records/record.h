@@ -63,7 +63,6 @@ enum column_rule {
     COLUMN_NULLABLE = 1,   /* NULL is "", 0 (never) or -1 (not known), by type */
     COLUMN_FIXED = 2,      /* an update leaves it as it was when the record was added */
     COLUMN_JOINED = 4,     /* of another table, by the record's `join`; only read */
-    COLUMN_UNIQUE = 8,     /* all columns with this rule together name one record */
     COLUMN_SECRET = 16,    /* its value is never shown, not even in the audit trail */
     COLUMN_UNAUDITED = 32, /* the program's own note, no change by a person */
 };

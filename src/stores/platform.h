@@ -221,8 +221,8 @@ MUST_CHECK enum status platform_players_named(struct platform_store *store, cons
                                               size_t most, size_t *count, struct error *error);
 
 /* Adds players as they are, id and time included, in one transaction: for copying a store (croupier
- * platform copy). EXISTS: one is there; INVALID: a currency is there with another exponent, or a
- * record is not acceptable; NOT_FOUND: no such customer. */
+ * platform copy). EXISTS: one is there; INVALID: a record is not acceptable; NOT_FOUND: no such
+ * customer. A currency that is there already keeps its exponent. */
 MUST_CHECK enum status platform_player_put(struct platform_store *store,
                                            const struct player_record *records, size_t count,
                                            struct error *error);

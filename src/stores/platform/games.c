@@ -142,15 +142,13 @@ enum status platform_games_put(struct platform_store *store, const struct game_r
                                const bool *set_enabled, size_t count, int64_t now_ms,
                                struct games_put_result *result, struct error *error)
 {
-    for (size_t i = 0; i < count; i++) {
-        enum status status = game_table.check(&records[i], error);
-        if (status != STATUS_OK)
-            return status;
-    }
+    enum status status = records_check(&game_table, records, count, error);
+    if (status != STATUS_OK)
+        return status;
     struct import import = {
         .records = records, .set_enabled = set_enabled, .count = count, .now_ms = now_ms};
     import.games = memory_alloc_zeroed(FLIGHT_MAX, sizeof *import.games);
-    enum status status = sql_transact(store, import_games, &import, error);
+    status = sql_transact(store, import_games, &import, error);
     if (status == STATUS_OK)
         *result = import.result;
     for (size_t i = 0; i < FLIGHT_MAX; i++) {
@@ -187,7 +185,7 @@ static enum status check_listed(struct sql_flight *flight, struct text games, st
     enum status status = STATUS_OK;
     while (rest.size > 0 && status == STATUS_OK) {
         for (size_t i = 0; rest.size > 0 && i < FLIGHT_MAX; i++)
-            sql_add_text(sql_flight_of(flight, &game_table, STATEMENT_EXISTS, NULL)->parameters,
+            sql_add_text(sql_flight_of(flight, &game_table, STATEMENT_GET, NULL)->parameters,
                          text_cut(&rest, '\n'));
         status = sql_flight_run(flight, false, error);
         for (size_t i = 0; i < flight->count && status == STATUS_OK; i++) {
@@ -205,7 +203,7 @@ static enum status find_policy(struct sql_flight *flight, const char *customer_i
                                struct trail_image *before, struct error *error)
 {
     struct trail_reading reading = {&game_policy_table, before};
-    struct sql_query *customer = sql_flight_of(flight, &customer_table, STATEMENT_EXISTS, NULL);
+    struct sql_query *customer = sql_flight_of(flight, &customer_table, STATEMENT_GET, NULL);
     sql_add_text(customer->parameters, text_of(customer_id));
     struct sql_query *policy = sql_flight_of(flight, &game_policy_table, STATEMENT_GET, NULL);
     sql_add_text(policy->parameters, text_of(customer_id));

@@ -24,12 +24,9 @@ enum status platform_launches_add(struct platform_store *store, const struct lau
                                   size_t count, struct error *error)
 {
     struct adding adding = {records, count};
-    for (size_t i = 0; i < count; i++) {
-        enum status status = launch_table.check(&records[i], error);
-        if (status != STATUS_OK)
-            return status;
-    }
-    return count == 0 ? STATUS_OK : sql_transact(store, add_launches, &adding, error);
+    enum status status = records_check(&launch_table, records, count, error);
+    return status != STATUS_OK || count == 0 ? status
+                                             : sql_transact(store, add_launches, &adding, error);
 }
 
 /* ---- looking up ------------------------------------------------------------------------------ */

@@ -27,11 +27,14 @@ static void bind_currency(struct sql_parameters *parameters, const struct player
     sql_add_integer(parameters, player->created_ms);
 }
 
-static void bind_names(struct sql_parameters *parameters, const struct player_record *player)
+/* The parameters of the table's search; `currency` "": any. */
+static void bind_names(struct sql_parameters *parameters, const char *customer_id,
+                       const char *reference, const char *currency, size_t most)
 {
-    sql_add_text(parameters, text_of(player->customer_id));
-    sql_add_text(parameters, text_of(player->reference));
-    sql_add_text(parameters, text_of(player->currency));
+    sql_add_text(parameters, text_of(customer_id));
+    sql_add_text(parameters, text_of(reference));
+    sql_add_text(parameters, text_of(currency));
+    sql_add_integer(parameters, (int64_t)most);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -48,8 +51,9 @@ static enum status add_player(struct sql_flight *flight, void *context, struct e
     bind_currency(sql_flight_add(flight, add_currency)->parameters, opening->wanted);
     (void)sql_flight_of(flight, &player_table, STATEMENT_ADD_ONCE, opening->wanted);
     struct sql_query *added = /* with the frozen exponent */
-        sql_flight_of(flight, &player_table, STATEMENT_NAMED, NULL);
-    bind_names(added->parameters, opening->wanted);
+        sql_flight_of(flight, &player_table, STATEMENT_SEARCH, NULL);
+    const struct player_record *wanted = opening->wanted;
+    bind_names(added->parameters, wanted->customer_id, wanted->reference, wanted->currency, 1);
     added->row = record_on_row;
     added->context = &look_up;
     enum status status = sql_flight_run(flight, true, error);
@@ -71,8 +75,8 @@ enum status platform_player_open(struct platform_store *store, const char *custo
     enum status status = player_table.check(&wanted, error);
     if (status != STATUS_OK)
         return status;
-    bind_names(&names, &wanted); /* nearly always there already */
-    status = record_find(store, &player_table, STATEMENT_NAMED, &names, player, error);
+    bind_names(&names, customer_id, reference, currency, 1); /* nearly always there already */
+    status = record_find(store, &player_table, STATEMENT_SEARCH, &names, player, error);
     if (status != STATUS_NOT_FOUND)
         return status;
     status = sql_transact(store, add_player, &opening, error);
@@ -105,9 +109,7 @@ enum status platform_players_named(struct platform_store *store, const char *cus
                                    size_t most, size_t *count, struct error *error)
 {
     struct sql_parameters parameters = {0};
-    sql_add_text(&parameters, text_of(customer_id));
-    sql_add_text(&parameters, text_of(reference));
-    sql_add_integer(&parameters, (int64_t)most);
+    bind_names(&parameters, customer_id, reference, "", most);
     return record_find_several(store, &player_table, &parameters, players, count, error);
 }
 
@@ -118,66 +120,31 @@ struct putting {
     size_t count;
 };
 
-#define PLAYERS_AT_ONCE (FLIGHT_MAX / 2) /* with two queries for each */
-
-/* Currencies go first: a player's own is there, and has the exponent that the record has. */
-static enum status put_currencies(struct sql_flight *flight, const struct player_record *records,
-                                  size_t count, struct error *error)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && strcmp(records[i].currency, records[i - 1].currency) == 0 &&
-            records[i].currency_exponent == records[i - 1].currency_exponent)
-            continue;
-        bind_currency(sql_flight_add(flight, add_currency)->parameters, &records[i]);
-        struct sql_parameters *other =
-            sql_flight_add(flight, "SELECT 1 FROM currency WHERE code = $1 AND exponent <> $2")
-                ->parameters;
-        sql_add_text(other, text_of(records[i].currency));
-        sql_add_integer(other, records[i].currency_exponent);
-    }
-    enum status status = sql_flight_run(flight, false, error);
-    for (size_t i = 1; i < flight->count && status == STATUS_OK; i += 2)
-        if (flight->queries[i].rows > 0)
-            status = error_set(error, STATUS_INVALID,
-                               "%s: %s has another exponent here; it was frozen when first used",
-                               flight->store->location, flight->parameters[i].at[0].bytes.at);
-    return status;
-}
-
-static void put_player(struct sql_flight *flight, const struct player_record *record)
-{
-    (void)sql_flight_of(flight, &player_table, STATEMENT_ADD, record);
-    if (record->blocked_ms == 0)
-        return;
-    struct sql_parameters *block = sql_flight_add(flight, add_block)->parameters;
-    sql_add_text(block, text_of(record->id));
-    sql_add_integer(block, record->blocked_ms);
-}
-
+/* A currency goes before the players that have it. */
 static enum status put_players(struct sql_flight *flight, void *context, struct error *error)
 {
     const struct putting *putting = context;
-    enum status status = STATUS_OK;
-    for (size_t at = 0; at < putting->count && status == STATUS_OK; at += PLAYERS_AT_ONCE) {
-        size_t left = putting->count - at;
-        size_t count = left < PLAYERS_AT_ONCE ? left : PLAYERS_AT_ONCE;
-        status = put_currencies(flight, putting->records + at, count, error);
-        for (size_t i = 0; i < count && status == STATUS_OK; i++)
-            put_player(flight, &putting->records[at + i]);
-        if (status == STATUS_OK)
-            status = sql_flight_run(flight, false, error);
+    const char *currency = "";
+    for (size_t i = 0; i < putting->count; i++) {
+        const struct player_record *record = &putting->records[i];
+        if (strcmp(record->currency, currency) != 0)
+            bind_currency(sql_flight_add(flight, add_currency)->parameters, record);
+        currency = record->currency;
+        (void)sql_flight_of(flight, &player_table, STATEMENT_ADD, record);
+        if (record->blocked_ms == 0)
+            continue;
+        struct sql_parameters *block = sql_flight_add(flight, add_block)->parameters;
+        sql_add_text(block, text_of(record->id));
+        sql_add_integer(block, record->blocked_ms);
     }
-    return status;
+    return sql_flight_run(flight, true, error);
 }
 
 enum status platform_player_put(struct platform_store *store, const struct player_record *records,
                                 size_t count, struct error *error)
 {
     struct putting putting = {records, count};
-    for (size_t i = 0; i < count; i++) {
-        enum status status = player_table.check(&records[i], error);
-        if (status != STATUS_OK)
-            return status;
-    }
-    return count == 0 ? STATUS_OK : sql_transact(store, put_players, &putting, error);
+    enum status status = records_check(&player_table, records, count, error);
+    return status != STATUS_OK || count == 0 ? status
+                                             : sql_transact(store, put_players, &putting, error);
 }

@@ -342,6 +342,15 @@ enum status record_change(struct platform_store *store, struct record_change *ch
     return status;
 }
 
+enum status records_check(const struct record_table *table, const void *records, size_t count,
+                          struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = table->check((const char *)records + i * table->size, error);
+    return status;
+}
+
 static enum status write_record(struct platform_store *store, const struct record_table *table,
                                 enum statement_form form, const void *record, struct error *error)
 {

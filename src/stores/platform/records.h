@@ -19,6 +19,10 @@ bool record_on_row(void *context, const struct sql_row *row);
 MUST_CHECK enum status record_looked_up(struct platform_store *store,
                                         const struct record_look_up *look_up, struct error *error);
 
+/* Checks each of an array of records. */
+MUST_CHECK enum status records_check(const struct record_table *table, const void *records,
+                                     size_t count, struct error *error);
+
 /* Finds one, by the parameters of `form`. */
 MUST_CHECK enum status record_find(struct platform_store *store, const struct record_table *table,
                                    enum statement_form form, struct sql_parameters *parameters,

@@ -91,8 +91,6 @@ enum statement_form {
     STATEMENT_UPDATE,      /* by key, if the row's revision is the record's, or the record's is 0 */
     STATEMENT_PUT,         /* adds, or updates as above (fixed columns too) */
     STATEMENT_GET,         /* $1: key */
-    STATEMENT_EXISTS,      /* $1: key */
-    STATEMENT_NAMED,       /* $1, …: the columns that are unique together */
     STATEMENT_LIST,        /* in order, without what lists leave out */
     STATEMENT_SEARCH,      /* by the table's own condition, and its parameters */
     STATEMENT_OF_CUSTOMER, /* $1: customer_id; in order */
@@ -100,7 +98,7 @@ enum statement_form {
     STATEMENT_REVISION,    /* the table's counter */
     STATEMENT_TAKE_REVISION, /* counts on, and locks the counter until the commit */
 };
-#define STATEMENT_FORM_COUNT 13
+#define STATEMENT_FORM_COUNT 11
 
 /* Binds the parameters of an ADD, UPDATE or PUT. */
 void statement_bind(const struct record_table *table, enum statement_form form, const void *record,

@@ -160,27 +160,12 @@ static void append_write(struct buffer *sql, const struct record_table *table,
                          expected, table->name, expected);
 }
 
-static void append_named(struct buffer *sql, const struct record_table *table)
-{
-    bool first = true;
-    int parameter = 1;
-    buffer_append_string(sql, " WHERE ");
-    for (size_t i = 0; i < table->column_count; i++)
-        if ((table->columns[i].rules & COLUMN_UNIQUE) != 0) {
-            append_separated(sql, &first, " AND ");
-            buffer_append_format(sql, "%s.%s = $%d", table->name, table->columns[i].name,
-                                 parameter++);
-        }
-}
-
 static void append_reading(struct buffer *sql, const struct record_table *table,
                            enum statement_form form)
 {
     append_selection(sql, table);
     if (form == STATEMENT_GET)
         buffer_append_format(sql, " WHERE %s.%s = $1", table->name, table->columns[0].name);
-    else if (form == STATEMENT_NAMED)
-        append_named(sql, table);
     else if (form == STATEMENT_OF_CUSTOMER)
         buffer_append_format(sql, " WHERE customer_id = $1 ORDER BY %s", table->order);
     else if (form == STATEMENT_SEARCH)
@@ -207,16 +192,11 @@ static void append_statement(struct buffer *sql, const struct record_table *tabl
         append_write(sql, table, form);
         break;
     case STATEMENT_GET:
-    case STATEMENT_NAMED:
     case STATEMENT_LIST:
     case STATEMENT_SEARCH:
     case STATEMENT_OF_CUSTOMER:
     case STATEMENT_CHANGED:
         append_reading(sql, table, form);
-        break;
-    case STATEMENT_EXISTS:
-        buffer_append_format(sql, "SELECT 1 FROM %s WHERE %s = $1", table->name,
-                             table->columns[0].name);
         break;
     case STATEMENT_REVISION:
         buffer_append_format(sql, "SELECT revision FROM %s", table->counter);

@@ -185,6 +185,14 @@ static enum status take_account(void *context, const struct sql_row *row, bool *
     return STATUS_OK;
 }
 
+/* A player whose account has another last sequence than there are entries. */
+static const char text_miscounted[] =
+    "SELECT player.id, max(ledger_transaction.sequence) FROM ledger_transaction"
+    " JOIN player ON player.number = ledger_transaction.player_number"
+    " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
+    " WHERE ledger_transaction.sequence IS NOT NULL GROUP BY player.id"
+    " HAVING count(*) <> coalesce(max(ledger_account.sequence), 0) ORDER BY 1 LIMIT 1";
+
 /* A player whose entries are not as many as its account says. */
 static enum status take_miscounted(void *context, const struct sql_row *row, bool *wanted,
                                    struct error *error)
@@ -254,8 +262,7 @@ static enum status audit_accounts(struct audit *audit)
     enum status status = read_rows(audit, texts->accounts, texts->accounts_since, take_account);
     if (status != STATUS_OK || audit->expected == audit->followed + audit->result.entries)
         return status;
-    status =
-        ledger_read(audit->store, texts->miscounted, NULL, take_miscounted, audit, audit->error);
+    status = ledger_read(audit->store, text_miscounted, NULL, take_miscounted, audit, audit->error);
     if (status == STATUS_OK)
         status = audit->status;
     return status != STATUS_OK

@@ -41,7 +41,6 @@ struct ledger_texts {
     const char *declines;                /* likewise: position, hash, the hash before */
     const char *accounts, *accounts_since;
     const char *newest;
-    const char *clearings, *count, *miscounted;
     const char *sums;
 
     const struct ledger_check_text *checks;
@@ -78,33 +77,6 @@ struct ledger_texts {
     " LEFT JOIN ledger_declined ON ledger_declined.player_number = player.number"             \
     " LEFT JOIN ledger_decline AS last_decline ON last_decline.player_number = player.number" \
     " AND last_decline.position = ledger_declined.declines"
-
-/* The clearing accounts; also what players hold without one, which must be nothing. */
-#define LEDGER_TEXT_CLEARINGS                                                                  \
-    "SELECT customer.id, coalesce(ledger_clearing.currency, held.currency),"                   \
-    " coalesce(ledger_clearing.balance_minor, 0), coalesce(held.balance_minor, 0)"             \
-    " FROM ledger_clearing FULL JOIN"                                                          \
-    " (SELECT customer.number, player.currency,"                                               \
-    "  CAST(sum(ledger_account.balance_minor) AS bigint) AS balance_minor FROM ledger_account" \
-    "  JOIN player ON player.number = ledger_account.player_number"                            \
-    "  JOIN customer ON customer.id = player.customer_id"                                      \
-    "  GROUP BY customer.number, player.currency) AS held"                                     \
-    " ON held.number = ledger_clearing.customer_number"                                        \
-    " AND held.currency = ledger_clearing.currency"                                            \
-    " LEFT JOIN customer"                                                                      \
-    " ON customer.number = coalesce(ledger_clearing.customer_number, held.number)"             \
-    " WHERE ledger_clearing.currency IS NOT NULL OR held.balance_minor <> 0"                   \
-    " ORDER BY customer.number, 2"
-
-#define LEDGER_TEXT_COUNT "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL"
-
-/* A player whose account has another last sequence than there are entries. */
-#define LEDGER_TEXT_MISCOUNTED                                                   \
-    "SELECT player.id, max(ledger_transaction.sequence) FROM ledger_transaction" \
-    " JOIN player ON player.number = ledger_transaction.player_number"           \
-    " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"  \
-    " WHERE ledger_transaction.sequence IS NOT NULL GROUP BY player.id"          \
-    " HAVING count(*) <> coalesce(max(ledger_account.sequence), 0) ORDER BY 1 LIMIT 1"
 
 /* Checks that read the same in both engines. */
 #define LEDGER_CHECKS_SHARED                                                                     \

@@ -171,9 +171,6 @@ const struct ledger_texts postgres_ledger_texts = {
         "  WHERE entry.player_number = ledger_transaction.player_number"
         "  AND entry.sequence = ledger_transaction.sequence - 1 LIMIT 1) AS previous ON true"
         " WHERE ledger_transaction.sequence IS NOT NULL",
-    .clearings = LEDGER_TEXT_CLEARINGS,
-    .count = LEDGER_TEXT_COUNT,
-    .miscounted = LEDGER_TEXT_MISCOUNTED,
     .sums = LEDGER_TEXT_SUMS("ledger_transaction" ORIGIN, "true",
                              LEDGER_SUM_KEYS(GAME, ROUND, PROVIDER, BYTES), PROVIDER),
     .checks = checks,

@@ -194,9 +194,6 @@ const struct ledger_texts sqlite_ledger_texts = {
         " LEFT JOIN ledger_transaction AS previous"
         "  ON previous.number = ledger_transaction.previous"
         " WHERE ledger_transaction.sequence IS NOT NULL",
-    .clearings = LEDGER_TEXT_CLEARINGS,
-    .count = LEDGER_TEXT_COUNT,
-    .miscounted = LEDGER_TEXT_MISCOUNTED,
     .sums = LEDGER_TEXT_SUMS(OF_DAYS ORIGIN, DAYS, LEDGER_SUM_KEYS(GAME, ROUND, PROVIDER, ""),
                              PROVIDER),
     .checks = checks,
