@@ -105,11 +105,6 @@ enum status id_directory_lock(const struct id_directory *directory, uint32_t pat
     }
 }
 
-void id_directory_unlock(const struct id_directory *directory)
-{
-    (void)flock(directory->descriptor, LOCK_UN);
-}
-
 enum status id_directory_sync(const struct id_directory *directory, struct error *error)
 {
     return fsync(directory->descriptor) == 0 ? STATUS_OK : failed(error, "fsync");
@@ -190,19 +185,13 @@ enum status id_directory_state(const struct id_directory *directory, uint64_t *s
     size_t count = 0;
     uint64_t sum = 0;
     enum status status = id_directory_list(directory, &files, &count, error);
-    if (status != STATUS_OK)
-        return status;
-    for (size_t i = 0; i < count; i++) {
-        struct stat facts;
-        if (fstatat(directory->descriptor, files[i].name, &facts, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        uint64_t what[] = {(uint64_t)files[i].first, (uint64_t)files[i].last,
-                           (uint64_t)facts.st_ino, (uint64_t)facts.st_size};
-        sum = checksum_add(sum, what, sizeof what);
-    }
+    for (size_t i = 0; i < count; i++)
+        sum = checksum_add(sum, (const int64_t[]){files[i].first, files[i].last},
+                           2 * sizeof(int64_t));
     memory_free(files);
-    *state = sum;
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        *state = sum;
+    return status;
 }
 
 void id_directory_tidy(const struct id_directory *directory)

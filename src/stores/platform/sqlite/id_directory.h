@@ -38,7 +38,6 @@ void id_directory_close(struct id_directory *directory); /* and unlocks */
 /* Waits for at most so long. STATUS_TIMEOUT: another process has it. */
 MUST_CHECK enum status id_directory_lock(const struct id_directory *directory, uint32_t patience_ms,
                                          struct error *error);
-void id_directory_unlock(const struct id_directory *directory);
 
 /* Makes names and deletions durable. */
 MUST_CHECK enum status id_directory_sync(const struct id_directory *directory, struct error *error);
@@ -48,7 +47,7 @@ MUST_CHECK enum status id_directory_list(const struct id_directory *directory,
                                          struct id_file **files, size_t *count,
                                          struct error *error);
 
-/* A number that is another one when a run has come, gone or been replaced. */
+/* A number that is another one when a run has come or gone. */
 MUST_CHECK enum status id_directory_state(const struct id_directory *directory, uint64_t *state,
                                           struct error *error);
 

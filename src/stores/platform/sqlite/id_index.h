@@ -32,7 +32,7 @@
  * the filter. Every block of ids has a checksum, which is verified whenever the block is read. A
  * run that is missing, truncated, altered, of another ledger or of another history is noticed, at
  * the latest by the look-up that needs the block in question. It is deleted, with the runs after
- * it, and the next id_index_ready reads the rows from there on again: 10^7 in some 20 s. Deleting
+ * it, and the next id_index_ready reads the rows from there on again: 10^7 in some 25 s. Deleting
  * the directory loses nothing but time.
  *
  * Several processes may have the same database open. They write and delete runs under a lock on the

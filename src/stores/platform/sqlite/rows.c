@@ -6,8 +6,6 @@
  */
 #include "stores/platform/sqlite/rows.h"
 
-#include "base/memory.h"
-
 struct ledger_cache *sqlite_cache(struct sqlite_store *store)
 {
     if (store->cache == NULL)
@@ -90,132 +88,84 @@ enum status sqlite_player(struct sqlite_store *store, int64_t number,
 
 /* ---- proof ----------------------------------------------------------------------------------- */
 
-/* Hashes of entries that were visited last, by number: most entries follow one of these. */
-#define VISITED 32768
-struct visited {
-    struct {
-        int64_t number;
-        uint8_t hash[LEDGER_HASH_SIZE];
-    } at[VISITED];
+/* Rows with all that proves them: of an entry the hash of the one before it; of a decline its place
+ * and hash in the chain of declines, and the hash before that. With CASE, SQLite does not look for
+ * the declines of entries. */
+#define ROWS                                                                                     \
+    "SELECT " LEDGER_TRANSACTION_OF(                                                             \
+        "NULL, NULL, NULL, NULL", "ledger_transaction.game", "ledger_transaction.provider",      \
+        "ledger_transaction.launch") ", ledger_transaction.number, "                             \
+                                     "ledger_transaction.customer_number,"                       \
+                                     " ledger_transaction.player_number, "                       \
+                                     "ledger_transaction.previous, entry.hash,"                  \
+                                     " decline.position, decline.hash, before.hash FROM "        \
+                                     "ledger_transaction"                                        \
+                                     " LEFT JOIN ledger_transaction AS entry ON entry.number = " \
+                                     "ledger_transaction.previous"                               \
+                                     " LEFT JOIN ledger_decline AS decline ON "                  \
+                                     "decline.transaction_number ="                              \
+                                     "  CASE WHEN ledger_transaction.sequence IS NULL THEN "     \
+                                     "ledger_transaction.number END"                             \
+                                     "  AND decline.player_number = "                            \
+                                     "ledger_transaction.player_number"                          \
+                                     " LEFT JOIN ledger_decline AS before ON "                   \
+                                     "before.player_number = decline.player_number"              \
+                                     "  AND before.position = decline.position - 1"
+enum {
+    NUMBER = LEDGER_TRANSACTION_COLUMN_COUNT,
+    CUSTOMER_NUMBER,
+    PLAYER_NUMBER,
+    PREVIOUS,
+    ENTRY_HASH,
+    POSITION,
+    DECLINE_HASH,
+    BEFORE_HASH,
 };
 
-static enum status refuse_row(const struct sqlite_store *store, const struct ledger_row *row,
-                              struct error *error)
+static bool is_proved_entry(const struct sql_row *columns, struct ledger_row *row)
 {
-    enum status status =
-        platform_damaged_row(&store->base, row->number, "it is not what was written", error);
-    CHECK(status != STATUS_OK); /* said to the analyser */
-    return status;
-}
-
-/* The hash that a row follows, by the numbers of `sql`. */
-static enum status load_hash(struct sqlite_store *store, const struct ledger_row *row,
-                             const char *sql, const int64_t *numbers,
-                             uint8_t hash[LEDGER_HASH_SIZE], struct error *error)
-{
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_find(store, sql, numbers, &statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    const struct sql_row hashed = sqlite_sql_row(&statement);
-    if (!found || !ledger_read_hash(&hashed, 0, hash))
-        status =
-            platform_damaged_row(&store->base, row->number, "what it follows is not there", error);
-    (void)sqlite3_reset(statement);
-    return status;
-}
-
-static enum status prove_entry(struct sqlite_store *store, const struct visited *visited,
-                               struct ledger_row *row, struct error *error)
-{
-    const int64_t previous = row->previous;
-    uint8_t before[LEDGER_HASH_SIZE] = {0};
-    enum status status = STATUS_OK;
-    if ((row->transaction.sequence > 1) != (previous != 0))
-        return refuse_row(store, row, error);
-    size_t slot = (uint64_t)previous % VISITED;
-    if (previous != 0 && visited != NULL && visited->at[slot].number == previous)
-        memcpy(before, visited->at[slot].hash, sizeof before);
-    else if (previous != 0)
-        status = load_hash(store, row, "SELECT hash FROM ledger_transaction WHERE number = ?1",
-                           &previous, before, error);
-    if (status != STATUS_OK)
-        return status;
+    bool follows = row->transaction.sequence > 1;
+    uint8_t before[LEDGER_HASH_SIZE];
+    if (follows != (row->previous != 0) || follows != ledger_read_hash(columns, ENTRY_HASH, before))
+        return false;
     ledger_entry_hash(&row->transaction, before, row->hash);
-    return memcmp(row->hash, row->transaction.hash, sizeof row->hash) == 0
-               ? STATUS_OK
-               : refuse_row(store, row, error);
+    return memcmp(row->hash, row->transaction.hash, sizeof row->hash) == 0;
 }
 
-static enum status prove_decline(struct sqlite_store *store, struct ledger_row *row,
-                                 struct error *error)
+static bool is_proved_decline(const struct sql_row *columns, struct ledger_row *row)
 {
     struct ledger_transaction chained = row->transaction;
-    uint8_t before[LEDGER_HASH_SIZE] = {0};
+    const int64_t position = ledger_read_integer(columns, POSITION);
+    uint8_t before[LEDGER_HASH_SIZE];
     uint8_t stored[LEDGER_HASH_SIZE];
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status =
-        sqlite_find(store,
-                    "SELECT position, hash FROM ledger_decline"
-                    " WHERE transaction_number = ?1 AND player_number = ?2",
-                    (const int64_t[]){row->number, row->player_number}, &statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    int64_t position = found ? sqlite3_column_int64(statement, 0) : 0;
-    const struct sql_row chain = sqlite_sql_row(&statement);
-    bool sound = position > 0 && ledger_read_hash(&chain, 1, stored);
-    (void)sqlite3_reset(statement);
-    if (sound && position > 1)
-        status =
-            load_hash(store, row,
-                      "SELECT hash FROM ledger_decline WHERE player_number = ?1 AND position = ?2",
-                      (const int64_t[]){row->player_number, position - 1}, before, error);
-    if (status != STATUS_OK)
-        return status;
-    if (sound) {
-        chained.decline = (uint64_t)position;
-        ledger_decline_hash(&chained, before, row->hash);
-        sound = memcmp(row->hash, stored, sizeof stored) == 0;
-    }
-    return sound ? STATUS_OK : refuse_row(store, row, error);
+    if (position < 1 || !ledger_read_hash(columns, DECLINE_HASH, stored) ||
+        (position > 1) != ledger_read_hash(columns, BEFORE_HASH, before))
+        return false;
+    chained.decline = (uint64_t)position;
+    ledger_decline_hash(&chained, before, row->hash);
+    return memcmp(row->hash, stored, sizeof stored) == 0;
 }
 
-#define ROW_COLUMNS                                                                   \
-    LEDGER_TRANSACTION_OF("NULL, NULL, NULL, NULL", "ledger_transaction.game",        \
-                          "ledger_transaction.provider", "ledger_transaction.launch") \
-    ", ledger_transaction.number, ledger_transaction.customer_number,"                \
-    " ledger_transaction.player_number, ledger_transaction.previous"
-
-/* From ROW_COLUMNS, with its player from the cache; not proved. May run other statements. */
-static enum status read_row(struct sqlite_store *store, sqlite3_stmt *statement,
-                            struct ledger_row *row, struct error *error)
+/* A row of ROWS, with its player from the cache. May run other statements. */
+static enum status read_proved(struct sqlite_store *store, sqlite3_stmt *statement,
+                               struct ledger_row *row, struct error *error)
 {
     const struct cached_player *player = NULL;
     const struct sql_row columns = sqlite_sql_row(&statement);
-    row->number = sqlite3_column_int64(statement, LEDGER_TRANSACTION_COLUMN_COUNT);
-    row->customer_number = sqlite3_column_int64(statement, LEDGER_TRANSACTION_COLUMN_COUNT + 1);
-    row->player_number = sqlite3_column_int64(statement, LEDGER_TRANSACTION_COLUMN_COUNT + 2);
-    row->previous = sqlite3_column_int64(statement, LEDGER_TRANSACTION_COLUMN_COUNT + 3);
+    row->number = ledger_read_integer(&columns, NUMBER);
+    row->customer_number = ledger_read_integer(&columns, CUSTOMER_NUMBER);
+    row->player_number = ledger_read_integer(&columns, PLAYER_NUMBER);
+    row->previous = ledger_read_integer(&columns, PREVIOUS);
     enum status status = sqlite_player(store, row->player_number, &player, error);
     if (status != STATUS_OK)
         return status;
-    return player->customer_number == row->customer_number &&
-                   ledger_read_transaction(&columns, 0, &player->record, &row->transaction)
-               ? STATUS_OK
-               : refuse_row(store, row, error);
-}
-
-static enum status read_proved(struct sqlite_store *store, sqlite3_stmt *statement,
-                               const struct visited *visited, struct ledger_row *row,
-                               struct error *error)
-{
-    enum status status = read_row(store, statement, row, error);
-    if (status != STATUS_OK)
-        return status;
-    return ledger_is_entry(&row->transaction) ? prove_entry(store, visited, row, error)
-                                              : prove_decline(store, row, error);
+    bool proved = player->customer_number == row->customer_number &&
+                  ledger_read_transaction(&columns, 0, &player->record, &row->transaction) &&
+                  (ledger_is_entry(&row->transaction) ? is_proved_entry(&columns, row)
+                                                      : is_proved_decline(&columns, row));
+    return proved ? STATUS_OK
+                  : platform_damaged_row(&store->base, row->number, "it is not what was written",
+                                         error);
 }
 
 enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct ledger_row *row,
@@ -223,53 +173,49 @@ enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct l
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_find(
-        store,
-        "SELECT " ROW_COLUMNS " FROM ledger_transaction WHERE ledger_transaction.number = ?1",
-        &number, &statement, &found, error);
+    enum status status = sqlite_find(store, ROWS " WHERE ledger_transaction.number = ?1", &number,
+                                     &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     status =
-        found ? read_proved(store, statement, NULL, row, error)
+        found ? read_proved(store, statement, row, error)
               : error_set(error, STATUS_NOT_FOUND, "%s: a transaction is not there", store->path);
     (void)sqlite3_reset(statement);
-    if (status == STATUS_OK && row->number != number)
-        status = refuse_row(store, row, error);
     return status;
+}
+
+struct visiting {
+    struct sqlite_store *store;
+    int64_t next;
+    ledger_row_visitor *visit;
+    void *context;
+    bool ended; /* by the visitor */
+};
+
+static enum status visit_row(void *context, sqlite3_stmt *statement, bool *wanted,
+                             struct error *error)
+{
+    struct visiting *visiting = context;
+    struct ledger_row row;
+    enum status status = read_proved(visiting->store, statement, &row, error);
+    *wanted = status == STATUS_OK && row.number == visiting->next;
+    if (!*wanted)
+        return status;
+    visiting->next++;
+    *wanted = visiting->visit(visiting->context, &row);
+    visiting->ended = !*wanted;
+    return STATUS_OK;
 }
 
 enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t last,
                               ledger_row_visitor *visit, void *context, struct error *error)
 {
-    sqlite3_stmt *statement;
-    struct ledger_row row;
-    bool found = false;
-    bool wanted = true;
-    int64_t next = first;
-    enum status status = sqlite_statement(store,
-                                          "SELECT " ROW_COLUMNS " FROM ledger_transaction"
-                                          " WHERE ledger_transaction.number BETWEEN ?1 AND ?2"
-                                          " ORDER BY ledger_transaction.number",
-                                          &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    struct visited *visited = memory_alloc_zeroed(1, sizeof *visited);
-    bind_integer(statement, 1, first);
-    bind_integer(statement, 2, last);
-    for (; wanted && next <= last; next++) {
-        status = sqlite_first(store, statement, &found, error);
-        if (status == STATUS_OK && found)
-            status = read_proved(store, statement, visited, &row, error);
-        if (status == STATUS_OK && (!found || row.number != next))
-            status = platform_damaged_row(&store->base, next, "it is not there", error);
-        if (status != STATUS_OK)
-            break;
-        size_t slot = (uint64_t)next % VISITED;
-        visited->at[slot].number = ledger_is_entry(&row.transaction) ? next : 0;
-        memcpy(visited->at[slot].hash, row.hash, sizeof row.hash);
-        wanted = visit(context, &row);
-    }
-    (void)sqlite3_reset(statement);
-    memory_free(visited);
+    struct visiting visiting = {store, first, visit, context, false};
+    enum status status = sqlite_visit(store,
+                                      ROWS " WHERE ledger_transaction.number BETWEEN ?1 AND ?2"
+                                           " ORDER BY ledger_transaction.number",
+                                      (const int64_t[]){first, last}, visit_row, &visiting, error);
+    if (status == STATUS_OK && !visiting.ended && visiting.next <= last)
+        status = platform_damaged_row(&store->base, visiting.next, "it is not there", error);
     return status;
 }
