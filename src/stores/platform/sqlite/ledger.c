@@ -37,6 +37,48 @@ static enum status refuse(const struct writing *writing, const char *why, struct
     return error_set(error, STATUS_INVALID, "%s: %s", writing->store->path, why);
 }
 
+/* A parameter: a text, a hash or an integer. */
+struct value {
+    int64_t integer;
+    const char *text;
+    const uint8_t *hash;
+};
+
+static struct value of_integer(int64_t integer)
+{
+    return (struct value){.integer = integer};
+}
+
+static struct value of_hash(const uint8_t hash[LEDGER_HASH_SIZE])
+{
+    return (struct value){.hash = hash};
+}
+
+/* Runs a statement that has to change one row, with as many of the values as it has parameters. If
+ * it changes none, the stored row is not the one that the batch was decided from. */
+static enum status change_one(struct writing *writing, const char *sql, const struct value *values,
+                              struct error *error)
+{
+    struct sqlite_store *store = writing->store;
+    sqlite3_stmt *statement;
+    enum status status = sqlite_statement(store, sql, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    for (int i = 0; i < sqlite3_bind_parameter_count(statement); i++)
+        if (values[i].text != NULL)
+            bind_string(statement, i + 1, values[i].text);
+        else if (values[i].hash != NULL)
+            bind_blob(statement, i + 1, values[i].hash, LEDGER_HASH_SIZE);
+        else
+            bind_integer(statement, i + 1, values[i].integer);
+    status = sqlite_run(store, statement, error);
+    if (status == STATUS_OK && sqlite3_changes(store->database) != 1) {
+        store->failed = true; /* and the cache cannot be trusted */
+        status = platform_damaged(&store->base, "an account is not what was written", error);
+    }
+    return status;
+}
+
 /* ---- references of the rows ------------------------------------------------------------------ */
 
 static bool is_of_fact(const struct ledger_batch *batch, size_t fact, const char *owner_id,
@@ -65,13 +107,14 @@ static enum status find_players(struct writing *writing, struct error *error)
     return STATUS_OK;
 }
 
-static bool is_there_twice(const struct ledger_batch *batch, size_t at)
+/* The first of the kept transactions from `at` on with an id; kept_count: there is none. */
+static size_t find_kept(const struct ledger_batch *batch, size_t at, const char *owner_id,
+                        const char *id)
 {
-    for (size_t i = 0; i < batch->kept_count; i++)
-        if (i != at && strcmp(batch->kept[i].transaction_id, batch->kept[at].transaction_id) == 0 &&
-            strcmp(ledger_owner(&batch->kept[i]), ledger_owner(&batch->kept[at])) == 0)
-            return true;
-    return false;
+    while (at < batch->kept_count && (strcmp(batch->kept[at].transaction_id, id) != 0 ||
+                                      strcmp(ledger_owner(&batch->kept[at]), owner_id) != 0))
+        at++;
+    return at;
 }
 
 /* An owner uses an id once. Begin has proved that for the ids that it was asked for; this function
@@ -94,7 +137,8 @@ static enum status check_unused(struct writing *writing, struct error *error)
         enum status status = sqlite_load_id(writing->store, &asked, error);
         if (status != STATUS_OK)
             return status;
-        if (asked.id.known || is_there_twice(batch, i))
+        if (asked.id.known || find_kept(batch, 0, ledger_owner(kept), kept->transaction_id) < i ||
+            find_kept(batch, i + 1, ledger_owner(kept), kept->transaction_id) < batch->kept_count)
             return refuse(writing, used, error);
     }
     return STATUS_OK;
@@ -114,12 +158,10 @@ static enum status debit_number(struct writing *writing, size_t at, int64_t *num
                                : batch->facts[fact].id.number;
         return STATUS_OK;
     }
-    for (size_t i = 0; i < at; i++) {
-        if (strcmp(batch->kept[i].transaction_id, credit->reference) == 0 &&
-            strcmp(ledger_owner(&batch->kept[i]), ledger_owner(credit)) == 0) {
-            *number = writing->first_number + (int64_t)i;
-            return STATUS_OK;
-        }
+    const size_t before = find_kept(batch, 0, ledger_owner(credit), credit->reference);
+    if (before < at) {
+        *number = writing->first_number + (int64_t)before;
+        return STATUS_OK;
     }
     struct ledger_fact asked;
     ledger_ask(&asked, ledger_owner(credit), credit->reference);
@@ -201,37 +243,27 @@ static enum status insert_transactions(struct writing *writing, size_t first, si
 static enum status write_decline(struct writing *writing, size_t at, struct error *error)
 {
     const struct ledger_transaction *decline = &writing->batch->kept[at];
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        writing->store,
-        "INSERT INTO ledger_decline (player_number, position, transaction_number, hash)"
-        " VALUES (?1, ?2, ?3, ?4)",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, writing->batch->loaded.players[writing->players[at]].player_number);
-    bind_integer(statement, 2, (int64_t)decline->decline);
-    bind_integer(statement, 3, writing->first_number + (int64_t)at);
-    bind_blob(statement, 4, decline->hash, LEDGER_HASH_SIZE);
-    return sqlite_run(writing->store, statement, error);
+    const struct ledger_stored *player = &writing->batch->loaded.players[writing->players[at]];
+    const struct value values[] = {
+        of_integer(player->player_number), of_integer((int64_t)decline->decline),
+        of_integer(writing->first_number + (int64_t)at), of_hash(decline->hash)};
+    return change_one(writing,
+                      "INSERT INTO ledger_decline (player_number, position, transaction_number,"
+                      " hash) VALUES (?1, ?2, ?3, ?4)",
+                      values, error);
 }
 
 /* A row where the day is another than that of the transaction before. */
 static enum status write_day(struct writing *writing, size_t at, struct error *error)
 {
     int64_t day = writing->batch->kept[at].created_ms / DAY_MS;
-    sqlite3_stmt *statement;
+    const struct value values[] = {of_integer(writing->first_number + (int64_t)at),
+                                   of_integer(day)};
     if (day == writing->last_day)
         return STATUS_OK;
     writing->last_day = day;
-    enum status status = sqlite_statement(
-        writing->store, "INSERT INTO ledger_day (first_number, day) VALUES (?1, ?2)", &statement,
-        error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, writing->first_number + (int64_t)at);
-    bind_integer(statement, 2, day);
-    return sqlite_run(writing->store, statement, error);
+    return change_one(writing, "INSERT INTO ledger_day (first_number, day) VALUES (?1, ?2)", values,
+                      error);
 }
 
 static enum status write_kept(struct writing *writing, struct error *error)
@@ -252,104 +284,70 @@ static enum status write_kept(struct writing *writing, struct error *error)
 
 /* ---- accounts -------------------------------------------------------------------------------- */
 
-/* Runs a statement that has to change one row. If it changes none, the stored row is not the one
- * that the batch was decided from. */
-static enum status change_one(struct writing *writing, sqlite3_stmt *statement, struct error *error)
-{
-    struct sqlite_store *store = writing->store;
-    enum status status = sqlite_run(store, statement, error);
-    if (status == STATUS_OK && sqlite3_changes(store->database) != 1) {
-        store->failed = true; /* and the cache cannot be trusted */
-        status = platform_damaged(&store->base, "an account is not what was written", error);
-    }
-    return status;
-}
-
 static enum status write_account(struct writing *writing, size_t player, struct error *error)
 {
     const struct ledger_account *account = &writing->batch->players[player].account;
     const struct ledger_stored *stored = &writing->batch->loaded.players[player];
-    bool is_new = stored->account.sequence == 0;
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        writing->store,
-        is_new ? "INSERT INTO ledger_account (player_number, balance_minor, sequence, head,"
-                 " last_number) VALUES (?1, ?2, ?3, ?4, ?5)"
-               : "UPDATE ledger_account SET balance_minor = ?2, sequence = ?3, head = ?4,"
-                 " last_number = ?5 WHERE player_number = ?1 AND balance_minor = ?6"
-                 " AND sequence = ?7 AND head = ?8 AND last_number = ?9",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, stored->player_number);
-    bind_integer(statement, 2, account->balance_minor);
-    bind_integer(statement, 3, (int64_t)account->sequence);
-    bind_blob(statement, 4, account->head, LEDGER_HASH_SIZE);
-    bind_integer(statement, 5, writing->last_entries[player]);
-    if (!is_new) {
-        bind_integer(statement, 6, stored->account.balance_minor);
-        bind_integer(statement, 7, (int64_t)stored->account.sequence);
-        bind_blob(statement, 8, stored->account.head, LEDGER_HASH_SIZE);
-        bind_integer(statement, 9, stored->last_number);
-    }
-    return change_one(writing, statement, error);
+    const struct value values[] = {of_integer(stored->player_number),
+                                   of_integer(account->balance_minor),
+                                   of_integer((int64_t)account->sequence),
+                                   of_hash(account->head),
+                                   of_integer(writing->last_entries[player]),
+                                   of_integer(stored->account.balance_minor),
+                                   of_integer((int64_t)stored->account.sequence),
+                                   of_hash(stored->account.head),
+                                   of_integer(stored->last_number)};
+    return change_one(
+        writing,
+        stored->account.sequence == 0
+            ? "INSERT INTO ledger_account (player_number, balance_minor, sequence, head,"
+              " last_number) VALUES (?1, ?2, ?3, ?4, ?5)"
+            : "UPDATE ledger_account SET balance_minor = ?2, sequence = ?3, head = ?4,"
+              " last_number = ?5 WHERE player_number = ?1 AND balance_minor = ?6"
+              " AND sequence = ?7 AND head = ?8 AND last_number = ?9",
+        values, error);
 }
 
 static enum status write_declined(struct writing *writing, size_t player, struct error *error)
 {
     const struct ledger_account *account = &writing->batch->players[player].account;
     const struct ledger_stored *stored = &writing->batch->loaded.players[player];
-    sqlite3_stmt *statement;
-    enum status status =
-        sqlite_statement(writing->store,
-                         "INSERT INTO ledger_declined (player_number, declines, head)"
-                         " VALUES (?1, ?2, ?3) ON CONFLICT (player_number)"
-                         " DO UPDATE SET declines = excluded.declines, head = excluded.head"
-                         " WHERE ledger_declined.declines = ?4 AND ledger_declined.head = ?5",
-                         &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, stored->player_number);
-    bind_integer(statement, 2, (int64_t)account->declines);
-    bind_blob(statement, 3, account->declines_head, LEDGER_HASH_SIZE);
-    bind_integer(statement, 4, (int64_t)stored->account.declines);
-    bind_blob(statement, 5, stored->account.declines_head, LEDGER_HASH_SIZE);
-    return change_one(writing, statement, error);
+    const struct value values[] = {
+        of_integer(stored->player_number), of_integer((int64_t)account->declines),
+        of_hash(account->declines_head), of_integer((int64_t)stored->account.declines),
+        of_hash(stored->account.declines_head)};
+    return change_one(writing,
+                      "INSERT INTO ledger_declined (player_number, declines, head)"
+                      " VALUES (?1, ?2, ?3) ON CONFLICT (player_number)"
+                      " DO UPDATE SET declines = excluded.declines, head = excluded.head"
+                      " WHERE ledger_declined.declines = ?4 AND ledger_declined.head = ?5",
+                      values, error);
 }
 
 static enum status write_clearing(struct writing *writing, size_t at, struct error *error)
 {
     const struct ledger_clearing *clearing = &writing->batch->clearings[at];
     const struct ledger_stored_clearing *stored = &writing->batch->loaded.clearings[at];
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        writing->store,
-        stored->found ? "UPDATE ledger_clearing SET balance_minor = ?3"
-                        " WHERE customer_number = ?1 AND currency = ?2 AND balance_minor = ?4"
-                      : "INSERT INTO ledger_clearing (customer_number, currency, balance_minor)"
-                        " VALUES (?1, ?2, ?3)",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, stored->customer_number);
-    bind_string(statement, 2, clearing->currency);
-    bind_integer(statement, 3, clearing->balance_minor);
-    if (stored->found)
-        bind_integer(statement, 4, stored->balance_minor);
-    return change_one(writing, statement, error);
+    const struct value values[] = {of_integer(stored->customer_number),
+                                   {.text = clearing->currency},
+                                   of_integer(clearing->balance_minor),
+                                   of_integer(stored->balance_minor)};
+    return change_one(writing,
+                      stored->found
+                          ? "UPDATE ledger_clearing SET balance_minor = ?3"
+                            " WHERE customer_number = ?1 AND currency = ?2 AND balance_minor = ?4"
+                          : "INSERT INTO ledger_clearing (customer_number, currency,"
+                            " balance_minor) VALUES (?1, ?2, ?3)",
+                      values, error);
 }
 
 static enum status write_last(struct writing *writing, struct error *error)
 {
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        writing->store, "UPDATE ledger_last SET number = ?1 WHERE one = 1 AND number = ?2",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, writing->first_number + (int64_t)writing->batch->kept_count - 1);
-    bind_integer(statement, 2, writing->first_number - 1);
-    return change_one(writing, statement, error);
+    const struct value values[] = {
+        of_integer(writing->first_number + (int64_t)writing->batch->kept_count - 1),
+        of_integer(writing->first_number - 1)};
+    return change_one(writing, "UPDATE ledger_last SET number = ?1 WHERE one = 1 AND number = ?2",
+                      values, error);
 }
 
 static enum status write_accounts(struct writing *writing, struct error *error)
