@@ -240,6 +240,17 @@ static void set_cookie(const struct console *console, struct http_request *reque
     OPENSSL_cleanse(cookie, sizeof cookie);
 }
 
+/* Also without Content-Length (RFC 9110 section 8.6). */
+static void reply_without_body(struct http_request *request, uint16_t status, const char *words)
+{
+    char head[128];
+    int size = snprintf(head, sizeof head, "HTTP/1.1 %s\r\nCache-Control: no-store\r\n", words);
+    struct http_message *message =
+        http_message_create(status, (struct text){head, (size_t)size}, TEXT(""));
+    http_reply_message(request, message);
+    http_message_release(&message);
+}
+
 static void reply_call(struct job *job, struct http_request *request)
 {
     struct console_call *call = &job->call;
@@ -249,14 +260,10 @@ static void reply_call(struct job *job, struct http_request *request)
         set_cookie(job->console, request, "", 0);
     if (call->tag[0] != '\0')
         http_request_add_field(request, TEXT("ETag"), text_of(call->tag));
-    if (call->status == 204) { /* RFC 9110 section 8.6: without Content-Length */
-        struct http_message *message = http_message_create(
-            204, TEXT("HTTP/1.1 204 No Content\r\nCache-Control: no-store\r\n"), TEXT(""));
-        http_reply_message(request, message);
-        http_message_release(&message);
-        return;
-    }
-    http_reply_json(request, call->status, buffer_text(&call->answer));
+    if (call->status == 204)
+        reply_without_body(request, 204, "204 No Content");
+    else
+        http_reply_json(request, call->status, buffer_text(&call->answer));
 }
 
 static void reply_page(struct http_request *request)
@@ -281,18 +288,6 @@ static void free_job(struct job *job)
 static bool is_change(const struct http_request *request)
 {
     return request->method != METHOD_GET && request->method != METHOD_HEAD;
-}
-
-static void reply_not_modified(struct job *job, struct http_request *request)
-{
-    char head[128];
-    int size = snprintf(head, sizeof head,
-                        "HTTP/1.1 304 Not Modified\r\nETag: %s\r\nCache-Control: no-store\r\n",
-                        job->call.tag);
-    struct http_message *message =
-        http_message_create(304, (struct text){head, (size_t)size}, TEXT(""));
-    http_reply_message(request, message);
-    http_message_release(&message);
 }
 
 /* Is there room for one more wait, of this session and of all? */
@@ -345,8 +340,10 @@ static bool has_answer(struct job *job, struct http_request *request, bool *wait
         !http_matches_etag(request, text_of(job->call.tag)))
         return false;
     *waits = begin_waiting(job, request);
-    if (!*waits)
-        reply_not_modified(job, request);
+    if (*waits)
+        return true;
+    http_request_add_field(request, TEXT("ETag"), text_of(job->call.tag));
+    reply_without_body(request, 304, "304 Not Modified");
     return true;
 }
 
@@ -591,13 +588,11 @@ bool console_handle(struct console *console, struct http_request *request)
 static bool is_loopback(const char *host)
 {
     struct address address;
-    struct cidr block;
-    CHECK(address_parse(text_of(host), &address) == STATUS_OK);
-    CHECK(cidr_parse(TEXT("127.0.0.0/8"), &block, NULL) == STATUS_OK);
-    if (cidr_contains(&block, &address))
-        return true;
-    CHECK(cidr_parse(TEXT("::1/128"), &block, NULL) == STATUS_OK);
-    return cidr_contains(&block, &address);
+    struct cidr v4, v6;
+    CHECK(address_parse(text_of(host), &address) == STATUS_OK &&
+          cidr_parse(TEXT("127.0.0.0/8"), &v4, NULL) == STATUS_OK &&
+          cidr_parse(TEXT("::1/128"), &v6, NULL) == STATUS_OK);
+    return cidr_contains(&v4, &address) || cidr_contains(&v6, &address);
 }
 
 static void name_hosts(struct console *console)

@@ -5,8 +5,6 @@
  */
 #include "console/feed.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +17,6 @@
 #include "sports/reader.h"
 
 #define ASKED_MS 60000 /* within which an event counts as asked for */
-#define LIMIT 50
-#define LIMIT_MAX 200
-#define OFFSET_MAX 10000000
 
 /* ---- small things ---------------------------------------------------------------------------- */
 
@@ -132,15 +127,15 @@ static const char *const orders[] = {"catalog", "interest", "age", NULL};
 struct listed {
     const struct catalog_row *row;
     size_t number; /* in the catalog */
-    int64_t requested_ms, published_ms;
+    int64_t requested_ms;
+    uint64_t rank; /* before `number` */
 };
 
 struct event_list {
     struct odds_store *odds;
     enum sport sport;
     enum order order;
-    char words[CONSOLE_VALUE_SIZE];
-    uint64_t limit, offset;
+    struct console_page page;
     struct odds_interest *interest; /* by event */
     size_t interest_count;
     struct listed *events; /* found by the search */
@@ -164,11 +159,11 @@ static void append_name(const struct catalog_row *row, struct buffer *name)
 static bool is_searched_for(const struct event_list *list, const struct catalog_row *row,
                             struct buffer *name)
 {
-    if (list->words[0] == '\0' || strcasestr(row->id.digits, list->words) != NULL)
+    if (list->page.words[0] == '\0' || strcasestr(row->id.digits, list->page.words) != NULL)
         return true;
     buffer_clear(name);
     append_name(row, name);
-    return strcasestr(buffer_string(name), list->words) != NULL;
+    return strcasestr(buffer_string(name), list->page.words) != NULL;
 }
 
 static int64_t requested_ms(const struct event_list *list, const struct event_id *event)
@@ -179,6 +174,17 @@ static int64_t requested_ms(const struct event_list *list, const struct event_id
             ? NULL
             : bsearch(&key, list->interest, list->interest_count, sizeof key, by_event);
     return found == NULL ? 0 : found->requested_ms;
+}
+
+/* The latest asked for first, or the oldest odds first: those without odds, or of which it is not
+ * known, come last. */
+static uint64_t rank_of(const struct event_list *list, const struct listed *event)
+{
+    if (list->order == ORDER_INTEREST)
+        return UINT64_MAX - (uint64_t)event->requested_ms;
+    if (list->order == ORDER_AGE)
+        return (uint64_t)odds_store_published_ms(list->odds, list->sport, &event->row->id) - 1;
+    return 0;
 }
 
 static void collect(struct event_list *list, const struct catalog *catalog)
@@ -196,43 +202,18 @@ static void collect(struct event_list *list, const struct catalog *catalog)
         struct listed *event = &list->events[list->count++];
         *event = (struct listed){
             .row = row, .number = number, .requested_ms = requested_ms(list, &row->id)};
-        if (list->order == ORDER_AGE)
-            event->published_ms = odds_store_published_ms(list->odds, list->sport, &row->id);
+        event->rank = rank_of(list, event);
     }
     buffer_free(&name);
 }
 
-static int by_number(const struct listed *left, const struct listed *right)
+static int by_rank(const void *a, const void *b)
 {
+    const struct listed *left = a;
+    const struct listed *right = b;
+    if (left->rank != right->rank)
+        return left->rank < right->rank ? -1 : 1;
     return left->number < right->number ? -1 : left->number > right->number;
-}
-
-static int latest_asked_first(const void *a, const void *b)
-{
-    const struct listed *left = a;
-    const struct listed *right = b;
-    if (left->requested_ms != right->requested_ms)
-        return left->requested_ms > right->requested_ms ? -1 : 1;
-    return by_number(left, right);
-}
-
-/* Those without odds, or of which it is not known, come last. */
-static int oldest_odds_first(const void *a, const void *b)
-{
-    const struct listed *left = a;
-    const struct listed *right = b;
-    uint64_t left_ms = (uint64_t)left->published_ms - 1;
-    uint64_t right_ms = (uint64_t)right->published_ms - 1;
-    if (left_ms != right_ms)
-        return left_ms < right_ms ? -1 : 1;
-    return by_number(left, right);
-}
-
-static void sort_events(struct event_list *list)
-{
-    if (list->count > 0 && list->order != ORDER_CATALOG)
-        qsort(list->events, list->count, sizeof list->events[0],
-              list->order == ORDER_AGE ? oldest_odds_first : latest_asked_first);
 }
 
 static void write_event(const struct event_list *list, const struct listed *event,
@@ -262,19 +243,15 @@ static void write_events(const struct event_list *list, int64_t published_ms,
                          struct console_call *call)
 {
     struct json_writer json = {.out = &call->answer};
-    uint64_t at = list->offset;
-    char next[24];
+    uint64_t at = list->page.offset;
     json_object(&json, NULL);
     json_string(&json, "sport", sport_key(list->sport));
     json_time(&json, "published_at", published_ms);
     json_unsigned(&json, "found", list->count);
     json_array(&json, "items");
-    for (; at < list->count && at - list->offset < list->limit; at++)
+    for (; at < list->count && at - list->page.offset < list->page.limit; at++)
         write_event(list, &list->events[at], &json);
-    json_end(&json);
-    (void)snprintf(next, sizeof next, "%" PRIu64, at);
-    json_string_or_null(&json, "next", at < list->count ? next : NULL);
-    json_end(&json);
+    console_end_page(&json, at < list->count ? at : 0);
     console_tag_answer(call);
 }
 
@@ -286,10 +263,8 @@ static enum status begin_events(struct console_call *call, struct event_list *li
     enum status status = find_sport(call, &list->sport, error);
     if (status != STATUS_OK)
         return status;
-    console_parameter(&query, "q", list->words);
+    console_page(&query, &list->page);
     list->order = (enum order)console_choice(&query, "order", orders);
-    list->limit = console_number(&query, "limit", LIMIT_MAX, LIMIT);
-    list->offset = console_number(&query, "cursor", OFFSET_MAX, 0);
     status = query.status;
     if (status == STATUS_OK)
         status = list_interest(call, list->sport, 0, &list->interest, &list->interest_count, error);
@@ -311,7 +286,8 @@ enum status console_feed_sport(struct console_call *call, struct error *error)
         status = error_set(error, STATUS_UNAVAILABLE, "%s", refusal->message);
     if (catalog != NULL)
         collect(&list, catalog);
-    sort_events(&list);
+    if (list.count > 0)
+        qsort(list.events, list.count, sizeof list.events[0], by_rank);
     if (status == STATUS_OK)
         write_events(&list, published_ms, call);
     catalog_destroy(&catalog);

@@ -7,16 +7,12 @@
 
 #define ADDRESSES 256
 
-struct window {
-    uint64_t began_ms;
-    uint32_t failures; /* 0: no window */
-};
-
 struct lockout {
-    struct {
-        struct address address;
-        struct window window;
-    } of[ADDRESSES];
+    struct window {
+        struct address client;
+        uint64_t began_ms;
+        uint32_t failures; /* 0: no window */
+    } windows[ADDRESSES];
 };
 
 struct lockout *lockout_create(void)
@@ -30,25 +26,6 @@ void lockout_destroy(struct lockout **lockout)
     *lockout = NULL;
 }
 
-static bool is_over(const struct window *window, uint64_t now_ms)
-{
-    return window->failures == 0 || now_ms - window->began_ms >= LOCKOUT_WINDOW_MS;
-}
-
-static void count(struct window *window, uint64_t now_ms)
-{
-    if (is_over(window, now_ms))
-        *window = (struct window){.began_ms = now_ms};
-    window->failures++;
-}
-
-static uint32_t seconds_left(const struct window *window, uint64_t now_ms)
-{
-    if (is_over(window, now_ms) || window->failures < LOCKOUT_FAILURES_MAX)
-        return 0;
-    return (uint32_t)((window->began_ms + LOCKOUT_WINDOW_MS - now_ms + 999) / 1000);
-}
-
 /* Counted as one: an IPv4 address, or the network that an IPv6 address is in. */
 static struct address client_of(const struct address *address)
 {
@@ -59,33 +36,41 @@ static struct address client_of(const struct address *address)
     return client;
 }
 
+/* The client's own, else an unused one, else the one that began first. */
+static size_t find(const struct lockout *lockout, const struct address *client)
+{
+    size_t chosen = 0;
+    for (size_t i = 0; i < ADDRESSES; i++) {
+        const struct window *window = &lockout->windows[i];
+        if (window->failures > 0 && address_equals(&window->client, client))
+            return i;
+        if (window->began_ms < lockout->windows[chosen].began_ms)
+            chosen = i;
+    }
+    return chosen;
+}
+
+static bool is_open(const struct window *window, const struct address *client, uint64_t now_ms)
+{
+    return window->failures > 0 && address_equals(&window->client, client) &&
+           now_ms - window->began_ms < LOCKOUT_WINDOW_MS;
+}
+
 uint32_t lockout_seconds(const struct lockout *lockout, const struct address *address,
                          uint64_t now_ms)
 {
     struct address client = client_of(address);
-    for (size_t i = 0; i < ADDRESSES; i++)
-        if (address_equals(&lockout->of[i].address, &client))
-            return seconds_left(&lockout->of[i].window, now_ms);
-    return 0;
+    const struct window *window = &lockout->windows[find(lockout, &client)];
+    if (!is_open(window, &client, now_ms) || window->failures < LOCKOUT_FAILURES_MAX)
+        return 0;
+    return (uint32_t)((window->began_ms + LOCKOUT_WINDOW_MS - now_ms + 999) / 1000);
 }
 
 void lockout_note_failure(struct lockout *lockout, const struct address *address, uint64_t now_ms)
 {
     struct address client = client_of(address);
-    size_t chosen = 0; /* the client's own, else the one whose window began first */
-    for (size_t i = 0; i < ADDRESSES; i++) {
-        if (lockout->of[i].window.failures > 0 &&
-            address_equals(&lockout->of[i].address, &client)) {
-            chosen = i;
-            break;
-        }
-        if (lockout->of[i].window.failures == 0 ||
-            (lockout->of[chosen].window.failures > 0 &&
-             lockout->of[i].window.began_ms < lockout->of[chosen].window.began_ms))
-            chosen = i;
-    }
-    if (!address_equals(&lockout->of[chosen].address, &client))
-        lockout->of[chosen].window = (struct window){0};
-    lockout->of[chosen].address = client;
-    count(&lockout->of[chosen].window, now_ms);
+    struct window *window = &lockout->windows[find(lockout, &client)];
+    if (!is_open(window, &client, now_ms))
+        *window = (struct window){.client = client, .began_ms = now_ms};
+    window->failures++;
 }

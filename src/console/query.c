@@ -1,6 +1,7 @@
 /* Decoding what requests say in their targets; see query.h. */
 #include "console/query.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,4 +70,21 @@ size_t console_choice(struct console_query *query, const char *name, const char 
     console_refuse_parameter(query, name, buffer_string(&rule));
     buffer_free(&rule);
     return 0;
+}
+
+void console_page(struct console_query *query, struct console_page *page)
+{
+    console_parameter(query, "q", page->words);
+    page->limit = console_number(query, "limit", CONSOLE_PAGE_MAX, 50);
+    page->offset = console_number(query, "cursor", 10000000, 0);
+}
+
+void console_end_page(struct json_writer *json, uint64_t next)
+{
+    char cursor[24] = "";
+    if (next > 0)
+        (void)snprintf(cursor, sizeof cursor, "%" PRIu64, next);
+    json_end(json);
+    json_string_or_null(json, "next", cursor);
+    json_end(json);
 }

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "base/json_writer.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -34,6 +35,17 @@ uint64_t console_number(struct console_query *query, const char *name, uint64_t 
 
 /* Which of the words, which NULL ends, it is; the first where it is not there. */
 size_t console_choice(struct console_query *query, const char *name, const char *const *words);
+
+/* What a list is asked for: q, limit and cursor. */
+struct console_page {
+    char words[CONSOLE_VALUE_SIZE]; /* to find in a row; "": any */
+    uint64_t limit, offset;
+};
+#define CONSOLE_PAGE_MAX 200 /* rows */
+void console_page(struct console_query *query, struct console_page *page);
+/* Ends the rows of a page, and its document. `next`: its cursor, how many rows are before the next
+ * page; 0: there is none. */
+void console_end_page(struct json_writer *json, uint64_t next);
 
 /* For a parameter that the caller reads: refuses it with this rule, unless one was refused. */
 void console_refuse_parameter(struct console_query *query, const char *name, const char *rule);

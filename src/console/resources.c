@@ -4,7 +4,6 @@
  */
 #include "console/resources.h"
 
-#include <inttypes.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +18,6 @@
 #include "operator/keys.h"
 #include "operator/operators.h"
 #include "operator/players.h"
-
-#define LIMIT 50
-#define LIMIT_MAX 200
-#define OFFSET_MAX 10000000
 
 /* ---- one record ------------------------------------------------------------------------------ */
 
@@ -159,24 +154,33 @@ static enum status expect_tag(const void *context, const void *record, struct er
     return text_equals(call->if_match, text_of(tag)) ? STATUS_OK : console_changed(call, error);
 }
 
-enum status console_change(struct console_call *call, struct error *error)
+/* Sets, or removes, the record of the call. */
+static enum status change(struct console_call *call, const struct console_settings *settings,
+                          void *record, struct error *error)
 {
-    const struct resource *resource = call->route->resource;
-    struct console_settings settings;
     const char *wrong = NULL;
     const struct resource_edit edit = {
-        .settings = settings.list,
+        .settings = settings != NULL ? settings->list : NULL,
+        .remove = settings == NULL,
         .context = &call,
         .expect = call->if_match.at != NULL ? expect_tag : NULL,
         .wrong = &wrong,
     };
-    void *record = memory_alloc_zeroed(1, resource->size);
+    enum status status =
+        resource_change(call->route->resource, call->store, call->id, &edit, record, error);
+    name_field(call, wrong);
+    return status;
+}
+
+enum status console_change(struct console_call *call, struct error *error)
+{
+    struct console_settings settings;
+    void *record = memory_alloc_zeroed(1, call->route->resource->size);
     enum status status = read_settings(call, false, &settings, error);
     if (status == STATUS_OK)
-        status = resource_change(resource, call->store, call->id, &edit, record, error);
+        status = change(call, &settings, record, error);
     if (status == STATUS_OK)
-        console_answer(call, resource, record);
-    name_field(call, wrong);
+        console_answer(call, call->route->resource, record);
     console_settings_free(&settings);
     memory_free(record);
     return status;
@@ -184,14 +188,8 @@ enum status console_change(struct console_call *call, struct error *error)
 
 enum status console_remove(struct console_call *call, struct error *error)
 {
-    const struct resource *resource = call->route->resource;
-    const struct resource_edit edit = {
-        .remove = true,
-        .context = &call,
-        .expect = call->if_match.at != NULL ? expect_tag : NULL,
-    };
-    void *record = memory_alloc_zeroed(1, resource->size);
-    enum status status = resource_change(resource, call->store, call->id, &edit, record, error);
+    void *record = memory_alloc_zeroed(1, call->route->resource->size);
+    enum status status = change(call, NULL, record, error);
     memory_free(record);
     call->status = 204;
     return status;
@@ -202,11 +200,10 @@ enum status console_remove(struct console_call *call, struct error *error)
 struct listing {
     const struct resource *resource;
     struct json_writer json;
-    char words[CONSOLE_VALUE_SIZE];    /* to find in a record; "": any */
+    struct console_page page;
     char provider[CONSOLE_VALUE_SIZE]; /* of games; "": any */
-    uint64_t limit, offset;
-    uint64_t met;   /* found by the search */
-    uint64_t shown; /* of those, on this page */
+    uint64_t met;                      /* found by the search */
+    uint64_t shown;                    /* of those, on this page */
     bool more;
     struct console_call *call;
 };
@@ -216,13 +213,13 @@ static bool has_words(const struct listing *listing, const void *record)
 {
     const struct field *fields = listing->resource->fields;
     struct buffer id = {0};
-    bool found = listing->words[0] == '\0';
+    bool found = listing->page.words[0] == '\0';
     for (const struct field *field = fields; field->type != NULL && !found; field++)
         if (field->type == &field_text || field->type == &field_text_or_null)
-            found = strcasestr(field_value(field, record), listing->words) != NULL;
+            found = strcasestr(field_value(field, record), listing->page.words) != NULL;
     if (!found) {
         resource_append_id(listing->resource, record, &id);
-        found = strcasestr(buffer_string(&id), listing->words) != NULL;
+        found = strcasestr(buffer_string(&id), listing->page.words) != NULL;
         buffer_free(&id);
     }
     return found;
@@ -236,18 +233,22 @@ static bool is_searched_for(const struct listing *listing, const void *record)
     return has_words(listing, record);
 }
 
-/* The one after the page is only noticed. */
+/* Is the record on the page? The one after the page is only noticed, and ends the list. */
+static bool is_shown(struct listing *listing, const void *record)
+{
+    if (!is_searched_for(listing, record) || listing->met++ < listing->page.offset)
+        return false;
+    listing->more = listing->shown == listing->page.limit;
+    listing->shown += listing->more ? 0 : 1;
+    return !listing->more;
+}
+
 static bool list_record(void *context, const void *record)
 {
     struct listing *listing = context;
-    if (!is_searched_for(listing, record) || listing->met++ < listing->offset)
-        return true;
-    listing->more = listing->shown == listing->limit;
-    if (listing->more)
-        return false;
-    listing->shown++;
-    resource_write(listing->resource, record, &listing->json);
-    return true;
+    if (is_shown(listing, record))
+        resource_write(listing->resource, record, &listing->json);
+    return !listing->more;
 }
 
 static enum status begin_list(struct console_call *call, struct listing *listing,
@@ -256,10 +257,8 @@ static enum status begin_list(struct console_call *call, struct listing *listing
     struct console_query query = {.text = call->query, .error = error};
     *listing = (struct listing){
         .resource = call->route->resource, .json = {.out = &call->answer}, .call = call};
-    console_parameter(&query, "q", listing->words);
+    console_page(&query, &listing->page);
     console_parameter(&query, "provider", listing->provider);
-    listing->limit = console_number(&query, "limit", LIMIT_MAX, LIMIT);
-    listing->offset = console_number(&query, "cursor", OFFSET_MAX, 0);
     if (query.status != STATUS_OK)
         return query.status;
     json_object(&listing->json, NULL);
@@ -270,11 +269,7 @@ static enum status begin_list(struct console_call *call, struct listing *listing
 /* The cursor is how many have been shown: rows are never deleted, and stay in their order. */
 static void end_list(struct listing *listing)
 {
-    char next[24];
-    json_end(&listing->json);
-    (void)snprintf(next, sizeof next, "%" PRIu64, listing->offset + listing->shown);
-    json_string_or_null(&listing->json, "next", listing->more ? next : NULL);
-    json_end(&listing->json);
+    console_end_page(&listing->json, listing->more ? listing->page.offset + listing->shown : 0);
 }
 
 enum status console_list(struct console_call *call, struct error *error)
@@ -328,20 +323,16 @@ enum status console_revoke_key(struct console_call *call, struct error *error)
 
 struct found_players {
     struct listing listing;
-    char ids[LIMIT_MAX][PLAYER_ID_SIZE];
+    char ids[CONSOLE_PAGE_MAX][PLAYER_ID_SIZE];
 };
 
 static bool note_player(void *context, const void *record)
 {
     struct found_players *found = context;
-    struct listing *listing = &found->listing;
     const struct player_record *player = record;
-    if (!has_words(listing, record) || listing->met++ < listing->offset)
-        return true;
-    listing->more = listing->shown == listing->limit;
-    if (!listing->more)
-        memcpy(found->ids[listing->shown++], player->id, sizeof player->id);
-    return !listing->more;
+    if (is_shown(&found->listing, record))
+        memcpy(found->ids[found->listing.shown - 1], player->id, sizeof player->id);
+    return !found->listing.more;
 }
 
 static enum status show_player(struct found_players *found, const struct player_question *question,
