@@ -6,7 +6,6 @@
 
 #include "admission/key.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "operator/cidrs.h"
 #include "records/customer.h"
 
@@ -76,13 +75,9 @@ static const struct field fields[] = {
 
 /* ---- counting keys --------------------------------------------------------------------------- */
 
-/* The owners of live keys, sorted: a customer is there as often as it has keys. */
+/* The ids of the owners of live keys, sorted: a customer is there as often as it has keys. */
 struct key_counts {
-    struct owner {
-        char id[CUSTOMER_ID_SIZE];
-    } * owners;
-    size_t count;
-    size_t room;
+    struct buffer owners; /* CUSTOMER_ID_SIZE bytes each */
     int64_t now_ms;
 };
 
@@ -90,19 +85,14 @@ static bool count_key(void *context, const void *visited)
 {
     const struct key_record *record = visited;
     struct key_counts *counts = context;
-    if (!key_is_live(record, counts->now_ms))
-        return true;
-    if (counts->count == counts->room) {
-        counts->room = counts->room == 0 ? 64 : counts->room * 2;
-        counts->owners = memory_resize(counts->owners, counts->room * sizeof counts->owners[0]);
-    }
-    memcpy(counts->owners[counts->count++].id, record->customer_id, CUSTOMER_ID_SIZE);
+    if (key_is_live(record, counts->now_ms))
+        buffer_append(&counts->owners, record->customer_id, CUSTOMER_ID_SIZE);
     return true;
 }
 
-static int compare_owners(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
-    return strcmp(((const struct owner *)a)->id, ((const struct owner *)b)->id);
+    return strcmp(a, b);
 }
 
 /* `customer_id` NULL: of all customers. `counts->owners` is the caller's to free in either case. */
@@ -111,24 +101,27 @@ static enum status count_keys(struct key_counts *counts, struct platform_store *
 {
     *counts = (struct key_counts){.now_ms = clock_wall_ms()};
     enum status status = platform_list(store, &key_table, customer_id, count_key, counts, error);
-    if (counts->count > 0)
-        qsort(counts->owners, counts->count, sizeof counts->owners[0], compare_owners);
+    if (counts->owners.size > 0)
+        qsort(counts->owners.data, counts->owners.size / CUSTOMER_ID_SIZE, CUSTOMER_ID_SIZE,
+              compare_ids);
     return status;
 }
 
 static size_t count_of(const struct key_counts *counts, const char *customer_id)
 {
-    struct owner *owners = counts->owners;
-    struct owner *found = counts->count == 0 ? NULL
-                                             : bsearch(customer_id, owners, counts->count,
-                                                       sizeof owners[0], compare_owners);
-    size_t first = found == NULL ? 0 : (size_t)(found - owners);
-    size_t end = first;
-    while (first > 0 && strcmp(owners[first - 1].id, customer_id) == 0)
-        first--;
-    while (end < counts->count && strcmp(owners[end].id, customer_id) == 0)
-        end++;
-    return end - first;
+    const struct buffer *owners = &counts->owners;
+    const char *first = owners->size == 0
+                            ? NULL
+                            : bsearch(customer_id, owners->data, owners->size / CUSTOMER_ID_SIZE,
+                                      CUSTOMER_ID_SIZE, compare_ids);
+    const char *end = first;
+    if (first == NULL)
+        return 0;
+    while (first > owners->data && strcmp(first - CUSTOMER_ID_SIZE, customer_id) == 0)
+        first -= CUSTOMER_ID_SIZE;
+    while (end < owners->data + owners->size && strcmp(end, customer_id) == 0)
+        end += CUSTOMER_ID_SIZE;
+    return (size_t)(end - first) / CUSTOMER_ID_SIZE;
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */
@@ -155,8 +148,8 @@ static enum status get(struct platform_store *store, const char *id, void *recor
                                           : status;
     status = count_keys(&counts, store, found.id, error);
     if (status == STATUS_OK)
-        *view = (struct customer_view){found, counts.count};
-    memory_free(counts.owners);
+        *view = (struct customer_view){found, counts.owners.size / CUSTOMER_ID_SIZE};
+    buffer_free(&counts.owners);
     return status;
 }
 
@@ -182,7 +175,7 @@ static enum status list(struct platform_store *store, const char *of, record_fun
     enum status status = count_keys(&listing.counts, store, NULL, error);
     if (status == STATUS_OK)
         status = platform_list(store, &customer_table, NULL, list_customer, &listing, error);
-    memory_free(listing.counts.owners);
+    buffer_free(&listing.counts.owners);
     return status;
 }
 
