@@ -39,6 +39,7 @@ struct console_call {
     const struct config *config; /* in force when the request came */
     const struct console_route *route;
     struct platform_store *store;
+    void *record; /* of the route's resource, zeroed; NULL: it has none */
     int64_t now_ms;
     char id[CONSOLE_VALUE_SIZE];   /* the first {word} of the path, decoded */
     char part[CONSOLE_VALUE_SIZE]; /* the second; "": there is none */

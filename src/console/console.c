@@ -175,8 +175,12 @@ static enum status handle_call(struct job *job, struct error *error)
         return status;
     if (!call->route->open)
         status = admit(call, error);
+    if (status == STATUS_OK && call->route->resource != NULL)
+        call->record = memory_alloc_zeroed(1, call->route->resource->size);
     if (status == STATUS_OK)
         status = call->route->handle(call, error);
+    memory_free(call->record);
+    call->record = NULL;
     if (call->refusal == &error_changed_meanwhile)
         find_last_change(call);
     return status;

@@ -83,10 +83,9 @@ static enum status take_secret(struct console_call *call, bool alone, struct sec
     return status;
 }
 
-static void answer(struct console_call *call, const struct provider_record *provider,
-                   const struct secret *secret)
+static void answer(struct console_call *call, const struct secret *secret)
 {
-    console_answer(call, &provider_resource, provider);
+    console_answer(call);
     if (secret->made)
         console_answer_once(call, "secret", buffer_text(&secret->plain));
     call->status = 201;
@@ -97,47 +96,43 @@ static void answer(struct console_call *call, const struct provider_record *prov
 enum status console_add_provider(struct console_call *call, struct error *error)
 {
     struct secret secret = {.made = false};
-    struct provider_record provider;
     const struct console_making making = {
         .required = {"id", "name"}, .edit = provider_seal, .context = &secret.sealing};
     enum status status = take_secret(call, false, &secret, error);
     if (status == STATUS_OK)
-        status = console_make(call, &making, &provider, error);
+        status = console_make(call, &making, error);
     if (status == STATUS_OK)
-        status = console_insert(call, &provider, error);
+        status = console_insert(call, error);
     if (status == STATUS_OK)
-        answer(call, &provider, &secret);
+        answer(call, &secret);
     free_secret(&secret);
     return status;
 }
 
 static enum status change_secrets(struct console_call *call, resource_editor *edit,
-                                  const void *context, struct provider_record *provider,
-                                  struct error *error)
+                                  const void *context, struct error *error)
 {
     const struct resource_edit whole = {.edit = edit, .context = context};
-    return resource_change(&provider_resource, call->store, call->id, &whole, provider, error);
+    return resource_change(&provider_resource, call->store, call->id, &whole, call->record, error);
 }
 
 enum status console_add_secret(struct console_call *call, struct error *error)
 {
     struct secret secret = {.made = false};
-    struct provider_record provider;
     enum status status = take_secret(call, true, &secret, error);
     if (status == STATUS_OK)
-        status = change_secrets(call, provider_add_secret, &secret.sealing, &provider, error);
+        status = change_secrets(call, provider_add_secret, &secret.sealing, error);
     if (status == STATUS_OK)
-        answer(call, &provider, &secret);
+        answer(call, &secret);
     free_secret(&secret);
     return status;
 }
 
 enum status console_retire_secret(struct console_call *call, struct error *error)
 {
-    struct provider_record provider;
-    enum status status = change_secrets(call, provider_retire_secret, call->part, &provider, error);
+    enum status status = change_secrets(call, provider_retire_secret, call->part, error);
     if (status == STATUS_OK)
-        console_answer(call, &provider_resource, &provider);
+        console_answer(call);
     return status;
 }
 

@@ -21,10 +21,10 @@
 
 /* ---- one record ------------------------------------------------------------------------------ */
 
-void console_answer(struct console_call *call, const struct resource *resource, const void *record)
+void console_answer(struct console_call *call)
 {
     struct json_writer json = {.out = &call->answer};
-    resource_write(resource, record, &json);
+    resource_write(call->route->resource, call->record, &json);
     console_tag_answer(call);
 }
 
@@ -35,15 +35,17 @@ void console_answer_once(struct console_call *call, const char *name, struct tex
     buffer_append_format(&call->answer, ",\"%s\":\"%.*s\"}", name, (int)value.size, value.at);
 }
 
+static enum status answered(struct console_call *call, enum status status)
+{
+    if (status == STATUS_OK)
+        console_answer(call);
+    return status;
+}
+
 enum status console_show(struct console_call *call, struct error *error)
 {
-    const struct resource *resource = call->route->resource;
-    void *record = memory_alloc_zeroed(1, resource->size);
-    enum status status = resource_get(resource, call->store, call->id, record, error);
-    if (status == STATUS_OK)
-        console_answer(call, resource, record);
-    memory_free(record);
-    return status;
+    return answered(
+        call, resource_get(call->route->resource, call->store, call->id, call->record, error));
 }
 
 static void name_field(struct console_call *call, const char *name)
@@ -89,9 +91,8 @@ static enum status read_settings(struct console_call *call, bool add,
 }
 
 enum status console_make(struct console_call *call, const struct console_making *making,
-                         void *record, struct error *error)
+                         struct error *error)
 {
-    const struct resource *resource = call->route->resource;
     const char *missing = NULL;
     struct console_settings settings;
     enum status status = read_settings(call, true, &settings, error);
@@ -107,39 +108,29 @@ enum status console_make(struct console_call *call, const struct console_making 
                                            .context = making->context,
                                            .wrong = &wrong};
         put_first(&settings, making->required[0]);
-        status = resource_make(resource, &edit, call->now_ms, record, error);
+        status = resource_make(call->route->resource, &edit, call->now_ms, call->record, error);
         name_field(call, wrong);
     }
     console_settings_free(&settings);
     return status;
 }
 
-enum status console_insert(struct console_call *call, void *record, struct error *error)
+enum status console_insert(struct console_call *call, struct error *error)
 {
-    enum status status = resource_insert(call->route->resource, call->store, record, error);
+    enum status status = resource_insert(call->route->resource, call->store, call->record, error);
     if (status == STATUS_OK)
         call->status = 201;
     return status;
 }
 
-static enum status add(struct console_call *call, const char *required, void *record,
-                       struct error *error)
-{
-    const struct console_making making = {.required = {required}};
-    enum status status = console_make(call, &making, record, error);
-    return status == STATUS_OK ? console_insert(call, record, error) : status;
-}
-
 enum status console_add(struct console_call *call, struct error *error)
 {
-    const struct resource *resource = call->route->resource;
-    void *record = memory_alloc_zeroed(1, resource->size);
-    enum status status =
-        add(call, resource == &address_resource ? "address" : "name", record, error);
+    const struct console_making making = {
+        .required = {call->route->resource == &address_resource ? "address" : "name"}};
+    enum status status = console_make(call, &making, error);
     if (status == STATUS_OK)
-        console_answer(call, resource, record);
-    memory_free(record);
-    return status;
+        status = console_insert(call, error);
+    return answered(call, status);
 }
 
 static enum status expect_tag(const void *context, const void *record, struct error *error)
@@ -156,7 +147,7 @@ static enum status expect_tag(const void *context, const void *record, struct er
 
 /* Sets, or removes, the record of the call. */
 static enum status change(struct console_call *call, const struct console_settings *settings,
-                          void *record, struct error *error)
+                          struct error *error)
 {
     const char *wrong = NULL;
     const struct resource_edit edit = {
@@ -167,7 +158,7 @@ static enum status change(struct console_call *call, const struct console_settin
         .wrong = &wrong,
     };
     enum status status =
-        resource_change(call->route->resource, call->store, call->id, &edit, record, error);
+        resource_change(call->route->resource, call->store, call->id, &edit, call->record, error);
     name_field(call, wrong);
     return status;
 }
@@ -175,24 +166,17 @@ static enum status change(struct console_call *call, const struct console_settin
 enum status console_change(struct console_call *call, struct error *error)
 {
     struct console_settings settings;
-    void *record = memory_alloc_zeroed(1, call->route->resource->size);
     enum status status = read_settings(call, false, &settings, error);
     if (status == STATUS_OK)
-        status = change(call, &settings, record, error);
-    if (status == STATUS_OK)
-        console_answer(call, call->route->resource, record);
+        status = change(call, &settings, error);
     console_settings_free(&settings);
-    memory_free(record);
-    return status;
+    return answered(call, status);
 }
 
 enum status console_remove(struct console_call *call, struct error *error)
 {
-    void *record = memory_alloc_zeroed(1, call->route->resource->size);
-    enum status status = change(call, NULL, record, error);
-    memory_free(record);
     call->status = 204;
-    return status;
+    return change(call, NULL, error);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -295,15 +279,14 @@ enum status console_list(struct console_call *call, struct error *error)
 
 enum status console_issue_key(struct console_call *call, struct error *error)
 {
-    struct key_record record;
     char key[KEY_SIZE] = "";
     const struct console_making making = {.required = {"customer"}};
-    enum status status = console_make(call, &making, &record, error);
+    enum status status = console_make(call, &making, error);
     if (status == STATUS_OK)
-        status = keys_issue(call->store, &record, key, error);
+        status = keys_issue(call->store, call->record, key, error);
     if (status != STATUS_OK)
         return status;
-    console_answer(call, &key_resource, &record);
+    console_answer(call);
     console_answer_once(call, "key", text_of(key));
     OPENSSL_cleanse(key, sizeof key);
     call->status = 201;
@@ -312,11 +295,7 @@ enum status console_issue_key(struct console_call *call, struct error *error)
 
 enum status console_revoke_key(struct console_call *call, struct error *error)
 {
-    struct key_record record;
-    enum status status = keys_revoke(call->store, call->id, call->now_ms, &record, error);
-    if (status == STATUS_OK)
-        console_answer(call, &key_resource, &record);
-    return status;
+    return answered(call, keys_revoke(call->store, call->id, call->now_ms, call->record, error));
 }
 
 /* ---- players --------------------------------------------------------------------------------- */
@@ -392,27 +371,25 @@ enum status console_block_player(struct console_call *call, struct error *error)
 {
     static const struct text names[] = {TEXT_INIT("blocked")};
     struct text value = TEXT("");
-    struct player_view player;
     bool sound = strict_json_object(call->body, names, 1, &value) == STRICT_JSON_OK;
     bool blocked = text_equals(value, TEXT("true"));
     if (!sound || (!blocked && !text_equals(value, TEXT("false"))))
         return error_set(error, STATUS_INVALID, "blocked: must be true or false");
-    enum status status =
-        players_block(call->store, call->id, blocked, call->now_ms, &player, error);
-    if (status == STATUS_OK)
-        console_answer(call, &player_resource, &player);
-    return status;
+    return answered(
+        call, players_block(call->store, call->id, blocked, call->now_ms, call->record, error));
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
 /* Adds a link to a document that is an object with members. As a page has it: the rest of the
  * address is known to who opened it. */
-static enum status append_link(struct console_call *call, const char *name, struct error *error)
+static enum status append_link(struct console_call *call, struct error *error)
 {
+    const struct operator_record *record = call->record;
     struct credential link;
     char expires_at[CLOCK_TEXT_SIZE];
-    enum status status = credential_make_link(call->store, name, call->now_ms, &link, error);
+    enum status status =
+        credential_make_link(call->store, record->name, call->now_ms, &link, error);
     if (status != STATUS_OK)
         return status;
     clock_format_rfc3339(link.record.expires_ms, expires_at);
@@ -426,22 +403,14 @@ static enum status append_link(struct console_call *call, const char *name, stru
 
 enum status console_add_operator(struct console_call *call, struct error *error)
 {
-    struct operator_record record;
-    enum status status = add(call, "name", &record, error);
-    if (status != STATUS_OK)
-        return status;
-    console_answer(call, &operator_resource, &record);
-    return append_link(call, record.name, error);
+    enum status status = console_add(call, error);
+    return status == STATUS_OK ? append_link(call, error) : status;
 }
 
 enum status console_link_operator(struct console_call *call, struct error *error)
 {
-    struct operator_record record;
-    enum status status = resource_get(&operator_resource, call->store, call->id, &record, error);
-    if (status != STATUS_OK)
-        return status;
-    console_answer(call, &operator_resource, &record);
-    return append_link(call, record.name, error);
+    enum status status = console_show(call, error);
+    return status == STATUS_OK ? append_link(call, error) : status;
 }
 
 enum status console_end_session(struct console_call *call, struct error *error)

@@ -21,14 +21,14 @@ struct console_making {
     const void *context;
 };
 
-/* Makes a record of the body, by the resource of the call's route; a refusal names the field. */
+/* Makes the record of the call from the body; a refusal names the field. */
 MUST_CHECK enum status console_make(struct console_call *call, const struct console_making *making,
-                                    void *record, struct error *error);
+                                    struct error *error);
 /* Adds what was made, and makes the answer a 201. */
-MUST_CHECK enum status console_insert(struct console_call *call, void *record, struct error *error);
+MUST_CHECK enum status console_insert(struct console_call *call, struct error *error);
 
-/* Answers with the record, and its tag. */
-void console_answer(struct console_call *call, const struct resource *resource, const void *record);
+/* Answers with the record of the call, and its tag. */
+void console_answer(struct console_call *call);
 /* One more member of that answer, which is seen this once: letters and digits. */
 void console_answer_once(struct console_call *call, const char *name, struct text value);
 

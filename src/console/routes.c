@@ -53,8 +53,9 @@ static const struct console_route routes[] = {
     {ADDS, API "providers", false, ROLE_OWNER, console_add_provider, &provider_resource},
     {READS, API "providers/{id}", false, ROLE_READER, console_show, &provider_resource},
     {CHANGES, API "providers/{id}", false, ROLE_OPERATOR, console_change, &provider_resource},
-    {ADDS, API "providers/{id}/secrets", false, ROLE_OWNER, console_add_secret, NULL},
-    {REMOVES, API "providers/{id}/secrets/{kid}", false, ROLE_OWNER, console_retire_secret, NULL},
+    {ADDS, API "providers/{id}/secrets", false, ROLE_OWNER, console_add_secret, &provider_resource},
+    {REMOVES, API "providers/{id}/secrets/{kid}", false, ROLE_OWNER, console_retire_secret,
+     &provider_resource},
     {ADDS, API "providers/{id}/try", false, ROLE_OWNER, console_try_provider, NULL},
 
     {READS, API "games", false, ROLE_READER, console_list, &game_resource},
@@ -72,7 +73,7 @@ static const struct console_route routes[] = {
     {READS, API "operators/{id}", false, ROLE_OWNER, console_show, &operator_resource},
     {CHANGES, API "operators/{id}", false, ROLE_OWNER, console_change, &operator_resource},
     {REMOVES, API "operators/{id}", false, ROLE_OWNER, console_remove, &operator_resource},
-    {ADDS, API "operators/{id}/link", false, ROLE_OWNER, console_link_operator, NULL},
+    {ADDS, API "operators/{id}/link", false, ROLE_OWNER, console_link_operator, &operator_resource},
     {READS, API "sessions", false, ROLE_OWNER, console_list, &session_resource},
     {REMOVES, API "sessions/{id}", false, ROLE_OWNER, console_end_session, NULL},
 
