@@ -273,7 +273,7 @@ int run_export(const struct command_line *line)
                           .entry = export_entry,
                           .sum = export_line,
                           .printed = &export.printed};
-    struct platform_store *store;
+    struct platform_store *store = NULL;
     int64_t day = 0;
     if (command_json(line) && command_option(line, "ndjson") != NULL)
         return command_usage(line, "--json is one document, --ndjson a line for each entry: not "
@@ -351,7 +351,7 @@ int run_report(const struct command_line *line)
     struct report report = {.json = NULL};
     struct asked asked = {
         .grouping = {.by_game = true}, .sum = report_line, .printed = &report.printed};
-    struct platform_store *store;
+    struct platform_store *store = NULL;
     int64_t day = clock_day(clock_wall_ms());
     int code = open_books(line, &asked, &day, &store);
     if (code != EXIT_DONE)
