@@ -96,103 +96,92 @@ void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
     CHECK(strftime(out, CLOCK_TEXT_SIZE, "%a, %d %b %Y %H:%M:%S GMT", &utc) > 0);
 }
 
-/* Reads exactly `digits` digits at *at and steps over them. */
-static bool read_digits(const char **at, const char *end, int digits, int *value)
+/* Whether the text begins so: with digits where the form has '0', else with the form's bytes. */
+static bool has_form(struct text text, const char *form)
+{
+    for (size_t i = 0; form[i] != '\0'; i++)
+        if (i == text.size ||
+            (form[i] == '0' ? text.at[i] < '0' || text.at[i] > '9' : text.at[i] != form[i]))
+            return false;
+    return true;
+}
+
+static int number_at(const char *at, int digits)
 {
     int sum = 0;
-    for (int i = 0; i < digits; i++, (*at)++) {
-        if (*at >= end || **at < '0' || **at > '9')
-            return false;
-        sum = sum * 10 + (**at - '0');
-    }
-    *value = sum;
-    return true;
+    for (int i = 0; i < digits; i++)
+        sum = sum * 10 + (at[i] - '0');
+    return sum;
 }
 
-static bool read_char(const char **at, const char *end, char wanted)
+static struct text text_from(struct text text, size_t start)
 {
-    if (*at >= end || **at != wanted)
-        return false;
-    (*at)++;
-    return true;
+    return (struct text){text.at + start, text.size - start};
 }
 
-/* Reads ".123" (any number of digits, milliseconds kept) when there is one. */
-static bool read_fraction(const char **at, const char *end, int *milliseconds)
+/* Cuts ".123" (any number of digits, milliseconds kept) off the beginning when it is there. */
+static bool cut_fraction(struct text *rest, int *ms)
 {
-    *milliseconds = 0;
-    if (!read_char(at, end, '.'))
+    size_t size = 1;
+    *ms = 0;
+    if (rest->size == 0 || rest->at[0] != '.')
         return true;
-    int scale = 100;
-    const char *start = *at;
-    for (; *at < end && **at >= '0' && **at <= '9'; (*at)++, scale /= 10)
-        *milliseconds += (**at - '0') * scale;
-    return *at > start;
+    for (int scale = 100; has_form(text_from(*rest, size), "0"); size++, scale /= 10)
+        *ms += (rest->at[size] - '0') * scale;
+    *rest = text_from(*rest, size);
+    return size > 1;
 }
 
 /* Reads "Z" or "+05:30" into minutes east of UTC. */
-static bool read_offset(const char **at, const char *end, int *minutes)
+static bool read_offset(struct text text, int *minutes)
 {
     *minutes = 0;
-    if (read_char(at, end, 'Z') || read_char(at, end, 'z'))
+    if (text_equals_ignore_case(text, TEXT("Z")))
         return true;
-    int sign = *at < end && **at == '-' ? -1 : 1;
-    int hour;
-    int minute;
-    if (!read_char(at, end, '+') && !read_char(at, end, '-'))
+    if (text.size != 6 || !(has_form(text, "+00:00") || has_form(text, "-00:00")))
         return false;
-    if (!read_digits(at, end, 2, &hour) || !read_char(at, end, ':') ||
-        !read_digits(at, end, 2, &minute) || hour > 23 || minute > 59)
-        return false;
-    *minutes = sign * (hour * 60 + minute);
-    return true;
+    int hour = number_at(text.at + 1, 2);
+    int minute = number_at(text.at + 4, 2);
+    *minutes = (text.at[0] == '-' ? -1 : 1) * (hour * 60 + minute);
+    return hour <= 23 && minute <= 59;
 }
 
-static bool read_time(const char **at, const char *end, struct tm *time, int *ms, int *offset)
+/* What follows a date, into milliseconds in UTC since that day began. A leap second (RFC 3339
+ * section 5.7) is the last of a day in UTC; it counts as the one after it. */
+static bool read_time(struct text text, int64_t *day_ms)
 {
-    if (!read_char(at, end, 'T') && !read_char(at, end, 't') && !read_char(at, end, ' '))
+    int ms;
+    int offset;
+    if (memchr("Tt ", text.at[0], 3) == NULL || !has_form(text_from(text, 1), "00:00:00"))
         return false;
-    return read_digits(at, end, 2, &time->tm_hour) && read_char(at, end, ':') &&
-           read_digits(at, end, 2, &time->tm_min) && read_char(at, end, ':') &&
-           read_digits(at, end, 2, &time->tm_sec) && time->tm_hour < 24 && time->tm_min < 60 &&
-           time->tm_sec < 61 && read_fraction(at, end, ms) && read_offset(at, end, offset);
-}
-
-/* A leap second (RFC 3339 section 5.7) is the last of a day in UTC; it counts as the one after
- * it. */
-static bool is_possible_second(const struct tm *time, int offset)
-{
-    int minute = time->tm_hour * 60 + time->tm_min - offset;
-    return time->tm_sec < 60 || (minute + 1440) % 1440 == 1439;
+    struct text rest = text_from(text, 9);
+    if (!cut_fraction(&rest, &ms) || !read_offset(rest, &offset))
+        return false;
+    int hour = number_at(text.at + 1, 2);
+    int minute = number_at(text.at + 4, 2);
+    int second = number_at(text.at + 7, 2);
+    int of_day = hour * 60 + minute - offset;
+    *day_ms = ((int64_t)of_day * 60 + second) * 1000 + ms;
+    return hour < 24 && minute < 60 &&
+           (second < 60 || (second == 60 && (of_day + 1440) % 1440 == 1439));
 }
 
 enum status clock_parse_rfc3339(struct text text, int64_t *wall_ms)
 {
-    if (text.size == 0)
+    int64_t day_ms = 0;
+    if (!has_form(text, "0000-00-00") ||
+        (text.size > 10 && !read_time(text_from(text, 10), &day_ms)))
         return STATUS_INVALID;
-    const char *at = text.at;
-    const char *end = text.at + text.size;
-    struct tm date = {0};
-    struct tm time = {0};
-    int ms = 0;
-    int offset = 0;
-    if (!read_digits(&at, end, 4, &date.tm_year) || !read_char(&at, end, '-') ||
-        !read_digits(&at, end, 2, &date.tm_mon) || !read_char(&at, end, '-') ||
-        !read_digits(&at, end, 2, &date.tm_mday))
+    int day = number_at(text.at + 8, 2);
+    struct tm date = {.tm_year = number_at(text.at, 4) - 1900,
+                      .tm_mon = number_at(text.at + 5, 2) - 1,
+                      .tm_mday = day};
+    if (date.tm_year < 70 || date.tm_mon < 0 || date.tm_mon > 11 || day < 1)
         return STATUS_INVALID;
-    if (at < end && !read_time(&at, end, &time, &ms, &offset))
-        return STATUS_INVALID;
-    if (at != end || date.tm_year < 1970 || date.tm_mon < 1 || date.tm_mon > 12 ||
-        date.tm_mday < 1 || !is_possible_second(&time, offset))
-        return STATUS_INVALID;
-    int day = date.tm_mday;
-    date.tm_year -= 1900;
-    date.tm_mon -= 1;
     int64_t seconds = (int64_t)timegm(&date);
     if (date.tm_mday != day) /* 31 April and the like were carried into the next month */
         return STATUS_INVALID;
-    seconds += (int64_t)time.tm_hour * 3600 + ((int64_t)time.tm_min - offset) * 60 + time.tm_sec;
-    *wall_ms = seconds * 1000 + ms;
+    *wall_ms = seconds * 1000 + day_ms;
     return STATUS_OK;
 }
 
