@@ -87,26 +87,6 @@ uint64_t log_dropped(struct log *log)
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
-/* Bytes that a JSON string holds as they are. */
-static bool is_unescaped(unsigned char byte)
-{
-    return byte >= ' ' && byte < 0x7F && byte != '"' && byte != '\\';
-}
-
-static void append_quoted(struct buffer *out, struct text text)
-{
-    size_t plain = 0;
-    while (plain < text.size && is_unescaped((unsigned char)text.at[plain]))
-        plain++;
-    if (plain < text.size) {
-        buffer_append_json_string(out, text);
-        return;
-    }
-    buffer_append_char(out, '"');
-    buffer_append_text(out, text);
-    buffer_append_char(out, '"');
-}
-
 /* A word stands as it is in a line of text; anything that could be misread is quoted. */
 static bool is_word(struct text text)
 {
@@ -120,40 +100,19 @@ static bool is_word(struct text text)
     return text.size > 0 && misread == 0;
 }
 
-/* Without a look at each byte: of a number, and of what is known to need no quotes. */
-static void append_known(struct buffer *out, const struct log_field *field, bool json)
-{
-    bool quoted = json && field->kind == LOG_FIELD_WORD;
-    buffer_reserve(out, field->text.size + 24);
-    char *at = out->data + out->size;
-    if (quoted)
-        *at++ = '"';
-    if (field->text.size > 0)
-        memcpy(at, field->text.at, field->text.size);
-    at += field->text.size;
-    if (field->kind == LOG_FIELD_INTEGER)
-        at += decimal_write(at, (uint64_t)field->integer);
-    if (quoted)
-        *at++ = '"';
-    out->size = (size_t)(at - out->data);
-}
-
-static bool is_known(const struct log_field *field)
-{
-    return field->kind == LOG_FIELD_INTEGER ? field->integer >= 0
-                                            : field->kind == LOG_FIELD_WORD && field->text.size > 0;
-}
-
 static void append_value(struct buffer *out, const struct log_field *field, bool json)
 {
-    if (is_known(field))
-        append_known(out, field, json);
-    else if (field->kind == LOG_FIELD_INTEGER)
+    bool word =
+        field->kind == LOG_FIELD_WORD ? field->text.size > 0 : !json && is_word(field->text);
+    if (field->kind == LOG_FIELD_INTEGER) {
         buffer_append_i64(out, field->integer);
-    else if (!json && is_word(field->text))
+    } else if (!word) {
+        buffer_append_json_string(out, field->text);
+    } else {
+        buffer_append(out, "\"", json);
         buffer_append_text(out, field->text);
-    else
-        append_quoted(out, field->text);
+        buffer_append(out, "\"", json);
+    }
 }
 
 static void append_field(struct buffer *out, const struct log_field *field, bool json)
@@ -162,14 +121,9 @@ static void append_field(struct buffer *out, const struct log_field *field, bool
         buffer_append_text(out, field->text);
         return;
     }
-    struct text before = json ? TEXT(",\"") : TEXT(" ");
-    struct text after = json ? TEXT("\":") : TEXT("=");
-    buffer_reserve(out, before.size + field->name.size + after.size);
-    char *at = out->data + out->size;
-    memcpy(at, before.at, before.size);
-    memcpy(at + before.size, field->name.at, field->name.size);
-    memcpy(at + before.size + field->name.size, after.at, after.size);
-    out->size += before.size + field->name.size + after.size;
+    buffer_append_text(out, json ? TEXT(",\"") : TEXT(" "));
+    buffer_append_text(out, field->name);
+    buffer_append_text(out, json ? TEXT("\":") : TEXT("="));
     append_value(out, field, json);
 }
 
@@ -188,7 +142,7 @@ static void append_line(struct buffer *out, bool json, const char *stamp, enum l
     buffer_append_string(out, level_names[level]);
     buffer_append_text(out, json ? TEXT("\",\"message\":") : TEXT(" "));
     if (json)
-        append_quoted(out, text_of(message));
+        buffer_append_json_string(out, text_of(message));
     else
         buffer_append_string(out, message);
     append_fields(out, fields, json);
@@ -499,19 +453,13 @@ void log_batch_keep(struct log_batch *batch, struct log_kept *kept, const struct
 
 enum status log_level_parse(struct text text, enum log_level *level)
 {
-    size_t at = text_find(text, level_names, 4);
-    if (at == 4)
-        return STATUS_INVALID;
-    *level = (enum log_level)at;
-    return STATUS_OK;
+    static const struct enum_names names = ENUM_NAMES(level_names);
+    return enum_read(&names, text, level) ? STATUS_OK : STATUS_INVALID;
 }
 
 enum status log_format_parse(struct text text, enum log_format *format)
 {
-    static const char *const names[] = {[LOG_FORMAT_TEXT] = "text", [LOG_FORMAT_JSON] = "json"};
-    size_t at = text_find(text, names, 2);
-    if (at == 2)
-        return STATUS_INVALID;
-    *format = (enum log_format)at;
-    return STATUS_OK;
+    static const char *const list[] = {[LOG_FORMAT_TEXT] = "text", [LOG_FORMAT_JSON] = "json"};
+    static const struct enum_names names = ENUM_NAMES(list);
+    return enum_read(&names, text, format) ? STATUS_OK : STATUS_INVALID;
 }
