@@ -80,8 +80,7 @@ struct app {
     struct verification_watch *verifications;
     struct usage *usage;
     struct metrics *metrics;
-    struct worker_tls tls;
-    struct http_tls *operator_tls; /* NULL: plain */
+    struct listener_tls tls;
     struct operator_listener *operator_listener;
     struct console *console;
     struct reload_socket *reload_socket;
@@ -92,11 +91,8 @@ struct app {
     enum status failed;
     struct notifier *notifier;
 
-    int (*listeners)[WORKER_LISTENERS]; /* those not yet taken over by a worker are >= 0 */
-    int operator_socket;                /* the socket handed over to this process; 0: none */
-    struct handover_sockets sockets;    /* the sockets in use, while they are open */
-    size_t listener_count;
-    struct worker **workers;
+    struct handover_sockets sockets; /* that listen; 0: not made yet */
+    struct worker **workers; /* each has taken over its sockets, and keeps them until the end */
     size_t worker_count;
     size_t drained_count;
     size_t silent_count; /* workers that have not answered the watchdog yet */
@@ -249,7 +245,7 @@ static void set_limits(struct app *app, const struct config *config)
                       config_share(config->waiting_per_customer, config->waiting_max));
 }
 
-static void apply(struct app *app, const struct config *config, const struct worker_tls *tls,
+static void apply(struct app *app, const struct config *config, const struct listener_tls *tls,
                   int asker)
 {
     struct reloading *reloading = memory_alloc_zeroed(1, sizeof *reloading);
@@ -266,60 +262,46 @@ static void apply(struct app *app, const struct config *config, const struct wor
 }
 
 /* Of the listeners that `wanted` names: those that have a certificate. */
-static enum status read_tls(const struct config *config, const bool wanted[WORKER_LISTENERS],
-                            struct worker_tls *tls, struct error *error)
+static enum status read_tls(const struct config *config, const bool wanted[LISTENERS],
+                            struct listener_tls *tls, struct error *error)
 {
-    const char *const files[WORKER_LISTENERS][2] = {
-        [WORKER_CUSTOMERS] = {config->tls_certificate, config->tls_key},
-        [WORKER_PROVIDERS] = {config->provider_tls_certificate, config->provider_tls_key},
+    const char *const files[LISTENERS][2] = {
+        [LISTENER_CUSTOMERS] = {config->tls_certificate, config->tls_key},
+        [LISTENER_PROVIDERS] = {config->provider_tls_certificate, config->provider_tls_key},
+        [LISTENER_OPERATOR] = {config->operator_tls_certificate, config->operator_tls_key},
     };
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < WORKER_LISTENERS && status == STATUS_OK; i++)
+    for (size_t i = 0; i < LISTENERS && status == STATUS_OK; i++)
         if (wanted[i] && files[i][0][0] != '\0')
             status = http_tls_create(&tls->of[i], files[i][0], files[i][1], error);
     if (status != STATUS_OK)
-        worker_tls_release(tls);
+        listener_tls_release(tls);
     return status;
 }
 
-/* NULL where the operator's listener has no certificate. */
-static enum status read_operator_tls(const struct config *config, struct http_tls **tls,
-                                     struct error *error)
-{
-    return config->operator_tls_certificate[0] == '\0'
-               ? STATUS_OK
-               : http_tls_create(tls, config->operator_tls_certificate, config->operator_tls_key,
-                                 error);
-}
-
 /* A listener without TLS gets none without a restart. */
-static enum status read_again(struct app *app, const struct config **config, struct worker_tls *tls,
-                              struct http_tls **operator_tls, struct error *error)
+static enum status read_again(struct app *app, const struct config **config,
+                              struct listener_tls *tls, struct error *error)
 {
-    const bool wanted[] = {app->tls.of[0] != NULL, app->tls.of[1] != NULL};
+    bool wanted[LISTENERS];
+    for (size_t i = 0; i < LISTENERS; i++)
+        wanted[i] = app->tls.of[i] != NULL;
     enum status status =
         config_load(config, app->options->config_path, app->options->overrides, error);
-    if (status != STATUS_OK)
-        return status;
-    if (app->operator_tls != NULL)
-        status = read_operator_tls(*config, operator_tls, error);
     if (status == STATUS_OK)
         status = read_tls(*config, wanted, tls, error);
-    if (status != STATUS_OK) {
-        http_tls_release(operator_tls);
+    if (status != STATUS_OK)
         config_release(config);
-    }
     return status;
 }
 
 static void reload(struct app *app, int asker)
 {
     const struct config *config = NULL;
-    struct worker_tls tls = {{NULL}};
-    struct http_tls *operator_tls = NULL;
+    struct listener_tls tls = {{NULL}};
     struct error error;
     notifier_send(app->notifier, NOTICE_RELOADING);
-    if (read_again(app, &config, &tls, &operator_tls, &error) != STATUS_OK) {
+    if (read_again(app, &config, &tls, &error) != STATUS_OK) {
         log_event(app->log, LOG_ERROR, "configuration not read again; nothing has changed",
                   LOG_STRING("reason", error.text));
         notifier_send(app->notifier, NOTICE_READY); /* as it was */
@@ -327,13 +309,10 @@ static void reload(struct app *app, int asker)
         return;
     }
     apply(app, config, &tls, asker);
-    worker_tls_release(&app->tls); /* `tls` has one for each that this has */
+    if (tls.of[LISTENER_OPERATOR] != NULL)
+        operator_listener_set_tls(app->operator_listener, tls.of[LISTENER_OPERATOR]);
+    listener_tls_release(&app->tls); /* `tls` has one for each that this has */
     app->tls = tls;
-    if (operator_tls != NULL) {
-        operator_listener_set_tls(app->operator_listener, operator_tls);
-        http_tls_release(&app->operator_tls);
-        app->operator_tls = operator_tls;
-    }
     console_set_config(app->console, config);
     config_release(&app->config);
     app->config = config;
@@ -447,8 +426,7 @@ static void write_metrics(void *context, struct buffer *out)
         {odds_metrics, &odds},
         {platform_metrics, &app->platform},
         {app_metrics, &own},
-        {worker_tls_metrics, &app->tls},
-        {operator_tls_metrics, &app->operator_tls},
+        {listener_tls_metrics, &app->tls},
         {process_metrics, &process},
         {ledger_metrics, &ledger},
         {verification_metrics, &verifications},
@@ -479,85 +457,75 @@ static void raise_descriptor_limit(struct app *app)
 }
 
 /* An address that cannot be had is given up for another. */
-static enum status name_setting(enum status status, const char *section, const char *variable,
-                                struct error *error)
+static enum status name_setting(enum status status, enum listener listener, struct error *error)
 {
+    static const char *const settings[LISTENERS] = {
+        [LISTENER_CUSTOMERS] = "[server] listen, or CROUPIER_SERVER_LISTEN,",
+        [LISTENER_PROVIDERS] = "[provider] listen, or CROUPIER_PROVIDER_LISTEN,",
+        [LISTENER_OPERATOR] = "[operator] listen, or CROUPIER_OPERATOR_LISTEN,",
+    };
     if (status != STATUS_OK)
-        error_append(error, "; [%s] listen, or %s, gives it another address", section, variable);
+        error_append(error, "; %s gives it another address", settings[listener]);
     return status;
+}
+
+/* Of a worker, in the order that a handover gives them; -1: it has none. */
+static int *socket_of(const struct app *app, size_t worker, size_t listener)
+{
+    static int none = -1;
+    size_t each = app->sockets.providers ? 2 : 1;
+    return listener < each ? &app->sockets.descriptors[worker * each + listener] : &none;
+}
+
+static int *operator_socket(const struct app *app)
+{
+    return &app->sockets.descriptors[handover_count(&app->sockets) - 1];
+}
+
+/* Its own, or those of the server that started this process; the operator's is made later. */
+static enum status get_sockets(struct app *app, bool providers, struct error *error)
+{
+    struct handover_sockets *sockets = &app->sockets;
+    if (app->options->takes_over) {
+        enum status status = handover_receive(sockets, error);
+        if (status != STATUS_OK)
+            return status;
+        return sockets->threads == app->config->threads && sockets->providers == providers
+                   ? STATUS_OK
+                   : error_set(error, STATUS_INVALID,
+                               "[server] threads or [provider] listen has changed, which needs a "
+                               "restart");
+    }
+    *sockets = (struct handover_sockets){app->config->threads, providers, NULL};
+    sockets->descriptors = memory_alloc_zeroed(handover_count(sockets), sizeof(int));
+    return STATUS_OK;
 }
 
 static enum status open_listeners(struct app *app, struct error *error)
 {
     const struct config *config = app->config;
-    const struct {
-        const struct listen_address *address;
-        const char *section, *variable;
-    } listeners[WORKER_LISTENERS] = {
-        [WORKER_CUSTOMERS] = {&config->listen, "server", "CROUPIER_SERVER_LISTEN"},
-        [WORKER_PROVIDERS] = {&config->provider_listen, "provider", "CROUPIER_PROVIDER_LISTEN"},
-    };
-    enum status status = STATUS_OK;
-    app->listeners = memory_alloc_zeroed(config->threads, sizeof app->listeners[0]);
-    for (; app->listener_count < config->threads; app->listener_count++)
-        app->listeners[app->listener_count][0] = app->listeners[app->listener_count][1] = -1;
-    for (size_t i = 0; i < WORKER_LISTENERS && status == STATUS_OK; i++) {
-        const struct listen_address *address = listeners[i].address;
-        for (size_t j = 0; j < config->threads && address->text[0] != '\0' && status == STATUS_OK;
-             j++)
-            status = http_listen(address->host, address->port, config->threads > 1,
-                                 &app->listeners[j][i], &app->ports[i], error);
-        status = name_setting(status, listeners[i].section, listeners[i].variable, error);
-    }
-    return status;
-}
-
-/* The sockets of the server that started this process. */
-static enum status take_listeners(struct app *app, struct error *error)
-{
-    const struct config *config = app->config;
-    const bool providers = config->provider_listen.text[0] != '\0';
-    enum status status = handover_receive(&app->sockets, error);
+    const struct listen_address *const addresses[WORKER_LISTENERS] = {&config->listen,
+                                                                      &config->provider_listen};
+    const bool takes_over = app->options->takes_over;
+    const size_t count = config->provider_listen.text[0] != '\0' ? 2 : 1;
+    enum status status = get_sockets(app, count == 2, error);
     if (status != STATUS_OK)
         return status;
-    if (app->sockets.threads != config->threads || app->sockets.providers != providers)
-        return error_set(
-            error, STATUS_INVALID,
-            "[server] threads or [provider] listen has changed, which needs a restart");
-    const int *next = app->sockets.descriptors;
-    app->listeners = memory_alloc_zeroed(config->threads, sizeof app->listeners[0]);
-    for (; app->listener_count < config->threads; app->listener_count++) {
-        app->listeners[app->listener_count][WORKER_CUSTOMERS] = *next++;
-        app->listeners[app->listener_count][WORKER_PROVIDERS] = providers ? *next++ : -1;
-    }
-    app->operator_socket = *next;
-    for (size_t i = 0; i < config->threads && status == STATUS_OK; i++) {
-        status = http_listen_check(config->listen.host, config->listen.port, app->listeners[i][0],
-                                   &app->ports[0], error);
-        if (status == STATUS_OK && providers)
-            status = http_listen_check(config->provider_listen.host, config->provider_listen.port,
-                                       app->listeners[i][1], &app->ports[1], error);
+    for (size_t i = 0; i < count; i++) {
+        const struct listen_address *at = addresses[i];
+        for (size_t j = 0; j < config->threads && status == STATUS_OK; j++) {
+            int *descriptor = socket_of(app, j, i);
+            status = takes_over
+                         ? http_listen_check(at->host, at->port, *descriptor, &app->ports[i], error)
+                         : http_listen(at->host, at->port, config->threads > 1, descriptor,
+                                       &app->ports[i], error);
+        }
+        if (status != STATUS_OK && !takes_over)
+            return name_setting(status, (enum listener)i, error);
     }
     if (status != STATUS_OK)
         error_prefix(error, "a listening address has changed, which needs a restart");
     return status;
-}
-
-/* The sockets for a later hand-over. By then they belong to the workers, and stay with them until
- * the end. */
-static void note_sockets(struct app *app)
-{
-    size_t count = 0;
-    memory_free(app->sockets.descriptors);
-    app->sockets.threads = app->listener_count;
-    app->sockets.providers = app->config->provider_listen.text[0] != '\0';
-    app->sockets.descriptors =
-        memory_alloc(handover_count(&app->sockets) * sizeof *app->sockets.descriptors);
-    for (size_t i = 0; i < app->listener_count; i++)
-        for (size_t j = 0; j < WORKER_LISTENERS; j++)
-            if (app->listeners[i][j] >= 0)
-                app->sockets.descriptors[count++] = app->listeners[i][j];
-    app->sockets.descriptors[count] = operator_listener_descriptor(app->operator_listener);
 }
 
 static struct platform_store_options platform_options(struct app *app)
@@ -642,7 +610,7 @@ static void start_workers(struct app *app)
         size_t i = app->worker_count;
         const struct worker_options options = {
             .index = i,
-            .listeners = {app->listeners[i][0], app->listeners[i][1]},
+            .listeners = {*socket_of(app, i, 0), *socket_of(app, i, 1)},
             .config = config,
             .tls = app->tls,
             .shared = &app->shared,
@@ -653,7 +621,6 @@ static void start_workers(struct app *app)
             .drained = on_worker_drained,
             .context = app,
         };
-        app->listeners[i][0] = app->listeners[i][1] = -1;
         app->workers[i] = worker_start(&options);
     }
 }
@@ -675,7 +642,7 @@ static void format_listener(char out[96], const char *host, uint16_t port)
 }
 
 static void announce_listener(struct app *app, const char *name, const struct listen_address *at,
-                              enum worker_listener listener)
+                              enum listener listener)
 {
     char address[96];
     format_listener(address, at->host, app->ports[listener]);
@@ -692,11 +659,11 @@ static void announce(struct app *app)
     log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "operator"),
               LOG_STRING("address", operator));
     if (app->config->provider_listen.text[0] != '\0')
-        announce_listener(app, "provider", &app->config->provider_listen, WORKER_PROVIDERS);
-    announce_listener(app, "public", &app->config->listen, WORKER_CUSTOMERS);
-    const struct app_ports ports = {.customers = app->ports[WORKER_CUSTOMERS],
+        announce_listener(app, "provider", &app->config->provider_listen, LISTENER_PROVIDERS);
+    announce_listener(app, "public", &app->config->listen, LISTENER_CUSTOMERS);
+    const struct app_ports ports = {.customers = app->ports[LISTENER_CUSTOMERS],
                                     .operator= operator_port,
-                                    .providers = app->ports[WORKER_PROVIDERS]};
+                                    .providers = app->ports[LISTENER_PROVIDERS]};
     if (app->options->ready != NULL)
         app->options->ready(app->options->context, &ports);
 }
@@ -760,7 +727,6 @@ static void on_starting(uv_timer_t *timer)
     if (!policies)
         log_event(app->log, LOG_ERROR,
                   "no policies yet: no one is admitted until the platform store answers");
-    note_sockets(app); /* before the workers take them */
     start_workers(app);
     announce(app);
     /* The old server accepts no more once it has heard this, so the workers listen before it. */
@@ -777,27 +743,20 @@ static void on_starting(uv_timer_t *timer)
 static enum status start(struct app *app, struct error *error)
 {
     const struct config *config = app->config;
-    const bool every[WORKER_LISTENERS] = {true, true};
+    const bool every[LISTENERS] = {true, true, true};
     raise_descriptor_limit(app);
-    enum status status = read_tls(config, every, &app->tls, error);
-    if (status != STATUS_OK)
-        return status;
-    if (config->launch_ca_file[0] != '\0') {
+    enum status status = open_listeners(app, error);
+    if (status == STATUS_OK)
+        status = read_tls(config, every, &app->tls, error);
+    if (status == STATUS_OK && config->launch_ca_file[0] != '\0')
         status = outgoing_check_ca_file(config->launch_ca_file, error);
-        if (status != STATUS_OK)
-            return status;
-    }
-    status = app->options->takes_over ? take_listeners(app, error) : open_listeners(app, error);
-    if (status != STATUS_OK)
-        return status;
-    status = read_operator_tls(config, &app->operator_tls, error);
     if (status != STATUS_OK)
         return status;
     const struct operator_listener_options listener = {
         .loop = &app->loop,
         .listen = config->operator_listen,
-        .descriptor = app->operator_socket,
-        .tls = app->operator_tls,
+        .descriptor = *operator_socket(app),
+        .tls = app->tls.of[LISTENER_OPERATOR],
         .write_metrics = write_metrics,
         .context = app,
         .page = app->options->page,
@@ -805,9 +764,10 @@ static enum status start(struct app *app, struct error *error)
         .log = app->log,
     };
     status = operator_listener_create(&app->operator_listener, &listener, error);
-    status = name_setting(status, "operator", "CROUPIER_OPERATOR_LISTEN", error);
+    status = name_setting(status, LISTENER_OPERATOR, error);
     if (status != STATUS_OK)
         return status;
+    *operator_socket(app) = operator_listener_descriptor(app->operator_listener);
     /* Before the stores, so that a command can ask while they are away. */
     app->reload_socket =
         reload_socket_create(&app->loop, RELOAD_CONFIGURATION, on_reload_asked, app, app->log);
@@ -858,11 +818,10 @@ static void take_down(struct app *app)
         worker_stop(&app->workers[i]);
     usage_destroy(&app->usage); /* with their last counts */
     memory_free(app->workers);
-    for (size_t i = 0; i < app->listener_count; i++)
+    for (size_t i = app->worker_count; i < app->sockets.threads; i++)
         for (size_t j = 0; j < WORKER_LISTENERS; j++)
-            if (app->listeners[i][j] >= 0)
-                (void)close(app->listeners[i][j]);
-    memory_free(app->listeners);
+            if (*socket_of(app, i, j) > 0)
+                (void)close(*socket_of(app, i, j));
     memory_free(app->sockets.descriptors);
     sports_destroy(&app->shared.sports);
     games_destroy(&app->shared.games);
@@ -871,8 +830,7 @@ static void take_down(struct app *app)
     policies_destroy(&app->shared.policies);
     if (app->options->odds == NULL)
         odds_store_close(&app->odds);
-    worker_tls_release(&app->tls);
-    http_tls_release(&app->operator_tls);
+    listener_tls_release(&app->tls);
 }
 
 static void close_handle(uv_handle_t *handle, void *context)
@@ -890,14 +848,11 @@ enum status app_run(const struct app_options *options, struct error *error)
     app.started_wall_ms = clock_wall_ms();
     CHECK(uv_loop_init(&app.loop) == 0);
     app.mailbox = mailbox_create(&app.loop);
-    CHECK(uv_timer_init(&app.loop, &app.drain_deadline) == 0);
-    app.drain_deadline.data = &app;
-    CHECK(uv_timer_init(&app.loop, &app.second) == 0);
-    app.second.data = &app;
-    CHECK(uv_timer_init(&app.loop, &app.watchdog) == 0);
-    app.watchdog.data = &app;
-    CHECK(uv_timer_init(&app.loop, &app.starting) == 0);
-    app.starting.data = &app;
+    uv_timer_t *const timers[] = {&app.drain_deadline, &app.second, &app.watchdog, &app.starting};
+    for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++) {
+        CHECK(uv_timer_init(&app.loop, timers[i]) == 0);
+        timers[i]->data = &app;
+    }
     app.notifier = notifier_create(app.log);
     app.metrics = metrics_create(&(struct metrics_options){
         .threads = app.config->threads, .route_label = route_label, .counted = counted});

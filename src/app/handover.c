@@ -9,16 +9,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "app/reload_socket.h"
 #include "base/memory.h"
 #include "base/text.h"
 
 #define LIMIT_MS 60000 /* for the new server to be ready */
 #define ARGUMENTS_MAX (1U << 20)
 #define THREADS_MAX 1024U
-#define REPORT_MAX 512
-/* The first byte of a report. */
-#define SERVES '+'
-#define FAILED '-'
+#define REPORT_MAX 4096
 
 size_t handover_count(const struct handover_sockets *sockets)
 {
@@ -63,21 +61,6 @@ static char **split_arguments(struct buffer *text)
     return arguments;
 }
 
-/* Ours, but for whom the watchdog watches. */
-static char **choose_environment(void)
-{
-    size_t count = 0;
-    size_t kept = 0;
-    while (environ[count] != NULL)
-        count++;
-    char **chosen = memory_alloc((count + 1) * sizeof *chosen);
-    for (size_t i = 0; i < count; i++)
-        if (!text_starts_with(text_of(environ[i]), TEXT("WATCHDOG_PID=")))
-            chosen[kept++] = environ[i];
-    chosen[kept] = NULL;
-    return chosen;
-}
-
 /* ---- the old server -------------------------------------------------------------------------- */
 
 struct handover {
@@ -87,24 +70,27 @@ struct handover {
     int control;
     int open_handles;
     bool over;
-    bool ended; /* the new process was reaped: its number may be another's */
+    bool ended; /* the new process was reaped, so its number may be another's; or never began */
     handover_done *done;
     void *context;
     char report[REPORT_MAX];
     size_t report_size;
 };
 
-static void free_handover(struct handover *handover)
+static void on_closed(uv_handle_t *handle)
 {
+    struct handover *handover = handle->data;
+    if (--handover->open_handles > 0)
+        return;
     (void)close(handover->control);
     memory_free(handover);
 }
 
-static void on_closed(uv_handle_t *handle)
+/* One that has not reported must not begin to serve later, beside us. */
+static void kill_new(struct handover *handover)
 {
-    struct handover *handover = handle->data;
-    if (--handover->open_handles == 0)
-        free_handover(handover);
+    if (!handover->over && !handover->ended)
+        (void)uv_process_kill(&handover->process, SIGKILL);
 }
 
 void handover_destroy(struct handover **handover_at)
@@ -113,8 +99,7 @@ void handover_destroy(struct handover **handover_at)
     *handover_at = NULL;
     if (handover == NULL)
         return;
-    if (!handover->over && !handover->ended)
-        (void)uv_process_kill(&handover->process, SIGKILL);
+    kill_new(handover);
     uv_close((uv_handle_t *)&handover->poll, on_closed);
     uv_close((uv_handle_t *)&handover->limit, on_closed);
     uv_close((uv_handle_t *)&handover->process, on_closed);
@@ -124,9 +109,8 @@ static void finish(struct handover *handover, int process, const char *reason)
 {
     if (handover->over)
         return;
-    /* One that has not reported must not begin to serve later, beside us. */
-    if (process == 0 && !handover->ended)
-        (void)uv_process_kill(&handover->process, SIGKILL);
+    if (process == 0)
+        kill_new(handover);
     handover->over = true;
     (void)uv_poll_stop(&handover->poll);
     (void)uv_timer_stop(&handover->limit);
@@ -147,12 +131,13 @@ static void on_report(uv_poll_t *poll, int status, int events)
     if (got > 0)
         handover->report_size += (size_t)got;
     handover->report[handover->report_size] = '\0';
-    if (handover->report[0] == SERVES)
+    if (handover->report[0] == ANSWER_DONE)
         finish(handover, handover->process.pid, "");
     else if (got <= 0)
         finish(handover, 0,
-               handover->report[0] == FAILED ? handover->report + 1
-                                             : "the new process ended before it could serve");
+               handover->report[0] == ANSWER_REFUSED
+                   ? handover->report + 1
+                   : "the new process ended before it could serve");
 }
 
 static void on_limit(uv_timer_t *timer)
@@ -182,72 +167,63 @@ static int spawn(struct handover *handover, uv_loop_t *loop, int control,
                                                    : sockets->descriptors[i - HANDOVER_CONTROL - 1];
     }
     char **words = split_arguments(arguments);
-    char **variables = choose_environment();
     const uv_process_options_t options = {
         .exit_cb = on_exit_of_new,
         .file = words[0],
         .args = words,
-        .env = variables,
         .stdio = given,
         .stdio_count = (int)(HANDOVER_CONTROL + 1 + count),
     };
     int result = uv_spawn(loop, &handover->process, &options);
     memory_free(words);
-    memory_free(variables);
     memory_free(given);
     return result;
 }
 
-static enum status start(struct handover *handover, uv_loop_t *loop, int control,
-                         const struct handover_sockets *sockets, struct error *error)
+/* Takes over `ends`, of which the second is the new process's. */
+static enum status start(struct handover **handover_at, const struct handover *options,
+                         uv_loop_t *loop, const struct handover_sockets *sockets, const int ends[2],
+                         struct buffer *arguments, struct error *error)
 {
-    struct buffer arguments = {0};
+    struct handover *handover = memory_copy(options, sizeof *options);
     char head[64];
     int size = snprintf(head, sizeof head, "%zu %d\n", sockets->threads, (int)sockets->providers);
-    enum status status = read_arguments(&arguments, error);
-    /* Before the new process begins, which reads it without waiting. */
-    if (status == STATUS_OK &&
-        send(handover->control, head, (size_t)size, MSG_NOSIGNAL) != (ssize_t)size)
-        status = error_set(error, STATUS_UNAVAILABLE, "no stream: %s", strerror(errno));
-    int result = status == STATUS_OK ? spawn(handover, loop, control, sockets, &arguments) : 0;
-    if (status == STATUS_OK)
-        handover->open_handles = 1; /* the loop's, also where it was not started */
-    if (result != 0)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s cannot be started: %s", arguments.data,
-                           uv_strerror(result));
-    buffer_free(&arguments);
-    return status;
+    handover->control = ends[0];
+    /* Before the new process begins, which reads it without waiting. A new socket's buffer holds
+     * it. */
+    (void)send(handover->control, head, (size_t)size, MSG_NOSIGNAL);
+    int result = spawn(handover, loop, ends[1], sockets, arguments);
+    (void)close(ends[1]); /* so that the end of the new process is the end of the stream */
+    handover->ended = result != 0;
+    CHECK(uv_poll_init(loop, &handover->poll, handover->control) == 0);
+    CHECK(uv_timer_init(loop, &handover->limit) == 0);
+    handover->process.data = handover->poll.data = handover->limit.data = handover;
+    handover->open_handles = 3;
+    if (result != 0) {
+        handover_destroy(&handover);
+        return error_set(error, STATUS_UNAVAILABLE, "%s cannot be started: %s", arguments->data,
+                         uv_strerror(result));
+    }
+    CHECK(uv_poll_start(&handover->poll, UV_READABLE, on_report) == 0);
+    CHECK(uv_timer_start(&handover->limit, on_limit, LIMIT_MS, 0) == 0);
+    *handover_at = handover;
+    return STATUS_OK;
 }
 
 enum status handover_start(struct handover **handover_at, uv_loop_t *loop,
                            const struct handover_sockets *sockets, handover_done *done,
                            void *context, struct error *error)
 {
+    const struct handover options = {.done = done, .context = context};
+    struct buffer arguments = {0};
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return error_set(error, STATUS_UNAVAILABLE, "no stream: %s", strerror(errno));
-    struct handover *handover = memory_alloc_zeroed(1, sizeof *handover);
-    handover->control = ends[0];
-    handover->done = done;
-    handover->context = context;
-    enum status status = start(handover, loop, ends[1], sockets, error);
-    (void)close(ends[1]); /* so that the end of the new process is the end of the stream */
-    handover->process.data = handover;
-    if (status != STATUS_OK && handover->open_handles > 0)
-        uv_close((uv_handle_t *)&handover->process, on_closed);
-    else if (status != STATUS_OK)
-        free_handover(handover);
-    if (status != STATUS_OK)
-        return status;
-    CHECK(uv_poll_init(loop, &handover->poll, handover->control) == 0);
-    handover->poll.data = handover;
-    CHECK(uv_timer_init(loop, &handover->limit) == 0);
-    handover->limit.data = handover;
-    handover->open_handles = 3;
-    CHECK(uv_poll_start(&handover->poll, UV_READABLE, on_report) == 0);
-    CHECK(uv_timer_start(&handover->limit, on_limit, LIMIT_MS, 0) == 0);
-    *handover_at = handover;
-    return STATUS_OK;
+    enum status status = read_arguments(&arguments, error);
+    if (status == STATUS_OK && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        status = error_set(error, STATUS_UNAVAILABLE, "no stream: %s", strerror(errno));
+    if (status == STATUS_OK)
+        status = start(handover_at, &options, loop, sockets, ends, &arguments, error);
+    buffer_free(&arguments);
+    return status;
 }
 
 /* ---- the new server -------------------------------------------------------------------------- */
@@ -287,11 +263,8 @@ enum status handover_receive(struct handover_sockets *sockets, struct error *err
 
 void handover_report(const char *reason)
 {
-    char report[REPORT_MAX];
+    char head[64];
     /* Unread bytes would reset the stream on close and lose the report. */
-    (void)recv(HANDOVER_CONTROL, report, sizeof report, MSG_DONTWAIT);
-    int size = snprintf(report, sizeof report, "%c%s", reason[0] == '\0' ? SERVES : FAILED, reason);
-    (void)send(HANDOVER_CONTROL, report,
-               size < (int)sizeof report ? (size_t)size : sizeof report - 1, MSG_NOSIGNAL);
-    (void)close(HANDOVER_CONTROL);
+    (void)recv(HANDOVER_CONTROL, head, sizeof head, MSG_DONTWAIT);
+    reload_answer(HANDOVER_CONTROL, reason[0] == '\0', reason);
 }

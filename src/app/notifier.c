@@ -46,16 +46,16 @@ static bool read_address(struct notifier *notifier, const char *name)
 /* $WATCHDOG_PID says which process is meant: the environment may be a parent's. */
 static uint64_t read_watchdog_ms(void)
 {
-    const char *microseconds = getenv("WATCHDOG_USEC");
     const char *process = getenv("WATCHDOG_PID");
-    uint64_t value;
-    if (microseconds == NULL || text_to_u64(text_of(microseconds), INT64_MAX, &value) != STATUS_OK)
-        return 0;
-    uint64_t wanted;
+    uint64_t us;
+    uint64_t wanted = 0;
+    if (text_to_u64(text_of(getenv("WATCHDOG_USEC")), INT64_MAX, &us) != STATUS_OK)
+        us = 0;
     if (process != NULL && (text_to_u64(text_of(process), INT_MAX, &wanted) != STATUS_OK ||
                             wanted != (uint64_t)getpid()))
-        return 0;
-    return value / 1000;
+        us = 0;
+    (void)unsetenv("WATCHDOG_PID");
+    return us / 1000;
 }
 
 struct notifier *notifier_create(struct log *log)

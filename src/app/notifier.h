@@ -23,7 +23,8 @@ enum notice {
     NOTICE_ALIVE, /* the watchdog's */
 };
 
-/* Reads the environment. */
+/* Reads the environment, and takes $WATCHDOG_PID out of it, which would keep the watchdog from a
+ * process that this one hands over to. So while no other thread reads the environment. */
 struct notifier *notifier_create(struct log *log);
 void notifier_destroy(struct notifier **notifier);
 

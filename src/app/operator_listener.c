@@ -149,19 +149,6 @@ void operator_listener_hand_over(struct operator_listener *listener)
     http_server_hand_over(listener->server);
 }
 
-static void write_expiry(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    const struct http_tls *const *tls = facts;
-    if (*tls != NULL)
-        metric_age(out, metric->name, "{listener=\"operator\"}", http_tls_expiry_ms(*tls), "NaN");
-}
-
-const struct metric operator_tls_metrics[] = {
-    METRIC_WRITTEN("croupier_tls_certificate_expiry_timestamp_seconds", "gauge", write_expiry,
-                   "When the certificate of a listener runs out, or one of its chain before it"),
-    {0},
-};
-
 static void on_drained(void *context)
 {
     struct operator_listener *listener = context;

@@ -43,9 +43,6 @@ void operator_listener_set_console(struct operator_listener *listener, struct co
 /* Another certificate, for connections from now on. */
 void operator_listener_set_tls(struct operator_listener *listener, struct http_tls *tls);
 
-/* When its certificate runs out; the facts are the `struct http_tls *` that it has, or NULL. */
-extern const struct metric operator_tls_metrics[];
-
 /* The port that it has, and its socket. */
 uint16_t operator_listener_port(const struct operator_listener *listener);
 int operator_listener_descriptor(const struct operator_listener *listener);

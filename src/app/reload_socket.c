@@ -18,9 +18,6 @@
 #define BACKLOG 16
 #define ACCEPTS_AT_ONCE 4
 #define ANSWER_MAX 4096
-/* The first byte of an answer. */
-#define DONE '+'
-#define REFUSED '-'
 
 static const struct {
     const char *name;
@@ -176,7 +173,7 @@ void reload_answer(int asker, bool done, const char *text)
     if (asker < 0)
         return;
     struct buffer answer = {0};
-    buffer_append_char(&answer, done ? DONE : REFUSED);
+    buffer_append_char(&answer, done ? ANSWER_DONE : ANSWER_REFUSED);
     buffer_append_string(&answer, text);
     size_t size = answer.size < ANSWER_MAX ? answer.size : ANSWER_MAX;
     /* A new socket's buffer holds it. A command that does not wait any more has missed it. */
@@ -253,7 +250,7 @@ static enum status read_answer(int descriptor, enum reload_question question, st
     if (size == 0)
         return error_set(error, STATUS_UNAVAILABLE, "the server gave no answer: it is ending");
     struct text text = {answer + 1, size - 1};
-    if (answer[0] != DONE)
+    if (answer[0] != ANSWER_DONE)
         return error_set(error, STATUS_INVALID, "%.*s", (int)text.size, text.at);
     buffer_append_text(out, text);
     return STATUS_OK;

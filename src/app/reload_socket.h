@@ -40,6 +40,10 @@ struct reload_socket *reload_socket_create(uv_loop_t *loop, enum reload_question
 void reload_socket_accept(struct reload_socket *socket);
 void reload_socket_destroy(struct reload_socket **socket);
 
+/* The first byte of an answer. */
+#define ANSWER_DONE '+'
+#define ANSWER_REFUSED '-'
+
 /* `text`: the settings that need a restart, comma-separated ("": none), the process that serves
  * now, or why nothing has changed. May come after the socket is destroyed. Ends the asker; -1 is
  * fine. */

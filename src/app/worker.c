@@ -63,7 +63,7 @@ static void start_servers(struct worker *worker)
     const struct config *config = options->config;
     uint32_t limit = config->max_connections / config->threads;
     for (size_t i = 0; i < WORKER_LISTENERS; i++) {
-        struct http_server_options server = i == WORKER_PROVIDERS
+        struct http_server_options server = i == LISTENER_PROVIDERS
                                                 ? service_provider_server_options(&worker->service)
                                                 : service_server_options(&worker->service);
         if (options->listeners[i] < 0)
@@ -124,34 +124,35 @@ static void run(void *argument)
     (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
 }
 
-static struct worker_tls hold_tls(const struct worker_tls *tls)
+static struct listener_tls hold_tls(const struct listener_tls *tls)
 {
-    struct worker_tls held = {{NULL}};
-    for (size_t i = 0; i < WORKER_LISTENERS; i++)
+    struct listener_tls held = {{NULL}};
+    for (size_t i = 0; i < LISTENERS; i++)
         if (tls->of[i] != NULL)
             held.of[i] = http_tls_hold(tls->of[i]);
     return held;
 }
 
-void worker_tls_release(struct worker_tls *tls)
+void listener_tls_release(struct listener_tls *tls)
 {
-    for (size_t i = 0; i < WORKER_LISTENERS; i++)
+    for (size_t i = 0; i < LISTENERS; i++)
         http_tls_release(&tls->of[i]);
 }
 
 static void write_expiry(const struct metric *metric, const void *facts, struct buffer *out)
 {
-    static const char *const labels[WORKER_LISTENERS] = {
-        [WORKER_CUSTOMERS] = "{listener=\"public\"}",
-        [WORKER_PROVIDERS] = "{listener=\"provider\"}",
+    static const char *const labels[LISTENERS] = {
+        [LISTENER_CUSTOMERS] = "{listener=\"public\"}",
+        [LISTENER_PROVIDERS] = "{listener=\"provider\"}",
+        [LISTENER_OPERATOR] = "{listener=\"operator\"}",
     };
-    const struct worker_tls *tls = facts;
-    for (size_t i = 0; i < WORKER_LISTENERS; i++)
+    const struct listener_tls *tls = facts;
+    for (size_t i = 0; i < LISTENERS; i++)
         if (tls->of[i] != NULL)
             metric_age(out, metric->name, labels[i], http_tls_expiry_ms(tls->of[i]), "NaN");
 }
 
-const struct metric worker_tls_metrics[] = {
+const struct metric listener_tls_metrics[] = {
     METRIC_WRITTEN("croupier_tls_certificate_expiry_timestamp_seconds", "gauge", write_expiry,
                    "When the certificate of a listener runs out, or one of its chain before it"),
     {0},
@@ -163,7 +164,7 @@ struct order {
     struct mail mail;
     struct worker *worker;
     const struct config *config; /* of a reload */
-    struct worker_tls tls;       /* of a reload */
+    struct listener_tls tls;     /* of a reload */
     void (*done)(void *context); /* of those that are answered, as is the rest */
     void *context;
 };
@@ -218,7 +219,7 @@ static void reload_here(struct mail *mail)
             http_server_set_deadlines(worker->servers[i], &deadlines);
             renew_tls(worker, i, &order->tls.of[i]);
         }
-    worker_tls_release(&order->tls);
+    listener_tls_release(&order->tls);
     config_release(&worker->options.config);
     worker->options.config = config;
     answer_here(mail);
@@ -292,8 +293,8 @@ struct worker *worker_start(const struct worker_options *options)
     return worker;
 }
 
-void worker_reload(struct worker *worker, const struct config *config, const struct worker_tls *tls,
-                   void (*done)(void *context), void *context)
+void worker_reload(struct worker *worker, const struct config *config,
+                   const struct listener_tls *tls, void (*done)(void *context), void *context)
 {
     send_order(
         worker, reload_here,
@@ -322,7 +323,7 @@ void worker_stop(struct worker **worker)
     send_order(stopping, stop_here, (struct order){0});
     CHECK(uv_thread_join(&stopping->thread) == 0);
     CHECK(uv_loop_close(&stopping->loop) == 0);
-    worker_tls_release(&stopping->options.tls);
+    listener_tls_release(&stopping->options.tls);
     config_release(&stopping->options.config);
     memory_free(stopping);
     *worker = NULL;

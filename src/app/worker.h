@@ -47,23 +47,25 @@ struct worker_shared {
     struct health *health;
 };
 
-/* A worker listens at one or two addresses: for customers, and for providers. */
-enum worker_listener { WORKER_CUSTOMERS, WORKER_PROVIDERS };
+/* A worker listens at one or two addresses: for customers, and for providers. The operator's
+ * listener is the main thread's. */
+enum listener { LISTENER_CUSTOMERS, LISTENER_PROVIDERS, LISTENER_OPERATOR };
 #define WORKER_LISTENERS 2
+#define LISTENERS 3
 
-struct worker_tls {
-    struct http_tls *of[WORKER_LISTENERS]; /* NULL: plain */
+struct listener_tls {
+    struct http_tls *of[LISTENERS]; /* NULL: plain */
 };
 
-void worker_tls_release(struct worker_tls *tls);
+void listener_tls_release(struct listener_tls *tls);
 /* When each one's certificate runs out. */
-extern const struct metric worker_tls_metrics[]; /* of a struct worker_tls */
+extern const struct metric listener_tls_metrics[]; /* of a struct listener_tls */
 
 struct worker_options {
     size_t index;
     int listeners[WORKER_LISTENERS]; /* descriptors, taken over; -1: none, of providers alone */
     const struct config *config;
-    struct worker_tls tls;              /* held */
+    struct listener_tls tls;            /* held; without a use for the operator's */
     const struct worker_shared *shared; /* borrowed, all of it */
     struct metrics_shard *metrics;
     struct usage_thread *usage;
@@ -77,8 +79,8 @@ struct worker *worker_start(const struct worker_options *options);
 
 /* New settings (held); a NULL in `tls` changes nothing there. `done` runs on the main thread
  * when they are in force; also while the boss's mailbox is destroyed. */
-void worker_reload(struct worker *worker, const struct config *config, const struct worker_tls *tls,
-                   void (*done)(void *context), void *context);
+void worker_reload(struct worker *worker, const struct config *config,
+                   const struct listener_tls *tls, void (*done)(void *context), void *context);
 /* `done` runs on the main thread when the worker's loop has come to it; as of a reload. */
 void worker_ask(struct worker *worker, void (*done)(void *context), void *context);
 /* `handed_over`: another process has its listening sockets as well, and serves. */
