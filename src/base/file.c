@@ -22,6 +22,26 @@ char *file_follow_link(const char *path)
     return followed;
 }
 
+int file_read(const char *path, size_t most, struct buffer *out)
+{
+    int descriptor = path == NULL ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    int reason = descriptor < 0 ? errno : 0;
+    while (reason == 0 && out->size <= most) {
+        size_t room = most + 1 - out->size < PIECE_SIZE ? most + 1 - out->size : PIECE_SIZE;
+        buffer_reserve(out, room);
+        ssize_t got = read(descriptor, out->data + out->size, room);
+        if (got == 0)
+            break;
+        if (got > 0)
+            out->size += (size_t)got;
+        else if (errno != EINTR)
+            reason = errno;
+    }
+    if (path != NULL && descriptor >= 0)
+        (void)close(descriptor);
+    return reason;
+}
+
 /* ---- making them ----------------------------------------------------------------------------- */
 
 /* The directory that a path is in, to be closed; -1 and errno. */

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/version.h"
 #include "cli/command_line.h"
@@ -58,6 +59,18 @@ static int run_help(struct command_line *line)
     return EXIT_DONE;
 }
 
+/* A store that is not found may be a configuration that is not found. */
+static void note_empty(const struct command_line *line, const char *path)
+{
+    if (path[0] != '\0')
+        command_note(line, "%s sets nothing, so every setting has its default", path);
+    else
+        command_note(line,
+                     "there is no %s, so every setting has its default; -c FILE names a "
+                     "configuration",
+                     CONFIG_DEFAULT_PATH);
+}
+
 static int run_command(const struct command_line *line)
 {
     struct command_outcome *outcome = line->outcome;
@@ -70,10 +83,7 @@ static int run_command(const struct command_line *line)
     if (outcome->config_refused)
         code = EXIT_USAGE;
     else if (code == EXIT_REFUSED && outcome->config != NULL && config_is_empty(outcome->config))
-        command_note(line,
-                     "there is no %s, so every setting has its default; -c FILE names a "
-                     "configuration",
-                     CONFIG_DEFAULT_PATH);
+        note_empty(line, outcome->config->path);
     config_release(&outcome->config);
     return code;
 }
@@ -243,6 +253,19 @@ struct buffer *command_buffer(const struct command_line *line)
     struct buffer *buffer = memory_alloc_zeroed(1, sizeof *buffer);
     command_keep(line, release_buffer, buffer);
     return buffer;
+}
+
+struct buffer *command_read(const struct command_line *line, const char *path, size_t most,
+                            const char **name)
+{
+    bool is_input = strcmp(path, "-") == 0;
+    struct buffer *content = command_buffer(line);
+    int reason = file_read(is_input ? NULL : path, most, content);
+    *name = is_input ? "standard input" : path;
+    if (reason == 0)
+        return content;
+    (void)command_refuse(line, "%s: %s", *name, strerror(reason));
+    return NULL;
 }
 
 struct json_writer *command_document(const struct command_line *line, enum json_layout layout)

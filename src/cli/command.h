@@ -95,6 +95,11 @@ void command_keep(const struct command_line *line, command_release *release, voi
 MUST_CHECK const struct config *command_config(const struct command_line *line);
 /* An empty buffer, which is wiped in the end: it may hold a secret. */
 struct buffer *command_buffer(const struct command_line *line);
+/* Reads all of a file, or of standard input ("-"), up to one byte more than `most`, so that the
+ * caller can tell that it is too much; `name` is what to call it in errors. Blocks. NULL: the
+ * refusal is printed. */
+MUST_CHECK struct buffer *command_read(const struct command_line *line, const char *path,
+                                       size_t most, const char **name);
 /* The document of --json, one a line; NULL without --json. It is printed when the command returns
  * EXIT_DONE, with all ended that is open in it, or before that by command_print_document. */
 struct json_writer *command_document(const struct command_line *line, enum json_layout layout);

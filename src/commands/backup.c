@@ -94,7 +94,11 @@ static int back_up(const struct command_line *line, const struct config *config)
         return EXIT_REFUSED;
     if (command_option(line, "with-secrets-key") != NULL)
         sources.secrets_key_file = config->secrets_key_file;
-    if (config_odds_directory(config) != NULL && command_option(line, "no-odds") == NULL)
+    if (config_odds_directory(config) != NULL && command_option(line, "no-odds") == NULL &&
+        access(config_odds_directory(config), F_OK) != 0 && errno == ENOENT)
+        command_note(line, "there are no odds yet in %s, and so none in the backup",
+                     config_odds_directory(config));
+    else if (config_odds_directory(config) != NULL && command_option(line, "no-odds") == NULL)
         status = open_odds(config, &sources.odds, &error);
     if (status == STATUS_OK)
         status = backup_make(command_argument(line, 0), &sources, &watch, &manifest, &error);
@@ -135,9 +139,10 @@ static void print_restored(const struct command_line *line, const struct restore
     char as_of[CLOCK_TEXT_SIZE];
     clock_format_rfc3339(manifest->parts[BACKUP_PLATFORM].as_of_ms, as_of);
     if (json == NULL) {
-        (void)printf("Restored as of %s, from a backup that %s made. The ledger is sound: %" PRIu64
-                     " entries of %" PRIu64 " players.\n",
-                     as_of, manifest->program, restored->proof.entries, restored->proof.players);
+        (void)printf("Restored as of %s, from a backup that %s made. The ledger is sound: ", as_of,
+                     manifest->program);
+        wallet_print_extent(&restored->proof);
+        (void)puts(".");
         return;
     }
     json_string(json, "as_of", as_of);

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cli/input.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "demo/chance.h"
@@ -193,14 +192,14 @@ static int run_publish(const struct command_line *line, enum odds_kind kind)
     int code = parse_target(line, one, &target);
     if (code != EXIT_DONE)
         return code;
-    struct buffer *document = command_buffer(line);
     struct feed_report report = {0};
     struct error error;
     const char *name;
-    enum status status = command_read_document(command_argument(line, one ? 2 : 1), ODDS_VALUE_MAX,
-                                               &name, document, &error);
-    if (status == STATUS_OK)
-        status = feed_check(kind, name, buffer_text(document), &report, &error);
+    const struct buffer *document =
+        command_read(line, command_argument(line, one ? 2 : 1), ODDS_VALUE_MAX, &name);
+    if (document == NULL)
+        return EXIT_REFUSED;
+    enum status status = feed_check(kind, name, buffer_text(document), &report, &error);
     if (status != STATUS_OK)
         return command_end(line, status, &error);
     struct odds_store *store = open_store(line, true);

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cli/input.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/platform.h"
@@ -29,18 +28,17 @@ static void print_imported(const struct command_line *line, const struct games_p
 
 static int run_import(const struct command_line *line)
 {
-    struct buffer *text = command_buffer(line);
     struct games_put_result result = {0};
     struct error error = {0};
     const char *name = NULL;
-    enum status status =
-        command_read_document(command_argument(line, 0), GAMES_DOCUMENT_MAX, &name, text, &error);
-    if (status != STATUS_OK)
-        return command_end(line, status, &error);
+    struct buffer *text = command_read(line, command_argument(line, 0), GAMES_DOCUMENT_MAX, &name);
+    if (text == NULL)
+        return EXIT_REFUSED;
     struct platform_store *store = command_platform(line);
     if (store == NULL)
         return EXIT_REFUSED;
-    status = games_import(store, name, buffer_text(text), clock_wall_ms(), &result, &error);
+    enum status status =
+        games_import(store, name, buffer_text(text), clock_wall_ms(), &result, &error);
     if (status != STATUS_OK)
         return command_refuse(line, "%s; nothing was imported", error.text);
     print_imported(line, &result);

@@ -94,8 +94,9 @@ static int run_find(const struct command_line *line)
 {
     struct error error = {0};
     enum status status = keys_check(command_argument(line, 0), &error);
-    return status == STATUS_OK ? resource_run_list_of(line, &found_key_resource)
-                               : command_end_verb(line, status, &error);
+    return status == STATUS_OK
+               ? resource_run_list_of(line, &found_key_resource, "no key has that prefix or id")
+               : command_end_verb(line, status, &error);
 }
 
 /* ---- revoke ---------------------------------------------------------------------------------- */

@@ -94,7 +94,7 @@ static int run_add(const struct command_line *line)
 
 static int run_sessions(const struct command_line *line)
 {
-    return resource_run_list_of(line, &session_resource);
+    return resource_run_list_of(line, &session_resource, NULL);
 }
 
 static int run_end(const struct command_line *line)

@@ -24,15 +24,12 @@
  * NO_LOGIN: there was no login (a timer, a container). */
 static uint32_t login_user(void)
 {
-    char digits[16] = "";
-    uint64_t user = NO_LOGIN;
-    FILE *file = fopen("/proc/self/loginuid", "re");
-    if (file == NULL)
-        return NO_LOGIN;
-    size_t size = fread(digits, 1, sizeof digits - 1, file);
-    (void)fclose(file);
-    return text_to_u64((struct text){digits, size}, NO_LOGIN, &user) == STATUS_OK ? (uint32_t)user
-                                                                                  : NO_LOGIN;
+    struct buffer digits = {0};
+    uint64_t user;
+    bool known = file_read("/proc/self/loginuid", 16, &digits) == 0 &&
+                 text_to_u64(buffer_text(&digits), NO_LOGIN, &user) == STATUS_OK;
+    buffer_free(&digits);
+    return known ? (uint32_t)user : NO_LOGIN;
 }
 
 /* The name of the user, or its number where it has none that can be shown. */

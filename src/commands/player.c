@@ -62,6 +62,11 @@ static int run_show(const struct command_line *line)
     if (!read_question(line, &question))
         return command_usage(line, "give PLAYER, or CUSTOMER and REFERENCE, or --launch ID, or "
                                    "--provider ID and SUB");
+    if (question.id != NULL && !text_starts_with(text_of(question.id), TEXT("ply_")))
+        return command_usage(line,
+                             "'%s' is not a player's id (ply_…); a customer's own reference stands "
+                             "after its customer: player show CUSTOMER %s",
+                             question.id, question.id);
     struct platform_store *store = command_platform(line);
     if (store == NULL)
         return EXIT_REFUSED;

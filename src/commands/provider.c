@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/input.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/platform.h"
@@ -17,24 +16,23 @@ const struct resource_commands provider_subject = {&provider_resource, "id", NUL
 
 /* ---- the secret ------------------------------------------------------------------------------ */
 
-/* Reads it from standard input; one line end after it is not part of it. EXIT_DONE, or the exit
- * code after a refusal. */
-static int read_secret(const struct command_line *line, struct buffer *secret)
+/* Reads it from standard input; one line end after it is not part of it. NULL: the refusal is
+ * printed. */
+static const struct buffer *read_secret(const struct command_line *line)
 {
     const char *name;
-    struct error error;
-    /* Room for all of it at once: a buffer that grows would leave copies behind. */
-    buffer_reserve(secret, SECRETS_PLAIN_MAX + 8);
-    if (command_read_document("-", SECRETS_PLAIN_MAX + 2, &name, secret, &error) != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+    struct buffer *secret = command_read(line, "-", SECRETS_PLAIN_MAX + 2, &name);
+    if (secret == NULL)
+        return NULL;
     if (secret->size > 0 && secret->data[secret->size - 1] == '\n')
         secret->size--;
     if (secret->size > 0 && secret->data[secret->size - 1] == '\r')
         secret->size--;
-    return secret->size > 0 && secret->size <= SECRETS_PLAIN_MAX
-               ? EXIT_DONE
-               : command_refuse(line, "the secret on standard input must be 1 to %u bytes",
-                                SECRETS_PLAIN_MAX);
+    if (secret->size > 0 && secret->size <= SECRETS_PLAIN_MAX)
+        return secret;
+    (void)command_refuse(line, "the secret on standard input must be 1 to %u bytes",
+                         SECRETS_PLAIN_MAX);
+    return NULL;
 }
 
 static void release_secrets(void *resource)
@@ -62,16 +60,15 @@ static struct secrets *open_secrets(const struct command_line *line)
 static int read_sealing(const struct command_line *line, const char *given,
                         struct provider_sealing *sealing)
 {
-    struct buffer *secret = command_buffer(line);
     *sealing = (struct provider_sealing){.now_ms = clock_wall_ms()};
     if (given == NULL)
         return EXIT_DONE;
     if (strcmp(given, "-") != 0)
         return command_usage(line, "write --secret - and give the secret on standard input: others "
                                    "could read it on the command line");
-    int code = read_secret(line, secret);
-    if (code != EXIT_DONE)
-        return code;
+    const struct buffer *secret = read_secret(line);
+    if (secret == NULL)
+        return EXIT_REFUSED;
     sealing->secret = buffer_text(secret);
     sealing->secrets = open_secrets(line);
     return sealing->secrets != NULL ? EXIT_DONE : EXIT_REFUSED;
@@ -90,13 +87,21 @@ static int put(const struct command_line *line, bool add)
     const char *url = command_option(line, "launch-url");
     const char *secret = command_option(line, "secret");
     bool endpoint = command_option(line, "launch-endpoint") != NULL;
+    const struct {
+        const char *what;
+        bool given;
+    } needed[] = {{"--name", command_option(line, "name") != NULL},
+                  {"--launch-url (or --launch-endpoint)", url != NULL || endpoint},
+                  {"--secret -", secret != NULL}};
+    struct buffer *missing = command_buffer(line);
     struct provider_sealing sealing;
     if (url != NULL && endpoint)
         return command_usage(line, "--launch-url and --launch-endpoint exclude each other");
-    if (add &&
-        (command_option(line, "name") == NULL || secret == NULL || (url == NULL && !endpoint)))
-        return command_usage(
-            line, "--name, --launch-url (or --launch-endpoint) and --secret - are needed");
+    for (size_t i = 0; add && i < sizeof needed / sizeof needed[0]; i++)
+        if (!needed[i].given)
+            buffer_append_format(missing, "%s%s", missing->size > 0 ? " and " : "", needed[i].what);
+    if (missing->size > 0)
+        return command_usage(line, "needs %s", buffer_string(missing));
     int code = read_sealing(line, secret, &sealing);
     if (code == EXIT_DONE)
         code = resource_run_settings(line, add, secret != NULL ? provider_seal : NULL, &sealing);

@@ -120,9 +120,10 @@ void resource_tell_state(const struct resource *resource, const void *record, co
 
 bool resource_listing_see(void *context, const void *record)
 {
-    const struct resource_listing *listing = context;
+    struct resource_listing *listing = context;
     struct buffer cell = {0};
     const struct field_output brief = {.text = &cell, .brief = true};
+    listing->count++;
     if (listing->json != NULL) {
         resource_write(listing->resource, record, listing->json);
         return true;
@@ -170,7 +171,8 @@ int resource_listing_end(struct resource_listing *listing, const struct command_
     return command_end_verb(line, status, error);
 }
 
-int resource_run_list_of(const struct command_line *line, const struct resource *resource)
+int resource_run_list_of(const struct command_line *line, const struct resource *resource,
+                         const char *none)
 {
     struct platform_store *store = command_platform(line);
     struct error error = {0};
@@ -180,12 +182,14 @@ int resource_run_list_of(const struct command_line *line, const struct resource 
     resource_listing_begin(&listing, line, resource);
     enum status status = resource_list(resource, store, command_argument(line, 0),
                                        resource_listing_see, &listing, &error);
+    if (status == STATUS_OK && listing.count == 0 && listing.json == NULL && none != NULL)
+        status = error_set(&error, STATUS_NOT_FOUND, "%s", none);
     return resource_listing_end(&listing, line, status, &error);
 }
 
 int resource_run_list(const struct command_line *line)
 {
-    return resource_run_list_of(line, commands_of(line)->resource);
+    return resource_run_list_of(line, commands_of(line)->resource, NULL);
 }
 
 /* Zeroed; its memory lives until the command has returned. */

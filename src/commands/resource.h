@@ -37,8 +37,10 @@ int resource_run_settings(const struct command_line *line, bool add, resource_ed
  * code after a refusal. */
 MUST_CHECK int resource_make_of_line(const struct command_line *line, void *record);
 
-/* A list of another resource than the group's. */
-int resource_run_list_of(const struct command_line *line, const struct resource *resource);
+/* A list of another resource than the group's. With `none` an empty list is refused for people, with
+ * that reason. */
+int resource_run_list_of(const struct command_line *line, const struct resource *resource,
+                         const char *none);
 
 /* A list that a command makes by itself: begun, given each record (`context` is the listing), and
  * ended with what came of it, which prints all or the refusal and returns the exit code. It stays
@@ -47,6 +49,7 @@ struct resource_listing {
     const struct resource *resource;
     struct json_writer *json; /* with --json; else */
     struct table *table;
+    size_t count;
 };
 void resource_listing_begin(struct resource_listing *listing, const struct command_line *line,
                             const struct resource *resource);

@@ -242,9 +242,9 @@ static void print_sound(const struct audit_options *options, const struct audit_
 {
     char since[CLOCK_TEXT_SIZE];
     if (!options->recent) {
-        (void)printf("The ledger is sound: %" PRIu64 " entries of %" PRIu64
-                     " players. The store itself was checked by %s.\n",
-                     result->entries, result->players, result->how);
+        (void)fputs("The ledger is sound: ", stdout);
+        wallet_print_extent(result);
+        (void)printf(". The store itself was checked by %s.\n", result->how);
         return;
     }
     clock_format_rfc3339(options->since_ms, since);

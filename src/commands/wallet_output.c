@@ -1,6 +1,8 @@
 /* Output of the commands about the ledger; see wallet_output.h. */
 #include "commands/wallet_output.h"
 
+#include <inttypes.h>
+
 #include "base/memory.h"
 
 bool wallet_print_row(const struct command_line *line, struct json_writer *json,
@@ -28,4 +30,11 @@ bool wallet_is_there(const struct command_line *line, struct platform_store *sto
     enum status status = platform_get(store, table, id, record, &error);
     memory_free(record);
     return command_end(line, status, &error) == EXIT_DONE;
+}
+
+void wallet_print_extent(const struct audit_result *result)
+{
+    (void)printf("%" PRIu64 " entr%s of %" PRIu64 " player%s", result->entries,
+                 result->entries == 1 ? "y" : "ies", result->players,
+                 result->players == 1 ? "" : "s");
 }

@@ -7,9 +7,9 @@
  * unknown section, the continuation of a refused value) are not reported.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "config/settings.h"
 
@@ -190,23 +190,13 @@ static void read_lines(struct reading *reading, struct text rest)
 
 static enum status read_whole(const char *path, struct buffer *out, struct error *error)
 {
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return error_set(error, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE,
-                         "cannot be opened: %s", strerror(errno));
-    enum status status = STATUS_OK;
-    size_t got;
-    do {
-        buffer_reserve(out, 4096);
-        got = fread(out->data + out->size, 1, 4096, file);
-        out->size += got;
-    } while (got > 0 && out->size <= FILE_SIZE_MAX);
-    if (ferror(file) != 0)
-        status = error_set(error, STATUS_UNAVAILABLE, "cannot be read: %s", strerror(errno));
-    else if (out->size > FILE_SIZE_MAX)
-        status = error_set(error, STATUS_INVALID, "is larger than 1 MiB: not a configuration");
-    (void)fclose(file);
-    return status;
+    int reason = file_read(path, FILE_SIZE_MAX, out);
+    if (reason != 0)
+        return error_set(error, reason == ENOENT ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE,
+                         "cannot be opened: %s", strerror(reason));
+    return out->size <= FILE_SIZE_MAX
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID, "is larger than 1 MiB: not a configuration");
 }
 
 void config_file_read(const char *path, config_taker *take, void *context,

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "operator/backup.h"
 
@@ -53,24 +54,21 @@ static char *join(const char *a, const char *separator, const char *b)
 static enum status read_manifest(struct restoring *restoring, struct error *error)
 {
     char *path = join(restoring->directory, "/", BACKUP_MANIFEST);
-    char *text = memory_alloc(MANIFEST_MAX);
-    FILE *file = fopen(path, "re");
+    struct buffer text = {0};
+    int reason = file_read(path, MANIFEST_MAX, &text);
     enum status status = STATUS_OK;
-    if (file == NULL && errno == ENOENT)
+    if (reason == ENOENT)
         status = error_set(error, STATUS_MALFORMED, "%s: is no backup: it has no " BACKUP_MANIFEST,
                            restoring->directory);
-    else if (file == NULL)
+    else if (reason != 0)
         status =
-            error_set(error, STATUS_UNAVAILABLE, "%s: cannot be read (%s)", path, strerror(errno));
+            error_set(error, STATUS_UNAVAILABLE, "%s: cannot be read (%s)", path, strerror(reason));
     if (status == STATUS_OK) {
-        size_t size = fread(text, 1, MANIFEST_MAX, file);
-        status = backup_manifest_read((struct text){text, size}, &restoring->manifest, error);
+        status = backup_manifest_read(buffer_text(&text), &restoring->manifest, error);
         if (status != STATUS_OK)
             error_prefix(error, "%s", path);
     }
-    if (file != NULL)
-        (void)fclose(file);
-    memory_free(text);
+    buffer_free(&text);
     memory_free(path);
     return status;
 }

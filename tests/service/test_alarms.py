@@ -62,7 +62,7 @@ def test_the_server_shows_how_the_last_verification_ended(house):
 def test_what_cannot_be_kept_is_said_and_the_proof_stands(house):
     house.platform.execute("ALTER TABLE ledger_verification RENAME TO gone")
     done = house.run("wallet", "verify")
-    assert "sound: 1 entries of 1 players" in done.text
+    assert "sound: 1 entry of 1 player." in done.text
     assert "the outcome could not be kept" in done.errors
     house.platform.execute("ALTER TABLE gone RENAME TO ledger_verification")
     house.run("wallet", "verify")

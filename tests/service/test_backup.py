@@ -128,10 +128,16 @@ def test_a_backup_is_made_in_a_new_directory_alone(house, tmp_path, target, why)
 @embedded
 def test_without_the_odds_store_the_money_can_be_backed_up(house, tmp_path):
     there = house.settings["odds", "store"]
-    house.configure({"odds.store": f"embedded:{tmp_path}/nowhere"})
     try:
+        house.configure({"odds.store": f"embedded:{tmp_path}/not-yet"})
+        done = house.run("backup", tmp_path / "new")
+        assert f"note: there are no odds yet in {tmp_path}/not-yet" in done.errors
+        assert "platform.db" in done.text and "odds.mdb" not in done.text
+        shutil.rmtree(tmp_path / "new")
+        (tmp_path / "damaged").write_text("no directory")
+        house.configure({"odds.store": f"embedded:{tmp_path}/damaged"})
         assert "--no-odds" in house.run("backup", tmp_path / "backup", status=1).errors
-        assert files(tmp_path) == []
+        assert files(tmp_path) == ["damaged"]
         house.run("backup", tmp_path / "backup", "--no-odds")
     finally:
         house.configure({"odds.store": there})

@@ -109,7 +109,9 @@ def test_a_secret_is_read_from_standard_input_alone_and_never_shown_nor_stored_a
     assert "standard input" in platform.run(*given, "hush", status=2).errors
     assert "1 to 512 bytes" in refused(platform, *given, "-", input="\n")
     assert "1 to 512 bytes" in refused(platform, *given, "-", input="x" * 513)
-    assert "are needed" in platform.run(*given[:-1], status=2).errors
+    assert "needs --secret - (see" in platform.run(*given[:-1], status=2).errors
+    errors = platform.run("provider", "add", "b", "--name", "B", status=2).errors
+    assert "needs --launch-url (or --launch-endpoint) and --secret - (see" in errors
 
 
 @pytest.mark.parametrize("url, noted", [
@@ -271,6 +273,7 @@ def test_who_cannot_be_found_is_said(played):
     alice, yen = played.launches[0]["player_id"], played.launches[2]["player_id"]
     said = refused(played, "player", "show", played.customer.id, "alice")
     assert f"{alice} (EUR), {yen} (JPY)" in said
+    assert "player show CUSTOMER bob" in played.run("player", "show", "bob", status=2).errors
     assert "there is no player 'ply_none'" in refused(played, "player", "show", "ply_none")
     assert "has no player 'eve'" in refused(played, "player", "show", played.customer.id, "eve")
     assert "there is no launch 'lau_none'" in refused(played, "player", "show", "--launch", "lau_none")

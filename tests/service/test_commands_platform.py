@@ -381,8 +381,17 @@ def test_a_key_is_found_by_what_the_log_shows_of_it(shell, customer):
     for name in ("prefix", "id", "key"):
         assert shell.ask("key", "find", made[name]) == [revoked]
     assert shell.ask("key", "find", "crk_0000") == []
+    assert shell.refused("key", "find", "crk_0000") == "no key has that prefix or id"
     assert other["id"] not in shell.run("key", "find", made["prefix"]).stdout
     assert "that is no key" in shell.refused("key", "find", made["key"][:-1], status=2)
+
+
+def test_a_configuration_that_sets_nothing_is_not_said_to_be_missing(tmp_path):
+    path = tmp_path / "commented.conf"
+    path.write_text("# [odds]\n")
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("CROUPIER_")}
+    done = subprocess.run([BINARY, "customer", "list", "-c", path], env=bare, capture_output=True, text=True)
+    assert done.returncode == 1 and f"note: {path} sets nothing, so every setting has its default\n" in done.stderr
 
 
 def test_a_key_with_a_typo_is_not_repeated(shell, customer):

@@ -347,7 +347,7 @@ def prepare_operations(machine):
     for name in ("fullchain.pem", "privkey.pem"):
         (machine.work / name).touch()
     machine.placeholders.update({
-        "cus_…": customer, "key_…": key, "ply_…": player, "lau_…": launched["launch_id"], "alice-1": "one",
+        "cus_…": customer, "key_…": key, "crk_4fT9": key, "ply_…": player, "lau_…": launched["launch_id"], "alice-1": "one",
         "--provider acme m52qaErTonQlsfbZ8JQx2g": f"--provider house -- {subject}",
         "platform-2026-11-21.db": f"platform-{time.strftime('%F')}.db"})
 
