@@ -69,7 +69,7 @@ struct asked {
 };
 
 /* Reads the options, opens the store, and looks whether what was asked for is there. EXIT_DONE, or
- * the exit code after a refusal. */
+ * the exit code after a refusal, and no store. */
 static int open_books(const struct command_line *line, struct asked *asked, int64_t *day,
                       struct platform_store **store)
 {
@@ -83,11 +83,12 @@ static int open_books(const struct command_line *line, struct asked *asked, int6
     scope->to_ms = asked->of_all_times ? INT64_MAX : scope->from_ms + CLOCK_DAY_MS;
     asked->printed->line = line;
     asked->printed->totals = command_buffer(line);
-    *store = command_platform(line);
-    return *store != NULL && wallet_is_there(line, *store, &customer_table, scope->customer_id) &&
-                   wallet_is_there(line, *store, &provider_table, scope->provider_id)
-               ? EXIT_DONE
-               : EXIT_REFUSED;
+    struct platform_store *opened = command_platform(line);
+    if (opened == NULL || !wallet_is_there(line, opened, &customer_table, scope->customer_id) ||
+        !wallet_is_there(line, opened, &provider_table, scope->provider_id))
+        return EXIT_REFUSED;
+    *store = opened;
+    return EXIT_DONE;
 }
 
 /* All from one snapshot. */
@@ -279,7 +280,7 @@ int run_export(const struct command_line *line)
         return command_usage(line, "--json is one document, --ndjson a line for each entry: not "
                                    "both at once");
     int code = open_books(line, &asked, &day, &store);
-    if (code != EXIT_DONE)
+    if (store == NULL)
         return code;
     export.digest = EVP_MD_CTX_new();
     CHECK(export.digest != NULL && EVP_DigestInit_ex(export.digest, EVP_sha256(), NULL) == 1);
@@ -354,7 +355,7 @@ int run_report(const struct command_line *line)
     struct platform_store *store = NULL;
     int64_t day = clock_day(clock_wall_ms());
     int code = open_books(line, &asked, &day, &store);
-    if (code != EXIT_DONE)
+    if (store == NULL)
         return code;
     begin_report(&report, line, day);
     code = read_books(line, store, &asked);

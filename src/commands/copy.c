@@ -126,8 +126,9 @@ static int run_platform_copy(const struct command_line *line)
                            "sqlite:FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE", &stores);
     if (code != EXIT_DONE)
         return code;
-    bool sqlite = text_starts_with(text_of(stores.uris[0]), TEXT("sqlite:"));
-    command_bound_reading(line, sqlite ? strchr(stores.uris[0], ':') + 1 : NULL, PATIENCE_MS);
+    struct text file = text_of(stores.uris[0]);
+    bool sqlite = text_equals(text_cut(&file, ':'), TEXT("sqlite"));
+    command_bound_reading(line, sqlite ? file.at : NULL, PATIENCE_MS);
     enum status status = open_both(&stores, &from, &to, &error);
     if (status == STATUS_OK)
         status = platform_copy(from, to, show_progress, &stores.progress, &counts, &error);

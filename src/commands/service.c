@@ -55,16 +55,18 @@ static int ask(const struct command_line *line, enum reload_question what, struc
     if (text_to_u64(text_of(given), INT_MAX, &number) != STATUS_OK || number == 0)
         return command_usage(line, "'%s' is no process id", given);
     *process = (long)number;
-    *answer = command_buffer(line);
-    return command_end(line, reload_ask(*process, what, *answer, &error), &error);
+    struct buffer *text = command_buffer(line);
+    int code = command_end(line, reload_ask(*process, what, text, &error), &error);
+    *answer = code == EXIT_DONE ? text : NULL;
+    return code;
 }
 
 static int run_upgrade(const struct command_line *line)
 {
-    struct buffer *serving;
-    long process;
+    struct buffer *serving = NULL;
+    long process = 0;
     int code = ask(line, RELOAD_PROGRAM, &serving, &process);
-    if (code != EXIT_DONE)
+    if (serving == NULL)
         return code;
     struct json_writer *json = command_object(line, JSON_COMPACT);
     if (json != NULL)
@@ -77,10 +79,10 @@ static int run_upgrade(const struct command_line *line)
 
 static int run_reload(const struct command_line *line)
 {
-    struct buffer *restart;
-    long process;
+    struct buffer *restart = NULL;
+    long process = 0;
     int code = ask(line, RELOAD_CONFIGURATION, &restart, &process);
-    if (code != EXIT_DONE)
+    if (restart == NULL)
         return code;
     struct json_writer *json = command_object(line, JSON_COMPACT);
     struct text rest = buffer_text(restart);
