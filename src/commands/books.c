@@ -19,7 +19,7 @@
 
 /* ---- options of both ------------------------------------------------------------------------ */
 
-/* What was printed so far. */
+/* The state of an answer that is printed as it is read. */
 struct printed {
     const struct command_line *line;
     struct progress progress;

@@ -94,7 +94,7 @@ static void check_listen(struct report *report, enum listener_kind kind,
     };
     const char *check = names[kind].check;
     int reason = listener_try(address);
-    bool ours = reason == EADDRINUSE && listener_is_croupier(kind, address, tls);
+    bool ours = reason == EADDRINUSE && listener_ask(kind, address, tls, NULL);
     if (reason == 0 || ours) {
         report_check(report, check, FINE, NULL, "%s is %s", address->text,
                      ours ? "in use, by a croupier that is running" : "free");

@@ -71,9 +71,12 @@ bool listener_ask(enum listener_kind kind, const struct listen_address *address,
                   struct buffer *answer)
 {
     struct buffer url = {0};
+    struct buffer own = {0};
     CURL *easy = curl_easy_init();
     config_append_url(&url, tls ? "https" : "http", address->host, address->port);
     buffer_append_string(&url, probes[kind].path);
+    if (answer == NULL)
+        answer = &own;
     answer->size = 0;
     if (easy != NULL && set_options(easy, buffer_string(&url), answer))
         (void)curl_easy_perform(easy); /* an answer that was cut off counts */
@@ -81,13 +84,6 @@ bool listener_ask(enum listener_kind kind, const struct listen_address *address,
                                             strlen(probes[kind].sign)) != NULL;
     curl_easy_cleanup(easy);
     buffer_free(&url);
-    return found;
-}
-
-bool listener_is_croupier(enum listener_kind kind, const struct listen_address *address, bool tls)
-{
-    struct buffer answer = {0};
-    bool found = listener_ask(kind, address, tls, &answer);
-    buffer_free(&answer);
+    buffer_free(&own);
     return found;
 }

@@ -6,7 +6,7 @@
 #include "stores/ledger_audit.h"
 #include "stores/platform.h"
 
-/* What the commands about the ledger share (wallet.c, books.c, usage.c, backup.c). */
+/* Output of the commands about the ledger: wallet.c, books.c, usage.c and backup.c share it. */
 
 /* Prints a row of a long answer at once: a value of the array that is open in `json`, else (NULL) a
  * line. A NULL record is the titles, for people alone. False: standard output fails. */

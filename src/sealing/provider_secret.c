@@ -1,31 +1,33 @@
 /* Sealing for one provider: the context is its id; see provider_secret.h. */
 #include "sealing/provider_secret.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base62.h"
 
-static void append_context(struct buffer *out, const struct provider_record *record)
+#define CONTEXT_SIZE (PROVIDER_ID_SIZE + 16)
+
+static struct text context_of(const struct provider_record *record, char out[CONTEXT_SIZE])
 {
-    buffer_append_format(out, "provider:%s", record->id);
+    (void)snprintf(out, CONTEXT_SIZE, "provider:%s", record->id);
+    return text_of(out);
 }
 
 static void seal(const struct secrets *secrets, struct provider_record *record, struct text secret,
                  int64_t now_ms)
 {
     struct provider_secret *newest = &record->secrets[0];
-    struct buffer context = {0};
+    char context[CONTEXT_SIZE];
     struct buffer sealed = {0};
     CHECK(secret.size > 0);
-    append_context(&context, record);
-    secrets_seal(secrets, buffer_text(&context), secret, &sealed);
+    secrets_seal(secrets, context_of(record, context), secret, &sealed);
     CHECK(sealed.size <= sizeof newest->sealed);
     memset(newest->sealed, 0, sizeof newest->sealed);
     memcpy(newest->sealed, sealed.data, sealed.size);
     newest->size = sealed.size;
     newest->added_ms = now_ms;
     buffer_free(&sealed);
-    buffer_free(&context);
 }
 
 static void make_kid(struct provider_secret *secret)
@@ -85,11 +87,7 @@ enum status provider_secret_unseal(const struct secrets *secrets,
                                    struct buffer *out)
 {
     const struct provider_secret *secret = &record->secrets[at];
-    struct buffer context = {0};
-    append_context(&context, record);
-    enum status status =
-        secrets_unseal(secrets, buffer_text(&context),
-                       (struct text){(const char *)secret->sealed, secret->size}, out);
-    buffer_free(&context);
-    return status;
+    char context[CONTEXT_SIZE];
+    return secrets_unseal(secrets, context_of(record, context),
+                          (struct text){(const char *)secret->sealed, secret->size}, out);
 }
