@@ -291,8 +291,7 @@ MUST_CHECK enum status platform_launches_newest(struct platform_store *store, co
  * The player that a provider means. A launch is stored before its provider gets it and never
  * changes, so a found one stays valid for ever, and one not found was not launched before the
  * question. So the ledger's thread may ask on the handle of its batches, before it begins one: once
- * a batch, one round trip, for those that it does not remember. Demo launches count for nothing
- * here.
+ * a batch, one round trip. Demo launches count for nothing here.
  */
 #define LAUNCH_LOOK_UPS_MAX 256U
 struct launch_look_up {

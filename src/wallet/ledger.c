@@ -29,7 +29,6 @@ struct lane {
     struct ledger *ledger;
     void (*run)(struct lane *lane, struct ledger_job **jobs, size_t count);
     struct platform_store *store; /* the thread's; NULL: not open */
-    struct sessions *sessions;    /* the thread's */
     uint64_t failed_ms;           /* when opening last failed; 0: it has not, or it works again */
     bool logged;                  /* the failure was logged */
 
@@ -166,7 +165,6 @@ static bool store_is_ready(struct lane *lane)
         cannot_be_used(lane, error.text);
         return false;
     }
-    sessions_forget(lane->sessions);
     if (lane->failed_ms != 0)
         add(lane->ledger, &lane->ledger->facts.reopened, 1);
     if (lane->logged)
@@ -464,7 +462,7 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
         return;
     }
     count_batch(ledger, count);
-    enum status status = sessions_find(lane->sessions, lane->store, jobs, count, &error);
+    enum status status = sessions_find(lane->store, jobs, count, &error);
     if (status == STATUS_OK)
         status = try_batch(lane, jobs, count, &unknown, &error);
     for (unsigned attempt = 1;
@@ -500,7 +498,7 @@ static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t co
     struct error error = {0};
     enum status status = STATUS_UNAVAILABLE;
     if (store_is_ready(lane)) {
-        status = sessions_find(lane->sessions, lane->store, jobs, count, &error);
+        status = sessions_find(lane->store, jobs, count, &error);
         for (size_t i = 0; i < count; i++)
             memcpy(players[i].player_id, jobs[i]->request.player_id, sizeof players[i].player_id);
         if (status == STATUS_OK)
@@ -589,15 +587,8 @@ static void start_lane(struct ledger *ledger, struct lane *lane, const char *nam
 {
     lane->ledger = ledger;
     lane->run = run;
-    lane->sessions = sessions_create();
     TAILQ_INIT(&lane->jobs);
     background_start(&lane->thread, name, run_lane, lane);
-}
-
-static void stop_lane(struct lane *lane)
-{
-    background_stop(&lane->thread);
-    sessions_destroy(&lane->sessions);
 }
 
 struct ledger *ledger_create(const struct ledger_options *options)
@@ -624,8 +615,8 @@ void ledger_destroy(struct ledger **ledger)
     if (*ledger == NULL)
         return;
     /* The lanes before the checkpointer, which the writer calls on to the end. */
-    stop_lane(&(*ledger)->writer);
-    stop_lane(&(*ledger)->reader);
+    background_stop(&(*ledger)->writer.thread);
+    background_stop(&(*ledger)->reader.thread);
     background_stop(&(*ledger)->checkpointer.thread);
     uv_sem_destroy(&(*ledger)->begun);
     uv_mutex_destroy(&(*ledger)->facts_lock);
