@@ -131,7 +131,7 @@ static void reply_error(struct sports_cache *cache, struct http_request *request
 }
 
 /* The facts about an answer that `park` and `add_published` need. */
-struct wish {
+struct reply_context {
     enum sport sport;
     const struct event_id *event; /* NULL: the list */
     struct ready *ready;          /* NULL: the cache has none */
@@ -147,29 +147,31 @@ static bool is_sure(const struct sports_cache *cache, const struct ready *ready)
 }
 
 static bool park(struct sports_cache *cache, struct http_request *request,
-                 const struct answer *answer, const struct wish *wish)
+                 const struct answer *answer, const struct reply_context *context)
 {
-    uint32_t wanted_s = wish->ready == NULL ? 0 : waiting_wanted_s(cache->waiting, request);
+    uint32_t wanted_s = context->ready == NULL ? 0 : waiting_wanted_s(cache->waiting, request);
     if (wanted_s == 0 || !answer_is_named(answer, request))
         return false;
-    struct wait_subject what = {.subject.kind = wish->event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
-                                .subject.sport = wish->sport,
-                                .place = &wish->ready->group,
+    struct wait_subject what = {.subject.kind =
+                                    context->event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
+                                .subject.sport = context->sport,
+                                .place = &context->ready->group,
                                 .mark = answer_mark(answer),
                                 .wanted_s = wanted_s,
-                                .sure = is_sure(cache, wish->ready),
-                                .deferred = wish->deferred};
-    if (wish->event != NULL)
-        what.subject.event = *wish->event;
+                                .sure = is_sure(cache, context->ready),
+                                .deferred = context->deferred};
+    if (context->event != NULL)
+        what.subject.event = *context->event;
     return waiting_park(cache->waiting, &what, request);
 }
 
 /* `ready` keeps the text, as making it costs more than the rest of this function. */
-static void add_published(struct http_request *request, const struct wish *wish)
+static void add_published(struct http_request *request, const struct reply_context *context)
 {
-    int64_t published_ms = atomic_load_explicit(&wish->entry->published_ms, memory_order_relaxed);
+    int64_t published_ms =
+        atomic_load_explicit(&context->entry->published_ms, memory_order_relaxed);
     struct ready local = {0};
-    struct ready *ready = wish->ready != NULL ? wish->ready : &local;
+    struct ready *ready = context->ready != NULL ? context->ready : &local;
     if (published_ms <= 0)
         return;
     if (ready->published_ms != published_ms) {
@@ -184,13 +186,13 @@ static void add_published(struct http_request *request, const struct wish *wish)
 
 /* Sends the message, which belongs to the answer. A poll that would get `not modified` and can wait
  * is parked instead. */
-static void reply(struct sports_cache *cache, struct http_request *request,
-                  const struct answer *answer, struct http_message *message,
-                  const struct wish *wish)
+static void reply_or_park(struct sports_cache *cache, struct http_request *request,
+                          const struct answer *answer, struct http_message *message,
+                          const struct reply_context *context)
 {
-    if (message->status == 304 && park(cache, request, answer, wish))
+    if (message->status == 304 && park(cache, request, answer, context))
         return;
-    add_published(request, wish);
+    add_published(request, context);
     answer_reply(answer, request, message);
 }
 
@@ -345,37 +347,24 @@ static void refuse(struct pending_request *pending, enum status status,
     fail(pending, sports_error_of(status, not_found));
 }
 
-static void look(struct pending_request *pending);
-
 /* `sent` is what sports_want returned. */
 static void wait_or_fail(struct pending_request *pending, enum status sent)
 {
     if (sent == STATUS_PENDING)
         await_completion(pending);
-    else if (sent == STATUS_OK)
-        look(pending); /* bounded: `want` counts each look */
     else
         fail(pending, sports_error_of(sent, NULL));
 }
 
-/* Asks for a job for the pending request, unless it has looked too often. `seen` is the newest
- * entry that the cache found, and `checked_ns` its time of checking then; `seen` may be NULL. */
-static enum status want(struct pending_request *pending, struct job draft, const struct entry *seen,
-                        uint64_t checked_ns)
+/* Asks for a job for the pending request, unless it has looked too often. */
+static enum status want(struct pending_request *pending, struct job draft)
 {
     if (pending->looks++ >= LOOKS_MAX)
         return STATUS_FULL;
     draft.sport = pending->sport;
     draft.counters = pending->cache->counters;
-    pending->completion.seen = seen;
-    pending->completion.seen_checked_ns = checked_ns;
     return sports_want(pending->cache->sports, draft, &pending->completion,
                        now_ms_of(pending->deferral.request));
-}
-
-static uint64_t checked_ns_of(const struct entry *entry)
-{
-    return entry == NULL ? 0 : atomic_load_explicit(&entry->checked_ns, memory_order_acquire);
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
@@ -390,7 +379,7 @@ static bool is_fresh(const struct entry *entry, const uint64_t *known, uint64_t 
            atomic_load_explicit(&entry->checked_ns, memory_order_acquire) >= arrived_ns;
 }
 
-/* Holds the message's entry until it is sent. Nothing of the pending request is used after `reply`:
+/* Holds the message's entry until it is sent. Nothing of the pending request is used after `reply_or_park`:
  * a pipelined request of the same client may be handled inside that call. */
 static void send_and_drop(struct pending_request *pending, const struct answer *answer,
                           struct http_message *message)
@@ -398,16 +387,17 @@ static void send_and_drop(struct pending_request *pending, const struct answer *
     struct sports_cache *cache = pending->cache;
     struct http_request *request = http_deferral_take(&pending->deferral);
     struct event_id id = pending->event;
-    struct wish wish = {.sport = pending->sport,
-                        .event = pending->wants_event ? &id : NULL,
-                        .ready = ready_of(cache, pending->sport, pending->wants_event ? &id : NULL),
-                        .entry = pending->chosen,
-                        .deferred = is_queued(pending)};
+    struct reply_context context = {
+        .sport = pending->sport,
+        .event = pending->wants_event ? &id : NULL,
+        .ready = ready_of(cache, pending->sport, pending->wants_event ? &id : NULL),
+        .entry = pending->chosen,
+        .deferred = is_queued(pending)};
     struct entry *chosen = pending->chosen;
     pending->chosen = NULL;
     end_lead(pending, WAIT_ANSWERED);
     drop_pending(pending);
-    reply(cache, request, answer, message, &wish);
+    reply_or_park(cache, request, answer, message, &context);
     entry_release(&chosen);
 }
 
@@ -419,11 +409,9 @@ static void send_chosen(struct pending_request *pending)
     struct http_message *message = answer == NULL ? NULL : answer_pick(answer, request);
     enum status sent = STATUS_FULL;
     if (message == NULL)
-        sent = want(pending,
-                    (struct job){.kind = JOB_ANSWER,
-                                 .source = pending->chosen,
-                                 .gzip = http_accepts_gzip(request)},
-                    NULL, 0);
+        sent = want(pending, (struct job){.kind = JOB_ANSWER,
+                                          .source = pending->chosen,
+                                          .gzip = http_accepts_gzip(request)});
     if (message == NULL && sent != STATUS_PENDING && answer != NULL)
         message = answer_plain(answer); /* better than nothing, and always acceptable */
     if (message == NULL) {
@@ -461,7 +449,6 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
         entry_release(&ready->entry);
         ready->entry = sports_newest(cache->sports, pending->sport, NULL, 0);
     }
-    uint64_t checked_ns = checked_ns_of(ready->entry);
     if (is_fresh(ready->entry, known, pending->arrived_ns)) {
         set_entry(&pending->catalog, ready->entry);
         if (known != NULL && ready->entry->version == *known)
@@ -469,7 +456,7 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
     }
     if (pending->catalog == NULL) {
         const struct job job = {.kind = JOB_CATALOG, .expected = known == NULL ? 0 : *known};
-        wait_or_fail(pending, want(pending, job, ready->entry, checked_ns));
+        wait_or_fail(pending, want(pending, job));
         return false;
     }
     if (pending->catalog->status == STATUS_OK)
@@ -517,7 +504,6 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
         entry_release(&ready->entry);
         ready->entry = sports_newest(cache->sports, pending->sport, &pending->event, now_ms);
     }
-    uint64_t checked_ns = checked_ns_of(ready->entry);
     bool confirmed = known != NULL && pending->catalog->version == versions->catalog;
     if (known != NULL && *known == 0) {
         if (confirmed)
@@ -531,7 +517,7 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
                                 .row = row,
                                 .both = pending->conflicts >= CONFLICTS_TO_READ_BOTH,
                                 .expected = known == NULL ? 0 : *known};
-        wait_or_fail(pending, want(pending, job, ready->entry, checked_ns));
+        wait_or_fail(pending, want(pending, job));
         return;
     }
     if (confirmed && is_current(ready->entry, known, row))
@@ -596,8 +582,9 @@ static void on_mail(struct mail *mail)
 
 /* Begins to look for an answer. `chosen` is an entry that is fresh but lacks the form that the
  * client wants, or NULL. */
-static void set_out(struct sports_cache *cache, struct http_request *request, enum sport sport,
-                    const struct event_id *event, struct entry *chosen, struct wait_group *leads)
+static void start_lookup(struct sports_cache *cache, struct http_request *request, enum sport sport,
+                         const struct event_id *event, struct entry *chosen,
+                         struct wait_group *leads)
 {
     if (cache->pending.count >= CACHE_PENDING_MAX) {
         waiting_led(cache->waiting, leads, WAIT_LATER);
@@ -626,23 +613,24 @@ static void set_out(struct sports_cache *cache, struct http_request *request, en
 /* Answers from a value that is right under the store's present stamp. False: it only lacks the form
  * that the client wants. */
 static bool answer_ready(struct sports_cache *cache, struct http_request *request,
-                         const struct wish *wish, struct wait_group *leads)
+                         const struct reply_context *context, struct wait_group *leads)
 {
-    const struct ready *ready = wish->ready;
+    const struct ready *ready = context->ready;
     struct answer *answer = ready->status == STATUS_OK ? entry_answer(ready->entry) : NULL;
     struct http_message *message = answer == NULL ? NULL : answer_pick(answer, request);
     if (ready->status == STATUS_OK && message == NULL)
         return false;
     metrics_add(cache->counters, SPORTS_READY_HITS, 1);
     waiting_led(cache->waiting, leads, ready->status == STATUS_OK ? WAIT_ANSWERED : WAIT_FAILED);
-    struct wish of_entry = *wish;
+    struct reply_context of_entry = *context;
     of_entry.entry = ready->entry;
     if (message != NULL)
-        reply(cache, request, answer, message, &of_entry);
+        reply_or_park(cache, request, answer, message, &of_entry);
     else
         reply_error(cache, request,
-                    sports_error_of(ready->status, wish->event == NULL ? &error_catalog_unavailable
-                                                                       : &error_odds_not_found));
+                    sports_error_of(ready->status, context->event == NULL
+                                                       ? &error_catalog_unavailable
+                                                       : &error_odds_not_found));
     return true;
 }
 
@@ -667,12 +655,12 @@ void sports_cache_answer(struct sports_cache *cache, struct http_request *reques
     }
     struct entry *chosen = NULL;
     struct cached_event *event = id == NULL ? NULL : find_event(cache, sport, id);
-    struct wish wish = {
+    struct reply_context context = {
         .sport = sport, .event = id, .ready = ready_of(cache, sport, id), .deferred = false};
-    struct ready *ready = wish.ready;
+    struct ready *ready = context.ready;
     if (status == STATUS_OK && ready != NULL && is_ready(ready, stamp)) {
         note_use(cache, ready, event, now_ms_of(request));
-        if (answer_ready(cache, request, &wish, leads))
+        if (answer_ready(cache, request, &context, leads))
             return;
         chosen = ready->entry;
     } else if (status == STATUS_OK && ready == NULL &&
@@ -682,7 +670,7 @@ void sports_cache_answer(struct sports_cache *cache, struct http_request *reques
         reply_error(cache, request, &error_event_not_found);
         return;
     }
-    set_out(cache, request, sport, id, chosen, leads);
+    start_lookup(cache, request, sport, id, chosen, leads);
 }
 
 void sports_cache_answer_sports(struct sports_cache *cache, struct http_request *request,

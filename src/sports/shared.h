@@ -52,10 +52,6 @@ enum {
 struct completion {
     struct mail mail; /* first */
     struct mailbox *mailbox;
-    /* The newest entry that its owner has seen (may be NULL), and when that had been checked then.
-     * Without them a job that ends between the owner's look and its request would run twice. */
-    const struct entry *seen;
-    uint64_t seen_checked_ns;
     /* OK: look again. CONFLICT: look again for an entry newer than all that the owner saw (an
      * event's row and its odds were not stored together). Else the reason why there is no new
      * entry. */
@@ -128,8 +124,8 @@ struct entry *sports_newest(struct sports *sports, enum sport sport, const struc
 /*
  * Starts a job, or joins the one that is under way for the same value. The caller sets in the
  * draft: counters, kind; sport, expected; EVENT: source, row, both; ANSWER: source, gzip.
- * STATUS_PENDING: mail will come. STATUS_FULL: the pool is busy, and no mail comes. STATUS_OK:
- * another job has just made the entry, so look again; no mail comes. Any thread.
+ * STATUS_PENDING: mail will come. STATUS_FULL: the pool is busy, and no mail comes. Any thread.
+ * A job that ends between the caller's look and this call runs twice, which costs a read.
  */
 MUST_CHECK enum status sports_want(struct sports *sports, struct job draft,
                                    struct completion *completion, uint64_t now_ms);

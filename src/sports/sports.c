@@ -124,20 +124,9 @@ static enum status join(struct sports *sports, const struct job *draft,
     return STATUS_PENDING;
 }
 
-/* Has a job put a new entry into the slot since its owner looked? The lock is held. */
-static bool has_news(const struct slot *slot, const struct completion *completion)
-{
-    if (slot->job != NULL || slot->current == NULL)
-        return false;
-    return slot->current != completion->seen ||
-           atomic_load_explicit(&slot->current->checked_ns, memory_order_acquire) !=
-               completion->seen_checked_ns;
-}
-
 enum status sports_want(struct sports *sports, struct job draft, struct completion *completion,
                         uint64_t now_ms)
 {
-    enum status status = STATUS_OK;
     draft.sports = sports;
     uv_mutex_lock(&sports->lock);
     if (draft.kind == JOB_ANSWER) {
@@ -148,8 +137,7 @@ enum status sports_want(struct sports *sports, struct job draft, struct completi
                          : sports_event_slot(sports, draft.sport, &draft.row->id, now_ms);
         draft.place = &draft.slot->job;
     }
-    if (draft.kind == JOB_ANSWER || !has_news(draft.slot, completion))
-        status = join(sports, &draft, completion);
+    enum status status = join(sports, &draft, completion);
     uv_mutex_unlock(&sports->lock);
     return status;
 }
