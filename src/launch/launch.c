@@ -19,7 +19,6 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "base/work_pool.h"
 #include "games/errors.h"
 #include "http/deferral.h"
 #include "launch/document.h"
@@ -36,14 +35,12 @@ STAILQ_HEAD(pending_queue, pending_launch);
 
 struct launcher {
     struct launcher_options options;
-    struct work_pool *pool; /* of one thread, which has `store` and `failing` to itself */
-    struct work work;       /* is queued there, or runs, while `queue` is not empty */
-    struct platform_store *store;
+    struct platform_store *store; /* this and the next: the thread's */
     bool failing;
     struct provider_calls *calls;
-    uv_mutex_t mutex;
-    struct pending_queue queue; /* for the store, */
-    size_t queued;              /* so many; under the mutex */
+    struct background thread; /* its lock guards the next two */
+    struct pending_queue queue;
+    size_t queued; /* those that wait for the thread, and those that it works on */
 };
 
 /* A launch until it is replied to: while its player is looked up and it is written down, then while
@@ -110,15 +107,6 @@ static void on_gone(struct http_deferral *deferral)
     atomic_store_explicit(&pending->call.abandoned, true, memory_order_relaxed);
 }
 
-/* ---- a URL with a token ---------------------------------------------------------------------- */
-
-static void append_url(struct buffer *out, const struct games_provider *provider,
-                       const struct launch_facts *facts)
-{
-    launch_url_append(out, provider->record.launch_url, facts, provider->secrets[0].kid,
-                      buffer_text(&provider->secrets[0].bytes));
-}
-
 /* ---- a URL of the provider's ----------------------------------------------------------------- */
 
 /* Back on the serving thread. */
@@ -183,7 +171,8 @@ static void launch_game(struct pending_launch *pending, struct http_request *req
         return;
     }
     struct buffer url = {0};
-    append_url(&url, provider, &facts);
+    launch_url_append(&url, provider->record.launch_url, &facts, provider->secrets[0].kid,
+                      buffer_text(&provider->secrets[0].bytes));
     reply_launched(pending, request, buffer_text(&url), pending->expires_ms);
     buffer_free(&url);
 }
@@ -329,37 +318,30 @@ static void deliver_kept(struct mail *mail)
     }
 }
 
-static size_t take_queued(struct launcher *launcher, struct pending_launch *taken[AT_ONCE])
+/* Waits for launches, when `done` of those taken last are posted. 0: the end. */
+static size_t take_queued(struct launcher *launcher, struct pending_launch *taken[AT_ONCE],
+                          size_t done)
 {
     size_t count = 0;
-    uv_mutex_lock(&launcher->mutex);
+    uv_mutex_lock(&launcher->thread.lock);
+    launcher->queued -= done;
+    while (STAILQ_EMPTY(&launcher->queue) && !launcher->thread.stopping)
+        uv_cond_wait(&launcher->thread.wake, &launcher->thread.lock);
     while (count < AT_ONCE && !STAILQ_EMPTY(&launcher->queue)) {
         taken[count++] = STAILQ_FIRST(&launcher->queue);
         STAILQ_REMOVE_HEAD(&launcher->queue, link);
     }
-    uv_mutex_unlock(&launcher->mutex);
+    uv_mutex_unlock(&launcher->thread.lock);
     return count;
 }
 
-/* Whether none is left; counted only now, so that a launch that arrives during the turn does not
- * begin another. */
-static bool count_done(struct launcher *launcher, size_t count)
+/* Launches that arrive while others are written down share the next transaction. */
+static void run(void *argument)
 {
-    uv_mutex_lock(&launcher->mutex);
-    launcher->queued -= count;
-    bool none = launcher->queued == 0;
-    uv_mutex_unlock(&launcher->mutex);
-    return none;
-}
-
-/* All that have come while the last were written down share the next transaction. */
-static void work_through(struct work *work)
-{
-    struct launcher *launcher = CONTAINER_OF(work, struct launcher, work);
+    struct launcher *launcher = argument;
     struct pending_launch *taken[AT_ONCE];
-    size_t count;
-    do {
-        count = take_queued(launcher, taken);
+    size_t count = 0;
+    while ((count = take_queued(launcher, taken, count)) > 0) {
         for (size_t i = 0; i < count; i++)
             taken[i]->status = is_wanted(taken[i]) ? find_player(taken[i]) : STATUS_UNAVAILABLE;
         write_launches(launcher, taken, count);
@@ -367,7 +349,8 @@ static void work_through(struct work *work)
             taken[i]->call.mail.deliver = deliver_kept;
             mailbox_post(taken[i]->call.mailbox, &taken[i]->call.mail);
         }
-    } while (!count_done(launcher, count));
+    }
+    platform_store_close(&launcher->store);
 }
 
 /* ---- a request ------------------------------------------------------------------------------- */
@@ -375,16 +358,14 @@ static void work_through(struct work *work)
 /* False: there are too many already. */
 static bool enqueue(struct launcher *launcher, struct pending_launch *pending)
 {
-    uv_mutex_lock(&launcher->mutex);
+    uv_mutex_lock(&launcher->thread.lock);
     bool room = launcher->queued < QUEUE_LIMIT;
-    bool idle = launcher->queued == 0;
     if (room) {
         launcher->queued++;
         STAILQ_INSERT_TAIL(&launcher->queue, pending, link);
+        uv_cond_signal(&launcher->thread.wake);
     }
-    uv_mutex_unlock(&launcher->mutex);
-    if (room && idle)
-        CHECK(work_pool_submit(launcher->pool, &launcher->work) == STATUS_OK);
+    uv_mutex_unlock(&launcher->thread.lock);
     return room;
 }
 
@@ -437,20 +418,18 @@ struct launcher *launcher_create(const struct launcher_options *options)
 {
     struct launcher *launcher = memory_alloc_zeroed(1, sizeof *launcher);
     launcher->options = *options;
-    launcher->pool = work_pool_create("launches", 1, 1);
-    launcher->work.run = work_through;
     STAILQ_INIT(&launcher->queue);
-    CHECK(uv_mutex_init(&launcher->mutex) == 0);
     launcher->calls =
         provider_calls_create(options->call_timeout_ms, options->call_ca_file, options->log);
+    background_start(&launcher->thread, "launches", run, launcher);
     return launcher;
 }
 
 void launcher_facts(struct launcher *launcher, struct launcher_facts *facts)
 {
-    uv_mutex_lock(&launcher->mutex);
+    uv_mutex_lock(&launcher->thread.lock);
     facts->queue_depth = launcher->queued;
-    uv_mutex_unlock(&launcher->mutex);
+    uv_mutex_unlock(&launcher->thread.lock);
     provider_calls_facts(launcher->calls, &facts->calls);
 }
 
@@ -460,10 +439,8 @@ void launcher_destroy(struct launcher **at)
     *at = NULL;
     if (launcher == NULL)
         return;
-    work_pool_destroy(&launcher->pool);
+    background_stop(&launcher->thread);
     provider_calls_destroy(&launcher->calls);
-    platform_store_close(&launcher->store);
-    uv_mutex_destroy(&launcher->mutex);
     memory_free(launcher);
 }
 
