@@ -129,15 +129,6 @@ static void remember(struct admission_memory *memory, uint64_t generation, struc
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
-static bool cidrs_contain(const struct cidr *cidrs, size_t count, const struct address *client)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (cidr_contains(&cidrs[i], client))
-            return true;
-    }
-    return false;
-}
-
 bool admission_is_proxy(const struct admission *admission, const struct address *address)
 {
     return cidrs_contain(admission->trusted_proxies, admission->trusted_proxy_count, address);

@@ -3,11 +3,7 @@
 
 static bool is_trusted(const struct forwarding *forwarding, const struct address *address)
 {
-    for (size_t i = 0; i < forwarding->trusted_proxy_count; i++) {
-        if (cidr_contains(&forwarding->trusted_proxies[i], address))
-            return true;
-    }
-    return false;
+    return cidrs_contain(forwarding->trusted_proxies, forwarding->trusted_proxy_count, address);
 }
 
 /* Cuts the last element of a list off and returns it; `rest->at` is NULL when it was the first

@@ -70,8 +70,5 @@ enum admission_denial provider_admit(const struct games_table *table,
 bool provider_may_call_from(const struct games_provider *provider, const struct address *client)
 {
     const struct provider_record *record = &provider->record;
-    bool listed = record->cidr_count == 0;
-    for (size_t i = 0; i < record->cidr_count; i++)
-        listed |= cidr_contains(&record->cidrs[i], client);
-    return listed;
+    return record->cidr_count == 0 || cidrs_contain(record->cidrs, record->cidr_count, client);
 }

@@ -169,7 +169,7 @@ static void deliver(struct mail *mail)
 }
 
 /* For a request that the ledger does not have. */
-static void give_up(struct pending_request *pending)
+static void fail_request(struct pending_request *pending)
 {
     http_deferral_remove(&pending->deferral);
     struct http_request *request = http_deferral_take(&pending->deferral);
@@ -184,7 +184,7 @@ static void on_queued_too_long(struct http_deferral *deferral)
     struct pending_request *pending = pending_of(deferral);
     struct wallet_handler *handler = pending->handler;
     if (ledger_withdraw(handler->ledger, &pending->job)) {
-        give_up(pending);
+        fail_request(pending);
         return;
     }
     http_deferral_remove(deferral);
@@ -201,7 +201,7 @@ static void hand_over(struct wallet_handler *handler)
         while (!STAILQ_EMPTY(&jobs)) { /* the queue is full */
             struct pending_request *pending = (struct pending_request *)(void *)STAILQ_FIRST(&jobs);
             STAILQ_REMOVE_HEAD(&jobs, link);
-            give_up(pending);
+            fail_request(pending);
         }
     }
 }

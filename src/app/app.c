@@ -617,7 +617,7 @@ static void start_workers(struct app *app)
             .metrics = metrics_shard(app->metrics, i),
             .usage = usage_thread(app->usage, i),
             .log = app->log,
-            .boss = app->mailbox,
+            .main_mailbox = app->mailbox,
             .drained = on_worker_drained,
             .context = app,
         };

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -19,20 +20,17 @@ static uint64_t nanoseconds(struct timeval time)
 /* In pages: all of its address space, then what of it is in memory (proc(5)). */
 static void read_memory(struct process_facts *facts)
 {
-    char line[128];
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t size = 0;
-    uint64_t resident = 0;
+    char line[128] = "";
+    char *rest;
     FILE *file = fopen("/proc/self/statm", "re");
     if (file == NULL)
         return;
-    struct text rest = text_of(fgets(line, sizeof line, file) != NULL ? line : "");
+    if (fgets(line, sizeof line, file) != NULL) {
+        facts->virtual_bytes = strtoull(line, &rest, 10) * page_bytes;
+        facts->resident_bytes = strtoull(rest, NULL, 10) * page_bytes;
+    }
     (void)fclose(file);
-    if (text_to_u64(text_cut(&rest, ' '), UINT64_MAX / page_bytes, &size) != STATUS_OK ||
-        text_to_u64(text_cut(&rest, ' '), UINT64_MAX / page_bytes, &resident) != STATUS_OK)
-        return;
-    facts->virtual_bytes = size * page_bytes;
-    facts->resident_bytes = resident * page_bytes;
 }
 
 static uint64_t count_descriptors(void)

@@ -48,7 +48,7 @@ static void on_drained(void *context)
         return;
     log_batch_flush(service->access_log);
     worker->drained.deliver = report_drained;
-    mailbox_post(worker->options.boss, &worker->drained);
+    mailbox_post(worker->options.main_mailbox, &worker->drained);
 }
 
 static struct http_deadlines deadlines_of(const struct config *config)
@@ -191,7 +191,7 @@ static void answer_here(struct mail *mail)
 {
     struct order *order = (struct order *)(void *)mail;
     mail->deliver = send_done;
-    mailbox_post(order->worker->options.boss, mail);
+    mailbox_post(order->worker->options.main_mailbox, mail);
 }
 
 /* Takes over what is new. */

@@ -26,7 +26,7 @@
  *
  * Made, directed and destroyed by the main thread, which posts mail to it. Its life:
  *
- *   worker_start → serving → worker_drain → drained (a mail to `boss`) → worker_stop → joined
+ *   worker_start → serving → worker_drain → drained (a mail to `main_mailbox`) → worker_stop → joined
  *
  * Between drained and stop the loop still runs, so that late mails (answers made ready for clients
  * that went away) find it.
@@ -70,7 +70,7 @@ struct worker_options {
     struct metrics_shard *metrics;
     struct usage_thread *usage;
     struct log *log;
-    struct mailbox *boss;           /* of the main thread */
+    struct mailbox *main_mailbox;   /* of the main thread */
     void (*drained)(void *context); /* runs on the main thread, once */
     void *context;
 };
@@ -78,7 +78,7 @@ struct worker_options {
 struct worker *worker_start(const struct worker_options *options);
 
 /* New settings (held); a NULL in `tls` changes nothing there. `done` runs on the main thread
- * when they are in force; also while the boss's mailbox is destroyed. */
+ * when they are in force; also while main_mailbox is destroyed. */
 void worker_reload(struct worker *worker, const struct config *config,
                    const struct listener_tls *tls, void (*done)(void *context), void *context);
 /* `done` runs on the main thread when the worker's loop has come to it; as of a reload. */

@@ -144,6 +144,14 @@ bool cidr_contains(const struct cidr *cidr, const struct address *address)
     return address_equals(&block, &cidr->network);
 }
 
+bool cidrs_contain(const struct cidr *cidrs, size_t count, const struct address *address)
+{
+    for (size_t i = 0; i < count; i++)
+        if (cidr_contains(&cidrs[i], address))
+            return true;
+    return false;
+}
+
 void address_format(const struct address *address, char out[ADDRESS_TEXT_SIZE])
 {
     const char *written = is_v4(address)

@@ -2,6 +2,7 @@
 #define CROUPIER_BASE_ADDRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -39,6 +40,7 @@ bool address_equals(const struct address *a, const struct address *b);
 bool address_is_unspecified(const struct address *address);
 
 bool cidr_contains(const struct cidr *cidr, const struct address *address);
+bool cidrs_contain(const struct cidr *cidrs, size_t count, const struct address *address);
 /* Has it every IPv4 address, or every address there is? */
 bool cidr_is_everyone(const struct cidr *cidr);
 

@@ -33,7 +33,7 @@ static void set_deadline(struct http_connection *connection, uint32_t seconds)
     connection->deadline_ms = now_ms(connection) + seconds * UINT64_C(1000);
 }
 
-static void settle(struct http_connection *connection);
+static void act_on_end(struct http_connection *connection);
 static void start_reading(struct http_connection *connection);
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -263,7 +263,7 @@ static void take_input(struct http_connection *connection, struct text input)
         (connection->state == CONNECTION_HANDLING || connection->state == CONNECTION_PARKED ||
          connection->state == CONNECTION_WRITING))
         keep_for_later(connection, input);
-    settle(connection);
+    act_on_end(connection);
 }
 
 static void input_ended(struct http_connection *connection)
@@ -273,7 +273,7 @@ static void input_ended(struct http_connection *connection)
         connection->parked->ended(connection->parked);
     if (connection->state == CONNECTION_LINGERING || connection->state == CONNECTION_OPENING)
         http_connection_close(connection);
-    settle(connection);
+    act_on_end(connection);
 }
 
 /* Processes the input that was kept, after a reply that did not come from inside process. */
@@ -293,11 +293,11 @@ static void resume(struct http_connection *connection)
     if (connection->read_stopped && !connection->input_ended &&
         ahead->size - connection->ahead_start <= HTTP_PIPELINE_MAX)
         start_reading(connection);
-    settle(connection);
+    act_on_end(connection);
 }
 
 /* Acts on the end of the input or a drain, once all input so far has been processed. */
-static void settle(struct http_connection *connection)
+static void act_on_end(struct http_connection *connection)
 {
     if (connection->state == CONNECTION_RECEIVING && connection->input_ended)
         http_connection_refuse(connection, &error_bad_request); /* the request was cut off */
@@ -380,7 +380,7 @@ static void tls_failed(struct http_connection *connection)
 {
     bool opening = connection->state == CONNECTION_OPENING;
     if (opening)
-        http_tell(connection->server, HTTP_EVENT_TLS_FAILED);
+        http_report_event(connection->server, HTTP_EVENT_TLS_FAILED);
     enum http_output alert = http_output_cipher(connection);
     if (opening && alert != OUTPUT_BROKEN)
         linger(connection);
@@ -426,7 +426,7 @@ static bool begins_plain_http(const struct http_connection *connection, char fir
 
 static void go_on_without_tls(struct http_connection *connection)
 {
-    http_tell(connection->server, HTTP_EVENT_TLS_FAILED);
+    http_report_event(connection->server, HTTP_EVENT_TLS_FAILED);
     tls_session_destroy(&connection->tls);
     connection->tls_missing = true;
     connection->state = CONNECTION_IDLE; /* the handshake's deadline stands */
@@ -533,7 +533,7 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now)
         has_unread_input(connection))
         return;
     if (connection->state == CONNECTION_OPENING)
-        http_tell(connection->server, HTTP_EVENT_TLS_FAILED);
+        http_report_event(connection->server, HTTP_EVENT_TLS_FAILED);
     if (connection->state == CONNECTION_RECEIVING)
         http_connection_refuse(connection, &error_request_timeout);
     else

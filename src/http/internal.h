@@ -166,7 +166,7 @@ struct http_server {
     struct buffer cipher; /* with TLS: the bytes to send next */
 };
 
-static inline void http_tell(struct http_server *server, enum http_event event)
+static inline void http_report_event(struct http_server *server, enum http_event event)
 {
     if (server->options.event != NULL)
         server->options.event(server->options.context, event);

@@ -16,9 +16,9 @@
 #include "base/memory.h"
 #include "http/internal.h"
 
-#define ACCEPTS_AT_ONCE 64         /* then the open connections get their turn */
-#define ACCEPTS_AT_THE_END 8192    /* more than a queue holds, so the loop ends */
-#define ACCEPT_COMPLAINT_MS 10000U /* between two log lines about failed accepts */
+#define ACCEPTS_AT_ONCE 64      /* then the open connections get their turn */
+#define ACCEPTS_AT_THE_END 8192 /* more than a queue holds, so the loop ends */
+#define ACCEPT_LOG_MS 10000U    /* between two log lines about failed accepts */
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
@@ -110,7 +110,7 @@ static void on_connection_closed(struct http_connection *connection)
     memory_free(connection);
     server->connection_count--;
     stop_sweeping(server);
-    http_tell(server, HTTP_EVENT_CLOSED);
+    http_report_event(server, HTTP_EVENT_CLOSED);
     finish_drain_when_empty(server);
 }
 
@@ -126,7 +126,7 @@ static struct http_connection *make_connection(struct http_server *server,
     LIST_INSERT_HEAD(&server->connections, connection, link);
     server->connection_count++;
     start_sweeping(server);
-    http_tell(server, HTTP_EVENT_OPENED);
+    http_report_event(server, HTTP_EVENT_OPENED);
     return connection;
 }
 
@@ -202,7 +202,7 @@ void http_server_adopt(struct http_server *server, int descriptor)
                       ? 0
                       : server->connection_count - most + 1;
     if (over > 0)
-        http_tell(server, HTTP_EVENT_REFUSED);
+        http_report_event(server, HTTP_EVENT_REFUSED);
     size_t over_its_own = options->opened != NULL ? options->opened(options->context, &peer) : 0;
     over = over_its_own > over ? over_its_own : over;
     if (over > HTTP_REFUSAL_RESERVE || (over > 0 && server->tls != NULL)) {
@@ -227,10 +227,10 @@ void http_server_adopt(struct http_server *server, int descriptor)
 
 /* ---- accepting ------------------------------------------------------------------------------- */
 
-static void complain(struct http_server *server, int error)
+static void log_accept_failure(struct http_server *server, int error)
 {
     uint64_t now = clock_loop_ms(server->options.loop);
-    if (server->accept_failed_ms != 0 && now - server->accept_failed_ms < ACCEPT_COMPLAINT_MS)
+    if (server->accept_failed_ms != 0 && now - server->accept_failed_ms < ACCEPT_LOG_MS)
         return;
     server->accept_failed_ms = now;
     log_event(server->options.log, LOG_ERROR, "connections cannot be accepted",
@@ -248,7 +248,7 @@ static bool turn_one_away(struct http_server *server)
     int descriptor = accept4(server->descriptor, NULL, NULL, SOCK_CLOEXEC);
     if (descriptor >= 0) {
         (void)close(descriptor);
-        http_tell(server, HTTP_EVENT_REFUSED);
+        http_report_event(server, HTTP_EVENT_REFUSED);
     }
     server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return descriptor >= 0; /* accept4 needs a descriptor even when the queue is empty */
@@ -276,7 +276,7 @@ static bool accept_one(struct http_server *server)
     if (errno == EAGAIN)
         return false;
     int error = errno;
-    complain(server, error);
+    log_accept_failure(server, error);
     if ((error == EMFILE || error == ENFILE) && turn_one_away(server))
         return true;
     pause_accepting(server);
@@ -288,7 +288,7 @@ static void on_listener(uv_poll_t *poll, int status, int events)
     struct http_server *server = poll->data;
     (void)events;
     if (status != 0) {
-        complain(server, -status);
+        log_accept_failure(server, -status);
         return;
     }
     for (int i = 0; i < ACCEPTS_AT_ONCE && accept_one(server); i++) {
