@@ -545,11 +545,9 @@ const struct metric service_metrics[] = {
     METRIC_COUNTED("croupier_provider_not_admitted_total", COUNTED_PROVIDER_NOT_ADMITTED,
                    "Answers 403 not_admitted to providers"),
     METRIC_COUNTED("croupier_rate_limited_total", COUNTED_RATE_LIMITED, "Answers 429 rate_limited"),
-    {.name = "croupier_store_errors_total",
-     .type = "counter",
-     .help = "Answers 502, 503 and 504 because of a store, by store and kind",
-     .labels = "{store=\"platform\",kind=\"unavailable\"}",
-     .offset = COUNTED_POLICY_UNAVAILABLE * sizeof(uint64_t)},
+    METRIC_COUNTED_AS("croupier_store_errors_total", "{store=\"platform\",kind=\"unavailable\"}",
+                      COUNTED_POLICY_UNAVAILABLE,
+                      "Answers 502, 503 and 504 because of a store, by store and kind"),
     METRIC_COUNTED("croupier_not_modified_total", COUNTED_NOT_MODIFIED, "Answers 304"),
     METRIC_WRITTEN("croupier_connections", "gauge", write_connections,
                    "Client connections open now"),
@@ -561,12 +559,9 @@ const struct metric service_metrics[] = {
                    "Client connections over max_connections, closed at once"),
     METRIC_COUNTED("croupier_tls_failures_total", COUNTED_TLS_FAILURES,
                    "TLS handshakes that failed"),
-#define WAITED(counter_, by_)                                                        \
-    {                                                                                \
-        .name = "croupier_waiting_ended_total", .type = "counter",                   \
-        .help = "Polls that waited, by what ended it", .labels = "{by=\"" by_ "\"}", \
-        .offset = (counter_) * sizeof(uint64_t)                                      \
-    }
+#define WAITED(counter_, by_)                                                       \
+    METRIC_COUNTED_AS("croupier_waiting_ended_total", "{by=\"" by_ "\"}", counter_, \
+                      "Polls that waited, by what ended it")
     WAITED(COUNTED_WAITED_CHANGE, "change"),
     WAITED(COUNTED_WAITED_TIME, "time"),
     WAITED(COUNTED_WAITED_ERROR, "error"),

@@ -40,6 +40,12 @@ struct metric {
         .name = (name_), .type = "counter", .help = (help_), \
         .offset = (size_t)(counter_) * sizeof(uint64_t)      \
     }
+/* The same with labels: several rows may have one name. */
+#define METRIC_COUNTED_AS(name_, labels_, counter_, help_)                        \
+    {                                                                             \
+        .name = (name_), .type = "counter", .help = (help_), .labels = (labels_), \
+        .offset = (size_t)(counter_) * sizeof(uint64_t)                           \
+    }
 /* The row of a uint64_t in the facts. */
 #define METRIC_FACT(name_, type_, facts_, member_, help_)                                      \
     {                                                                                          \

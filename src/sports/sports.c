@@ -169,12 +169,9 @@ const struct metric sports_metrics[] = {
     {0},
 };
 
-#define STORE_ERROR(counter_, kind_)                                                             \
-    {                                                                                            \
-        .name = "croupier_store_errors_total", .type = "counter",                                \
-        .help = "Answers 502, 503 and 504 because of a store, by store and kind",                \
-        .labels = "{store=\"odds\",kind=\"" kind_ "\"}", .offset = (counter_) * sizeof(uint64_t) \
-    }
+#define STORE_ERROR(counter_, kind_)                                                        \
+    METRIC_COUNTED_AS("croupier_store_errors_total", "{store=\"odds\",kind=\"" kind_ "\"}", \
+                      counter_, "Answers 502, 503 and 504 because of a store, by store and kind")
 
 const struct metric sports_counted_metrics[] = {
     STORE_ERROR(SPORTS_ODDS_UNAVAILABLE, "unavailable"),
