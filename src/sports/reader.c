@@ -57,7 +57,7 @@ const struct http_error *sports_read_event(struct odds_store *odds, enum sport s
 {
     enum status status = STATUS_CONFLICT;
     for (int turns = 0; status == STATUS_CONFLICT && turns < TURNS_MAX; turns++) {
-        struct catalog *catalog;
+        struct catalog *catalog = NULL;
         const struct http_error *refusal = sports_read_catalog(odds, sport, &catalog, published_ms);
         if (refusal != NULL)
             return refusal;
