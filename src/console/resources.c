@@ -54,23 +54,17 @@ static void name_field(struct console_call *call, const char *name)
         (void)snprintf(call->field, sizeof call->field, "%s", name);
 }
 
-static const char *setting_of(const struct console_settings *settings, const char *name)
+/* The setting is applied before the others, which may say otherwise. False: it is not there. */
+static bool put_first(struct console_settings *settings, const char *name)
 {
     for (size_t i = 0; i < settings->count; i++)
-        if (strcmp(settings->list[i].name, name) == 0)
-            return settings->list[i].text;
-    return NULL;
-}
-
-/* The setting is applied before the others, which may say otherwise. */
-static void put_first(struct console_settings *settings, const char *name)
-{
-    for (size_t i = 1; i < settings->count; i++)
         if (strcmp(settings->list[i].name, name) == 0) {
             const struct setting first = settings->list[i];
             settings->list[i] = settings->list[0];
             settings->list[0] = first;
+            return true;
         }
+    return false;
 }
 
 /* Of the body; a refusal names the field. */
@@ -96,8 +90,8 @@ enum status console_make(struct console_call *call, const struct console_making 
     const char *missing = NULL;
     struct console_settings settings;
     enum status status = read_settings(call, true, &settings, error);
-    for (size_t i = 0; i < CONSOLE_REQUIRED_MAX && making->required[i] != NULL; i++)
-        if (missing == NULL && setting_of(&settings, making->required[i]) == NULL)
+    for (size_t i = CONSOLE_REQUIRED_MAX; i-- > 0;) /* the first one comes to stand first */
+        if (making->required[i] != NULL && !put_first(&settings, making->required[i]))
             missing = making->required[i];
     if (status == STATUS_OK && missing != NULL)
         status = error_set(error, STATUS_INVALID, "%s: is required", missing);
@@ -107,7 +101,6 @@ enum status console_make(struct console_call *call, const struct console_making 
                                            .edit = making->edit,
                                            .context = making->context,
                                            .wrong = &wrong};
-        put_first(&settings, making->required[0]);
         status = resource_make(call->route->resource, &edit, call->now_ms, call->record, error);
         name_field(call, wrong);
     }

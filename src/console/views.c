@@ -29,10 +29,9 @@ static void write_policy(struct console_call *call, const struct game_policy_rec
 static enum status name_customer(struct console_call *call, struct game_policy_record *record,
                                  struct error *error)
 {
-    if (strlen(call->id) >= sizeof record->customer_id)
-        return error_set(error, STATUS_NOT_FOUND, "there is no such customer");
-    memcpy(record->customer_id, call->id, strlen(call->id) + 1);
-    return STATUS_OK;
+    return text_copy_plain(text_of(call->id), record->customer_id, sizeof record->customer_id)
+               ? STATUS_OK
+               : error_set(error, STATUS_NOT_FOUND, "there is no such customer");
 }
 
 enum status console_allowed_games(struct console_call *call, struct error *error)
