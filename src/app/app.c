@@ -394,7 +394,6 @@ static const struct metric app_metrics[] = {
 static void write_metrics(void *context, struct buffer *out)
 {
     struct app *app = context;
-    struct rate_leases_facts leases = {0};
     struct sports_facts sports;
     struct policies_facts policies;
     struct odds_facts odds;
@@ -402,8 +401,6 @@ static void write_metrics(void *context, struct buffer *out)
     struct launcher_facts launcher;
     struct usage_facts usage;
     struct process_facts process;
-    if (app->shared.leases != NULL)
-        rate_leases_facts(app->shared.leases, &leases);
     sports_facts(app->shared.sports, &sports);
     policies_facts(app->shared.policies, &policies);
     odds_store_facts(app->odds, &odds);
@@ -418,7 +415,7 @@ static void write_metrics(void *context, struct buffer *out)
     const struct metrics_source sources[] = {
         {metrics_table, app->metrics},
         {service_metrics, NULL},
-        {rate_leases_metrics, &leases},
+        {rate_leases_metrics, rate_leases_facts(app->shared.leases)},
         {rate_limiter_metrics, NULL},
         {sports_counted_metrics, NULL},
         {sports_metrics, &sports},

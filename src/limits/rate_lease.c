@@ -37,7 +37,7 @@ struct rate_leases {
     _Atomic int64_t
         offset_ms;    /* the store's wall clock minus our monotonic clock, at its last answer */
     atomic_bool away; /* logged */
-    atomic_uint_least64_t asked, failed, granted;
+    struct rate_leases_facts facts;
 };
 
 struct rate_lease {
@@ -256,7 +256,7 @@ static void on_granted(struct rate_lease *lease)
 {
     struct rate_leases *leases = lease->leases;
     const struct odds_lease *ask = &lease->ask;
-    (void)atomic_fetch_add_explicit(&leases->granted, ask->granted, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&leases->facts.granted, ask->granted, memory_order_relaxed);
     atomic_store_explicit(&leases->offset_ms, ask->store_ms - (int64_t)(ask->answered_ns / 1000000),
                           memory_order_relaxed);
     publish(lease);
@@ -269,7 +269,7 @@ static void on_failed(struct rate_lease *lease)
     struct rate_leases *leases = lease->leases;
     const struct odds_lease *ask = &lease->ask;
     bool first = get(&lease->retry_ns) == 0;
-    (void)atomic_fetch_add_explicit(&leases->failed, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&leases->facts.failed, 1, memory_order_relaxed);
     set(&lease->retry_ns, ask->answered_ns + RATE_LEASE_RETRY_NS);
     if (ask->result == STATUS_MALFORMED && first)
         log_event(leases->log, LOG_WARNING,
@@ -345,7 +345,7 @@ static void send_ask(struct rate_lease *lease, const struct rate_limit *rate, ui
     ask->done = on_answer;
     lease->asked_ns = now_ns;
     (void)rate_budget_hold(lease->budget);
-    (void)atomic_fetch_add_explicit(&leases->asked, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&leases->facts.asked, 1, memory_order_relaxed);
     enum status status = odds_store_lease(leases->store, ask);
     if (status == STATUS_PENDING)
         return;
@@ -459,13 +459,10 @@ void rate_leases_destroy(struct rate_leases **at)
     memory_free(leases);
 }
 
-void rate_leases_facts(const struct rate_leases *leases, struct rate_leases_facts *facts)
+const struct rate_leases_facts *rate_leases_facts(const struct rate_leases *leases)
 {
-    *facts = (struct rate_leases_facts){
-        .asked = atomic_load_explicit(&leases->asked, memory_order_relaxed),
-        .failed = atomic_load_explicit(&leases->failed, memory_order_relaxed),
-        .granted = atomic_load_explicit(&leases->granted, memory_order_relaxed),
-    };
+    static const struct rate_leases_facts none;
+    return leases != NULL ? &leases->facts : &none;
 }
 
 const struct metric rate_leases_metrics[] = {

@@ -53,11 +53,12 @@ struct rate_leases *rate_leases_create(struct odds_store *store, struct log *log
 void rate_leases_destroy(struct rate_leases **leases);
 
 struct rate_leases_facts {
-    uint64_t asked;   /* calls to the store */
-    uint64_t failed;  /* calls without an answer or with a malformed one */
-    uint64_t granted; /* requests leased */
+    atomic_uint_least64_t asked;   /* calls to the store */
+    atomic_uint_least64_t failed;  /* calls without an answer or with a malformed one */
+    atomic_uint_least64_t granted; /* requests leased */
 };
-void rate_leases_facts(const struct rate_leases *leases, struct rate_leases_facts *facts);
+/* For the metrics; all zeros where `leases` is NULL. */
+const struct rate_leases_facts *rate_leases_facts(const struct rate_leases *leases);
 extern const struct metric rate_leases_metrics[];
 
 /* Makes the lease of the claim's budget if it has none yet; call it before the calls below.

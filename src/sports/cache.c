@@ -287,8 +287,7 @@ static void drop_pending(struct pending_request *pending)
 
 static struct pending_request *pending_of(struct http_deferral *deferral)
 {
-    return (struct pending_request *)(void *)((char *)deferral -
-                                              offsetof(struct pending_request, deferral));
+    return CONTAINER_OF(deferral, struct pending_request, deferral);
 }
 
 /* From here on the pending request only waits for its mail. */
@@ -485,8 +484,7 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
 {
     struct sports_cache *cache = pending->cache;
     const struct catalog_row *row = catalog_find(pending->catalog->catalog, &pending->event);
-    struct cached_event *event =
-        (struct cached_event *)event_table_find(&cache->events, pending->sport, &pending->event);
+    struct cached_event *event = find_event(cache, pending->sport, &pending->event);
     uint64_t now_ms = now_ms_of(pending->deferral.request);
     if (row == NULL) {
         if (event != NULL)

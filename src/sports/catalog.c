@@ -102,29 +102,18 @@ static void build_index(struct catalog *catalog)
     }
 }
 
-static enum status refuse_kind(struct json_text_error *error, const char *reason)
-{
-    if (error != NULL)
-        *error = (struct json_text_error){.reason = reason};
-    return STATUS_MALFORMED;
-}
-
 enum status catalog_create(struct text stored, struct catalog **catalog,
                            struct json_text_error *error)
 {
     struct buffer minified = {0};
-    enum status status = json_text_check(stored, &minified, error);
+    enum status status = feed_array_minify(stored, &minified, error);
     if (status != STATUS_OK)
         goto done;
-    if (json_text_kind(buffer_text(&minified)) != JSON_TEXT_ARRAY) {
-        status = refuse_kind(error, "not an array");
-        goto done;
-    }
     struct catalog *made = memory_alloc_zeroed(1, sizeof *made);
     status = add_rows(made, stored, buffer_text(&minified));
     if (status != STATUS_OK) {
         catalog_destroy(&made);
-        status = refuse_kind(error, "an element of the array is not an object");
+        status = feed_refuse(error, "an element of the array is not an object");
         goto done;
     }
     build_index(made);

@@ -33,13 +33,6 @@ static enum status append_markets(struct text minified, struct buffer *body)
     return STATUS_OK;
 }
 
-static enum status refuse_kind(struct json_text_error *error, const char *reason)
-{
-    if (error != NULL)
-        *error = (struct json_text_error){.reason = reason};
-    return STATUS_MALFORMED;
-}
-
 enum status event_body_append(enum sport sport, const struct catalog_row *row,
                               struct text stored_odds, struct buffer *body,
                               struct event_row_place *place, struct json_text_error *error)
@@ -47,13 +40,9 @@ enum status event_body_append(enum sport sport, const struct catalog_row *row,
     struct buffer minified = {0};
     struct json_writer json = {.out = body};
     size_t before = body->size;
-    enum status status = json_text_check(stored_odds, &minified, error);
+    enum status status = feed_array_minify(stored_odds, &minified, error);
     if (status != STATUS_OK)
         goto done;
-    if (json_text_kind(buffer_text(&minified)) != JSON_TEXT_ARRAY) {
-        status = refuse_kind(error, "not an array");
-        goto done;
-    }
     buffer_reserve(body, row->text.size + minified.size + 128);
     json_object(&json, NULL);
     json_string(&json, "sport", sport_key(sport));
@@ -65,7 +54,7 @@ enum status event_body_append(enum sport sport, const struct catalog_row *row,
     status = append_markets(buffer_text(&minified), body);
     if (status != STATUS_OK) {
         body->size = before;
-        status = refuse_kind(error, "an element of the array is not an object");
+        status = feed_refuse(error, "an element of the array is not an object");
         goto done;
     }
     json_end(&json);

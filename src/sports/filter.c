@@ -1,8 +1,6 @@
 /* Cuts members out of the text of an object; see filter.h. */
 #include "sports/filter.h"
 
-#include "base/json_text.h"
-
 static bool is_hidden(const struct object_filter *filter, struct text name)
 {
     for (size_t i = 0; i < filter->hidden_count; i++)
@@ -35,4 +33,20 @@ void object_filter_append(const struct object_filter *filter, struct text object
     buffer_append_char(out, '}');
     if (wanted_value != NULL)
         *wanted_value = wanted;
+}
+
+enum status feed_refuse(struct json_text_error *error, const char *reason)
+{
+    if (error != NULL)
+        *error = (struct json_text_error){.reason = reason};
+    return STATUS_MALFORMED;
+}
+
+enum status feed_array_minify(struct text stored, struct buffer *minified,
+                              struct json_text_error *error)
+{
+    enum status status = json_text_check(stored, minified, error);
+    if (status == STATUS_OK && json_text_kind(buffer_text(minified)) != JSON_TEXT_ARRAY)
+        status = feed_refuse(error, "not an array");
+    return status;
 }

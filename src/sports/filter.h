@@ -1,6 +1,7 @@
 #ifndef CROUPIER_SPORTS_FILTER_H
 #define CROUPIER_SPORTS_FILTER_H
 
+#include "base/json_text.h"
 #include "base/text.h"
 
 /*
@@ -18,5 +19,12 @@ struct object_filter {
  * value under the wanted name, or to the empty text. */
 void object_filter_append(const struct object_filter *filter, struct text object,
                           struct buffer *out, struct text *wanted_value);
+
+/* Appends a stored document without whitespace. STATUS_MALFORMED: not strict JSON, or not an array.
+ * `error` may be NULL. */
+MUST_CHECK enum status feed_array_minify(struct text stored, struct buffer *minified,
+                                         struct json_text_error *error);
+/* STATUS_MALFORMED, with a reason that is about the document as a whole. */
+enum status feed_refuse(struct json_text_error *error, const char *reason);
 
 #endif
