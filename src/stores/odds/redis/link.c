@@ -294,6 +294,7 @@ enum status redis_link_ask(struct redis_link *link, struct redis_call *call, con
     if (asking.status != STATUS_OK)
         redis_link_say(link, asking.status, what, error);
     uv_sem_destroy(&asking.over);
+    call->asking = NULL;
     return asking.status;
 }
 

@@ -29,8 +29,8 @@ static enum status postgres_run_queries(struct platform_store *base, struct sql_
     memcpy(sent + before, queries, count * sizeof queries[0]);
     sent[before + count] = (struct sql_query){.sql = postgres_commit};
     enum status status = postgres_run(store, sent, before + count + (last ? 1 : 0), error);
+    postgres_clear(sent, before + count + 1); /* BEGIN and COMMIT have results as well */
     memcpy(queries, sent + before, count * sizeof queries[0]);
-    postgres_clear(queries, count);
     return status;
 }
 

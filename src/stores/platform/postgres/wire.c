@@ -465,7 +465,7 @@ struct sql_row postgres_row(const struct sql_query *query, uint64_t at)
 static bool hand_on(const struct sql_query *query, const PGresult *result, uint64_t *discarded)
 {
     const struct sql_row row = {row_value, result, 0};
-    CHECK(query->row != NULL);
+    CHECK(query != NULL && query->row != NULL); /* only a query that is a stream has single rows */
     if (*discarded == 0 && query->row(query->context, &row))
         return true;
     return ++*discarded <= DISCARD_MAX;
