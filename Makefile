@@ -133,20 +133,25 @@ bench: build ## measure against a bare loop, nginx and other peers; see bench/RE
 	$(PYTHON) bench/run.py $(ARGUMENTS)
 
 share = $(DESTDIR)$(prefix)/share
+PLACES = s|@bindir@|$(prefix)/bin|; s|@libdir@|$(prefix)/lib/croupier|; s|/usr/share|$(prefix)/share|
 zsh_completions = $(prefix)/share/zsh/site-functions
-install: build ## install the program, its unit, configuration, manual, completions, alarms and board (DESTDIR, prefix)
+install: build ## install the program, its unit, configuration, manual, completions, documents, alarms and board (DESTDIR, prefix)
 	install -D -m 0755 build/croupier $(DESTDIR)$(prefix)/bin/croupier
 	install -D -m 0644 man/croupier.1 $(share)/man/man1/croupier.1
 	install -d $(DESTDIR)$(prefix)/lib/systemd/system
 	install -D -m 0644 dist/croupier.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/croupier.conf
 	install -D -m 0644 dist/croupier.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/croupier.conf
-	sed 's|@bindir@|$(prefix)/bin|' dist/croupier.service >$(DESTDIR)$(prefix)/lib/systemd/system/croupier.service
+	for unit in croupier.service $(foreach job,backup verify,croupier-$(job).service croupier-$(job).timer); do \
+	sed '$(PLACES)' dist/$$unit >$(DESTDIR)$(prefix)/lib/systemd/system/$$unit || exit 1; done
+	install -d $(DESTDIR)$(prefix)/lib/croupier
+	sed '$(PLACES)' dist/croupier-backup >$(DESTDIR)$(prefix)/lib/croupier/croupier-backup
+	chmod 0755 $(DESTDIR)$(prefix)/lib/croupier/croupier-backup
 	install -d $(share)/bash-completion/completions $(DESTDIR)$(zsh_completions) $(share)/fish/vendor_completions.d
 	build/croupier completion bash >$(share)/bash-completion/completions/croupier
 	build/croupier completion zsh >$(DESTDIR)$(zsh_completions)/_croupier
 	build/croupier completion fish >$(share)/fish/vendor_completions.d/croupier.fish
 	install -D -m 0644 dist/grafana/croupier.json $(share)/croupier/grafana/croupier.json
-	install -D -m 0644 docs/alarms.md $(share)/doc/croupier/alarms.md
+	$(PYTHON) tools/package_docs.py $(share)/doc/croupier
 	sed 's|file:///usr/share|file://$(prefix)/share|' dist/prometheus/croupier.rules.yml >$(share)/croupier/croupier.rules.yml
 	test -e $(DESTDIR)/etc/croupier/croupier.conf || install -D -m 0644 dist/croupier.conf $(DESTDIR)/etc/croupier/croupier.conf
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "operator/backup.h"
 
 static uint64_t nanoseconds(struct timeval time)
 {
@@ -66,13 +67,16 @@ void process_facts(const struct config *config, int64_t started_ms, struct proce
 {
     struct rusage usage;
     struct rlimit limit;
+    const char *platform_file = config_platform_file(config);
     *facts = (struct process_facts){
         .descriptors = count_descriptors(),
         .started_ms = started_ms,
         .now_ms = clock_wall_ms(),
         .odds = disk_of(config_odds_directory(config)),
-        .platform = disk_of(config_platform_file(config)),
+        .platform = disk_of(platform_file),
     };
+    int64_t backup_ms = platform_file == NULL ? -1 : backup_last_ms(platform_file);
+    facts->backup_age_ms = backup_ms < 0 ? -1 : facts->now_ms - backup_ms;
     read_memory(facts);
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         facts->cpu_ns = nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
@@ -101,6 +105,14 @@ static void write_disks(const struct metric *metric, const void *facts, struct b
     }
 }
 
+/* PostgreSQL's own tools make its backups. */
+static void write_backup_age(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct process_facts *process = facts;
+    if (process->platform.known)
+        metric_age(out, metric->name, NULL, process->backup_age_ms, "+Inf");
+}
+
 const struct metric process_metrics[] = {
     {.name = "croupier_store_disk_free_bytes",
      .type = "gauge",
@@ -112,6 +124,8 @@ const struct metric process_metrics[] = {
      .help = "Size of the file system of an embedded store",
      .offset = offsetof(struct process_disk, size_bytes),
      .write = write_disks},
+    METRIC_WRITTEN("croupier_backup_age_seconds", "gauge", write_backup_age,
+                   "Time since croupier backup of an embedded platform store; +Inf: never"),
     METRIC_AGE("croupier_clock_timestamp_seconds", struct process_facts, now_ms, "NaN",
                "The time by this machine's clock"),
     METRIC_AGE("process_start_time_seconds", struct process_facts, started_ms, "NaN",

@@ -106,6 +106,9 @@ static int back_up(const struct command_line *line, const struct config *config)
     progress_end(&progress);
     if (status != STATUS_OK)
         return command_end(line, status, &error);
+    if (backup_remember(config_platform_file(config), &manifest, &error) != STATUS_OK)
+        command_note(line, "croupier_backup_age_seconds does not count this backup: %s",
+                     error.text);
     print_backup(line, &manifest);
     if (config_odds_directory(config) == NULL)
         command_note(line, "the odds are in a server of their own, and not in the backup");

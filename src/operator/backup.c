@@ -216,6 +216,38 @@ static enum status make(struct making *making, struct error *error)
     return status;
 }
 
+/* ---- the last one ---------------------------------------------------------------------------- */
+
+static const char *note_of(struct buffer *path, const char *platform_file)
+{
+    buffer_append_format(path, "%s-backed-up", platform_file);
+    return buffer_string(path);
+}
+
+enum status backup_remember(const char *platform_file, const struct backup_manifest *manifest,
+                            struct error *error)
+{
+    struct buffer path = {0}, text = {0};
+    backup_manifest_write(manifest, &text);
+    (void)unlink(note_of(&path, platform_file));
+    enum status status = file_make(buffer_string(&path), 0600, buffer_text(&text), error);
+    buffer_free(&path);
+    buffer_free(&text);
+    return status;
+}
+
+/* By the file's time of change: commands run as root, and the service may not read their files. */
+int64_t backup_last_ms(const char *platform_file)
+{
+    struct buffer path = {0};
+    struct stat note;
+    bool there = stat(note_of(&path, platform_file), &note) == 0;
+    buffer_free(&path);
+    return there ? (int64_t)note.st_mtim.tv_sec * 1000 + note.st_mtim.tv_nsec / 1000000 : -1;
+}
+
+/* ---- making one ------------------------------------------------------------------------------ */
+
 enum status backup_make(const char *directory, const struct backup_sources *sources,
                         const struct backup_watch *watch, struct backup_manifest *manifest,
                         struct error *error)

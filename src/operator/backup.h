@@ -60,6 +60,12 @@ MUST_CHECK enum status backup_make(const char *directory, const struct backup_so
                                    const struct backup_watch *watch,
                                    struct backup_manifest *manifest, struct error *error);
 
+/* Keeps the manifest of a whole backup beside the platform store's file, for backup_last_ms. */
+MUST_CHECK enum status backup_remember(const char *platform_file,
+                                       const struct backup_manifest *manifest, struct error *error);
+/* When the last backup of this platform store was whole; -1: none is known of. */
+int64_t backup_last_ms(const char *platform_file);
+
 /* The manifest as text, and from it. STATUS_MALFORMED: it is none. */
 void backup_manifest_write(const struct backup_manifest *manifest, struct buffer *out);
 MUST_CHECK enum status backup_manifest_read(struct text text, struct backup_manifest *manifest,

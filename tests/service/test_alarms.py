@@ -116,6 +116,7 @@ CASES = {
         {f'{VERIFIED}timestamp_seconds{{{ME},scope="whole"}}': f"-{9 * DAYS}x90"},
         {f'{VERIFIED}timestamp_seconds{{{ME},scope="whole"}}': f"-{7 * DAYS}x90", f'{VERIFIED}sound{{{ME},scope="whole"}}': "1x90",
          **mine("process_start_time_seconds", f"-{9 * DAYS}x90")}),
+    "CroupierBackupOld": (mine("croupier_backup_age_seconds", "Inf 129700x90"), mine("croupier_backup_age_seconds", "129500x90")),
     "CroupierCertificateExpiresSoon": ({EXPIRY: f"{13 * DAYS}x90"}, {EXPIRY: f"{15 * DAYS}x90"}),
     "CroupierCertificateExpires": ({EXPIRY: f"{1 * DAYS}x60"}, {EXPIRY: f"{3 * DAYS}x60"}),
     "CroupierProvidersFailFast": ({CALLS + '"timeout"}': "0+20x60", CALLS + '"launched"}': "0+80x60"},

@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -110,6 +111,29 @@ def test_what_a_backup_holds_and_who_may_read_it(house, tmp_path):
     (tmp_path / "empty").mkdir()
     house.run("backup", f"{tmp_path}/empty/", "--no-odds")
     assert files(tmp_path) == ["empty", "empty/manifest.json", "empty/platform.db"]
+
+
+@embedded
+def test_the_age_of_the_last_backup_is_a_metric(house, tmp_path):
+    other = elsewhere(tmp_path)
+    other.run("migrate")
+    other.start()
+    try:
+        assert other.metrics()["croupier_backup_age_seconds"] == float("inf")
+        other.run("backup", tmp_path / "full", "--no-odds")
+        assert 0 <= other.metrics()["croupier_backup_age_seconds"] < 3600
+        note = other.directory / "platform.db-backed-up"
+        os.utime(note, (time.time() - 90000,) * 2)
+        age_s = other.metrics()["croupier_backup_age_seconds"]
+        assert 90000 <= age_s < 93600
+        other.run("backup", tmp_path / "full", "--no-odds", status=1)  # is not a backup
+        assert other.metrics()["croupier_backup_age_seconds"] >= age_s
+        note.unlink()
+        note.mkdir()
+        assert "does not count this backup" in other.run("backup", tmp_path / "next", "--no-odds").errors
+        note.rmdir()
+    finally:
+        other.remove()
 
 
 @embedded

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 import jsonschema
 import pytest
@@ -46,7 +47,7 @@ def test_what_is_installed_is_all_that_an_installation_needs(tmp_path):
     [zsh] = re.findall(r"zsh_completions=(\S+)", rules)
     tree = tmp_path / "tree"
     tree.mkdir()
-    for name in ("Makefile", "dist", "man", "docs"):
+    for name in ("Makefile", "dist", "man", "tools"):
         (tree / name).symlink_to(ROOT / name)
     (tree / "build").mkdir()
     (tree / "build" / "croupier").symlink_to(BINARY)
@@ -54,14 +55,55 @@ def test_what_is_installed_is_all_that_an_installation_needs(tmp_path):
                            f"zsh_completions={zsh}"], cwd=tree, capture_output=True, text=True, timeout=120 * PATIENCE)
     assert done.returncode == 0, done.stderr
     root = tmp_path / "root"
+    documents = root / "usr/share/doc/croupier"
+    for page in documents.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)#:]+)[)#]", page.read_text()):
+            assert (page.parent / link).is_file(), (page, link)
+    assert (documents / "who-calls-whom.svg").is_file() and (documents / "README.md").is_file()
+    shutil.rmtree(documents)
     found = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
     assert found == {
         "usr/bin/croupier", "usr/share/man/man1/croupier.1", "usr/lib/systemd/system/croupier.service",
         "usr/lib/sysusers.d/croupier.conf", "usr/lib/tmpfiles.d/croupier.conf",
         "usr/share/bash-completion/completions/croupier", "usr/share/zsh/vendor-completions/_croupier",
         "usr/share/fish/vendor_completions.d/croupier.fish", "usr/share/croupier/croupier.rules.yml",
-        "usr/share/croupier/grafana/croupier.json", "usr/share/doc/croupier/alarms.md", "etc/croupier/croupier.conf"}
-    assert "@bindir@" not in (root / "usr/lib/systemd/system/croupier.service").read_text()
+        "usr/share/croupier/grafana/croupier.json", "etc/croupier/croupier.conf", "usr/lib/croupier/croupier-backup",
+        *(f"usr/lib/systemd/system/croupier-{job}.{kind}" for job in ("backup", "verify") for kind in ("service", "timer"))}
+    for path in (root / "usr/lib").rglob("croupier*"):
+        assert path.is_dir() or "dir@" not in path.read_text()
+    units = sorted((root / "usr/lib/systemd/system").iterdir())
+    for unit in units:
+        unit.write_text(unit.read_text().replace("=/usr/bin/croupier", "=/bin/true").replace("=/usr/lib/croupier/", "=/bin/true "))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, timeout=120 * PATIENCE)
+    assert not [line for line in done.stderr.splitlines() if "croupier" in line], done.stderr
+
+
+def test_the_daily_backup_removes_old_ones_after_a_new_one(tmp_path):
+    script = tmp_path / "croupier-backup"
+    script.write_text((ROOT / "dist" / "croupier-backup").read_text().replace("@bindir@", str(tmp_path)))
+    croupier = tmp_path / "croupier"
+    croupier.write_text('#!/bin/sh\nmkdir "$2"\n')
+    croupier.chmod(0o755)
+    backups = tmp_path / "backups"
+    ages = {"2026-01-01-023000": 390, "2026-09-01-023000": 80, "2026-09-02-023000": 79, "2026-10-31-023000": 20,
+            "2026-09-03-023000.unfinished-abcdef": 78, "mine": 500, "2026-photos": 500}
+    for name, days in ages.items():
+        (backups / name).mkdir(parents=True)
+        (backups / name / "platform.db").write_text("x")
+        os.utime(backups / name, (time.time() - days * 86400,) * 2)
+
+    def run():
+        done = subprocess.run(["sh", script], env={"PATH": "/usr/bin:/bin", "BACKUPS": str(backups), "DAYS": "31", "MONTHS": "12"},
+                              timeout=60 * PATIENCE)
+        return done.returncode, {path.name for path in backups.iterdir()}
+
+    status, left = run()
+    [made] = left - set(ages)
+    assert status == 0 and re.fullmatch(r"\d{4}-\d\d-\d\d-\d{6}", made)
+    assert left - {made} == {"2026-09-01-023000", "2026-10-31-023000", "mine", "2026-photos"}
+    os.utime(backups / "2026-10-31-023000", (1, 1))
+    croupier.write_text("#!/bin/sh\nexit 1\n")
+    assert run() == (1, left)
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="not a Debian system")
