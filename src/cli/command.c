@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ static void PRINTF_LIKE(3, 0)
 {
     char text[MESSAGE_MAX];
     struct buffer shown = {0};
+    progress_end(&line->outcome->progress);
     (void)vsnprintf(text, sizeof text, format, arguments);
     buffer_append_shown(&shown, text_of(text));
     (void)fflush(stdout);
@@ -44,19 +46,18 @@ static void PRINTF_LIKE(3, 0)
 }
 
 /* The topic of `croupier help …` becomes what the line names. */
-static int run_help(struct command_line *line)
+static void run_help(struct command_line *line)
 {
     const char *topic = line->argument_count > 0 ? line->arguments[0] : NULL;
     if (topic != NULL && line->argument_count == 1 && strcmp(topic, "settings") == 0 &&
         line->problem[0] == '\0') {
         command_print_settings(command_json(line), stdout);
-        return EXIT_DONE;
+        return;
     }
     command_line_read_topic(line);
     if (line->problem[0] != '\0')
-        return command_usage(line, "%s", line->problem);
+        command_usage(line, "%s", line->problem);
     command_print_help(line, stdout);
-    return EXIT_DONE;
 }
 
 /* A store that is not found may be a configuration that is not found. */
@@ -71,45 +72,46 @@ static void note_empty(const struct command_line *line, const char *path)
                      CONFIG_DEFAULT_PATH);
 }
 
-static int run_command(const struct command_line *line)
+static void run_line(struct command_line *line)
 {
-    struct command_outcome *outcome = line->outcome;
-    int code = line->command->run(line);
-    if (code == EXIT_DONE && outcome->document.json.out != NULL)
+    bool help = command_option(line, "help") != NULL;
+    if (line->problem[0] == '\0' && line->command != NULL && !help)
+        command_line_check_arguments(line);
+    if (line->help) {
+        run_help(line);
+    } else if (help) {
+        command_print_help(line, stdout);
+    } else if (line->problem[0] != '\0') {
+        command_usage(line, "%s", line->problem);
+    } else if (command_option(line, "version") != NULL) {
+        printf("%s (commit %s)\n", CROUPIER_VERSION_TEXT, croupier_commit);
+    } else if (line->command != NULL) {
+        line->command->run(line);
+    } else if (line->group != NULL) {
+        command_usage(line, "which command?");
+    } else {
+        command_print_help(line, stderr);
+        command_quit(line, EXIT_USAGE);
+    }
+}
+
+/* Runs the line until it is done or command_quit ends it. */
+static void run_to_its_end(struct command_line *line)
+{
+    if (setjmp(line->outcome->end) == 0)
+        run_line(line);
+}
+
+/* Prints the document of a command that is done, and releases what the line owns. */
+static void finish(struct command_outcome *outcome)
+{
+    progress_end(&outcome->progress);
+    if (outcome->code == EXIT_DONE && outcome->document.json.out != NULL)
         document_print(&outcome->document);
     document_free(&outcome->document);
     while (outcome->kept_count-- > 0)
         outcome->kept[outcome->kept_count].release(outcome->kept[outcome->kept_count].resource);
-    if (outcome->config_refused)
-        code = EXIT_USAGE;
-    else if (code == EXIT_REFUSED && outcome->config != NULL && config_is_empty(outcome->config))
-        note_empty(line, outcome->config->path);
     config_release(&outcome->config);
-    return code;
-}
-
-static int run_line(struct command_line *line)
-{
-    if (line->help)
-        return run_help(line);
-    if (command_option(line, "help") != NULL) {
-        command_print_help(line, stdout);
-        return EXIT_DONE;
-    }
-    if (line->problem[0] == '\0' && line->command != NULL)
-        command_line_check_arguments(line);
-    if (line->problem[0] != '\0')
-        return command_usage(line, "%s", line->problem);
-    if (command_option(line, "version") != NULL) {
-        printf("%s (commit %s)\n", CROUPIER_VERSION_TEXT, croupier_commit);
-        return EXIT_DONE;
-    }
-    if (line->command != NULL)
-        return run_command(line);
-    if (line->group != NULL)
-        return command_usage(line, "which command?");
-    command_print_help(line, stderr);
-    return EXIT_USAGE;
 }
 
 int command_main(const struct command_group *groups, int argc, char **argv)
@@ -120,16 +122,21 @@ int command_main(const struct command_group *groups, int argc, char **argv)
     line.arguments = memory_alloc_zeroed(room, sizeof line.arguments[0]);
     line.options = memory_alloc_zeroed(room, sizeof line.options[0]);
     command_line_read(&line, argc, argv);
-    int code = run_line(&line);
+    run_to_its_end(&line);
+    if (outcome.code == EXIT_REFUSED && outcome.last_words != NULL)
+        command_complain(&line, "%s", outcome.last_words);
+    if (outcome.code == EXIT_REFUSED && outcome.config != NULL && config_is_empty(outcome.config))
+        note_empty(&line, outcome.config->path);
+    finish(&outcome);
     /* An answer that did not get out (a full disk behind a pipe) was not given. */
     errno = 0;
-    if ((fflush(stdout) != 0 || ferror(stdout) != 0) && code == EXIT_DONE) {
+    if ((fflush(stdout) != 0 || ferror(stdout) != 0) && outcome.code == EXIT_DONE) {
         (void)fprintf(stderr, "croupier: cannot write the output: %s\n", strerror(errno));
-        code = EXIT_REFUSED;
+        outcome.code = EXIT_REFUSED;
     }
     memory_free(line.arguments);
     memory_free(line.options);
-    return code;
+    return outcome.code;
 }
 
 /* ---- for the commands ------------------------------------------------------------------------ */
@@ -196,39 +203,36 @@ void command_name(const struct command_line *line, char *out, size_t room)
     (void)snprintf(out, room, "%s%s%s", group, group[0] == '\0' ? "" : " ", line->command->name);
 }
 
-int command_refuse(const struct command_line *line, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    say(line, NULL, format, arguments);
-    va_end(arguments);
-    (void)fputc('\n', stderr);
-    return EXIT_REFUSED;
-}
-
-int command_read_number(const struct command_line *line, const char *option, uint64_t least,
-                        uint64_t most, uint64_t *value)
+uint64_t command_number(const struct command_line *line, const char *option, uint64_t least,
+                        uint64_t most, uint64_t otherwise)
 {
     const char *given = command_option(line, option);
     uint64_t number;
     if (given == NULL)
-        return EXIT_DONE;
+        return otherwise;
     if (text_to_u64(text_of(given), most, &number) != STATUS_OK || number < least)
-        return command_usage(line, "--%s: '%s' is not a number from %" PRIu64 " to %" PRIu64,
-                             option, given, least, most);
-    *value = number;
-    return EXIT_DONE;
+        command_usage(line, "--%s: '%s' is not a number from %" PRIu64 " to %" PRIu64, option,
+                      given, least, most);
+    return number;
 }
 
-int command_end(const struct command_line *line, enum status status, const struct error *error)
+struct error *command_error(const struct command_line *line)
 {
-    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error->text);
+    line->outcome->error = (struct error){.text = ""};
+    return &line->outcome->error;
 }
 
-int command_end_verb(const struct command_line *line, enum status status, const struct error *error)
+void command_require(const struct command_line *line, enum status status)
 {
-    return status == STATUS_INVALID ? command_usage(line, "%s", error->text)
-                                    : command_end(line, status, error);
+    if (status != STATUS_OK)
+        command_refuse(line, "%s", line->outcome->error.text);
+}
+
+void command_require_verb(const struct command_line *line, enum status status)
+{
+    if (status == STATUS_INVALID)
+        command_usage(line, "%s", line->outcome->error.text);
+    command_require(line, status);
 }
 
 void command_keep(const struct command_line *line, command_release *release, void *resource)
@@ -262,10 +266,14 @@ struct buffer *command_read(const struct command_line *line, const char *path, s
     struct buffer *content = command_buffer(line);
     int reason = file_read(is_input ? NULL : path, most, content);
     *name = is_input ? "standard input" : path;
-    if (reason == 0)
-        return content;
-    (void)command_refuse(line, "%s: %s", *name, strerror(reason));
-    return NULL;
+    if (reason != 0)
+        command_refuse(line, "%s: %s", *name, strerror(reason));
+    return content;
+}
+
+struct progress *command_progress(const struct command_line *line)
+{
+    return &line->outcome->progress;
 }
 
 struct json_writer *command_document(const struct command_line *line, enum json_layout layout)
@@ -303,21 +311,32 @@ void command_print_document(const struct command_line *line)
 const struct config *command_config(const struct command_line *line)
 {
     struct command_outcome *outcome = line->outcome;
-    struct buffer problems = {0};
-    bool loaded =
-        outcome->config != NULL ||
-        config_load_all(&outcome->config, command_config_path(line), NULL, &problems) == STATUS_OK;
-    struct text rest = buffer_text(&problems);
-    while (!loaded && rest.at != NULL) {
+    if (outcome->config != NULL)
+        return outcome->config;
+    struct buffer *problems = command_buffer(line);
+    if (config_load_all(&outcome->config, command_config_path(line), NULL, problems) == STATUS_OK)
+        return outcome->config;
+    for (struct text rest = buffer_text(problems); rest.at != NULL;) {
         struct text problem = text_cut(&rest, '\n');
-        (void)command_refuse(line, "%.*s", (int)problem.size, problem.at);
+        command_complain(line, "%.*s", (int)problem.size, problem.at);
     }
-    buffer_free(&problems);
-    outcome->config_refused = !loaded;
-    return outcome->config;
+    command_quit(line, EXIT_USAGE);
 }
 
-int command_usage(const struct command_line *line, const char *format, ...)
+/* ---- messages, and the end ------------------------------------------------------------------- */
+
+void command_quit(const struct command_line *line, int code)
+{
+    line->outcome->code = code;
+    longjmp(line->outcome->end, 1);
+}
+
+void command_last_words(const struct command_line *line, const char *message)
+{
+    line->outcome->last_words = message;
+}
+
+void command_usage(const struct command_line *line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -326,7 +345,26 @@ int command_usage(const struct command_line *line, const char *format, ...)
     (void)fputs(" (see: ", stderr);
     print_name(line, stderr);
     (void)fputs(" --help)\n", stderr);
-    return EXIT_USAGE;
+    command_quit(line, EXIT_USAGE);
+}
+
+void command_refuse(const struct command_line *line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(line, NULL, format, arguments);
+    va_end(arguments);
+    (void)fputc('\n', stderr);
+    command_quit(line, EXIT_REFUSED);
+}
+
+void command_complain(const struct command_line *line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(line, NULL, format, arguments);
+    va_end(arguments);
+    (void)fputc('\n', stderr);
 }
 
 void command_note(const struct command_line *line, const char *format, ...)

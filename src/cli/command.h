@@ -51,8 +51,8 @@ struct command {
                             * "bash|zsh", lower case: one of these words */
     const struct command_help *help;
     const struct command_option *options;
-    command_option_maker *make_options;          /* in place of them; NULL: they are a table */
-    int (*run)(const struct command_line *line); /* returns the exit code */
+    command_option_maker *make_options; /* in place of them; NULL: they are a table */
+    void (*run)(const struct command_line *line);
 };
 
 struct command_group {
@@ -63,7 +63,7 @@ struct command_group {
 };
 
 /* Runs `croupier completion SHELL`: prints the completion of every command for a shell. */
-int command_run_completion(const struct command_line *line);
+void command_run_completion(const struct command_line *line);
 
 int command_main(const struct command_group *groups, int argc, char **argv);
 
@@ -84,24 +84,26 @@ void command_name(const struct command_line *line, char *out, size_t room);
 const char *command_config_path(const struct command_line *line);
 
 /*
- * The line owns what its command opens, until the command has returned. Then everything is released,
- * the newest first.
+ * The line owns what its command opens, until the command has ended. Then everything is released,
+ * the newest first. A refusal ends the command where it stands (command_quit and its callers), so a
+ * command holds nothing that the line does not own while it calls what may refuse.
  */
 #define COMMAND_KEPT_MAX 16
 typedef void command_release(void *resource);
 void command_keep(const struct command_line *line, command_release *release, void *resource);
-/* The configuration that -c names (or the default), the same in every call. NULL: all that is wrong with it is printed, and
- * the exit code is EXIT_USAGE, whatever the command returns. */
-MUST_CHECK const struct config *command_config(const struct command_line *line);
+/* The configuration that -c names (or the default), the same in every call. If it is unsound, all
+ * that is wrong with it is printed, and the command ends with EXIT_USAGE. */
+const struct config *command_config(const struct command_line *line);
+/* The progress of what takes long (cli/progress.h). A message and the command's end end it. */
+struct progress *command_progress(const struct command_line *line);
 /* An empty buffer, which is wiped in the end: it may hold a secret. */
 struct buffer *command_buffer(const struct command_line *line);
 /* Reads all of a file, or of standard input ("-"), up to one byte more than `most`, so that the
- * caller can tell that it is too much; `name` is what to call it in errors. Blocks. NULL: the
- * refusal is printed. */
-MUST_CHECK struct buffer *command_read(const struct command_line *line, const char *path,
-                                       size_t most, const char **name);
-/* The document of --json, one a line; NULL without --json. It is printed when the command returns
- * EXIT_DONE, with all ended that is open in it, or before that by command_print_document. */
+ * caller can tell that it is too much; `name` is what to call it in errors. Blocks. */
+struct buffer *command_read(const struct command_line *line, const char *path, size_t most,
+                            const char **name);
+/* The document of --json, one a line; NULL without --json. It is printed when the command is done,
+ * with all ended that is open in it, or before that by command_print_document. */
 struct json_writer *command_document(const struct command_line *line, enum json_layout layout);
 /* The same, in which an object is begun. */
 struct json_writer *command_object(const struct command_line *line, enum json_layout layout);
@@ -117,19 +119,31 @@ struct command_count {
 bool command_write_counts(const struct command_line *line, const struct command_count *counts,
                           enum json_layout layout);
 
-/* "croupier customer add: MESSAGE" on stderr; returns EXIT_REFUSED or EXIT_USAGE, to be
- * returned. */
-int command_refuse(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
-int command_usage(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
-/* Reads an option that is a number from `least` to `most`; `value` stays where it is not given.
- * EXIT_DONE, or EXIT_USAGE after a message. */
-MUST_CHECK int command_read_number(const struct command_line *line, const char *option,
-                                   uint64_t least, uint64_t most, uint64_t *value);
-/* The exit code of a status. A failure is printed with its error, and is EXIT_REFUSED. */
-int command_end(const struct command_line *line, enum status status, const struct error *error);
+/* ---- refusals: they end the command, and do not return --------------------------------------- */
+
+/* "croupier customer add: MESSAGE" on stderr; ends the command with EXIT_REFUSED or EXIT_USAGE. */
+_Noreturn void command_refuse(const struct command_line *line, const char *format, ...)
+    PRINTF_LIKE(2, 3);
+_Noreturn void command_usage(const struct command_line *line, const char *format, ...)
+    PRINTF_LIKE(2, 3);
+/* The same without a message. */
+_Noreturn void command_quit(const struct command_line *line, int code);
+/* A message like a refusal's, after which the command goes on. */
+void command_complain(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* A message that follows whatever refusal ends the command from now on. */
+void command_last_words(const struct command_line *line, const char *message);
+
+/* An error for a call whose status command_require judges: it returns if that is STATUS_OK, else it
+ * refuses with the error's text. command_require(line, f(…, command_error(line))); */
+struct error *command_error(const struct command_line *line);
+void command_require(const struct command_line *line, enum status status);
 /* The same of a verb that judges words of the line: STATUS_INVALID is EXIT_USAGE. */
-int command_end_verb(const struct command_line *line, enum status status,
-                     const struct error *error);
+void command_require_verb(const struct command_line *line, enum status status);
+
+/* An option that is a number from `least` to `most`; `otherwise` where it is not given. */
+uint64_t command_number(const struct command_line *line, const char *option, uint64_t least,
+                        uint64_t most, uint64_t otherwise);
 /* A hint for people on stderr ("note: …"); silent with --json. */
 void command_note(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
 

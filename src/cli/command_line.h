@@ -1,9 +1,12 @@
 #ifndef CROUPIER_CLI_COMMAND_LINE_H
 #define CROUPIER_CLI_COMMAND_LINE_H
 
+#include <setjmp.h>
+
 #include "base/nearest.h"
 #include "cli/command.h"
 #include "cli/document.h"
+#include "cli/progress.h"
 
 /*
  * Shared by the parser, the help texts and the runner. Only files of cli/ include this.
@@ -35,11 +38,15 @@ struct given_option {
     const char *value;                   /* "" for a flag */
 };
 
-/* The result of a command's calls, for its exit code. */
+/* What comes of a command, and what it owns. */
 struct command_outcome {
-    bool config_refused;
+    int code;
+    jmp_buf end;                 /* where command_quit goes */
+    struct error error;          /* the last one */
+    const char *last_words;      /* NULL: none */
     const struct config *config; /* NULL: it was not loaded */
     struct document document;
+    struct progress progress;
     struct {
         command_release *release;
         void *resource;

@@ -78,7 +78,7 @@ static void append_rows(struct buffer *rows, const struct command_group *groups)
     append_options(rows, top, NULL, command_common_options);
 }
 
-int command_run_completion(const struct command_line *line)
+void command_run_completion(const struct command_line *line)
 {
     static const struct {
         const char *name;
@@ -101,7 +101,7 @@ int command_run_completion(const struct command_line *line)
         (void)fwrite(rows.data, 1, rows.size, stdout);
         (void)fputs(at + strlen(mark), stdout);
         buffer_free(&rows);
-        return EXIT_DONE;
+        return;
     }
-    return command_usage(line, "'%s' is none of bash, zsh, fish", wanted.at);
+    command_usage(line, "'%s' is none of bash, zsh, fish", wanted.at);
 }

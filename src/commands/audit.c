@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
 #include "commands/resource.h"
+#include "commands/stores.h"
 #include "operator/times.h"
 #include "operator/trail.h"
 
@@ -42,41 +42,30 @@ static const char *option_or(const struct command_line *line, const char *name, 
     return given == NULL ? none : given;
 }
 
-static int read_search(const struct command_line *line, struct trail_search *search)
+static struct trail_search read_search(const struct command_line *line)
 {
-    uint64_t limit = ROWS;
-    struct error error = {0};
     const char *since = command_option(line, "since");
-    *search = (struct trail_search){.object = option_or(line, "object", ""),
-                                    .who = option_or(line, "who", ""),
-                                    .operators = true};
-    int code = command_read_number(line, "before", 1, INT64_MAX, &search->before);
-    if (code == EXIT_DONE)
-        code = command_read_number(line, "limit", 1, ROWS_MAX, &limit);
-    search->limit = limit;
-    if (code != EXIT_DONE || since == NULL)
-        return code;
-    return command_end_verb(
-        line, time_parse_past(text_of(since), clock_wall_ms(), &search->since_ms, &error), &error);
+    struct trail_search search = {.object = option_or(line, "object", ""),
+                                  .who = option_or(line, "who", ""),
+                                  .before = command_number(line, "before", 1, INT64_MAX, 0),
+                                  .limit = command_number(line, "limit", 1, ROWS_MAX, ROWS),
+                                  .operators = true};
+    if (since != NULL)
+        command_require_verb(line, time_parse_past(text_of(since), clock_wall_ms(),
+                                                   &search.since_ms, command_error(line)));
+    return search;
 }
 
-static int run_list(const struct command_line *line)
+static void run_list(const struct command_line *line)
 {
-    struct trail_search search;
-    struct error error = {0};
+    const struct trail_search search = read_search(line);
     struct listing listing = {.count = 0};
-    int code = read_search(line, &search);
-    if (code != EXIT_DONE)
-        return code;
     struct platform_store *store = command_platform(line);
-    if (store == NULL)
-        return EXIT_REFUSED;
     resource_listing_begin(&listing.rows, line, &trail_resource);
-    enum status status = platform_trail_search(store, &search, see, &listing, &error);
-    code = resource_listing_end(&listing.rows, line, status, &error);
-    if (code == EXIT_DONE && listing.count == search.limit && listing.last > 1)
+    resource_listing_end(&listing.rows, line,
+                         platform_trail_search(store, &search, see, &listing, command_error(line)));
+    if (listing.count == search.limit && listing.last > 1)
         command_note(line, "there may be more: --before %llu", (unsigned long long)listing.last);
-    return code;
 }
 
 const struct command audit_commands[] = {

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "cli/progress.h"
 #include "commands/commands.h"
-#include "commands/platform.h"
+#include "commands/stores.h"
 #include "commands/wallet_output.h"
 #include "operator/backup.h"
 #include "stores/configured.h"
@@ -20,16 +20,15 @@ static void show(void *context, const char *what)
     progress_say(context, what);
 }
 
-/* The configuration, which names a SQLite file. NULL: the refusal is printed. */
+/* The configuration, which names a SQLite file. */
 static const struct config *configuration(const struct command_line *line)
 {
     const struct config *config = command_config(line);
-    if (config == NULL || config_platform_file(config) != NULL)
-        return config;
-    (void)command_refuse(line,
-                         "the platform store is in PostgreSQL, whose own tools back it up and "
-                         "restore it (pg_dump, pg_basebackup): see docs/postgresql.md, \"Backup\"");
-    return NULL;
+    if (config_platform_file(config) == NULL)
+        command_refuse(line,
+                       "the platform store is in PostgreSQL, whose own tools back it up and "
+                       "restore it (pg_dump, pg_basebackup): see docs/postgresql.md, \"Backup\"");
+    return config;
 }
 
 /* ---- backup ---------------------------------------------------------------------------------- */
@@ -71,54 +70,47 @@ static void print_backup(const struct command_line *line, const struct backup_ma
     (void)printf("Backed up to %s, with a manifest of digests.\n", command_argument(line, 0));
 }
 
-static enum status open_odds(const struct config *config, struct odds_store **store,
-                             struct error *error)
+/* The embedded odds; NULL: they are not backed up. */
+static struct odds_store *open_odds(const struct command_line *line)
 {
+    const struct config *config = command_config(line);
+    const char *directory = config_odds_directory(config);
     struct odds_store_options options = odds_store_configured(config);
+    struct odds_store *odds = NULL;
+    struct error *error = command_error(line);
+    if (directory == NULL || command_option(line, "no-odds") != NULL)
+        return NULL;
+    if (access(directory, F_OK) != 0 && errno == ENOENT) {
+        command_note(line, "there are no odds yet in %s, and so none in the backup", directory);
+        return NULL;
+    }
     options.timeout_ms = ODDS_PATIENCE_MS;
-    enum status status = odds_store_open(store, &options, error);
-    if (status != STATUS_OK)
-        error_prefix(error, "the odds cannot be backed up, which --no-odds leaves out");
-    return status;
+    if (odds_store_open(&odds, &options, error) != STATUS_OK)
+        command_refuse(line, "the odds cannot be backed up, which --no-odds leaves out: %s",
+                       error->text);
+    command_keep_odds(line, odds);
+    return odds;
 }
 
-static int back_up(const struct command_line *line, const struct config *config)
+void run_backup(const struct command_line *line)
 {
-    struct backup_sources sources = {.platform = command_platform(line)};
-    struct progress progress = {0};
+    const struct config *config = configuration(line);
+    const struct backup_watch watch = {show, command_progress(line)};
     struct backup_manifest manifest;
-    struct error error = {0};
-    const struct backup_watch watch = {show, &progress};
-    enum status status = STATUS_OK;
-    if (sources.platform == NULL)
-        return EXIT_REFUSED;
+    struct error *error = command_error(line);
+    struct backup_sources sources = {.platform = command_platform(line)};
+    sources.odds = open_odds(line);
     if (command_option(line, "with-secrets-key") != NULL)
         sources.secrets_key_file = config->secrets_key_file;
-    if (config_odds_directory(config) != NULL && command_option(line, "no-odds") == NULL &&
-        access(config_odds_directory(config), F_OK) != 0 && errno == ENOENT)
-        command_note(line, "there are no odds yet in %s, and so none in the backup",
-                     config_odds_directory(config));
-    else if (config_odds_directory(config) != NULL && command_option(line, "no-odds") == NULL)
-        status = open_odds(config, &sources.odds, &error);
-    if (status == STATUS_OK)
-        status = backup_make(command_argument(line, 0), &sources, &watch, &manifest, &error);
-    odds_store_close(&sources.odds);
-    progress_end(&progress);
-    if (status != STATUS_OK)
-        return command_end(line, status, &error);
-    if (backup_remember(config_platform_file(config), &manifest, &error) != STATUS_OK)
+    command_require(line,
+                    backup_make(command_argument(line, 0), &sources, &watch, &manifest, error));
+    progress_end(command_progress(line));
+    if (backup_remember(config_platform_file(config), &manifest, error) != STATUS_OK)
         command_note(line, "croupier_backup_age_seconds does not count this backup: %s",
-                     error.text);
+                     error->text);
     print_backup(line, &manifest);
     if (config_odds_directory(config) == NULL)
         command_note(line, "the odds are in a server of their own, and not in the backup");
-    return EXIT_DONE;
-}
-
-int run_backup(const struct command_line *line)
-{
-    const struct config *config = configuration(line);
-    return config != NULL ? back_up(line, config) : EXIT_REFUSED;
 }
 
 /* ---- restore --------------------------------------------------------------------------------- */
@@ -161,63 +153,41 @@ static void print_restored(const struct command_line *line, const struct restore
     json_unsigned(json, "players", restored->proof.players);
 }
 
-/* Migrates an older schema to this program's. Only the backup leads back. */
-static enum status migrate_restored(const struct command_line *line, uint32_t *schema,
-                                    struct error *error)
+/* Migrates an older schema to this program's, from which only the backup leads back, and proves the
+ * ledger. */
+static void prove(const struct command_line *line, struct restored *restored)
 {
     struct platform_store *store = command_make_platform(line);
     uint32_t before;
-    return store != NULL ? platform_store_migrate(store, &before, schema, error)
-                         : STATUS_UNAVAILABLE;
+    command_require(line,
+                    platform_store_migrate(store, &before, &restored->schema, command_error(line)));
+    wallet_prove(line, &restored->proof);
 }
 
-static bool prove(const struct command_line *line, struct restored *restored)
+void run_restore(const struct command_line *line)
 {
-    struct error error = {0};
-    if (migrate_restored(line, &restored->schema, &error) == STATUS_OK &&
-        wallet_prove(line, &restored->proof))
-        return true;
-    if (error.text[0] != '\0')
-        (void)command_refuse(line, "%s", error.text);
-    (void)fprintf(stderr, "croupier restore: the files are in place, but do not start the service "
-                          "on them\n");
-    return false;
-}
-
-static int restore(const struct command_line *line, const struct config *config)
-{
-    struct progress progress = {0};
+    const struct config *config = configuration(line);
+    const char *odds_directory = config_odds_directory(config);
     struct restored restored = {.schema = 0};
-    struct error error = {0};
     struct buffer *odds = command_buffer(line);
-    const struct backup_watch watch = {show, &progress};
+    const struct backup_watch watch = {show, command_progress(line)};
     struct restore_targets targets = {{[BACKUP_PLATFORM] = config_platform_file(config),
                                        [BACKUP_SECRETS_KEY] = config->secrets_key_file}};
     if (command_option(line, "with-odds") != NULL) {
-        if (config_odds_directory(config) == NULL)
-            return command_refuse(line,
-                                  "[odds] store is a server; --with-odds is for embedded:DIR");
-        buffer_append_format(odds, "%s/values/data.mdb", config_odds_directory(config));
+        if (odds_directory == NULL)
+            command_refuse(line, "[odds] store is a server; --with-odds is for embedded:DIR");
+        buffer_append_format(odds, "%s/values/data.mdb", odds_directory);
         targets.paths[BACKUP_ODDS] = buffer_string(odds);
     }
-    enum status status = restore_files(command_argument(line, 0), &targets, &watch,
-                                       &restored.manifest, restored.placed, &error);
-    progress_end(&progress);
-    if (status != STATUS_OK)
-        return command_end(line, status, &error);
-    if (!prove(line, &restored))
-        return EXIT_REFUSED;
+    command_require(line, restore_files(command_argument(line, 0), &targets, &watch,
+                                        &restored.manifest, restored.placed, command_error(line)));
+    progress_end(command_progress(line));
+    command_last_words(line, "the files are in place, but do not start the service on them");
+    prove(line, &restored);
     print_restored(line, &restored);
     if (access(config->secrets_key_file, F_OK) != 0 && errno == ENOENT)
         command_note(line,
                      "%s is not there: the key of stored secrets, which is kept apart; put "
                      "it there before the service starts",
                      config->secrets_key_file);
-    return EXIT_DONE;
-}
-
-int run_restore(const struct command_line *line)
-{
-    const struct config *config = configuration(line);
-    return config != NULL ? restore(line, config) : EXIT_REFUSED;
 }

@@ -9,7 +9,7 @@
 #include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
+#include "commands/stores.h"
 #include "commands/wallet_output.h"
 #include "operator/documents.h"
 #include "records/records.h"
@@ -22,7 +22,6 @@
 /* The state of an answer that is printed as it is read. */
 struct printed {
     const struct command_line *line;
-    struct progress progress;
     uint64_t entries;      /* that there are; 0: not known */
     struct buffer *totals; /* struct ledger_sum, in the order of the lines */
     bool overflowed;       /* a total did */
@@ -68,27 +67,24 @@ struct asked {
     struct printed *printed; /* and the context of both */
 };
 
-/* Reads the options, opens the store, and looks whether what was asked for is there. EXIT_DONE, or
- * the exit code after a refusal, and no store. */
-static int open_books(const struct command_line *line, struct asked *asked, int64_t *day,
-                      struct platform_store **store)
+/* Reads the options, opens the store, and refuses to read what is not there. */
+static struct platform_store *open_books(const struct command_line *line, struct asked *asked,
+                                         int64_t *day)
 {
     const char *given = command_option(line, "day");
     struct ledger_scope *scope = &asked->scope;
     if (given != NULL && clock_parse_day(text_of(given), day) != STATUS_OK)
-        return command_usage(line, "--day is a date, as 2026-11-21");
+        command_usage(line, "--day is a date, as 2026-11-21");
     scope->customer_id = command_option(line, "customer");
     scope->provider_id = command_option(line, "provider");
     scope->from_ms = asked->of_all_times ? 0 : *day * CLOCK_DAY_MS;
     scope->to_ms = asked->of_all_times ? INT64_MAX : scope->from_ms + CLOCK_DAY_MS;
     asked->printed->line = line;
     asked->printed->totals = command_buffer(line);
-    struct platform_store *opened = command_platform(line);
-    if (opened == NULL || !wallet_is_there(line, opened, &customer_table, scope->customer_id) ||
-        !wallet_is_there(line, opened, &provider_table, scope->provider_id))
-        return EXIT_REFUSED;
-    *store = opened;
-    return EXIT_DONE;
+    struct platform_store *store = command_platform(line);
+    wallet_require(line, store, &customer_table, scope->customer_id);
+    wallet_require(line, store, &provider_table, scope->provider_id);
+    return store;
 }
 
 /* All from one snapshot. */
@@ -114,16 +110,16 @@ static enum status read_ledger(struct platform_store *store, const struct asked 
     return status;
 }
 
-static int read_books(const struct command_line *line, struct platform_store *store,
-                      const struct asked *asked)
+static enum status read_books(struct platform_store *store, const struct asked *asked)
 {
-    struct error error = {0};
-    enum status status = read_ledger(store, asked, &error);
+    const struct command_line *line = asked->printed->line;
+    struct error *error = command_error(line);
+    enum status status = read_ledger(store, asked, error);
     if (status == STATUS_OK && asked->printed->overflowed)
-        status = error_set(&error, STATUS_MALFORMED,
+        status = error_set(error, STATUS_MALFORMED,
                            "a total is beyond what can be shown; ask for less at once");
-    progress_end(&asked->printed->progress);
-    return command_end(line, status, &error);
+    progress_end(command_progress(line));
+    return status;
 }
 
 /* ---- export ---------------------------------------------------------------------------------- */
@@ -163,8 +159,8 @@ static bool export_entry(void *context, const struct ledger_transaction *entry)
     struct export *export = context;
     CHECK(EVP_DigestUpdate(export->digest, entry->hash, sizeof entry->hash) == 1);
     if (++export->written % PROGRESS_STEP == 0)
-        progress_show(&export->printed.progress, export->written, export->printed.entries,
-                      "entries");
+        progress_show(command_progress(export->printed.line), export->written,
+                      export->printed.entries, "entries");
     wallet_write_transaction(begin_row(export), entry);
     return end_row(export);
 }
@@ -265,7 +261,7 @@ static void end_export(struct export *export, const struct command_line *line)
     buffer_append_char(json->out, '\n');
 }
 
-int run_export(const struct command_line *line)
+void run_export(const struct command_line *line)
 {
     struct export export = {.rounds = command_option(line, "rounds") != NULL,
                             .lines = !command_json(line)};
@@ -274,24 +270,21 @@ int run_export(const struct command_line *line)
                           .entry = export_entry,
                           .sum = export_line,
                           .printed = &export.printed};
-    struct platform_store *store = NULL;
     int64_t day = 0;
     if (command_json(line) && command_option(line, "ndjson") != NULL)
-        return command_usage(line, "--json is one document, --ndjson a line for each entry: not "
-                                   "both at once");
-    int code = open_books(line, &asked, &day, &store);
-    if (store == NULL)
-        return code;
+        command_usage(line, "--json is one document, --ndjson a line for each entry: not both at "
+                            "once");
+    struct platform_store *store = open_books(line, &asked, &day);
     export.digest = EVP_MD_CTX_new();
     CHECK(export.digest != NULL && EVP_DigestInit_ex(export.digest, EVP_sha256(), NULL) == 1);
     begin_export(&export, line);
-    code = read_books(line, store, &asked);
-    if (code == EXIT_DONE)
+    enum status status = read_books(store, &asked);
+    if (status == STATUS_OK)
         end_export(&export, line);
-    if (code == EXIT_DONE || export.written > 0)
+    if (status == STATUS_OK || export.written > 0)
         (void)buffer_print(export.json.out);
     EVP_MD_CTX_free(export.digest);
-    return code;
+    command_require(line, status);
 }
 
 const struct command_option export_options[] = {
@@ -347,21 +340,16 @@ static void end_report(struct report *report)
     }
 }
 
-int run_report(const struct command_line *line)
+void run_report(const struct command_line *line)
 {
     struct report report = {.json = NULL};
     struct asked asked = {
         .grouping = {.by_game = true}, .sum = report_line, .printed = &report.printed};
-    struct platform_store *store = NULL;
     int64_t day = clock_day(clock_wall_ms());
-    int code = open_books(line, &asked, &day, &store);
-    if (store == NULL)
-        return code;
+    struct platform_store *store = open_books(line, &asked, &day);
     begin_report(&report, line, day);
-    code = read_books(line, store, &asked);
-    if (code == EXIT_DONE)
-        end_report(&report);
-    return code;
+    command_require(line, read_books(store, &asked));
+    end_report(&report);
 }
 
 const struct command_option report_options[] = {

@@ -332,7 +332,7 @@ static void check_config(struct report *report, const struct config *config)
     check_launch_ca(report, config);
 }
 
-int run_check(const struct command_line *line)
+void run_check(const struct command_line *line)
 {
     static const char *const headers[] = {"RESULT", "CHECK", "MESSAGE", NULL};
     struct report report = {.table = table_create(headers),
@@ -352,8 +352,8 @@ int run_check(const struct command_line *line)
         table_print_within(&report.table, SIZE_MAX, stdout);
     table_destroy(&report.table);
     config_release(&config);
-    if (report.failures == 0)
-        return EXIT_DONE;
-    (void)command_refuse(line, "%u of %u checks failed", report.failures, report.checks);
-    return sound ? EXIT_REFUSED : EXIT_USAGE;
+    if (report.failures > 0) {
+        command_complain(line, "%u of %u checks failed", report.failures, report.checks);
+        command_quit(line, sound ? EXIT_REFUSED : EXIT_USAGE);
+    }
 }

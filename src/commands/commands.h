@@ -22,19 +22,19 @@ extern const struct command service_commands[];  /* service.c; without a group *
 extern const struct command wallet_commands[];   /* wallet.c */
 
 /* For service.c. */
-int run_backup(const struct command_line *line);
-int run_check(const struct command_line *line);
-int run_demo(const struct command_line *line);
-int run_health(const struct command_line *line);
-int run_migrate(const struct command_line *line);
-int run_restore(const struct command_line *line);
-int run_usage(const struct command_line *line);
+void run_backup(const struct command_line *line);
+void run_check(const struct command_line *line);
+void run_demo(const struct command_line *line);
+void run_health(const struct command_line *line);
+void run_migrate(const struct command_line *line);
+void run_restore(const struct command_line *line);
+void run_usage(const struct command_line *line);
 extern const struct command_option backup_options[], demo_options[], health_options[],
     migrate_options[], restore_options[], usage_options[];
 
 /* For wallet.c (books.c). */
-int run_export(const struct command_line *line);
-int run_report(const struct command_line *line);
+void run_export(const struct command_line *line);
+void run_report(const struct command_line *line);
 extern const struct command_option export_options[], report_options[];
 
 struct resource_commands;

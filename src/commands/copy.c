@@ -5,7 +5,7 @@
 #include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
+#include "commands/stores.h"
 #include "operator/odds_copy.h"
 #include "operator/platform_copy.h"
 
@@ -18,38 +18,36 @@ static void show_progress(void *context, const char *what, uint64_t done)
     progress_show(context, done, 0, what);
 }
 
-struct stores {
-    const struct config *config;
-    const char *uris[2]; /* FROM, TO */
-    struct progress progress;
+/* The URI of the store that an argument of the line names, FROM (0) or TO (1), of a kind that this
+ * setting may have, as `forms` says. */
+static const char *read_uri(const struct command_line *line, size_t argument, const char *setting,
+                            const char *configured, const char *forms)
+{
+    const char *given = command_argument(line, argument);
+    const char *const overrides[] = {setting, given, NULL};
+    const struct config *config = NULL;
+    if (strcmp(given, "configured") == 0)
+        return configured;
+    /* The message does not quote the word: it may hold a password. */
+    if (config_load(&config, command_config_path(line), overrides, NULL) != STATUS_OK)
+        command_usage(line, "%s is no known kind of store; write %s, or: configured",
+                      argument == 0 ? "FROM" : "TO", forms);
+    config_release(&config);
+    return given;
+}
+
+struct uris {
+    const char *from, *to;
 };
 
-/* The stores that the line names, of a kind that this setting may have, as `forms` says. EXIT_DONE,
- * or the exit code after a refusal. */
-static int read_stores(const struct command_line *line, const char *setting, const char *forms,
-                       struct stores *stores)
+static struct uris read_uris(const struct command_line *line, const char *setting,
+                             const char *configured, const char *forms)
 {
-    static const char *const names[] = {"FROM", "TO"};
-    *stores = (struct stores){.config = command_config(line)};
-    if (stores->config == NULL)
-        return EXIT_REFUSED;
-    for (size_t i = 0; i < 2; i++) {
-        const char *given = command_argument(line, i);
-        const char *const overrides[] = {setting, given, NULL};
-        const struct config *config = NULL;
-        if (strcmp(given, "configured") == 0)
-            given = strcmp(setting, "odds.store") == 0 ? stores->config->odds_store
-                                                       : stores->config->platform_store;
-        /* The message does not quote the word: it may hold a password. */
-        else if (config_load(&config, command_config_path(line), overrides, NULL) != STATUS_OK)
-            return command_usage(line, "%s is no known kind of store; write %s, or: configured",
-                                 names[i], forms);
-        config_release(&config);
-        stores->uris[i] = given;
-    }
-    return strcmp(stores->uris[0], stores->uris[1]) == 0
-               ? command_usage(line, "FROM and TO are the same store")
-               : EXIT_DONE;
+    const struct uris uris = {read_uri(line, 0, setting, configured, forms),
+                              read_uri(line, 1, setting, configured, forms)};
+    if (strcmp(uris.from, uris.to) == 0)
+        command_usage(line, "FROM and TO are the same store");
+    return uris;
 }
 
 /* ---- platform -------------------------------------------------------------------------------- */
@@ -65,30 +63,37 @@ static void leave_out_migrating(struct error *error)
     }
 }
 
-static enum status open_both(const struct stores *stores, struct platform_store **from,
-                             struct platform_store **to, struct error *error)
+static struct platform_store *open_source(const struct command_line *line, const char *uri)
 {
-    struct platform_store_options options = {.uri = stores->uris[0], .timeout_ms = PATIENCE_MS};
+    const struct platform_store_options options = {.uri = uri, .timeout_ms = PATIENCE_MS};
+    struct platform_store *store = NULL;
+    struct error *error = command_error(line);
+    enum status status = platform_store_open(&store, &options, error);
+    leave_out_migrating(error);
+    command_require(line, status);
+    command_keep_platform(line, store);
+    return store;
+}
+
+/* Made when it is empty, and never upgraded: that is for `croupier migrate`, after a backup. */
+static struct platform_store *open_target(const struct command_line *line, const char *uri)
+{
+    const struct platform_store_options options = {
+        .uri = uri, .timeout_ms = PATIENCE_MS, .create = true};
+    struct platform_store *store = NULL;
     struct platform_schema schema;
     uint32_t before;
     uint32_t after;
-    enum status status = platform_store_open(from, &options, error);
-    if (status != STATUS_OK) {
-        leave_out_migrating(error);
-        return status;
-    }
-    options.uri = stores->uris[1];
-    options.create = true;
-    status = platform_store_open(to, &options, error);
-    if (status == STATUS_OK)
-        status = platform_store_schema(*to, &schema, error);
-    /* Made when it is empty, and never upgraded: that is for `croupier migrate`, after a backup. */
-    if (status == STATUS_OK && schema.version != 0 && schema.version < schema.newest)
-        status = error_set(error, STATUS_INVALID,
-                           "the target's schema %u is older than this program's %u; run: croupier "
-                           "migrate",
-                           schema.version, schema.newest);
-    return status == STATUS_OK ? platform_store_migrate(*to, &before, &after, error) : status;
+    command_require(line, platform_store_open(&store, &options, command_error(line)));
+    command_keep_platform(line, store);
+    command_require(line, platform_store_schema(store, &schema, command_error(line)));
+    if (schema.version != 0 && schema.version < schema.newest)
+        command_refuse(line,
+                       "the target's schema %u is older than this program's %u; run: croupier "
+                       "migrate",
+                       schema.version, schema.newest);
+    command_require(line, platform_store_migrate(store, &before, &after, command_error(line)));
+    return store;
 }
 
 static void print_platform(const struct command_line *line, const struct platform_counts *counts)
@@ -116,32 +121,24 @@ static void print_platform(const struct command_line *line, const struct platfor
     (void)puts("Copied, read again and compared; the ledger is whole.");
 }
 
-static int run_platform_copy(const struct command_line *line)
+static void run_platform_copy(const struct command_line *line)
 {
-    struct stores stores;
     struct platform_counts counts = {0};
-    struct platform_store *from = NULL, *to = NULL;
-    struct error error = {0};
-    int code = read_stores(line, "platform.store",
-                           "sqlite:FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE", &stores);
-    if (code != EXIT_DONE)
-        return code;
-    struct text file = text_of(stores.uris[0]);
+    const struct uris uris =
+        read_uris(line, "platform.store", command_config(line)->platform_store,
+                  "sqlite:FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
+    struct text file = text_of(uris.from);
     bool sqlite = text_equals(text_cut(&file, ':'), TEXT("sqlite"));
     command_bound_reading(line, sqlite ? file.at : NULL, PATIENCE_MS);
-    enum status status = open_both(&stores, &from, &to, &error);
-    if (status == STATUS_OK)
-        status = platform_copy(from, to, show_progress, &stores.progress, &counts, &error);
-    platform_store_close(&from);
-    platform_store_close(&to);
-    progress_end(&stores.progress);
-    if (status != STATUS_OK)
-        return command_end(line, status, &error);
+    struct platform_store *from = open_source(line, uris.from);
+    struct platform_store *to = open_target(line, uris.to);
+    command_require(line, platform_copy(from, to, show_progress, command_progress(line), &counts,
+                                        command_error(line)));
+    progress_end(command_progress(line));
     print_platform(line, &counts);
     if (counts.records[RECORD_PROVIDER] > 0)
         command_note(line, "providers' secrets are still sealed with the key of [casino] "
                            "secrets_key_file: every instance on the copy needs that file");
-    return EXIT_DONE;
 }
 
 const struct command platform_commands[] = {
@@ -156,41 +153,30 @@ static const struct command_option odds_options[] = {
     {0},
 };
 
-static enum status copy_odds(const struct command_line *line, struct stores *stores,
-                             struct odds_counts *counts, struct error *error)
+static struct odds_store *open_odds(const struct command_line *line, const char *uri, bool create)
 {
-    struct odds_store *from = NULL, *to = NULL;
-    struct odds_store_options options = {.uri = stores->uris[0],
-                                         .timeout_ms = ODDS_PATIENCE_MS,
-                                         .prefix = stores->config->odds_prefix};
-    enum status status = odds_store_open(&from, &options, error);
-    options.uri = stores->uris[1];
-    options.create = true;
-    if (status == STATUS_OK)
-        status = odds_store_open(&to, &options, error);
-    if (status == STATUS_OK)
-        status = odds_copy(from, to, command_option(line, "replace") != NULL, show_progress,
-                           &stores->progress, counts, error);
-    odds_store_close(&from);
-    odds_store_close(&to);
-    progress_end(&stores->progress);
-    return status;
+    const struct odds_store_options options = {.uri = uri,
+                                               .timeout_ms = ODDS_PATIENCE_MS,
+                                               .prefix = command_config(line)->odds_prefix,
+                                               .create = create};
+    struct odds_store *store = NULL;
+    command_require(line, odds_store_open(&store, &options, command_error(line)));
+    command_keep_odds(line, store);
+    return store;
 }
 
-static int run_odds_copy(const struct command_line *line)
+static void run_odds_copy(const struct command_line *line)
 {
-    struct stores stores;
     struct odds_counts counts = {0};
-    struct error error = {0};
-    int code = read_stores(line, "odds.store",
-                           "embedded:DIR, redis://HOST, rediss://HOST, unix:PATH or "
-                           "redis+sentinel://HOSTS/SERVICE",
-                           &stores);
-    if (code != EXIT_DONE)
-        return code;
-    enum status status = copy_odds(line, &stores, &counts, &error);
-    if (status != STATUS_OK)
-        return command_end(line, status, &error);
+    const struct uris uris = read_uris(line, "odds.store", command_config(line)->odds_store,
+                                       "embedded:DIR, redis://HOST, rediss://HOST, unix:PATH or "
+                                       "redis+sentinel://HOSTS/SERVICE");
+    struct odds_store *from = open_odds(line, uris.from, false);
+    struct odds_store *to = open_odds(line, uris.to, true);
+    command_require(line,
+                    odds_copy(from, to, command_option(line, "replace") != NULL, show_progress,
+                              command_progress(line), &counts, command_error(line)));
+    progress_end(command_progress(line));
     const struct command_count rows[] = {{"catalogs", counts.catalogs, NULL},
                                          {"events", counts.events, NULL},
                                          {"bytes", counts.bytes, NULL},
@@ -199,7 +185,6 @@ static int run_odds_copy(const struct command_line *line)
         (void)printf("%" PRIu64 " catalogs and the odds of %" PRIu64 " events (%" PRIu64
                      " bytes) are copied, read again and compared.\n",
                      counts.catalogs, counts.events, counts.bytes);
-    return EXIT_DONE;
 }
 
 const struct command odds_commands[] = {

@@ -1,8 +1,8 @@
 /* croupier customer add | list | show | set | enable | disable. */
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
 #include "commands/resource.h"
+#include "commands/stores.h"
 #include "operator/customers.h"
 
 static void tell(const struct command_line *line, const void *record, bool added)

@@ -431,16 +431,16 @@ static void let_go(struct demo *demo)
     memory_free(demo->config_file);
 }
 
-int run_demo(const struct command_line *line)
+void run_demo(const struct command_line *line)
 {
     struct demo demo = {.line = line, .lock = -1, .players = PLAYERS};
-    struct error error = {0};
+    struct error *error = command_error(line);
     const char *players = command_option(line, "players");
     if (players != NULL && text_to_u64(text_of(players), CROWD_MAX, &demo.players) != STATUS_OK)
-        return command_usage(line, "--players is a number from 0 to %u", CROWD_MAX);
-    enum status status = configure(&demo, &error);
+        command_usage(line, "--players is a number from 0 to %u", CROWD_MAX);
+    enum status status = configure(&demo, error);
     if (status == STATUS_OK)
-        status = prepare(&demo, &error);
+        status = prepare(&demo, error);
     if (status == STATUS_OK) {
         const char *given = command_config_path(line);
         const struct app_options options = {.config = demo.config,
@@ -453,17 +453,15 @@ int run_demo(const struct command_line *line)
                                             .page = demo_casino_handle,
                                             .page_context = &demo.casino,
                                             .context = &demo};
-        status = app_run(&options, &error);
+        status = app_run(&options, error);
         log_destroy(&demo.log); /* its lines come before a refusal */
     }
-    int code = EXIT_DONE;
-    if (status != STATUS_OK)
-        code = demo.mistyped ? command_usage(line, "%s", error.text)
-                             : command_refuse(line, "%s", error.text);
-    else if (!command_json(line))
+    if (status == STATUS_OK && !command_json(line))
         printf("\nstopped; the stores are in %s\n", demo.directory);
     let_go(&demo);
-    return code;
+    if (status != STATUS_OK && demo.mistyped)
+        command_usage(line, "%s", error->text);
+    command_require(line, status);
 }
 
 const struct command_option demo_options[] = {

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
+#include "commands/stores.h"
 #include "demo/chance.h"
 #include "demo/simulate.h"
 #include "feed/check.h"
@@ -25,62 +26,51 @@
 
 /* ---- shared by the commands ------------------------------------------------------------------ */
 
-/* Opens the odds store of the configuration. The caller closes it; NULL: the refusal is printed. */
+/* Opens the odds store of the configuration. The caller closes it. */
 static struct odds_store *open_store_as(const struct command_line *line,
                                         struct odds_store_options as)
 {
-    const struct config *config = command_config(line);
+    struct odds_store_options options = odds_store_configured(command_config(line));
     struct odds_store *store = NULL;
-    struct error error = {{0}};
-    if (config == NULL)
-        return NULL;
-    struct odds_store_options options = odds_store_configured(config);
+    struct error *error = command_error(line);
     options.create = as.create;
     options.patient = as.patient;
     options.feeds = as.feeds;
-    if (command_end(line, odds_store_open(&store, &options, &error), &error) != EXIT_DONE)
-        return NULL;
-    if (error.text[0] != '\0')
-        command_note(line, "%s", error.text);
+    command_require(line, odds_store_open(&store, &options, error));
+    if (error->text[0] != '\0')
+        command_note(line, "%s", error->text);
     return store;
 }
 
-static void release_store(void *resource)
-{
-    struct odds_store *store = resource;
-    odds_store_close(&store);
-}
-
-/* The same, and closes it when the command has returned. `create`: make the store when it is not
+/* The same; the line owns it. `create`: make the store when it is not
  * there. Commands that only read do not: servers would serve an empty store in the place of one
  * that is not mounted. */
 static struct odds_store *open_store(const struct command_line *line, bool create)
 {
     struct odds_store *store = open_store_as(line, (struct odds_store_options){.create = create});
-    if (store != NULL)
-        command_keep(line, release_store, store);
+    command_keep_odds(line, store);
     return store;
 }
 
 /* The arguments of a command. */
 struct target {
     enum sport sport;
+    bool one; /* event; else all of the sport */
     struct event_id event;
-    const struct event_id *one; /* the event; NULL: all of the sport */
 };
 
-static int parse_target(const struct command_line *line, bool one, struct target *target)
+static struct target parse_target(const struct command_line *line, bool one)
 {
     const char *sport = command_argument(line, 0), *event = command_argument(line, 1);
-    *target = (struct target){.one = one ? &target->event : NULL};
-    if (sport_from_key(text_of(sport), &target->sport) != STATUS_OK)
-        return command_usage(line,
-                             "'%s' is not a sport; sports are cricket, football, tennis, "
-                             "horse-racing, greyhound-racing",
-                             sport);
-    if (one && event_id_parse(text_of(event), &target->event) != STATUS_OK)
-        return command_usage(line, "'%s' is not an event id: 1 to 20 digits, above zero", event);
-    return EXIT_DONE;
+    struct target target = {.one = one};
+    if (sport_from_key(text_of(sport), &target.sport) != STATUS_OK)
+        command_usage(line,
+                      "'%s' is not a sport; sports are cricket, football, tennis, horse-racing, "
+                      "greyhound-racing",
+                      sport);
+    if (one && event_id_parse(text_of(event), &target.event) != STATUS_OK)
+        command_usage(line, "'%s' is not an event id: 1 to 20 digits, above zero", event);
+    return target;
 }
 
 /* Begins an object {"sport", "event", …}; NULL without --json. */
@@ -101,13 +91,13 @@ static const char *plural(size_t count)
 }
 
 /* Publishes what was put together, unless that failed, and frees it. */
-static int publish(const struct command_line *line, struct odds_store *store,
-                   struct feed_publication *publication, enum status status, struct error *error)
+static void publish(const struct command_line *line, struct odds_store *store,
+                    struct feed_publication *publication, enum status status)
 {
     if (status == STATUS_OK)
-        status = feed_publication_publish(publication, store, error);
+        status = feed_publication_publish(publication, store, command_error(line));
     feed_publication_free(publication);
-    return command_end(line, status, error);
+    command_require(line, status);
 }
 
 /* ---- feed catalog, feed odds ----------------------------------------------------------------- */
@@ -138,13 +128,13 @@ static void print_published(const struct command_line *line, const struct target
     if (json != NULL) {
         json_unsigned(json, "bytes", report->bytes);
         json_unsigned(json, "rows", report->rows);
-        if (target->one != NULL) {
+        if (target->one) {
             json_bool(json, "in_catalog", listed);
         } else {
             json_unsigned(json, "rows_without_id", report->without_id);
             json_unsigned(json, "rows_repeated", report->repeated);
         }
-    } else if (target->one != NULL) {
+    } else if (target->one) {
         printf("published the odds of %s event %s: %zu market%s, %zu bytes\n", sport,
                target->event.digits, report->rows, plural(report->rows), report->bytes);
     } else {
@@ -154,25 +144,24 @@ static void print_published(const struct command_line *line, const struct target
 }
 
 /* `report`: the counts of the document. */
-static int publish_document(const struct command_line *line, struct odds_store *store,
-                            const struct target *target, const char *name, struct text document,
-                            const struct feed_report *report)
+static void publish_document(const struct command_line *line, const struct target *target,
+                             const char *name, struct text document,
+                             const struct feed_report *report)
 {
-    const struct odds_change change = {.kind = target->one == NULL ? ODDS_CATALOG : ODDS_MARKETS,
+    const struct odds_change change = {.kind = target->one ? ODDS_MARKETS : ODDS_CATALOG,
                                        .sport = target->sport,
                                        .event = target->event,
                                        .bytes = document.at,
                                        .size = document.size};
+    struct odds_store *store = open_store(line, true);
     struct feed_publication publication = {0};
-    struct error error;
+    struct error *error = command_error(line);
     bool listed = true;
     feed_publication_add(&publication, &change);
-    int code = publish(line, store, &publication, STATUS_OK, &error);
-    if (code != EXIT_DONE)
-        return code;
-    if (target->one != NULL &&
-        feed_catalog_lists(store, target->sport, target->one, &listed, &error) != STATUS_OK)
-        return command_refuse(line, "the odds are published, but %s", error.text);
+    publish(line, store, &publication, STATUS_OK);
+    if (target->one &&
+        feed_catalog_lists(store, target->sport, &target->event, &listed, error) != STATUS_OK)
+        command_refuse(line, "the odds are published, but %s", error->text);
     note_unaddressable(line, name, report);
     if (!listed)
         command_note(line,
@@ -180,71 +169,56 @@ static int publish_document(const struct command_line *line, struct odds_store *
                      "is",
                      target->event.digits, sport_key(target->sport));
     print_published(line, target, report, listed);
-    return EXIT_DONE;
 }
 
 /* The document is read and looked at before the store is opened, so that a mistake leaves no
  * trace. */
-static int run_publish(const struct command_line *line, enum odds_kind kind)
+static void run_publish(const struct command_line *line, enum odds_kind kind)
 {
-    struct target target;
     bool one = kind == ODDS_MARKETS;
-    int code = parse_target(line, one, &target);
-    if (code != EXIT_DONE)
-        return code;
+    const struct target target = parse_target(line, one);
     struct feed_report report = {0};
-    struct error error;
     const char *name;
     const struct buffer *document =
         command_read(line, command_argument(line, one ? 2 : 1), ODDS_VALUE_MAX, &name);
-    if (document == NULL)
-        return EXIT_REFUSED;
-    enum status status = feed_check(kind, name, buffer_text(document), &report, &error);
-    if (status != STATUS_OK)
-        return command_end(line, status, &error);
-    struct odds_store *store = open_store(line, true);
-    return store != NULL
-               ? publish_document(line, store, &target, name, buffer_text(document), &report)
-               : EXIT_REFUSED;
+    command_require(line,
+                    feed_check(kind, name, buffer_text(document), &report, command_error(line)));
+    publish_document(line, &target, name, buffer_text(document), &report);
 }
 
-static int run_catalog(const struct command_line *line)
+static void run_catalog(const struct command_line *line)
 {
-    return run_publish(line, ODDS_CATALOG);
+    run_publish(line, ODDS_CATALOG);
 }
 
-static int run_odds(const struct command_line *line)
+static void run_odds(const struct command_line *line)
 {
-    return run_publish(line, ODDS_MARKETS);
+    run_publish(line, ODDS_MARKETS);
 }
 
 /* ---- feed withdraw --------------------------------------------------------------------------- */
 
-static int run_withdraw(const struct command_line *line)
+static void run_withdraw(const struct command_line *line)
 {
-    struct target target;
-    struct error error;
-    int code = parse_target(line, command_argument_count(line) == 2, &target);
-    struct odds_store *store = code == EXIT_DONE ? open_store(line, true) : NULL;
-    if (store == NULL)
-        return code == EXIT_DONE ? EXIT_REFUSED : code;
+    const struct target target = parse_target(line, command_argument_count(line) == 2);
     const char *sport = sport_key(target.sport);
     const struct odds_change change = {
         .kind = ODDS_MARKETS, .sport = target.sport, .event = target.event};
+    struct odds_store *store = open_store(line, true);
     struct feed_publication publication = {0};
     enum status status = STATUS_OK;
-    if (target.one != NULL)
+    if (target.one)
         feed_publication_add(&publication, &change);
     else
-        status = feed_publication_withdraw_sport(&publication, store, target.sport, &error);
-    code = publish(line, store, &publication, status, &error);
-    if (code != EXIT_DONE || begin_object(line, &target) != NULL)
-        return code;
-    if (target.one != NULL)
+        status =
+            feed_publication_withdraw_sport(&publication, store, target.sport, command_error(line));
+    publish(line, store, &publication, status);
+    if (begin_object(line, &target) != NULL)
+        return;
+    if (target.one)
         (void)printf("withdrew the odds of %s event %s\n", sport, target.event.digits);
     else
         (void)printf("withdrew the %s catalog and all its odds\n", sport);
-    return EXIT_DONE;
 }
 
 /* ---- feed interest --------------------------------------------------------------------------- */
@@ -281,82 +255,63 @@ static void print_interest(const struct command_line *line, const struct odds_in
     table_print(&table, stdout);
 }
 
-static int run_interest(const struct command_line *line)
+static void run_interest(const struct command_line *line)
 {
-    struct target target;
-    uint64_t within = WITHIN_DEFAULT_SECONDS;
+    const struct target target = parse_target(line, false);
+    uint64_t within =
+        command_number(line, "within", 1, WITHIN_MOST_SECONDS, WITHIN_DEFAULT_SECONDS);
+    struct odds_store *store = open_store(line, false);
     struct odds_interest *list = NULL;
     size_t count = 0;
-    struct error error;
-    int code = parse_target(line, false, &target);
-    if (code == EXIT_DONE)
-        code = command_read_number(line, "within", 1, WITHIN_MOST_SECONDS, &within);
-    struct odds_store *store = code == EXIT_DONE ? open_store(line, false) : NULL;
-    if (store == NULL)
-        return code == EXIT_DONE ? EXIT_REFUSED : code;
     int64_t now_ms = clock_wall_ms();
-    enum status status = odds_store_list_interest(
-        store, target.sport, now_ms - (int64_t)within * 1000, &list, &count, &error);
-    if (status == STATUS_OK)
-        print_interest(line, list, count, now_ms);
+    command_require(line,
+                    odds_store_list_interest(store, target.sport, now_ms - (int64_t)within * 1000,
+                                             &list, &count, command_error(line)));
+    print_interest(line, list, count, now_ms);
     memory_free(list);
-    return command_end(line, status, &error);
 }
 
 /* ---- feed stream ----------------------------------------------------------------------------- */
 
 #define INTEREST_MOST_SECONDS 3600U
 
-static int run_stream(const struct command_line *line)
+static void run_stream(const struct command_line *line)
 {
-    uint64_t interest_s = 0;
-    struct error error;
-    int code = command_read_number(line, "interest", 1, INTEREST_MOST_SECONDS, &interest_s);
-    if (code != EXIT_DONE)
-        return code;
+    uint64_t interest_s = command_number(line, "interest", 1, INTEREST_MOST_SECONDS, 0);
     /* A store that cannot be used now is refused; one that goes away later is waited for. */
     struct odds_store *store = open_store_as(line, (struct odds_store_options){.create = true});
-    if (store == NULL)
-        return EXIT_REFUSED;
     odds_store_close(&store);
     store = open_store_as(line, (struct odds_store_options){.patient = true, .feeds = true});
-    if (store == NULL)
-        return EXIT_REFUSED;
     /* A reader that has gone is an error of the write, and says so. */
     (void)signal(SIGPIPE, SIG_IGN);
     const struct feed_stream_options options = {.store = store,
                                                 .input = STDIN_FILENO,
                                                 .output = STDOUT_FILENO,
                                                 .interest_s = (uint32_t)interest_s};
-    if (feed_stream(&options, &error) != STATUS_OK)
-        return command_refuse(line, "%s", error.text); /* the store may still be in use */
+    command_require(line, feed_stream(&options, command_error(line))); /* it may be in use still */
     odds_store_close(&store);
-    return EXIT_DONE;
 }
 
 /* ---- feed simulate --------------------------------------------------------------------------- */
 
-static int parse_simulate(const struct command_line *line, struct simulator_options *options)
+static struct simulator_options parse_simulate(const struct command_line *line)
 {
-    uint64_t events = SIMULATOR_EVENTS_DEFAULT, interval_ms = SIMULATOR_INTERVAL_DEFAULT_MS;
-    uint64_t seed = (uint64_t)clock_wall_ms();
     const char *sports = command_option(line, "sports");
-    struct error error;
-    *options = (struct simulator_options){.sports = SPORT_SET_ALL};
-    if (sports != NULL && sport_set_parse(text_of(sports), &options->sports, &error) != STATUS_OK)
-        return command_usage(line, "--sports: %s", error.text);
-    if (options->sports == 0)
-        return command_usage(line, "--sports: there is nothing to simulate");
-    int code = command_read_number(line, "events", 1, SIMULATOR_EVENTS_MAX, &events);
-    if (code == EXIT_DONE)
-        code = command_read_number(line, "interval", SIMULATOR_INTERVAL_LEAST_MS,
-                                   SIMULATOR_INTERVAL_MOST_MS, &interval_ms);
-    if (code == EXIT_DONE)
-        code = command_read_number(line, "seed", 0, UINT64_MAX, &seed);
-    options->events = (uint32_t)events;
-    options->interval_ms = (uint32_t)interval_ms;
-    options->seed = seed;
-    return code;
+    struct simulator_options options = {
+        .sports = SPORT_SET_ALL,
+        .events = (uint32_t)command_number(line, "events", 1, SIMULATOR_EVENTS_MAX,
+                                           SIMULATOR_EVENTS_DEFAULT),
+        .interval_ms =
+            (uint32_t)command_number(line, "interval", SIMULATOR_INTERVAL_LEAST_MS,
+                                     SIMULATOR_INTERVAL_MOST_MS, SIMULATOR_INTERVAL_DEFAULT_MS),
+        .seed = command_number(line, "seed", 0, UINT64_MAX, (uint64_t)clock_wall_ms()),
+    };
+    struct error *error = command_error(line);
+    if (sports != NULL && sport_set_parse(text_of(sports), &options.sports, error) != STATUS_OK)
+        command_usage(line, "--sports: %s", error->text);
+    if (options.sports == 0)
+        command_usage(line, "--sports: there is nothing to simulate");
+    return options;
 }
 
 /* One line that is written over itself at a terminal, and only then. */
@@ -398,19 +353,18 @@ static void watch_until_signal(struct simulation *simulation, const sigset_t *si
 }
 
 /* The first publication must succeed; after that a store that is away is waited for. */
-static int simulate(const struct command_line *line, struct odds_store *store,
-                    const struct simulator_options *options)
+static void simulate(const struct command_line *line, struct odds_store *store,
+                     const struct simulator_options *options)
 {
     struct simulation *simulation = NULL;
     struct simulator_facts facts;
-    struct error error;
     sigset_t signals;
     struct log *log = log_create(STDERR_FILENO, LOG_WARNING, LOG_FORMAT_TEXT);
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &signals, NULL);
-    enum status status = simulation_start(&simulation, options, store, log, &error);
+    enum status status = simulation_start(&simulation, options, store, log, command_error(line));
     if (status == STATUS_OK) {
         simulation_facts(simulation, &facts);
         if (!command_json(line))
@@ -423,17 +377,13 @@ static int simulate(const struct command_line *line, struct odds_store *store,
         print_simulated(line, &facts);
     }
     log_destroy(&log);
-    return command_end(line, status, &error);
+    command_require(line, status);
 }
 
-static int run_simulate(const struct command_line *line)
+static void run_simulate(const struct command_line *line)
 {
-    struct simulator_options options;
-    int code = parse_simulate(line, &options);
-    if (code != EXIT_DONE)
-        return code;
-    struct odds_store *store = open_store(line, true);
-    return store != NULL ? simulate(line, store, &options) : EXIT_REFUSED;
+    const struct simulator_options options = parse_simulate(line);
+    simulate(line, open_store(line, true), &options);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
 #include "commands/resource.h"
+#include "commands/stores.h"
 #include "games/document.h"
 #include "operator/games.h"
 
@@ -26,23 +26,16 @@ static void print_imported(const struct command_line *line, const struct games_p
                      result->unchanged);
 }
 
-static int run_import(const struct command_line *line)
+static void run_import(const struct command_line *line)
 {
     struct games_put_result result = {0};
-    struct error error = {0};
+    struct error *error = command_error(line);
     const char *name = NULL;
     struct buffer *text = command_read(line, command_argument(line, 0), GAMES_DOCUMENT_MAX, &name);
-    if (text == NULL)
-        return EXIT_REFUSED;
     struct platform_store *store = command_platform(line);
-    if (store == NULL)
-        return EXIT_REFUSED;
-    enum status status =
-        games_import(store, name, buffer_text(text), clock_wall_ms(), &result, &error);
-    if (status != STATUS_OK)
-        return command_refuse(line, "%s; nothing was imported", error.text);
+    if (games_import(store, name, buffer_text(text), clock_wall_ms(), &result, error) != STATUS_OK)
+        command_refuse(line, "%s; nothing was imported", error->text);
     print_imported(line, &result);
-    return EXIT_DONE;
 }
 
 /* ---- allow ----------------------------------------------------------------------------------- */
@@ -97,59 +90,46 @@ static void print_policy(const struct command_line *line, const struct game_poli
                      command_program(line), record->customer_id);
 }
 
-/* Prints the refusal of what cannot be a customer's id and returns false. */
-static bool take_customer(const struct command_line *line, char out[CUSTOMER_ID_SIZE])
+/* Refuses what cannot be a customer's id. */
+static void take_customer(const struct command_line *line, char out[CUSTOMER_ID_SIZE])
 {
     const char *customer = command_argument(line, 0);
-    if (strlen(customer) >= CUSTOMER_ID_SIZE) {
-        (void)command_refuse(line, "there is no customer '%.*s'", 64, customer);
-        return false;
-    }
+    if (strlen(customer) >= CUSTOMER_ID_SIZE)
+        command_refuse(line, "there is no customer '%.*s'", 64, customer);
     memcpy(out, customer, strlen(customer) + 1);
-    return true;
 }
 
-static int run_allow(const struct command_line *line)
+static void run_allow(const struct command_line *line)
 {
     struct game_policy_record record = {0};
-    struct error error = {0};
     struct buffer *list = command_buffer(line);
     bool casino = false;
-    if (!take_customer(line, record.customer_id))
-        return EXIT_REFUSED;
+    take_customer(line, record.customer_id);
     for (size_t i = 1; i < command_argument_count(line); i++) {
         const char *id = command_argument(line, i);
         if (!game_id_is_sound(text_of(id)))
-            return command_usage(line, "'%.*s' is not a game id: 1 to 64 of a-z, 0-9 and '-'", 64,
-                                 id);
+            command_usage(line, "'%.*s' is not a game id: 1 to 64 of a-z, 0-9 and '-'", 64, id);
         record.every_game |= strcmp(id, "all") == 0;
     }
     if (record.every_game && command_argument_count(line) > 2)
-        return command_usage(line, "give 'all', or the games, but not both");
+        command_usage(line, "give 'all', or the games, but not both");
     if (!record.every_game)
         append_ids(line, list);
     record.games = buffer_text(list);
     struct platform_store *store = command_platform(line);
-    if (store == NULL)
-        return EXIT_REFUSED;
-    enum status status = games_allow(store, &record, &casino, &error);
-    if (status == STATUS_OK)
-        print_policy(line, &record, casino, false);
-    return command_end_verb(line, status, &error);
+    command_require_verb(line, games_allow(store, &record, &casino, command_error(line)));
+    print_policy(line, &record, casino, false);
 }
 
-static int run_allowed(const struct command_line *line)
+static void run_allowed(const struct command_line *line)
 {
     struct game_policy_record record = {0};
-    struct platform_store *store = NULL;
-    struct error error = {0};
+    struct buffer *games = command_buffer(line);
     bool casino = false;
-    if (!take_customer(line, record.customer_id) || (store = command_platform(line)) == NULL)
-        return EXIT_REFUSED;
-    enum status status = games_allowed(store, &record, command_buffer(line), &casino, &error);
-    if (status == STATUS_OK)
-        print_policy(line, &record, casino, true);
-    return command_end_verb(line, status, &error);
+    take_customer(line, record.customer_id);
+    struct platform_store *store = command_platform(line);
+    command_require_verb(line, games_allowed(store, &record, games, &casino, command_error(line)));
+    print_policy(line, &record, casino, true);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -27,20 +27,16 @@ static void print_health(const struct command_line *line, bool answers, bool wel
     }
 }
 
-int run_health(const struct command_line *line)
+void run_health(const struct command_line *line)
 {
     const struct config *config = command_config(line);
-    if (config == NULL)
-        return EXIT_REFUSED;
     struct buffer *answer = command_buffer(line);
     bool answers =
         listener_ask(LISTENER_PUBLIC, &config->listen, config->tls_certificate[0] != '\0', answer);
     bool well = answers && memmem(answer->data, answer->size, HEALTHY, sizeof HEALTHY - 1) != NULL;
     print_health(line, answers, well);
     if (!answers)
-        return command_refuse(line, "no croupier answers on %s", config->listen.text);
+        command_refuse(line, "no croupier answers on %s", config->listen.text);
     if (!well && command_option(line, "alive") == NULL)
-        return command_refuse(line, "the service on %s answers that a store is away",
-                              config->listen.text);
-    return EXIT_DONE;
+        command_refuse(line, "the service on %s answers that a store is away", config->listen.text);
 }

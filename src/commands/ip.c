@@ -1,8 +1,8 @@
 /* croupier ip add | list | set | enable | disable | remove. */
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
 #include "commands/resource.h"
+#include "commands/stores.h"
 #include "operator/addresses.h"
 
 static void tell(const struct command_line *line, const void *record, bool added)

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
 #include "commands/resource.h"
+#include "commands/stores.h"
 #include "operator/customers.h"
 #include "operator/keys.h"
 
@@ -29,17 +29,17 @@ static void print_issued(const struct command_line *line, const char *key,
 }
 
 /* A key that did not get out is lost: it cannot be shown again. */
-static int confirm_printed(const struct command_line *line, const struct key_record *record)
+static void confirm_printed(const struct command_line *line, const struct key_record *record)
 {
     errno = 0;
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
-        return EXIT_DONE;
+        return;
     int reason = errno;
-    return command_refuse(line,
-                          "the key was made but could not be written (%s), so it is of no use: %s "
-                          "key revoke %s",
-                          reason != 0 ? strerror(reason) : "output error", command_program(line),
-                          record->id);
+    command_refuse(line,
+                   "the key was made but could not be written (%s), so it is of no use: %s key "
+                   "revoke %s",
+                   reason != 0 ? strerror(reason) : "output error", command_program(line),
+                   record->id);
 }
 
 static void note_missing_rights(const struct command_line *line,
@@ -56,66 +56,42 @@ static void note_missing_rights(const struct command_line *line,
                      owner->id, program, owner->id);
 }
 
-/* Makes, adds and prints the key of a record that is filled. */
-static int issue(const struct command_line *line, struct key_record *record)
+static void run_issue(const struct command_line *line)
 {
     struct customer_view owner;
-    struct platform_store *store = command_platform(line);
-    struct error error = {0};
-    char key[KEY_SIZE] = "";
-    if (store == NULL)
-        return EXIT_REFUSED;
-    enum status status =
-        resource_get(&customer_resource, store, record->customer_id, &owner, &error);
-    if (status == STATUS_OK)
-        status = keys_issue(store, record, key, &error);
-    if (status != STATUS_OK)
-        return command_end_verb(line, status, &error);
-    print_issued(line, key, record);
-    int code = confirm_printed(line, record);
-    OPENSSL_cleanse(key, sizeof key);
-    if (code == EXIT_DONE) {
-        command_note(line, "the key is shown this once; its id is %s", record->id);
-        note_missing_rights(line, &owner.record);
-    }
-    return code;
-}
-
-static int run_issue(const struct command_line *line)
-{
     struct key_record record;
-    int code = resource_make_of_line(line, &record);
-    return code == EXIT_DONE ? issue(line, &record) : code;
+    char key[KEY_SIZE] = "";
+    resource_make_of_line(line, &record);
+    struct platform_store *store = command_platform(line);
+    command_require_verb(line, resource_get(&customer_resource, store, record.customer_id, &owner,
+                                            command_error(line)));
+    command_require_verb(line, keys_issue(store, &record, key, command_error(line)));
+    print_issued(line, key, &record);
+    OPENSSL_cleanse(key, sizeof key);
+    confirm_printed(line, &record);
+    command_note(line, "the key is shown this once; its id is %s", record.id);
+    note_missing_rights(line, &owner.record);
 }
 
 /* ---- find ------------------------------------------------------------------------------------ */
 
-static int run_find(const struct command_line *line)
+static void run_find(const struct command_line *line)
 {
-    struct error error = {0};
-    enum status status = keys_check(command_argument(line, 0), &error);
-    return status == STATUS_OK
-               ? resource_run_list_of(line, &found_key_resource, "no key has that prefix or id")
-               : command_end_verb(line, status, &error);
+    command_require_verb(line, keys_check(command_argument(line, 0), command_error(line)));
+    resource_run_list_of(line, &found_key_resource, "no key has that prefix or id");
 }
 
 /* ---- revoke ---------------------------------------------------------------------------------- */
 
-static int run_revoke(const struct command_line *line)
+static void run_revoke(const struct command_line *line)
 {
     const char *wanted = command_argument(line, 0);
     int64_t now_ms = clock_wall_ms();
     struct key_record record;
-    struct platform_store *store = NULL;
-    struct error error = {0};
-    enum status status = keys_check(wanted, &error);
-    if (status == STATUS_OK && (store = command_platform(line)) == NULL)
-        return EXIT_REFUSED;
-    if (status == STATUS_OK)
-        status = keys_revoke(store, wanted, now_ms, &record, &error);
-    if (status != STATUS_OK)
-        return command_end_verb(line, status, &error);
     char when[CLOCK_TEXT_SIZE];
+    command_require_verb(line, keys_check(wanted, command_error(line)));
+    struct platform_store *store = command_platform(line);
+    command_require_verb(line, keys_revoke(store, wanted, now_ms, &record, command_error(line)));
     clock_format_rfc3339(record.revoked_ms, when);
     if (command_json(line))
         resource_print(line, &key_resource, &record);
@@ -123,7 +99,6 @@ static int run_revoke(const struct command_line *line)
         (void)printf("%s was revoked before, at %s.\n", record.id, when);
     else
         (void)printf("%s is revoked.\n", record.id);
-    return EXIT_DONE;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "cli/progress.h"
 #include "commands/commands.h"
-#include "commands/platform.h"
+#include "commands/stores.h"
 #include "sealing/secrets.h"
 #include "stores/platform.h"
 
@@ -22,14 +22,10 @@ static bool count_provider(void *context, const void *record)
  * The key that stored secrets are encrypted with. A key that was lost, or is still on another
  * machine, is not replaced unasked: every provider would see every player as a new one.
  */
-static bool make_secrets_key(const struct command_line *line, size_t providers, bool *made)
+static bool make_secrets_key(const struct command_line *line, size_t providers)
 {
-    const struct config *config = command_config(line);
-    struct error error = {0};
-    if (config == NULL)
-        return false;
-    enum status status = STATUS_OK;
-    const char *path = config->secrets_key_file;
+    const char *path = command_config(line)->secrets_key_file;
+    bool made = false;
     if (providers > 0 && access(path, F_OK) != 0 && errno == ENOENT &&
         command_option(line, "new-secrets-key") == NULL)
         command_note(line,
@@ -37,16 +33,15 @@ static bool make_secrets_key(const struct command_line *line, size_t providers, 
                      "instance or from its backup. Only if it is lost for good: --new-secrets-key",
                      path);
     else
-        status = secrets_make_key(path, made, &error);
-    if (status == STATUS_OK && *made)
+        command_require(line, secrets_make_key(path, &made, command_error(line)));
+    if (made)
         command_note(line, "%s is made: the key of stored secrets; back it up", path);
-    return command_end(line, status, &error) == EXIT_DONE;
+    return made;
 }
 
 struct migrated {
-    struct progress progress;
     uint32_t before, after; /* the schema */
-    char *backup;           /* its path; NULL: none was made */
+    const char *backup;     /* its path; NULL: none was made */
     bool key_made;
 };
 
@@ -78,38 +73,32 @@ static bool ask_for_backup(const struct platform_schema *schema)
     return fgets(answer, sizeof answer, stdin) != NULL && strcmp(answer, "yes\n") == 0;
 }
 
-/* Sees to a backup of a store that is to be changed. */
-static bool see_to_backup(const struct command_line *line, struct platform_store *store,
-                          struct migrated *migrated)
+/* Sees to a backup of a store that is to be changed. Returns its path; NULL: none is made here. */
+static const char *see_to_backup(const struct command_line *line, struct platform_store *store)
 {
     struct platform_schema schema;
-    struct error error = {0};
-    if (command_end(line, platform_store_schema(store, &schema, &error), &error) != EXIT_DONE)
-        return false;
+    struct error *error = command_error(line);
+    char *backup = NULL;
+    command_require(line, platform_store_schema(store, &schema, error));
     if (schema.version == 0 || schema.version >= schema.newest ||
         command_option(line, "backed-up") != NULL || command_option(line, "no-backup") != NULL)
-        return true;
+        return NULL;
     if (!schema.can_back_up) {
         if (ask_for_backup(&schema))
-            return true;
-        (void)command_refuse(line,
-                             "the schema is to be upgraded from %u to %u, and only a backup leads "
-                             "back; make one (pg_dump), then run: croupier migrate --backed-up",
-                             schema.version, schema.newest);
-        return false;
+            return NULL;
+        command_refuse(line,
+                       "the schema is to be upgraded from %u to %u, and only a backup leads back; "
+                       "make one (pg_dump), then run: croupier migrate --backed-up",
+                       schema.version, schema.newest);
     }
-    enum status status = platform_store_back_up(store, NULL, &migrated->backup, &error);
-    progress_end(&migrated->progress);
-    if (status != STATUS_OK) {
-        (void)command_refuse(line,
-                             "%s; nothing was changed; with a backup of your own, run: croupier "
-                             "migrate --backed-up",
-                             error.text);
-        return false;
-    }
-    command_note(line, "the store as it was, at schema %u, is in %s", schema.version,
-                 migrated->backup);
-    return true;
+    if (platform_store_back_up(store, NULL, &backup, error) != STATUS_OK)
+        command_refuse(line,
+                       "%s; nothing was changed; with a backup of your own, run: croupier migrate "
+                       "--backed-up",
+                       error->text);
+    command_keep(line, memory_free, backup);
+    command_note(line, "the store as it was, at schema %u, is in %s", schema.version, backup);
+    return backup;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -133,36 +122,21 @@ static void print_migrated(const struct command_line *line, const struct migrate
     }
 }
 
-static int migrate(const struct command_line *line, struct platform_store *store,
-                   struct migrated *migrated)
-{
-    struct error error = {0};
-    size_t providers = 0;
-    if (!see_to_backup(line, store, migrated))
-        return EXIT_REFUSED;
-    enum status status = platform_store_migrate(store, &migrated->before, &migrated->after, &error);
-    progress_end(&migrated->progress);
-    /* Each provider has a secret, which is stored under the key: so there was one. */
-    if (status == STATUS_OK)
-        status = platform_list(store, &provider_table, NULL, count_provider, &providers, &error);
-    if (status != STATUS_OK)
-        return command_end(line, status, &error);
-    return make_secrets_key(line, providers, &migrated->key_made) ? EXIT_DONE : EXIT_REFUSED;
-}
-
-int run_migrate(const struct command_line *line)
+void run_migrate(const struct command_line *line)
 {
     struct platform_store *store = command_make_platform(line);
     struct migrated migrated = {.before = 0};
-    if (store == NULL)
-        return EXIT_REFUSED;
-    platform_store_watch(store, (struct platform_watch){show_progress, &migrated.progress});
-    int code = migrate(line, store, &migrated);
-    platform_store_watch(store, (struct platform_watch){0});
-    if (code == EXIT_DONE)
-        print_migrated(line, &migrated);
-    memory_free(migrated.backup);
-    return code;
+    size_t providers = 0;
+    platform_store_watch(store, (struct platform_watch){show_progress, command_progress(line)});
+    migrated.backup = see_to_backup(line, store);
+    command_require(line, platform_store_migrate(store, &migrated.before, &migrated.after,
+                                                 command_error(line)));
+    /* Each provider has a secret, which is stored under the key: so there was one. */
+    command_require(line, platform_list(store, &provider_table, NULL, count_provider, &providers,
+                                        command_error(line)));
+    progress_end(command_progress(line));
+    migrated.key_made = make_secrets_key(line, providers);
+    print_migrated(line, &migrated);
 }
 
 const struct command_option migrate_options[] = {

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
 #include "commands/resource.h"
+#include "commands/stores.h"
 #include "operator/credentials.h"
 #include "operator/operators.h"
 
@@ -47,67 +47,50 @@ static void print_link(const struct command_line *line, const struct credential 
     json_time(json, "expires_at", link->record.expires_ms);
 }
 
-static int give_link(const struct command_line *line, struct platform_store *store,
-                     const char *name)
+static void give_link(const struct command_line *line, struct platform_store *store,
+                      const char *name)
 {
-    const struct config *config = command_config(line);
     struct credential link = {.secret = ""};
     struct buffer *url = command_buffer(line);
-    struct error error = {0};
-    CHECK(config != NULL); /* the store is open by it */
-    enum status status = credential_make_link(store, name, clock_wall_ms(), &link, &error);
-    if (status == STATUS_OK) {
-        append_link(config, link.secret, url);
-        print_link(line, &link, buffer_string(url));
-    }
+    command_require_verb(
+        line, credential_make_link(store, name, clock_wall_ms(), &link, command_error(line)));
+    append_link(command_config(line), link.secret, url);
+    print_link(line, &link, buffer_string(url));
     OPENSSL_cleanse(&link, sizeof link);
-    return command_end_verb(line, status, &error);
 }
 
-static int run_link(const struct command_line *line)
+static void run_link(const struct command_line *line)
 {
-    struct platform_store *store = command_platform(line);
-    return store != NULL ? give_link(line, store, command_argument(line, 0)) : EXIT_REFUSED;
+    give_link(line, command_platform(line), command_argument(line, 0));
 }
 
 /* ---- add ------------------------------------------------------------------------------------- */
 
-static int run_add(const struct command_line *line)
+static void run_add(const struct command_line *line)
 {
     struct operator_record record;
-    struct error error = {0};
-    int code = resource_make_of_line(line, &record);
-    if (code != EXIT_DONE)
-        return code;
+    resource_make_of_line(line, &record);
     struct platform_store *store = command_platform(line);
-    if (store == NULL)
-        return EXIT_REFUSED;
-    enum status status = resource_insert(&operator_resource, store, &record, &error);
-    if (status != STATUS_OK)
-        return command_end_verb(line, status, &error);
+    command_require_verb(line,
+                         resource_insert(&operator_resource, store, &record, command_error(line)));
     if (!command_json(line))
         tell(line, &record, true);
-    return give_link(line, store, record.name);
+    give_link(line, store, record.name);
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-static int run_sessions(const struct command_line *line)
+static void run_sessions(const struct command_line *line)
 {
-    return resource_run_list_of(line, &session_resource, NULL);
+    resource_run_list_of(line, &session_resource, NULL);
 }
 
-static int run_end(const struct command_line *line)
+static void run_end(const struct command_line *line)
 {
     const char *id = command_argument(line, 0);
     struct platform_store *store = command_platform(line);
-    struct error error = {0};
-    if (store == NULL)
-        return EXIT_REFUSED;
-    enum status status = credential_end(store, id, clock_wall_ms(), &error);
-    if (status == STATUS_OK)
-        (void)printf("%s is ended.\n", id);
-    return command_end_verb(line, status, &error);
+    command_require_verb(line, credential_end(store, id, clock_wall_ms(), command_error(line)));
+    (void)printf("%s is ended.\n", id);
 }
 
 const struct command operator_commands[] = {

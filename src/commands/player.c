@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
 #include "commands/resource.h"
+#include "commands/stores.h"
 #include "operator/players.h"
 
 /* ---- show ------------------------------------------------------------------------------------ */
@@ -54,56 +54,47 @@ static bool read_question(const struct command_line *line, struct player_questio
     return count == 1 || (count == 2 && question->provider_id == NULL);
 }
 
-static int run_show(const struct command_line *line)
+static void run_show(const struct command_line *line)
 {
     struct player_question question;
     struct player_view player = {0};
-    struct error error = {0};
     if (!read_question(line, &question))
-        return command_usage(line, "give PLAYER, or CUSTOMER and REFERENCE, or --launch ID, or "
-                                   "--provider ID and SUB");
+        command_usage(line, "give PLAYER, or CUSTOMER and REFERENCE, or --launch ID, or --provider "
+                            "ID and SUB");
     if (question.id != NULL && !text_starts_with(text_of(question.id), TEXT("ply_")))
-        return command_usage(line,
-                             "'%s' is not a player's id (ply_…); a customer's own reference stands "
-                             "after its customer: player show CUSTOMER %s",
-                             question.id, question.id);
+        command_usage(line,
+                      "'%s' is not a player's id (ply_…); a customer's own reference stands after "
+                      "its customer: player show CUSTOMER %s",
+                      question.id, question.id);
     struct platform_store *store = command_platform(line);
-    if (store == NULL)
-        return EXIT_REFUSED;
-    enum status status = players_find(store, &question, &player, &error);
-    if (status == STATUS_OK)
-        resource_print(line, &player_resource, &player);
-    if (status == STATUS_OK && !command_json(line) && player.launch_count > 0)
+    command_require_verb(line, players_find(store, &question, &player, command_error(line)));
+    resource_print(line, &player_resource, &player);
+    if (!command_json(line) && player.launch_count > 0)
         print_launches(&player);
-    return command_end_verb(line, status, &error);
 }
 
 /* ---- block, unblock -------------------------------------------------------------------------- */
 
-static int set_blocked(const struct command_line *line, bool blocked)
+static void set_blocked(const struct command_line *line, bool blocked)
 {
     struct platform_store *store = command_platform(line);
     struct player_view player = {0};
-    struct error error = {0};
-    if (store == NULL)
-        return EXIT_REFUSED;
-    enum status status =
-        players_block(store, command_argument(line, 0), blocked, clock_wall_ms(), &player, &error);
-    if (status == STATUS_OK && command_json(line))
+    command_require_verb(line, players_block(store, command_argument(line, 0), blocked,
+                                             clock_wall_ms(), &player, command_error(line)));
+    if (command_json(line))
         resource_print(line, &player_resource, &player);
-    else if (status == STATUS_OK)
+    else
         resource_tell_state(&player_resource, &player, blocked ? "blocked" : "not blocked");
-    return command_end_verb(line, status, &error);
 }
 
-static int run_block(const struct command_line *line)
+static void run_block(const struct command_line *line)
 {
-    return set_blocked(line, true);
+    set_blocked(line, true);
 }
 
-static int run_unblock(const struct command_line *line)
+static void run_unblock(const struct command_line *line)
 {
-    return set_blocked(line, false);
+    set_blocked(line, false);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

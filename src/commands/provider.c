@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
 #include "commands/resource.h"
+#include "commands/stores.h"
 #include "operator/provider_trial.h"
 #include "operator/providers.h"
 #include "sealing/provider_secret.h"
@@ -16,23 +16,19 @@ const struct resource_commands provider_subject = {&provider_resource, "id", NUL
 
 /* ---- the secret ------------------------------------------------------------------------------ */
 
-/* Reads it from standard input; one line end after it is not part of it. NULL: the refusal is
- * printed. */
-static const struct buffer *read_secret(const struct command_line *line)
+/* Reads it from standard input; one line end after it is not part of it. */
+static struct text read_secret(const struct command_line *line)
 {
     const char *name;
     struct buffer *secret = command_read(line, "-", SECRETS_PLAIN_MAX + 2, &name);
-    if (secret == NULL)
-        return NULL;
     if (secret->size > 0 && secret->data[secret->size - 1] == '\n')
         secret->size--;
     if (secret->size > 0 && secret->data[secret->size - 1] == '\r')
         secret->size--;
-    if (secret->size > 0 && secret->size <= SECRETS_PLAIN_MAX)
-        return secret;
-    (void)command_refuse(line, "the secret on standard input must be 1 to %u bytes",
-                         SECRETS_PLAIN_MAX);
-    return NULL;
+    if (secret->size == 0 || secret->size > SECRETS_PLAIN_MAX)
+        command_refuse(line, "the secret on standard input must be 1 to %u bytes",
+                       SECRETS_PLAIN_MAX);
+    return buffer_text(secret);
 }
 
 static void release_secrets(void *resource)
@@ -41,37 +37,28 @@ static void release_secrets(void *resource)
     secrets_destroy(&secrets);
 }
 
-/* The key that secrets are sealed with; NULL: the refusal is printed. */
+/* The key that secrets are sealed with. */
 static struct secrets *open_secrets(const struct command_line *line)
 {
-    const struct config *config = command_config(line);
     struct secrets *secrets = NULL;
-    struct error error;
-    if (config == NULL ||
-        command_end(line, secrets_open_key(&secrets, config->secrets_key_file, &error), &error) !=
-            EXIT_DONE)
-        return NULL;
+    const char *path = command_config(line)->secrets_key_file;
+    command_require(line, secrets_open_key(&secrets, path, command_error(line)));
     command_keep(line, release_secrets, secrets);
     return secrets;
 }
 
-/* Reads the secret where `given` is "-", and the key to seal it with; NULL: there is no secret.
- * EXIT_DONE, or the exit code after a refusal. */
-static int read_sealing(const struct command_line *line, const char *given,
-                        struct provider_sealing *sealing)
+/* Reads the secret where `given` is "-", and the key to seal it with; NULL: there is no secret. */
+static struct provider_sealing read_sealing(const struct command_line *line, const char *given)
 {
-    *sealing = (struct provider_sealing){.now_ms = clock_wall_ms()};
+    struct provider_sealing sealing = {.now_ms = clock_wall_ms()};
     if (given == NULL)
-        return EXIT_DONE;
+        return sealing;
     if (strcmp(given, "-") != 0)
-        return command_usage(line, "write --secret - and give the secret on standard input: others "
-                                   "could read it on the command line");
-    const struct buffer *secret = read_secret(line);
-    if (secret == NULL)
-        return EXIT_REFUSED;
-    sealing->secret = buffer_text(secret);
-    sealing->secrets = open_secrets(line);
-    return sealing->secrets != NULL ? EXIT_DONE : EXIT_REFUSED;
+        command_usage(line, "write --secret - and give the secret on standard input: others could "
+                            "read it on the command line");
+    sealing.secret = read_secret(line);
+    sealing.secrets = open_secrets(line);
+    return sealing;
 }
 
 static void note_short_secret(const struct command_line *line, size_t secret_size)
@@ -82,7 +69,7 @@ static void note_short_secret(const struct command_line *line, size_t secret_siz
 }
 
 /* Adds or sets, with the secret that the line has, or none. */
-static int put(const struct command_line *line, bool add)
+static void put(const struct command_line *line, bool add)
 {
     const char *url = command_option(line, "launch-url");
     const char *secret = command_option(line, "secret");
@@ -94,34 +81,29 @@ static int put(const struct command_line *line, bool add)
                   {"--launch-url (or --launch-endpoint)", url != NULL || endpoint},
                   {"--secret -", secret != NULL}};
     struct buffer *missing = command_buffer(line);
-    struct provider_sealing sealing;
     if (url != NULL && endpoint)
-        return command_usage(line, "--launch-url and --launch-endpoint exclude each other");
+        command_usage(line, "--launch-url and --launch-endpoint exclude each other");
     for (size_t i = 0; add && i < sizeof needed / sizeof needed[0]; i++)
         if (!needed[i].given)
             buffer_append_format(missing, "%s%s", missing->size > 0 ? " and " : "", needed[i].what);
     if (missing->size > 0)
-        return command_usage(line, "needs %s", buffer_string(missing));
-    int code = read_sealing(line, secret, &sealing);
-    if (code == EXIT_DONE)
-        code = resource_run_settings(line, add, secret != NULL ? provider_seal : NULL, &sealing);
-    if (code != EXIT_DONE)
-        return code;
+        command_usage(line, "needs %s", buffer_string(missing));
+    const struct provider_sealing sealing = read_sealing(line, secret);
+    resource_run_settings(line, add, secret != NULL ? provider_seal : NULL, &sealing);
     note_short_secret(line, sealing.secret.size);
     if (url != NULL && !game_url_is_guarded(text_of(url)))
         command_note(line, "the launch URL is not https://: anyone on the way to it can read and "
                            "use its tokens");
-    return EXIT_DONE;
 }
 
-static int run_add(const struct command_line *line)
+static void run_add(const struct command_line *line)
 {
-    return put(line, true);
+    put(line, true);
 }
 
-static int run_set(const struct command_line *line)
+static void run_set(const struct command_line *line)
 {
-    return put(line, false);
+    put(line, false);
 }
 
 /* ---- secrets that overlap -------------------------------------------------------------------- */
@@ -147,54 +129,49 @@ static void print_secrets(const struct command_line *line, const struct provider
 }
 
 /* Reads the provider of the line, does `edit` to it unless NULL, and prints its secrets. */
-static int run_on_secrets(const struct command_line *line, resource_editor *edit,
-                          const void *context)
+static void run_on_secrets(const struct command_line *line, resource_editor *edit,
+                           const void *context)
 {
     const struct resource_edit whole = {.edit = edit, .context = context};
     const char *id = command_argument(line, 1);
     struct provider_record provider;
     struct platform_store *store = command_platform(line);
-    struct error error = {0};
-    if (store == NULL)
-        return EXIT_REFUSED;
-    enum status status =
-        edit == NULL ? resource_get(&provider_resource, store, id, &provider, &error)
-                     : resource_change(&provider_resource, store, id, &whole, &provider, &error);
-    if (status == STATUS_OK)
-        print_secrets(line, &provider);
-    return command_end_verb(line, status, &error);
+    struct error *error = command_error(line);
+    command_require_verb(
+        line, edit == NULL
+                  ? resource_get(&provider_resource, store, id, &provider, error)
+                  : resource_change(&provider_resource, store, id, &whole, &provider, error));
+    print_secrets(line, &provider);
 }
 
-static int add_secret(const struct command_line *line)
+static void add_secret(const struct command_line *line)
 {
-    struct provider_sealing sealing;
-    int code = read_sealing(line, "-", &sealing);
-    if (code == EXIT_DONE)
-        code = run_on_secrets(line, provider_add_secret, &sealing);
-    if (code == EXIT_DONE)
-        note_short_secret(line, sealing.secret.size);
-    return code;
+    const struct provider_sealing sealing = read_sealing(line, "-");
+    run_on_secrets(line, provider_add_secret, &sealing);
+    note_short_secret(line, sealing.secret.size);
 }
 
-static int run_secret(const struct command_line *line)
+static void run_secret(const struct command_line *line)
 {
     const char *action = command_argument(line, 0);
     const char *name = command_argument(line, 2);
     bool retires = strcmp(action, "retire") == 0;
     if ((name != NULL) != retires)
-        return command_usage(line, retires ? "retire needs the KID" : "only retire takes a KID");
+        command_usage(line, retires ? "retire needs the KID" : "only retire takes a KID");
     if (retires)
-        return run_on_secrets(line, provider_retire_secret, name);
-    if (strcmp(action, "list") == 0)
-        return run_on_secrets(line, NULL, NULL);
-    return strcmp(action, "add") == 0 ? add_secret(line)
-                                      : command_usage(line, "give add, list or retire");
+        run_on_secrets(line, provider_retire_secret, name);
+    else if (strcmp(action, "list") == 0)
+        run_on_secrets(line, NULL, NULL);
+    else if (strcmp(action, "add") == 0)
+        add_secret(line);
+    else
+        command_usage(line, "give add, list or retire");
 }
 
 /* ---- a try ----------------------------------------------------------------------------------- */
 
 /* Prints what came back, whatever it is; the exit code tells whether it was a launch. */
-static int print_trial(const struct command_line *line, const struct provider_trial *trial)
+static void print_trial(const struct command_line *line, const struct provider_trial *trial)
 {
     const char *id = command_argument(line, 0);
     struct json_writer *json = command_object(line, JSON_INDENTED);
@@ -202,37 +179,35 @@ static int print_trial(const struct command_line *line, const struct provider_tr
     if (json != NULL) {
         provider_trial_write(json, id, trial);
         command_print_document(line);
+        if (!launched)
+            command_quit(line, EXIT_REFUSED);
     } else if (launched) {
         (void)printf("%s launched %s in %llu ms: status %ld, %s\n", id, trial->game_id,
                      (unsigned long long)trial->took_ms, trial->status, trial->answer.launch_url);
     } else {
-        return command_refuse(line, "%s did not launch %s: %s after %llu ms: %s", id,
-                              trial->game_id, provider_outcome_name(trial->outcome),
-                              (unsigned long long)trial->took_ms, trial->reason);
+        command_refuse(line, "%s did not launch %s: %s after %llu ms: %s", id, trial->game_id,
+                       provider_outcome_name(trial->outcome), (unsigned long long)trial->took_ms,
+                       trial->reason);
     }
-    return launched ? EXIT_DONE : EXIT_REFUSED;
 }
 
-static int run_try(const struct command_line *line)
+static void run_try(const struct command_line *line)
 {
     const struct config *config = command_config(line);
-    struct secrets *secrets = config != NULL ? open_secrets(line) : NULL;
-    struct platform_store *store = secrets != NULL ? command_platform(line) : NULL;
-    struct provider_trial trial;
-    struct error error = {0};
-    if (store == NULL)
-        return EXIT_REFUSED;
     const struct provider_trial_options options = {
-        .secrets = secrets,
+        .secrets = open_secrets(line),
         .provider_id = command_argument(line, 0),
         .game_id = command_argument(line, 1),
         .ca_file = config->launch_ca_file,
         .timeout_ms = config->launch_timeout_ms,
     };
+    struct platform_store *store = command_platform(line);
+    struct provider_trial trial;
     CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
-    enum status status = provider_trial_run(store, &options, &trial, &error);
+    enum status status = provider_trial_run(store, &options, &trial, command_error(line));
     curl_global_cleanup();
-    return status == STATUS_OK ? print_trial(line, &trial) : command_end_verb(line, status, &error);
+    command_require_verb(line, status);
+    print_trial(line, &trial);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "commands/platform.h"
+#include "commands/stores.h"
 
 #define SETTINGS_MAX 16
 
@@ -65,8 +65,8 @@ static void add_setting(struct line_settings *settings, const char *name, const 
     settings->list[settings->count++] = (struct setting){name, text};
 }
 
-/* Reads the options, and the argument of `add`; prints the refusal and returns false. */
-static bool read_settings(const struct command_line *line, bool add, struct line_settings *settings)
+/* Reads the options, and the argument of `add`. */
+static void read_settings(const struct command_line *line, bool add, struct line_settings *settings)
 {
     const struct field *field = commands_of(line)->resource->fields;
     if (add)
@@ -77,11 +77,9 @@ static bool read_settings(const struct command_line *line, bool add, struct line
         bool has = (add ? option->add_help : option->set_help) != NULL && field->name != NULL;
         const char *given = has ? command_option(line, option->name) : NULL;
         bool no = !add && option->no_name != NULL && command_option(line, option->no_name) != NULL;
-        if (given != NULL && no) {
-            (void)command_usage(line, "--%s and --%s contradict each other", option->name,
-                                option->no_name);
-            return false;
-        }
+        if (given != NULL && no)
+            command_usage(line, "--%s and --%s contradict each other", option->name,
+                          option->no_name);
         if (given != NULL)
             add_setting(settings, field->name,
                         option->value == NULL ? "yes"
@@ -90,7 +88,6 @@ static bool read_settings(const struct command_line *line, bool add, struct line
         else if (no)
             add_setting(settings, field->name, NULL);
     }
-    return true;
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
@@ -162,34 +159,32 @@ void resource_listing_begin(struct resource_listing *listing, const struct comma
         listing->table = begin_table(resource);
 }
 
-int resource_listing_end(struct resource_listing *listing, const struct command_line *line,
-                         enum status status, const struct error *error)
+void resource_listing_end(struct resource_listing *listing, const struct command_line *line,
+                          enum status status)
 {
     if (status == STATUS_OK && listing->table != NULL)
         table_print(&listing->table, stdout);
     table_destroy(&listing->table);
-    return command_end_verb(line, status, error);
+    command_require_verb(line, status);
 }
 
-int resource_run_list_of(const struct command_line *line, const struct resource *resource,
-                         const char *none)
+void resource_run_list_of(const struct command_line *line, const struct resource *resource,
+                          const char *none)
 {
     struct platform_store *store = command_platform(line);
-    struct error error = {0};
+    struct error *error = command_error(line);
     struct resource_listing listing;
-    if (store == NULL)
-        return EXIT_REFUSED;
     resource_listing_begin(&listing, line, resource);
     enum status status = resource_list(resource, store, command_argument(line, 0),
-                                       resource_listing_see, &listing, &error);
+                                       resource_listing_see, &listing, error);
     if (status == STATUS_OK && listing.count == 0 && listing.json == NULL && none != NULL)
-        status = error_set(&error, STATUS_NOT_FOUND, "%s", none);
-    return resource_listing_end(&listing, line, status, &error);
+        status = error_set(error, STATUS_NOT_FOUND, "%s", none);
+    resource_listing_end(&listing, line, status);
 }
 
-int resource_run_list(const struct command_line *line)
+void resource_run_list(const struct command_line *line)
 {
-    return resource_run_list_of(line, commands_of(line)->resource, NULL);
+    resource_run_list_of(line, commands_of(line)->resource, NULL);
 }
 
 /* Zeroed; its memory lives until the command has returned. */
@@ -200,18 +195,14 @@ static void *make_record(const struct command_line *line, const struct resource 
     return record;
 }
 
-int resource_run_show(const struct command_line *line)
+void resource_run_show(const struct command_line *line)
 {
     const struct resource *resource = commands_of(line)->resource;
     struct platform_store *store = command_platform(line);
     void *record = make_record(line, resource);
-    struct error error = {0};
-    if (store == NULL)
-        return EXIT_REFUSED;
-    enum status status = resource_get(resource, store, command_argument(line, 0), record, &error);
-    if (status == STATUS_OK)
-        resource_print(line, resource, record);
-    return command_end_verb(line, status, &error);
+    command_require_verb(line, resource_get(resource, store, command_argument(line, 0), record,
+                                            command_error(line)));
+    resource_print(line, resource, record);
 }
 
 /* ---- add, set, enable, disable --------------------------------------------------------------- */
@@ -222,16 +213,6 @@ struct doing {
     bool add;
     const char *state; /* "enabled", for people; NULL: as the group prints it */
 };
-
-/* Judges the texts before a store is opened: a malformed one is usage, whatever the store holds. */
-static enum status prepare(const struct command_line *line, const struct doing *doing, void *record,
-                           struct error *error)
-{
-    const struct resource *resource = commands_of(line)->resource;
-    return doing->add
-               ? resource_make(resource, &doing->edit, clock_wall_ms(), record, error)
-               : resource_check(resource, command_argument(line, 0), doing->edit.settings, error);
-}
 
 static void finish(const struct command_line *line, const struct doing *doing, const void *record)
 {
@@ -244,71 +225,67 @@ static void finish(const struct command_line *line, const struct doing *doing, c
         resource_print(line, commands->resource, record);
 }
 
-static int run(const struct command_line *line, const struct doing *doing)
+static void run(const struct command_line *line, const struct doing *doing)
 {
     const struct resource *resource = commands_of(line)->resource;
+    const struct resource_edit *edit = &doing->edit;
+    const char *id = command_argument(line, 0);
     void *record = make_record(line, resource);
-    struct platform_store *store = NULL;
-    struct error error = {0};
-    enum status status = prepare(line, doing, record, &error);
-    if (status == STATUS_OK && (store = command_platform(line)) == NULL)
-        return EXIT_REFUSED;
-    if (status == STATUS_OK)
-        status = doing->add ? resource_insert(resource, store, record, &error)
-                            : resource_change(resource, store, command_argument(line, 0),
-                                              &doing->edit, record, &error);
-    if (status == STATUS_OK)
-        finish(line, doing, record);
-    return command_end_verb(line, status, &error);
+    struct error *error = command_error(line);
+    /* Judge the texts before a store is opened: a malformed one is usage, whatever it holds. */
+    command_require_verb(line, doing->add
+                                   ? resource_make(resource, edit, clock_wall_ms(), record, error)
+                                   : resource_check(resource, id, edit->settings, error));
+    struct platform_store *store = command_platform(line);
+    command_require_verb(line, doing->add
+                                   ? resource_insert(resource, store, record, error)
+                                   : resource_change(resource, store, id, edit, record, error));
+    finish(line, doing, record);
 }
 
-int resource_run_settings(const struct command_line *line, bool add, resource_editor *edit,
-                          const void *context)
+void resource_run_settings(const struct command_line *line, bool add, resource_editor *edit,
+                           const void *context)
 {
     struct line_settings settings = {0};
-    const struct doing doing = {
-        .edit = {.settings = settings.list, .edit = edit, .context = context}, .add = add};
-    if (!read_settings(line, add, &settings))
-        return EXIT_USAGE;
-    return settings.count == 0 && edit == NULL ? command_usage(line, "nothing to set")
-                                               : run(line, &doing);
+    read_settings(line, add, &settings);
+    if (settings.count == 0 && edit == NULL)
+        command_usage(line, "nothing to set");
+    run(line,
+        &(struct doing){{.settings = settings.list, .edit = edit, .context = context}, add, NULL});
 }
 
-int resource_make_of_line(const struct command_line *line, void *record)
+void resource_make_of_line(const struct command_line *line, void *record)
 {
     struct line_settings settings = {0};
     const struct resource_edit edit = {.settings = settings.list};
-    struct error error = {0};
-    if (!read_settings(line, true, &settings))
-        return EXIT_USAGE;
-    enum status status =
-        resource_make(commands_of(line)->resource, &edit, clock_wall_ms(), record, &error);
-    return command_end_verb(line, status, &error);
+    read_settings(line, true, &settings);
+    command_require_verb(line, resource_make(commands_of(line)->resource, &edit, clock_wall_ms(),
+                                             record, command_error(line)));
 }
 
-int resource_run_add(const struct command_line *line)
+void resource_run_add(const struct command_line *line)
 {
-    return resource_run_settings(line, true, NULL, NULL);
+    resource_run_settings(line, true, NULL, NULL);
 }
 
-int resource_run_set(const struct command_line *line)
+void resource_run_set(const struct command_line *line)
 {
-    return resource_run_settings(line, false, NULL, NULL);
+    resource_run_settings(line, false, NULL, NULL);
 }
 
-int resource_run_enable(const struct command_line *line)
+void resource_run_enable(const struct command_line *line)
 {
     static const struct setting enable[] = {{"enabled", "yes"}, {0}};
-    return run(line, &(struct doing){{.settings = enable}, false, "enabled"});
+    run(line, &(struct doing){{.settings = enable}, false, "enabled"});
 }
 
-int resource_run_disable(const struct command_line *line)
+void resource_run_disable(const struct command_line *line)
 {
     static const struct setting disable[] = {{"enabled", "no"}, {0}};
-    return run(line, &(struct doing){{.settings = disable}, false, "disabled"});
+    run(line, &(struct doing){{.settings = disable}, false, "disabled"});
 }
 
-int resource_run_remove(const struct command_line *line)
+void resource_run_remove(const struct command_line *line)
 {
-    return run(line, &(struct doing){{.remove = true}, false, "removed"});
+    run(line, &(struct doing){{.remove = true}, false, "removed"});
 }

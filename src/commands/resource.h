@@ -18,33 +18,31 @@ struct resource_commands {
 };
 
 /* Rows of the group's table: .run and .make_options. */
-int resource_run_add(const struct command_line *line);
-int resource_run_list(const struct command_line *line); /* an argument: whose */
-int resource_run_show(const struct command_line *line);
-int resource_run_set(const struct command_line *line);
-int resource_run_enable(const struct command_line *line);
-int resource_run_disable(const struct command_line *line);
-int resource_run_remove(const struct command_line *line);
+void resource_run_add(const struct command_line *line);
+void resource_run_list(const struct command_line *line); /* an argument: whose */
+void resource_run_show(const struct command_line *line);
+void resource_run_set(const struct command_line *line);
+void resource_run_enable(const struct command_line *line);
+void resource_run_disable(const struct command_line *line);
+void resource_run_remove(const struct command_line *line);
 command_option_maker resource_add_options, resource_set_options;
 
 /* add (`add`) or set, and then `edit` does to the record what no option says; NULL: nothing. */
-int resource_run_settings(const struct command_line *line, bool add, resource_editor *edit,
-                          const void *context);
+void resource_run_settings(const struct command_line *line, bool add, resource_editor *edit,
+                           const void *context);
 
 /* ---- for other commands on a resource -------------------------------------------------------- */
 
-/* Fills a record as the settings of the line of an `add` say. Needs no store. EXIT_DONE, or the exit
- * code after a refusal. */
-MUST_CHECK int resource_make_of_line(const struct command_line *line, void *record);
+/* Fills a record as the settings of the line of an `add` say. Needs no store. */
+void resource_make_of_line(const struct command_line *line, void *record);
 
 /* A list of another resource than the group's. With `none` an empty list is refused for people, with
  * that reason. */
-int resource_run_list_of(const struct command_line *line, const struct resource *resource,
-                         const char *none);
+void resource_run_list_of(const struct command_line *line, const struct resource *resource,
+                          const char *none);
 
 /* A list that a command makes by itself: begun, given each record (`context` is the listing), and
- * ended with what came of it, which prints all or the refusal and returns the exit code. It stays
- * where it is. */
+ * ended with what came of it, which prints all or refuses. It stays where it is. */
 struct resource_listing {
     const struct resource *resource;
     struct json_writer *json; /* with --json; else */
@@ -54,8 +52,8 @@ struct resource_listing {
 void resource_listing_begin(struct resource_listing *listing, const struct command_line *line,
                             const struct resource *resource);
 record_function resource_listing_see;
-int resource_listing_end(struct resource_listing *listing, const struct command_line *line,
-                         enum status status, const struct error *error);
+void resource_listing_end(struct resource_listing *listing, const struct command_line *line,
+                          enum status status);
 
 /* "cus_7Qm2Zt0aXw9Lk3Rb is STATE." */
 void resource_tell_state(const struct resource *resource, const void *record, const char *state);

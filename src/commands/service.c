@@ -19,71 +19,54 @@ static const struct command_option serve_options[] = {
     {0},
 };
 
-static int run_serve(const struct command_line *line)
+static void run_serve(const struct command_line *line)
 {
     const struct config *config = NULL;
+    const char *path = command_config_path(line);
     bool takes_over = command_option(line, HANDOVER_OPTION) != NULL;
-    struct error error = {0};
-    if (!takes_over && (config = command_config(line)) == NULL)
-        return EXIT_REFUSED;
-    if (takes_over && config_load(&config, command_config_path(line), NULL, &error) != STATUS_OK) {
-        handover_report(error.text);
-        return command_refuse(line, "%s", error.text);
+    struct error *error = command_error(line);
+    if (!takes_over) {
+        config = command_config(line);
+    } else if (config_load(&config, path, NULL, error) != STATUS_OK) {
+        handover_report(error->text);
+        command_refuse(line, "%s", error->text);
     }
     struct log *log = log_create(STDERR_FILENO, config->log_level, config->log_format);
     const struct app_options options = {
-        .config = config,
-        .config_path = command_config_path(line),
-        .log = log,
-        .takes_over = takes_over,
-    };
-    enum status status = app_run(&options, &error);
+        .config = config, .config_path = path, .log = log, .takes_over = takes_over};
+    enum status status = app_run(&options, error);
     log_destroy(&log); /* first: its lines come before the refusal */
     if (takes_over)
         config_release(&config);
-    return command_end(line, status, &error);
+    command_require(line, status);
 }
 
-/* Asks the process of the line; `answer` is the line's. EXIT_DONE, or the exit code after a
- * refusal. */
-static int ask(const struct command_line *line, enum reload_question what, struct buffer **answer,
-               long *process)
+/* Asks the process of the line. The answer is the line's. */
+static struct buffer *ask(const struct command_line *line, enum reload_question what)
 {
-    uint64_t number = 0;
-    struct error error = {0};
+    uint64_t process = 0;
     const char *given = command_argument(line, 0);
-    if (text_to_u64(text_of(given), INT_MAX, &number) != STATUS_OK || number == 0)
-        return command_usage(line, "'%s' is no process id", given);
-    *process = (long)number;
-    struct buffer *text = command_buffer(line);
-    int code = command_end(line, reload_ask(*process, what, text, &error), &error);
-    *answer = code == EXIT_DONE ? text : NULL;
-    return code;
+    struct buffer *answer = command_buffer(line);
+    if (text_to_u64(text_of(given), INT_MAX, &process) != STATUS_OK || process == 0)
+        command_usage(line, "'%s' is no process id", given);
+    command_require(line, reload_ask((long)process, what, answer, command_error(line)));
+    return answer;
 }
 
-static int run_upgrade(const struct command_line *line)
+static void run_upgrade(const struct command_line *line)
 {
-    struct buffer *serving = NULL;
-    long process = 0;
-    int code = ask(line, RELOAD_PROGRAM, &serving, &process);
-    if (serving == NULL)
-        return code;
+    struct buffer *serving = ask(line, RELOAD_PROGRAM);
     struct json_writer *json = command_object(line, JSON_COMPACT);
     if (json != NULL)
         json_raw(json, "process", buffer_text(serving));
     else
-        (void)printf("Process %s serves now; process %ld finishes what it has begun.\n",
-                     buffer_string(serving), process);
-    return EXIT_DONE;
+        (void)printf("Process %s serves now; process %s finishes what it has begun.\n",
+                     buffer_string(serving), command_argument(line, 0));
 }
 
-static int run_reload(const struct command_line *line)
+static void run_reload(const struct command_line *line)
 {
-    struct buffer *restart = NULL;
-    long process = 0;
-    int code = ask(line, RELOAD_CONFIGURATION, &restart, &process);
-    if (restart == NULL)
-        return code;
+    struct buffer *restart = ask(line, RELOAD_CONFIGURATION);
     struct json_writer *json = command_object(line, JSON_COMPACT);
     struct text rest = buffer_text(restart);
     if (json == NULL)
@@ -93,7 +76,6 @@ static int run_reload(const struct command_line *line)
             json_text(json, NULL, text_trim(text_cut(&rest, ',')));
     if (restart->size > 0)
         command_note(line, "some changed settings need a restart: %s", buffer_string(restart));
-    return EXIT_DONE;
 }
 
 const struct command service_commands[] = {

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
+#include "commands/stores.h"
 #include "commands/wallet_output.h"
 #include "operator/documents.h"
 
@@ -53,8 +53,7 @@ static void begin_movements(const struct usage_shown *shown)
     (void)wallet_print_row(shown->line, shown->json, usage_movement_fields, NULL);
 }
 
-static enum status read_usage(struct platform_store *store, struct usage_shown *shown,
-                              struct error *error)
+static void read_usage(struct platform_store *store, struct usage_shown *shown)
 {
     const struct ledger_scope scope = {
         .customer_id = shown->customer_id,
@@ -62,13 +61,13 @@ static enum status read_usage(struct platform_store *store, struct usage_shown *
         .to_ms = (shown->to_day + 1) * CLOCK_DAY_MS,
     };
     begin_requests(shown);
-    enum status status = platform_usage_list(store, shown->customer_id, shown->from_day,
-                                             shown->to_day, show_requests, shown, error);
-    if (status != STATUS_OK)
-        return status;
+    command_require(shown->line,
+                    platform_usage_list(store, shown->customer_id, shown->from_day, shown->to_day,
+                                        show_requests, shown, command_error(shown->line)));
     begin_movements(shown);
-    return platform_ledger_sums(store, &scope, (struct ledger_grouping){.by_day = true},
-                                show_movement, shown, error);
+    command_require(shown->line,
+                    platform_ledger_sums(store, &scope, (struct ledger_grouping){.by_day = true},
+                                         show_movement, shown, command_error(shown->line)));
 }
 
 static bool read_day(const struct command_line *line, const char *option, int64_t *day)
@@ -77,22 +76,20 @@ static bool read_day(const struct command_line *line, const char *option, int64_
     return given == NULL || clock_parse_day(text_of(given), day) == STATUS_OK;
 }
 
-int run_usage(const struct command_line *line)
+void run_usage(const struct command_line *line)
 {
     struct usage_shown shown = {.line = line, .customer_id = command_argument(line, 0)};
-    struct error error = {0};
     shown.to_day = clock_day(clock_wall_ms());
     bool sound = read_day(line, "to", &shown.to_day);
     shown.from_day = shown.to_day;
     sound = sound && read_day(line, "from", &shown.from_day);
     if (!sound || shown.from_day > shown.to_day)
-        return command_usage(line, "--from and --to are dates, as 2026-11-21, and the first is not "
-                                   "after the second");
+        command_usage(line, "--from and --to are dates, as 2026-11-21, and the first is not after "
+                            "the second");
     struct platform_store *store = command_platform(line);
-    if (store == NULL || !wallet_is_there(line, store, &customer_table, shown.customer_id))
-        return EXIT_REFUSED;
+    wallet_require(line, store, &customer_table, shown.customer_id);
     shown.json = command_object(line, JSON_COMPACT);
-    return command_end(line, read_usage(store, &shown, &error), &error);
+    read_usage(store, &shown);
 }
 
 const struct command_option usage_options[] = {

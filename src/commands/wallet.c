@@ -7,7 +7,7 @@
 #include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
-#include "commands/platform.h"
+#include "commands/stores.h"
 #include "commands/wallet_output.h"
 #include "operator/documents.h"
 #include "records/currency.h"
@@ -113,28 +113,21 @@ static void end_statement(struct statement *statement)
     json_integer(json, "closing_balance_minor", statement->closing_minor);
 }
 
-static int run_statement(const struct command_line *line)
+static void run_statement(const struct command_line *line)
 {
     struct ledger_account account;
-    struct error error = {0};
     const char *player_id = command_argument(line, 0);
-    struct statement statement = {.line = line, .from = 1, .to = INT64_MAX, .account = &account};
-    int code = command_read_number(line, "from", 1, INT64_MAX, &statement.from);
-    if (code == EXIT_DONE)
-        code = command_read_number(line, "to", 1, INT64_MAX, &statement.to);
-    if (code != EXIT_DONE)
-        return code;
+    struct statement statement = {.line = line,
+                                  .from = command_number(line, "from", 1, INT64_MAX, 1),
+                                  .to = command_number(line, "to", 1, INT64_MAX, INT64_MAX),
+                                  .account = &account};
     struct platform_store *store = command_platform(line);
-    if (store == NULL)
-        return EXIT_REFUSED;
     statement.json = command_object(line, JSON_COMPACT);
-    enum status status = platform_ledger_balance(store, player_id, &account, &error);
-    if (status == STATUS_OK)
-        status = platform_ledger_entries(store, (struct ledger_whose){.player_id = player_id},
-                                         state_entry, &statement, &error);
-    if (status == STATUS_OK)
-        end_statement(&statement);
-    return command_end(line, status, &error);
+    command_require(line, platform_ledger_balance(store, player_id, &account, command_error(line)));
+    command_require(line,
+                    platform_ledger_entries(store, (struct ledger_whose){.player_id = player_id},
+                                            state_entry, &statement, command_error(line)));
+    end_statement(&statement);
 }
 
 /* ---- transaction ----------------------------------------------------------------------------- */
@@ -184,29 +177,23 @@ static void show_fact(const struct ledger_fact *fact)
         (void)puts("settled by a standing credit");
 }
 
-static int run_transaction(const struct command_line *line)
+static void run_transaction(const struct command_line *line)
 {
-    struct ledger_fact fact;
-    struct error error = {0};
+    struct ledger_fact fact = {.id = {.known = false}};
     const char *owner = command_argument(line, 0);
     const char *id = command_argument(line, 1);
-    if (strlen(owner) >= sizeof fact.owner_id || strlen(id) >= sizeof fact.transaction_id)
-        return command_refuse(line, "there is no such transaction");
-    ledger_ask(&fact, owner, id);
-    struct platform_store *store = command_platform(line);
-    if (store == NULL)
-        return EXIT_REFUSED;
-    enum status status = store->ledger->id(store, &fact, &error);
-    if (status != STATUS_OK)
-        return command_end(line, status, &error);
+    if (strlen(owner) < sizeof fact.owner_id && strlen(id) < sizeof fact.transaction_id) {
+        ledger_ask(&fact, owner, id);
+        struct platform_store *store = command_platform(line);
+        command_require(line, store->ledger->id(store, &fact, command_error(line)));
+    }
     if (!fact.id.known && !fact.id.rolled_back)
-        return command_refuse(line, "there is no such transaction");
+        command_refuse(line, "there is no such transaction");
     struct json_writer *json = command_object(line, JSON_COMPACT);
     if (json != NULL)
         write_fact(json, &fact);
     else
         show_fact(&fact);
-    return EXIT_DONE;
 }
 
 /* ---- verify ---------------------------------------------------------------------------------- */
@@ -271,71 +258,58 @@ static bool read_since(const char *given, int64_t *since_ms)
     return day <= today;
 }
 
-static bool verify(const struct command_line *line, struct audit_options *options,
+static void verify(const struct command_line *line, struct audit_options *options,
                    struct audit_result *result)
 {
     struct platform_store *store = command_platform(line);
-    struct progress progress = {0};
-    struct error unkept = {0};
-    struct error error = {0};
-    if (store != NULL && !options->recent)
+    struct error unkept = {.text = ""};
+    if (!options->recent)
         options->beside = command_platform(line);
-    if (store == NULL || (!options->recent && options->beside == NULL))
-        return false;
     options->progress = show_audit;
-    options->context = &progress;
-    enum status status = wallet_verify(store, options, result, &unkept, &error);
-    progress_end(&progress);
+    options->context = command_progress(line);
+    struct error *error = command_error(line);
+    enum status status = wallet_verify(store, options, result, &unkept, error);
+    progress_end(command_progress(line));
     if (unkept.text[0] != '\0')
-        (void)command_refuse(line, "the outcome could not be kept: %s", unkept.text);
+        command_complain(line, "the outcome could not be kept: %s", unkept.text);
     if (status == STATUS_MALFORMED)
-        print_broken(line, &result->broken, &error);
-    return command_end(line, status, &error) == EXIT_DONE;
+        print_broken(line, &result->broken, error);
+    command_require(line, status);
 }
 
-bool wallet_prove(const struct command_line *line, struct audit_result *result)
+void wallet_prove(const struct command_line *line, struct audit_result *result)
 {
-    struct audit_options options = {.recent = false};
-    return verify(line, &options, result);
+    verify(line, &(struct audit_options){.recent = false}, result);
 }
 
-static int run_verify(const struct command_line *line)
+static void run_verify(const struct command_line *line)
 {
-    struct audit_options options = {.recent = false};
-    struct audit_result result = {0};
     const char *since = command_option(line, "since");
-    options.recent = since != NULL;
+    struct audit_options options = {.recent = since != NULL};
+    struct audit_result result = {0};
     if (since != NULL && !read_since(since, &options.since_ms))
-        return command_usage(line, "--since is a date that has begun, as 2026-11-21, or how many "
-                                   "days before today, 0 to 36500");
-    if (!verify(line, &options, &result))
-        return EXIT_REFUSED;
+        command_usage(line, "--since is a date that has begun, as 2026-11-21, or how many days "
+                            "before today, 0 to 36500");
+    verify(line, &options, &result);
     struct json_writer *json = command_object(line, JSON_COMPACT);
     if (json != NULL)
         write_sound(json, &options, &result);
     else
         print_sound(&options, &result);
-    return EXIT_DONE;
 }
 
 /* ---- accept-loss ----------------------------------------------------------------------------- */
 
-static int run_accept_loss(const struct command_line *line)
+static void run_accept_loss(const struct command_line *line)
 {
     struct ledger_end end = {0};
-    struct error error = {0};
-    uint64_t last = UINT64_MAX; /* -1: it is not given */
-    int code = command_read_number(line, "last", 0, INT64_MAX, &last);
-    if (code != EXIT_DONE)
-        return code;
+    /* -1: it is not given */
+    int64_t last = (int64_t)command_number(line, "last", 0, INT64_MAX, UINT64_MAX);
     struct platform_store *store = command_platform(line);
-    if (store == NULL)
-        return EXIT_REFUSED;
-    enum status status = platform_ledger_accept_loss(store, (int64_t)last, &end, &error);
+    enum status status = platform_ledger_accept_loss(store, last, &end, command_error(line));
     if (status == STATUS_MALFORMED)
         command_note(line, "to go on without what was lost: --last %" PRId64, end.last);
-    if (status != STATUS_OK)
-        return command_end(line, status, &error);
+    command_require(line, status);
     struct json_writer *json = command_object(line, JSON_COMPACT);
     if (json != NULL) {
         json_integer(json, "last", end.last);
@@ -345,7 +319,6 @@ static int run_accept_loss(const struct command_line *line)
                      ". Now run: croupier wallet verify\n",
                      end.last);
     }
-    return EXIT_DONE;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

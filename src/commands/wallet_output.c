@@ -20,16 +20,13 @@ bool wallet_print_row(const struct command_line *line, struct json_writer *json,
     return command_print_so_far(line);
 }
 
-bool wallet_is_there(const struct command_line *line, struct platform_store *store,
-                     const struct record_table *table, const char *id)
+void wallet_require(const struct command_line *line, struct platform_store *store,
+                    const struct record_table *table, const char *id)
 {
-    struct error error = {0};
-    if (id == NULL)
-        return true;
     void *record = memory_alloc_zeroed(1, table->size);
-    enum status status = platform_get(store, table, id, record, &error);
-    memory_free(record);
-    return command_end(line, status, &error) == EXIT_DONE;
+    command_keep(line, memory_free, record);
+    if (id != NULL)
+        command_require(line, platform_get(store, table, id, record, command_error(line)));
 }
 
 void wallet_print_extent(const struct audit_result *result)

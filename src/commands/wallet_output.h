@@ -13,15 +13,15 @@
 bool wallet_print_row(const struct command_line *line, struct json_writer *json,
                       const struct field *fields, const void *record);
 
-/* Is there a record of this id, where one is given (not NULL)? Else the refusal is printed. */
-MUST_CHECK bool wallet_is_there(const struct command_line *line, struct platform_store *store,
-                                const struct record_table *table, const char *id);
+/* Refuses an id, unless it is NULL, that no record has. */
+void wallet_require(const struct command_line *line, struct platform_store *store,
+                    const struct record_table *table, const char *id);
 
 /* Prints "1 entry of 1 player": what was proved. */
 void wallet_print_extent(const struct audit_result *result);
 
-/* Proves the ledger of the configured store, all of it, as `wallet verify` does. False: it is not
- * sound, or cannot be proved, which has been said, also as JSON where that is asked for. */
-MUST_CHECK bool wallet_prove(const struct command_line *line, struct audit_result *result);
+/* Proves the ledger of the configured store, all of it, as `wallet verify` does. A ledger that is
+ * not sound, or cannot be proved, is a refusal, also as JSON where that is asked for. */
+void wallet_prove(const struct command_line *line, struct audit_result *result);
 
 #endif

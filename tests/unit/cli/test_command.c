@@ -9,7 +9,7 @@
 
 /* ---- a table to try -------------------------------------------------------------------------- */
 
-static int show(const struct command_line *line)
+static void show(const struct command_line *line)
 {
     (void)printf("ran");
     for (size_t i = 0; i < command_argument_count(line); i++)
@@ -24,23 +24,22 @@ static int show(const struct command_line *line)
         (void)printf(" json");
     if (command_config_path(line) != NULL)
         (void)printf(" config=%s", command_config_path(line));
-    return EXIT_DONE;
 }
 
-static int refuse(const struct command_line *line)
+static void refuse(const struct command_line *line)
 {
     command_note(line, "about to refuse %d", 1);
-    return command_refuse(line, "no such thing: %s", "x");
+    command_refuse(line, "no such thing: %s", "x");
 }
 
-static int misuse(const struct command_line *line)
+static void misuse(const struct command_line *line)
 {
-    return command_usage(line, "must be %s", "y");
+    command_usage(line, "must be %s", "y");
 }
 
-static int configure(const struct command_line *line)
+static void configure(const struct command_line *line)
 {
-    return command_config(line) != NULL ? EXIT_DONE : EXIT_REFUSED;
+    assert_non_null(command_config(line));
 }
 
 static const struct command_option add_options[] = {

@@ -1,5 +1,5 @@
-/* Opening the platform store for commands; see platform.h. */
-#include "commands/platform.h"
+/* Opening stores for commands; see stores.h. */
+#include "commands/stores.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -131,21 +131,33 @@ static void release_platform(void *resource)
     platform_store_close(&store);
 }
 
+void command_keep_platform(const struct command_line *line, struct platform_store *store)
+{
+    command_keep(line, release_platform, store);
+}
+
+static void release_odds(void *resource)
+{
+    struct odds_store *store = resource;
+    odds_store_close(&store);
+}
+
+void command_keep_odds(const struct command_line *line, struct odds_store *store)
+{
+    command_keep(line, release_odds, store);
+}
+
 static struct platform_store *open_platform(const struct command_line *line, bool create)
 {
     const struct config *config = command_config(line);
     struct platform_store *store = NULL;
-    struct error error = {0};
-    if (config == NULL)
-        return NULL;
     struct platform_store_options options = platform_store_configured(config);
     options.create = create;
     options.reads = !create;
     if (!create)
         command_bound_reading(line, config_platform_file(config), options.timeout_ms);
-    if (command_end(line, platform_store_open(&store, &options, &error), &error) != EXIT_DONE)
-        return NULL;
-    command_keep(line, release_platform, store);
+    command_require(line, platform_store_open(&store, &options, command_error(line)));
+    command_keep_platform(line, store);
     sign(line, store);
     return store;
 }
