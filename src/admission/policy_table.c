@@ -75,12 +75,6 @@ struct policy_editor {
     struct rows now;
     struct rows before; /* the rows before a complete reading began; else empty */
     bool restarted;
-    struct revoked_key {
-        uint8_t digest[KEY_DIGEST_SIZE];
-    } * revoked;           /* the last POLICY_REVOKED_MAX read; a ring once it is full */
-    size_t revoked_room;   /* of the array */
-    size_t revoked_filled; /* how many are used */
-    size_t revoked_oldest; /* in a full ring */
 };
 
 /* The policy of an unknown key or address. Its few blocks hold no address that a client can have;
@@ -360,41 +354,6 @@ static void entry_inherit_use(struct policy_editor *editor, struct policy_entry 
     atomic_init(&entry->written_ms, stored_ms);
 }
 
-static void remove_key(struct policy_editor *editor, const struct name *name)
-{
-    const struct policy_entry *known = find_key(&editor->now.keys, name);
-    if (known != NULL && known->key.revoked)
-        editor->now.revoked--;
-    index_remove(&editor->now.keys, name);
-}
-
-/* The place for the next revoked key. When the ring is full, removes the oldest. */
-static struct revoked_key *take_place(struct policy_editor *editor)
-{
-    if (editor->revoked_filled < POLICY_REVOKED_MAX) {
-        if (editor->revoked_filled == editor->revoked_room) {
-            editor->revoked_room = editor->revoked_room == 0 ? 16 : editor->revoked_room * 2;
-            editor->revoked =
-                memory_resize(editor->revoked, editor->revoked_room * sizeof editor->revoked[0]);
-        }
-        return &editor->revoked[editor->revoked_filled++];
-    }
-    struct revoked_key *oldest = &editor->revoked[editor->revoked_oldest];
-    struct name name = name_of_key(oldest->digest);
-    const struct policy_entry *entry = find_key(&editor->now.keys, &name);
-    if (entry != NULL && entry->key.revoked)
-        remove_key(editor, &name);
-    editor->revoked_oldest = (editor->revoked_oldest + 1) % POLICY_REVOKED_MAX;
-    return oldest;
-}
-
-/* A revoked key admits no request; it is kept so that the log can name its customer. */
-static void note_revoked(struct policy_editor *editor, const struct key_record *record)
-{
-    memcpy(take_place(editor)->digest, record->digest, KEY_DIGEST_SIZE);
-    editor->now.revoked++;
-}
-
 static bool is_the_same_key(const struct policy_entry *entry, const struct key_record *record)
 {
     return strcmp(entry->customer_id, record->customer_id) == 0 &&
@@ -425,18 +384,19 @@ bool policy_editor_key(void *context, const void *visited)
     struct name name = name_of_key(record->digest);
     struct name customer = name_of_customer(record->customer_id);
     const struct policy_entry *known = find_key(&editor->now.keys, &name);
-    if (find_policy(&editor->now.customers, &customer) == NULL) {
-        remove_key(editor, &name);
+    bool belongs = find_policy(&editor->now.customers, &customer) != NULL;
+    if (belongs && known != NULL && is_the_same_key(known, record))
+        return true; /* nothing that this table uses has changed */
+    if (known != NULL && known->key.revoked)
+        editor->now.revoked--;
+    if (!belongs) {
+        index_remove(&editor->now.keys, &name);
         return true;
     }
-    if (known != NULL && is_the_same_key(known, record))
-        return true; /* nothing that this table uses has changed */
     struct policy_entry *entry = make_entry(record);
     entry_inherit_use(editor, entry, &name, record->last_used_ms);
-    if (known != NULL && known->key.revoked)
-        remove_key(editor, &name);
     if (entry->key.revoked)
-        note_revoked(editor, record);
+        editor->now.revoked++;
     index_put(&editor->now.keys, &name, &entry->item);
     return true;
 }
@@ -473,7 +433,6 @@ void policy_editor_destroy(struct policy_editor **editor)
         return;
     rows_release(&(*editor)->now);
     rows_release(&(*editor)->before);
-    memory_free((*editor)->revoked);
     memory_free(*editor);
     *editor = NULL;
 }
@@ -486,7 +445,6 @@ void policy_editor_restart(struct policy_editor *editor)
         editor->before = editor->now;
     editor->restarted = true;
     editor->now = no_rows;
-    editor->revoked_oldest = editor->revoked_filled = 0;
 }
 
 struct policy_table *policy_editor_publish(struct policy_editor *editor, uint64_t revision)

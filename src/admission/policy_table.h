@@ -63,12 +63,10 @@ const struct policy *policy_table_find_address(const struct policy_table *table,
 struct policy_key {
     int64_t expires_ms; /* 0: never */
     enum key_scope scope;
-    bool revoked; /* it admits no request; the last POLICY_REVOKED_MAX that were read are kept, so
-                     that the log can name their customers */
+    bool revoked; /* it admits no request; it is kept so that the log can name its customer */
     const struct cidr *cidrs;
     size_t cidr_count; /* 0: no restriction besides its customer's */
 };
-#define POLICY_REVOKED_MAX 10000U
 const struct policy_key *policy_entry_key(const struct policy_entry *entry);
 
 /* Notes the use of the key, to the second. */
