@@ -461,7 +461,7 @@ static void write_call_times(const struct metric *metric, const void *facts, str
     metric_histogram(out, metric->name,
                      &(struct metric_histogram){provider_call_bounds_ms, launcher->calls.durations,
                                                 PROVIDER_CALL_BUCKETS, launcher->calls.duration_ns,
-                                                true});
+                                                1000, NULL});
 }
 
 const struct metric launcher_metrics[] = {

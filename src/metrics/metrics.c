@@ -18,34 +18,24 @@
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-/* The statuses that this program answers with; anything else counts under "other". */
-static const uint16_t statuses[] = {200, 304, 400, 403, 404, 405, 408, 409, 413, 414, 415,
-                                    417, 422, 429, 431, 500, 501, 502, 503, 504, 505};
-#define STATUS_KINDS (sizeof statuses / sizeof statuses[0])
+/* Statuses from 200 to 599 have a cell each; anything else counts under "other". */
+#define STATUS_FIRST 200
+#define STATUS_KINDS 400U
 #define STATUS_OTHER STATUS_KINDS
 
 /* Upper bounds of the histogram's buckets. A ready-made answer takes some 20 microseconds. */
-static const struct {
-    uint64_t ns;
-    const char *seconds;
-} buckets[] = {
-    {25000, "0.000025"}, {50000, "0.00005"},  {100000, "0.0001"},  {250000, "0.00025"},
-    {500000, "0.0005"},  {1000000, "0.001"},  {2500000, "0.0025"}, {5000000, "0.005"},
-    {10000000, "0.01"},  {25000000, "0.025"}, {50000000, "0.05"},  {100000000, "0.1"},
-    {250000000, "0.25"}, {500000000, "0.5"},  {1000000000, "1"},   {2500000000, "2.5"},
-    {5000000000, "5"},
+static const uint32_t bounds_us[METRICS_DURATIONS - 1] = {
+    25,    50,    100,    250,    500,    1000,    2500,    5000,    10000,
+    25000, 50000, 100000, 250000, 500000, 1000000, 2500000, 5000000,
 };
-#define BUCKET_COUNT (sizeof buckets / sizeof buckets[0])
-_Static_assert(METRICS_DURATIONS == BUCKET_COUNT + 1, "the header says how many");
 
 struct metrics_shard {
     _Alignas(CACHE_LINE) metrics_cell requests[METRICS_ROUTE_MAX][STATUS_KINDS + 1];
     /* Not cumulative; the last is +Inf. */
-    metrics_cell durations[METRICS_ROUTE_MAX][BUCKET_COUNT + 1];
+    metrics_cell durations[METRICS_ROUTE_MAX][METRICS_DURATIONS];
     metrics_cell duration_ns[METRICS_ROUTE_MAX];
     metrics_cell counters[COUNTERS_MAX]; /* the tables' blocks, one after the other */
     const struct metrics *metrics;
-    uint8_t status_kind[1024]; /* status & 1023 → its place in `statuses` */
 };
 
 struct metrics {
@@ -64,15 +54,6 @@ static size_t cell_count(const struct metric *table)
     return count;
 }
 
-static void shard_init(struct metrics_shard *shard, const struct metrics *metrics)
-{
-    memset(shard, 0, sizeof *shard);
-    shard->metrics = metrics;
-    memset(shard->status_kind, STATUS_OTHER, sizeof shard->status_kind);
-    for (size_t kind = 0; kind < STATUS_KINDS; kind++)
-        shard->status_kind[statuses[kind]] = (uint8_t)kind;
-}
-
 struct metrics *metrics_create(const struct metrics_options *options)
 {
     CHECK(options->threads > 0);
@@ -89,8 +70,9 @@ struct metrics *metrics_create(const struct metrics_options *options)
     metrics->shard_count = options->threads;
     metrics->shards = aligned_alloc(CACHE_LINE, metrics->shard_count * sizeof metrics->shards[0]);
     CHECK(metrics->shards != NULL);
+    memset(metrics->shards, 0, metrics->shard_count * sizeof metrics->shards[0]);
     for (size_t i = 0; i < metrics->shard_count; i++)
-        shard_init(&metrics->shards[i], metrics);
+        metrics->shards[i].metrics = metrics;
     return metrics;
 }
 
@@ -135,11 +117,10 @@ static void add_owned(metrics_cell *at, uint64_t amount)
 void metrics_request(struct metrics_shard *shard, size_t route, int http_status,
                      uint64_t duration_ns)
 {
-    bool known = http_status >= 0 && http_status < (int)sizeof shard->status_kind;
-    size_t kind = known ? shard->status_kind[http_status] : STATUS_OTHER;
-    size_t bucket = 0;
-    while (bucket < BUCKET_COUNT && duration_ns > buckets[bucket].ns)
-        bucket++;
+    size_t kind = (size_t)http_status - STATUS_FIRST; /* of a lower one: a large number */
+    size_t bucket = metric_bucket(bounds_us, METRICS_DURATIONS, (duration_ns + 999) / 1000);
+    if (kind > STATUS_OTHER)
+        kind = STATUS_OTHER;
     add_owned(&shard->requests[route][kind], 1);
     add_owned(&shard->durations[route][bucket], 1);
     add_owned(&shard->duration_ns[route], duration_ns);
@@ -179,9 +160,9 @@ void metrics_totals(const struct metrics *metrics, struct metrics_totals *totals
     *totals = (struct metrics_totals){.requests = {0}};
     for (size_t route = 0; route < metrics->route_count; route++) {
         for (size_t kind = 0; kind < STATUS_KINDS; kind++)
-            totals->requests[statuses[kind] / 100 - 2] +=
+            totals->requests[kind / 100] +=
                 sum_at(metrics, offsetof(struct metrics_shard, requests[route][kind]));
-        for (size_t bucket = 0; bucket <= BUCKET_COUNT; bucket++)
+        for (size_t bucket = 0; bucket < METRICS_DURATIONS; bucket++)
             totals->durations[bucket] +=
                 sum_at(metrics, offsetof(struct metrics_shard, durations[route][bucket]));
     }
@@ -189,9 +170,6 @@ void metrics_totals(const struct metrics *metrics, struct metrics_totals *totals
 
 double metrics_duration_ms(const uint64_t durations[METRICS_DURATIONS], unsigned percent)
 {
-    uint32_t bounds_us[BUCKET_COUNT];
-    for (size_t i = 0; i < BUCKET_COUNT; i++)
-        bounds_us[i] = (uint32_t)(buckets[i].ns / 1000);
     return metric_percentile(&(struct metric_histogram){.bounds = bounds_us,
                                                         .counts = durations,
                                                         .bucket_count = METRICS_DURATIONS},
@@ -246,28 +224,39 @@ size_t metric_bucket_of_time(const uint32_t *bounds_ms, size_t bucket_count, uin
     return metric_bucket(bounds_ms, bucket_count, ns / 1000000 + (ns % 1000000 > 0));
 }
 
+/* Without the zeros at the end: "0.00025", "5". */
+static void append_bound(struct buffer *out, double bound)
+{
+    buffer_append_format(out, "%.6f", bound);
+    while (out->data[out->size - 1] == '0')
+        out->size--;
+    if (out->data[out->size - 1] == '.')
+        out->size--;
+}
+
 void metric_histogram(struct buffer *out, const char *name,
                       const struct metric_histogram *histogram)
 {
+    const char *labels = histogram->labels == NULL ? "" : histogram->labels;
     uint64_t count = 0;
     for (size_t i = 0; i < histogram->bucket_count; i++) {
         count += histogram->counts[i];
-        buffer_append_format(out, "%s_bucket{le=\"", name);
+        /* Into the braces of the other labels. */
+        buffer_append_format(out, "%s_bucket%.*s%sle=\"", name, (int)strcspn(labels, "}"), labels,
+                             labels[0] == '\0' ? "{" : ",");
         if (i + 1 == histogram->bucket_count)
             buffer_append_string(out, "+Inf");
-        else if (histogram->of_times)
-            buffer_append_format(out, "%g", histogram->bounds[i] / 1000.0);
         else
-            buffer_append_u64(out, histogram->bounds[i]);
+            append_bound(out, (double)histogram->bounds[i] / histogram->per_second);
         metric_number(out, "\"}", NULL, count);
     }
     buffer_append_string(out, name);
-    if (histogram->of_times)
-        metric_seconds(out, "_sum", NULL, histogram->sum);
+    if (histogram->per_second > 1)
+        metric_seconds(out, "_sum", labels, histogram->sum);
     else
-        metric_number(out, "_sum", NULL, histogram->sum);
+        metric_number(out, "_sum", labels, histogram->sum);
     buffer_append_string(out, name);
-    metric_number(out, "_count", NULL, count);
+    metric_number(out, "_count", labels, count);
 }
 
 /* Evenly spread within a bucket, of which the first begins at 0. */
@@ -315,7 +304,7 @@ static void write_requests(const struct metric *metric, const void *facts, struc
             if (kind == STATUS_OTHER)
                 buffer_append_string(out, "other");
             else
-                buffer_append_u64(out, statuses[kind]);
+                buffer_append_u64(out, STATUS_FIRST + kind);
             metric_number(out, "\"}", NULL, count);
         }
     }
@@ -325,19 +314,22 @@ static void write_durations(const struct metric *metric, const void *facts, stru
 {
     const struct metrics *metrics = facts;
     for (size_t route = 0; route < metrics->route_count; route++) {
-        const char *name = metrics->routes[route];
-        uint64_t count = 0;
-        for (size_t bucket = 0; bucket <= BUCKET_COUNT; bucket++) {
-            count += sum_at(metrics, offsetof(struct metrics_shard, durations[route][bucket]));
-            buffer_append_format(out, "%s_bucket{route=\"%s\",le=\"%s", metric->name, name,
-                                 bucket == BUCKET_COUNT ? "+Inf" : buckets[bucket].seconds);
-            metric_number(out, "\"}", NULL, count);
-        }
-        buffer_append_format(out, "%s_sum{route=\"%s", metric->name, name);
-        metric_seconds(out, "\"}", NULL,
-                       sum_at(metrics, offsetof(struct metrics_shard, duration_ns[route])));
-        buffer_append_format(out, "%s_count{route=\"%s", metric->name, name);
-        metric_number(out, "\"}", NULL, count);
+        uint64_t counts[METRICS_DURATIONS];
+        struct buffer labels = {0};
+        for (size_t i = 0; i < METRICS_DURATIONS; i++)
+            counts[i] = sum_at(metrics, offsetof(struct metrics_shard, durations[route][i]));
+        buffer_append_format(&labels, "{route=\"%s\"}", metrics->routes[route]);
+        metric_histogram(
+            out, metric->name,
+            &(struct metric_histogram){
+                .labels = buffer_string(&labels),
+                .bounds = bounds_us,
+                .per_second = 1000000,
+                .counts = counts,
+                .bucket_count = METRICS_DURATIONS,
+                .sum = sum_at(metrics, offsetof(struct metrics_shard, duration_ns[route])),
+            });
+        buffer_free(&labels);
     }
 }
 

@@ -136,8 +136,9 @@ struct metric_histogram {
     const uint32_t *bounds; /* bucket_count - 1 */
     const uint64_t *counts;
     size_t bucket_count;
-    uint64_t sum;  /* of what was counted; of times, in nanoseconds */
-    bool of_times; /* bounds are milliseconds; the text has seconds */
+    uint64_t sum;        /* of what was counted; of times, in nanoseconds */
+    unsigned per_second; /* of times: the unit of the bounds, 1000 for ms; else 1 */
+    const char *labels;  /* as in the row, or NULL */
 };
 /* The bucket that counts a value; of times, in nanoseconds, where bounds are milliseconds. */
 size_t metric_bucket(const uint32_t *bounds, size_t bucket_count, uint64_t value);

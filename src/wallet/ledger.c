@@ -748,7 +748,7 @@ static void write_batches(const struct metric *metric, const void *facts, struct
     const struct ledger_facts *ledger = facts;
     metric_histogram(out, metric->name,
                      &(struct metric_histogram){batch_bounds, ledger->batches, LEDGER_BATCH_BUCKETS,
-                                                ledger->batched, false});
+                                                ledger->batched, 1, NULL});
 }
 
 static void write_commits(const struct metric *metric, const void *facts, struct buffer *out)
@@ -756,7 +756,8 @@ static void write_commits(const struct metric *metric, const void *facts, struct
     const struct ledger_facts *ledger = facts;
     metric_histogram(out, metric->name,
                      &(struct metric_histogram){commit_bounds_ms, ledger->commits,
-                                                LEDGER_COMMIT_BUCKETS, ledger->commit_ns, true});
+                                                LEDGER_COMMIT_BUCKETS, ledger->commit_ns, 1000,
+                                                NULL});
 }
 
 const struct metric ledger_metrics[] = {

@@ -73,15 +73,17 @@ static const uint32_t bounds[] = {1, 250};
 static void write_batches(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const struct clock_facts *clock = facts;
-    metric_histogram(out, metric->name,
-                     &(struct metric_histogram){bounds, clock->batches, 3, clock->batched, false});
+    metric_histogram(
+        out, metric->name,
+        &(struct metric_histogram){bounds, clock->batches, 3, clock->batched, 1, NULL});
 }
 
 static void write_commits(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const struct clock_facts *clock = facts;
-    metric_histogram(out, metric->name,
-                     &(struct metric_histogram){bounds, clock->commits, 3, clock->commit_ns, true});
+    metric_histogram(
+        out, metric->name,
+        &(struct metric_histogram){bounds, clock->commits, 3, clock->commit_ns, 1000, NULL});
 }
 
 static const struct metric clocks[] = {
@@ -147,10 +149,10 @@ TEST(requests_of_all_shards_add_up_by_route_and_status)
     assert_null(metrics);
 }
 
-TEST(statuses_that_no_one_planned_count_as_other)
+TEST(what_is_no_status_of_an_answer_counts_as_other)
 {
     struct metrics *metrics = create(1);
-    const int odd[] = {299, 418, 0, -1, 100000, 1023, 1024};
+    const int odd[] = {0, -1, 199, 600, 1023, 1024, 100000};
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
         metrics_request(metrics_shard(metrics, 0), ROUTE_OTHER, odd[i], 1);
     struct buffer out = written(metrics, NULL);
