@@ -575,7 +575,8 @@ static enum status open_stores(struct app *app, struct error *error)
     app->shared.launcher = launcher_create(&launcher);
     const struct health_options health = {
         .odds = app->odds,
-        .policies = policies_refresher(app->shared.policies),
+        .odds_timeout_ms = config->odds_timeout_ms,
+        .platform = platform,
         .log = app->log,
     };
     app->shared.health = health_create(&health);

@@ -15,7 +15,7 @@
  *
  * Threads: the caller's thread becomes the main thread (signals, the operator listener, life
  * cycle); `config->threads` workers serve requests; a refresher keeps the policy table fresh; a
- * small pool makes answers ready; a probe asks the odds store for /health.
+ * small pool makes answers ready; a probe asks the stores for /health.
  */
 
 /* Where it listens; 0: not there. */

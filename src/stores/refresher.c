@@ -83,19 +83,15 @@ const void *refresher_newest(struct refresher *refresher, struct table_hold *hol
     return hold->snapshot == NULL ? NULL : hold->snapshot->table;
 }
 
-bool refresher_is_confirmed(const struct refresher *refresher, uint64_t now_mono_ms)
-{
-    uint64_t at = atomic_load_explicit(&refresher->confirmed_ms, memory_order_acquire);
-    return at != 0 && now_mono_ms <= at + AGE_MAX_MS;
-}
-
 const void *refresher_confirmed(struct refresher *refresher, struct table_hold *hold,
                                 uint64_t now_mono_ms)
 {
-    /* Asked before the generation is: then the table that it leads to is the confirmed one or a
-     * newer one. */
-    return refresher_is_confirmed(refresher, now_mono_ms) ? refresher_newest(refresher, hold)
-                                                          : NULL;
+    /* Before the generation: then the table that it leads to is the confirmed one or a newer
+     * one. */
+    uint64_t at = atomic_load_explicit(&refresher->confirmed_ms, memory_order_acquire);
+    if (at == 0 || now_mono_ms > at + AGE_MAX_MS)
+        return NULL;
+    return refresher_newest(refresher, hold);
 }
 
 static void publish(struct refresher *refresher, void *table)

@@ -52,8 +52,6 @@ bool refresher_wait_ready(struct refresher *refresher, uint32_t timeout_ms);
 
 int64_t refresher_age_ms(struct refresher *refresher); /* since it was confirmed; -1: never */
 uint64_t refresher_errors(struct refresher *refresher);
-/* Was it confirmed within the last second? */
-bool refresher_is_confirmed(const struct refresher *refresher, uint64_t now_mono_ms);
 
 /* ---- a thread's hold ------------------------------------------------------------------------- */
 
