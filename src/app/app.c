@@ -245,8 +245,7 @@ static void set_limits(struct app *app, const struct config *config)
                       config_share(config->waiting_per_customer, config->waiting_max));
 }
 
-static void apply(struct app *app, const struct config *config, const struct listener_tls *tls,
-                  int asker)
+static void apply(struct app *app, const struct config *config, int asker)
 {
     struct reloading *reloading = memory_alloc_zeroed(1, sizeof *reloading);
     reloading->app = app;
@@ -258,7 +257,7 @@ static void apply(struct app *app, const struct config *config, const struct lis
     log_configure(app->log, config->log_level, config->log_format);
     set_limits(app, config);
     for (size_t i = 0; i < app->worker_count; i++)
-        worker_reload(app->workers[i], config, tls, on_worker_reloaded, reloading);
+        worker_reload(app->workers[i], config, on_worker_reloaded, reloading);
 }
 
 /* Of the listeners that `wanted` names: those that have a certificate. */
@@ -275,7 +274,7 @@ static enum status read_tls(const struct config *config, const bool wanted[LISTE
         if (wanted[i] && files[i][0][0] != '\0')
             status = http_tls_create(&tls->of[i], files[i][0], files[i][1], error);
     if (status != STATUS_OK)
-        listener_tls_release(tls);
+        listener_tls_destroy(tls);
     return status;
 }
 
@@ -308,11 +307,10 @@ static void reload(struct app *app, int asker)
         reload_answer(asker, false, error.text);
         return;
     }
-    apply(app, config, &tls, asker);
-    if (tls.of[LISTENER_OPERATOR] != NULL)
-        operator_listener_set_tls(app->operator_listener, tls.of[LISTENER_OPERATOR]);
-    listener_tls_release(&app->tls); /* `tls` has one for each that this has */
-    app->tls = tls;
+    for (size_t i = 0; i < LISTENERS; i++)
+        if (tls.of[i] != NULL)
+            http_tls_replace(app->tls.of[i], &tls.of[i]);
+    apply(app, config, asker);
     console_set_config(app->console, config);
     config_release(&app->config);
     app->config = config;
@@ -827,7 +825,7 @@ static void take_down(struct app *app)
     policies_destroy(&app->shared.policies);
     if (app->options->odds == NULL)
         odds_store_close(&app->odds);
-    listener_tls_release(&app->tls);
+    listener_tls_destroy(&app->tls);
 }
 
 static void close_handle(uv_handle_t *handle, void *context)

@@ -129,11 +129,6 @@ void operator_listener_set_console(struct operator_listener *listener, struct co
     listener->console = console;
 }
 
-void operator_listener_set_tls(struct operator_listener *listener, struct http_tls *tls)
-{
-    http_server_set_tls(listener->server, tls);
-}
-
 uint16_t operator_listener_port(const struct operator_listener *listener)
 {
     return listener->port;

@@ -40,9 +40,6 @@ MUST_CHECK enum status operator_listener_create(struct operator_listener **liste
  * borrowed. */
 void operator_listener_set_console(struct operator_listener *listener, struct console *console);
 
-/* Another certificate, for connections from now on. */
-void operator_listener_set_tls(struct operator_listener *listener, struct http_tls *tls);
-
 /* The port that it has, and its socket. */
 uint16_t operator_listener_port(const struct operator_listener *listener);
 int operator_listener_descriptor(const struct operator_listener *listener);

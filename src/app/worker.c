@@ -124,19 +124,10 @@ static void run(void *argument)
     (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
 }
 
-static struct listener_tls hold_tls(const struct listener_tls *tls)
-{
-    struct listener_tls held = {{NULL}};
-    for (size_t i = 0; i < LISTENERS; i++)
-        if (tls->of[i] != NULL)
-            held.of[i] = http_tls_hold(tls->of[i]);
-    return held;
-}
-
-void listener_tls_release(struct listener_tls *tls)
+void listener_tls_destroy(struct listener_tls *tls)
 {
     for (size_t i = 0; i < LISTENERS; i++)
-        http_tls_release(&tls->of[i]);
+        http_tls_destroy(&tls->of[i]);
 }
 
 static void write_expiry(const struct metric *metric, const void *facts, struct buffer *out)
@@ -164,7 +155,6 @@ struct order {
     struct mail mail;
     struct worker *worker;
     const struct config *config; /* of a reload */
-    struct listener_tls tls;     /* of a reload */
     void (*done)(void *context); /* of those that are answered, as is the rest */
     void *context;
 };
@@ -194,18 +184,6 @@ static void answer_here(struct mail *mail)
     mailbox_post(order->worker->options.main_mailbox, mail);
 }
 
-/* Takes over what is new. */
-static void renew_tls(struct worker *worker, size_t listener, struct http_tls **tls)
-{
-    struct http_tls **current = &worker->options.tls.of[listener];
-    if (*tls == NULL || *current == NULL)
-        return;
-    http_server_set_tls(worker->servers[listener], *tls);
-    http_tls_release(current);
-    *current = *tls;
-    *tls = NULL;
-}
-
 static void reload_here(struct mail *mail)
 {
     struct order *order = (struct order *)(void *)mail;
@@ -215,11 +193,8 @@ static void reload_here(struct mail *mail)
                                   config->trusted_proxy_count);
     const struct http_deadlines deadlines = deadlines_of(config);
     for (size_t i = 0; i < WORKER_LISTENERS; i++)
-        if (worker->servers[i] != NULL) {
+        if (worker->servers[i] != NULL)
             http_server_set_deadlines(worker->servers[i], &deadlines);
-            renew_tls(worker, i, &order->tls.of[i]);
-        }
-    listener_tls_release(&order->tls);
     config_release(&worker->options.config);
     worker->options.config = config;
     answer_here(mail);
@@ -284,7 +259,6 @@ struct worker *worker_start(const struct worker_options *options)
     struct worker *worker = memory_alloc_zeroed(1, sizeof *worker);
     worker->options = *options;
     worker->options.config = config_hold(options->config);
-    worker->options.tls = hold_tls(&options->tls);
     CHECK(uv_loop_init(&worker->loop) == 0);
     worker->mailbox = mailbox_create(&worker->loop);
     char name[16];
@@ -293,13 +267,11 @@ struct worker *worker_start(const struct worker_options *options)
     return worker;
 }
 
-void worker_reload(struct worker *worker, const struct config *config,
-                   const struct listener_tls *tls, void (*done)(void *context), void *context)
+void worker_reload(struct worker *worker, const struct config *config, void (*done)(void *context),
+                   void *context)
 {
-    send_order(
-        worker, reload_here,
-        (struct order){
-            .config = config_hold(config), .tls = hold_tls(tls), .done = done, .context = context});
+    send_order(worker, reload_here,
+               (struct order){.config = config_hold(config), .done = done, .context = context});
 }
 
 void worker_ask(struct worker *worker, void (*done)(void *context), void *context)
@@ -323,7 +295,6 @@ void worker_stop(struct worker **worker)
     send_order(stopping, stop_here, (struct order){0});
     CHECK(uv_thread_join(&stopping->thread) == 0);
     CHECK(uv_loop_close(&stopping->loop) == 0);
-    listener_tls_release(&stopping->options.tls);
     config_release(&stopping->options.config);
     memory_free(stopping);
     *worker = NULL;

@@ -57,7 +57,7 @@ struct listener_tls {
     struct http_tls *of[LISTENERS]; /* NULL: plain */
 };
 
-void listener_tls_release(struct listener_tls *tls);
+void listener_tls_destroy(struct listener_tls *tls);
 /* When each one's certificate runs out. */
 extern const struct metric listener_tls_metrics[]; /* of a struct listener_tls */
 
@@ -65,7 +65,7 @@ struct worker_options {
     size_t index;
     int listeners[WORKER_LISTENERS]; /* descriptors, taken over; -1: none, of providers alone */
     const struct config *config;
-    struct listener_tls tls;            /* held; without a use for the operator's */
+    struct listener_tls tls;            /* borrowed; without a use for the operator's */
     const struct worker_shared *shared; /* borrowed, all of it */
     struct metrics_shard *metrics;
     struct usage_thread *usage;
@@ -77,10 +77,10 @@ struct worker_options {
 
 struct worker *worker_start(const struct worker_options *options);
 
-/* New settings (held); a NULL in `tls` changes nothing there. `done` runs on the main thread
- * when they are in force; also while main_mailbox is destroyed. */
-void worker_reload(struct worker *worker, const struct config *config,
-                   const struct listener_tls *tls, void (*done)(void *context), void *context);
+/* New settings (held). `done` runs on the main thread when they are in force; also while
+ * main_mailbox is destroyed. */
+void worker_reload(struct worker *worker, const struct config *config, void (*done)(void *context),
+                   void *context);
 /* `done` runs on the main thread when the worker's loop has come to it; as of a reload. */
 void worker_ask(struct worker *worker, void (*done)(void *context), void *context);
 /* `handed_over`: another process has its listening sockets as well, and serves. */

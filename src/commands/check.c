@@ -79,7 +79,7 @@ static void check_tls(struct report *report, const char *check, const char *cert
                  "name PEM files that belong together and that the user that croupier runs as may "
                  "read",
                  "%s", ok ? certificate : error.text);
-    http_tls_release(&tls);
+    http_tls_destroy(&tls);
 }
 
 static void check_listen(struct report *report, enum listener_kind kind,

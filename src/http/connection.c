@@ -483,8 +483,8 @@ void http_connection_start(struct http_connection *connection)
     connection->sent = on_sent;
     connection->state = CONNECTION_IDLE;
     set_deadline(connection, server->options.deadlines.idle_seconds);
-    if (server->tls != NULL) {
-        connection->tls = tls_session_create(server->tls, &server->cipher);
+    if (server->options.tls != NULL) {
+        connection->tls = tls_session_create(server->options.tls, &server->cipher);
         connection->state = CONNECTION_OPENING;
         set_deadline(connection, server->options.deadlines.header_seconds);
     }

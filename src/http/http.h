@@ -324,9 +324,8 @@ MUST_CHECK enum status http_listen_check(const char *host, uint16_t port, int de
 
 struct http_server *http_server_create(const struct http_server_options *options, int descriptor);
 
-/* These settings may change while the server runs (SIGHUP). */
+/* They may change while the server runs (SIGHUP). */
 void http_server_set_deadlines(struct http_server *server, const struct http_deadlines *deadlines);
-void http_server_set_tls(struct http_server *server, struct http_tls *tls);
 
 /* Before the end, when another process shares the listening socket and accepts from it: stops
  * accepting, and leaves the queued connections to that process. */

@@ -144,7 +144,6 @@ struct http_server {
         const struct http_error *error;
         struct http_message *message;
     } errors[HTTP_ERROR_SLOTS];
-    struct http_tls *tls; /* held */
     char date_head[HTTP_DATE_HEAD_SIZE + 1];
     uint64_t date_checked_ms;
     int64_t date_second;

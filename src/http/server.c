@@ -205,7 +205,7 @@ void http_server_adopt(struct http_server *server, int descriptor)
         http_report_event(server, HTTP_EVENT_REFUSED);
     size_t over_its_own = options->opened != NULL ? options->opened(options->context, &peer) : 0;
     over = over_its_own > over ? over_its_own : over;
-    if (over > HTTP_REFUSAL_RESERVE || (over > 0 && server->tls != NULL)) {
+    if (over > HTTP_REFUSAL_RESERVE || (over > 0 && server->options.tls != NULL)) {
         (void)close(descriptor);
         if (options->closed != NULL)
             options->closed(options->context, &peer, NULL);
@@ -315,8 +315,8 @@ struct http_server *http_server_create(const struct http_server_options *options
     server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     server->read_buffer = memory_alloc(HTTP_READ_SIZE);
     make_id_start(server);
-    if (options->tls != NULL)
-        http_server_set_tls(server, options->tls);
+    if (options->tls != NULL) /* room to read into, then a record to write from */
+        server->plain_buffer = memory_alloc(HTTP_READ_SIZE + HTTP_RECORD_SIZE);
     CHECK(uv_timer_init(options->loop, &server->sweep) == 0);
     server->sweep.data = server;
     server->listener_closed = descriptor < 0;
@@ -331,16 +331,6 @@ struct http_server *http_server_create(const struct http_server_options *options
 void http_server_set_deadlines(struct http_server *server, const struct http_deadlines *deadlines)
 {
     server->options.deadlines = *deadlines;
-}
-
-void http_server_set_tls(struct http_server *server, struct http_tls *tls)
-{
-    /* Open connections keep the certificate that they began with: their sessions hold it. */
-    struct http_tls *before = server->tls;
-    server->tls = http_tls_hold(tls);
-    http_tls_release(&before);
-    if (server->plain_buffer == NULL) /* room to read into, then a record to write from */
-        server->plain_buffer = memory_alloc(HTTP_READ_SIZE + HTTP_RECORD_SIZE);
 }
 
 size_t http_server_connections(const struct http_server *server)
@@ -440,7 +430,6 @@ void http_server_destroy(struct http_server **server)
         http_message_release(&gone->errors[i].message);
     if (gone->reserve >= 0)
         (void)close(gone->reserve);
-    http_tls_release(&gone->tls);
     buffer_free(&gone->cipher);
     memory_free(gone->plain_buffer);
     memory_free(gone->read_buffer);

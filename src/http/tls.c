@@ -8,25 +8,24 @@
  */
 #include "http/tls.h"
 
-#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <uv.h>
 
 #include "base/memory.h"
 #include "http/tls_session.h"
 
 struct http_tls {
-    atomic_uint references;
-    SSL_CTX *context;
+    uv_mutex_t lock;  /* guards `context`, which its owner replaces while threads use it */
+    SSL_CTX *context; /* counts its sessions */
     BIO_METHOD *method;
 };
 
 struct tls_session {
-    struct http_tls *tls;
     SSL *ssl;
     struct text in;     /* lent */
     struct buffer *out; /* the thread's */
@@ -165,7 +164,7 @@ enum status http_tls_create(struct http_tls **tls, const char *certificate_path,
         return status;
     }
     struct http_tls *created = memory_alloc_zeroed(1, sizeof *created);
-    atomic_init(&created->references, 1);
+    CHECK(uv_mutex_init(&created->lock) == 0);
     created->context = context;
     created->method = make_method();
     *tls = created;
@@ -193,23 +192,26 @@ int64_t http_tls_expiry_ms(const struct http_tls *tls)
     return first_ms;
 }
 
-struct http_tls *http_tls_hold(struct http_tls *tls)
+void http_tls_replace(struct http_tls *tls, struct http_tls **other)
 {
-    unsigned before = atomic_fetch_add_explicit(&tls->references, 1, memory_order_relaxed);
-    CHECK(before > 0);
-    return tls;
+    SSL_CTX *before = tls->context;
+    uv_mutex_lock(&tls->lock);
+    tls->context = (*other)->context;
+    uv_mutex_unlock(&tls->lock);
+    (*other)->context = before;
+    http_tls_destroy(other);
 }
 
-void http_tls_release(struct http_tls **tls)
+void http_tls_destroy(struct http_tls **tls)
 {
-    struct http_tls *released = *tls;
+    struct http_tls *gone = *tls;
     *tls = NULL;
-    if (released == NULL ||
-        atomic_fetch_sub_explicit(&released->references, 1, memory_order_acq_rel) != 1)
+    if (gone == NULL)
         return;
-    SSL_CTX_free(released->context);
-    BIO_meth_free(released->method);
-    memory_free(released);
+    SSL_CTX_free(gone->context);
+    BIO_meth_free(gone->method);
+    uv_mutex_destroy(&gone->lock);
+    memory_free(gone);
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
@@ -217,9 +219,10 @@ void http_tls_release(struct http_tls **tls)
 struct tls_session *tls_session_create(struct http_tls *tls, struct buffer *out)
 {
     struct tls_session *session = memory_alloc_zeroed(1, sizeof *session);
-    session->tls = http_tls_hold(tls); /* it owns the BIO's methods, also after a reload */
     session->out = out;
+    uv_mutex_lock(&tls->lock);
     session->ssl = SSL_new(tls->context);
+    uv_mutex_unlock(&tls->lock);
     BIO *bio = BIO_new(tls->method);
     CHECK(session->ssl != NULL && bio != NULL); /* as with memory_alloc */
     BIO_set_data(bio, session);
@@ -236,7 +239,6 @@ void tls_session_destroy(struct tls_session **session)
     if (gone == NULL)
         return;
     SSL_free(gone->ssl);
-    http_tls_release(&gone->tls);
     memory_free(gone);
 }
 

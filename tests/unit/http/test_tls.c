@@ -53,7 +53,7 @@ static int make_certificate(void **state)
 
 static int remove_certificate(void **state)
 {
-    http_tls_release(&tls);
+    http_tls_destroy(&tls);
     (void)unlink(certificate_path);
     (void)unlink(key_path);
     (void)unlink(other_key_path);
@@ -310,8 +310,8 @@ TEST_WITH(the_certificate_may_change_while_connections_are_open, open_loopback, 
     struct tls_client before = tls_client_open(TLS1_3_VERSION, NULL);
     assert_true(shake_hands(&before));
     assert_int_equal(http_tls_create(&next, certificate_path, key_path, &error), STATUS_OK);
-    http_server_set_tls(loopback.server, next);
-    http_tls_release(&next);
+    http_tls_replace(tls, &next);
+    assert_null(next);
     struct tls_client after = tls_client_open(TLS1_3_VERSION, NULL);
     assert_true(shake_hands(&after));
     tls_send(&before, TEXT(GET("/")));
@@ -371,7 +371,7 @@ TEST(a_chain_expires_with_its_first_certificate)
         append_certificate(key, chain_path, seconds[i]);
         assert_int_equal(http_tls_create(&chain, chain_path, chain_key_path, &error), STATUS_OK);
         assert_int_equal(http_tls_expiry_ms(chain), expected_ms[i]);
-        http_tls_release(&chain);
+        http_tls_destroy(&chain);
     }
     EVP_PKEY_free(key);
     assert_int_equal(unlink(chain_path) + unlink(chain_key_path), 0);
