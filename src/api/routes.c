@@ -2,7 +2,6 @@
 #include "api/routes.h"
 
 #include "api/service.h"
-#include "api/sports_routes.h"
 #include "sports/sports.h"
 
 static void answer_health(struct service *service, struct http_request *request,
@@ -17,7 +16,7 @@ static void answer_sports(struct service *service, struct http_request *request,
                           const struct caller *caller, const struct text *values)
 {
     (void)values;
-    sports_cache_answer_sports(service->sports, request, caller->sports);
+    sports_route_sports(service->sports, request, caller->sports);
 }
 
 static void answer_sport(struct service *service, struct http_request *request,

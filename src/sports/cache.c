@@ -640,8 +640,9 @@ static bool is_known_missing(const struct ready *catalog, uint64_t stamp,
            catalog_find(catalog->entry->catalog, event) == NULL;
 }
 
-void sports_cache_answer(struct sports_cache *cache, struct http_request *request, enum sport sport,
-                         const struct event_id *id)
+/* `id` NULL: the list of the sport's events. */
+static void answer_from_cache(struct sports_cache *cache, struct http_request *request,
+                              enum sport sport, const struct event_id *id)
 {
     uint64_t stamp = 0;
     enum status status = odds_store_stamp(cache->sports->odds, &stamp);
@@ -671,8 +672,24 @@ void sports_cache_answer(struct sports_cache *cache, struct http_request *reques
     start_lookup(cache, request, sport, id, chosen, leads);
 }
 
-void sports_cache_answer_sports(struct sports_cache *cache, struct http_request *request,
-                                sport_set allowed)
+void sports_route(struct sports_cache *cache, struct http_request *request, sport_set allowed,
+                  const struct text values[HTTP_PATH_VALUES])
+{
+    enum sport sport;
+    struct event_id event;
+    bool wants_event = values[1].size > 0;
+    if (sport_from_key(values[0], &sport) != STATUS_OK)
+        http_reply_error(request, &error_invalid_sport);
+    else if (wants_event && event_id_parse(values[1], &event) != STATUS_OK)
+        http_reply_error(request, &error_invalid_event_id);
+    else if ((allowed & SPORT_BIT(sport)) == 0)
+        http_reply_error(request, &error_sport_not_allowed);
+    else
+        answer_from_cache(cache, request, sport, wants_event ? &event : NULL);
+}
+
+void sports_route_sports(struct sports_cache *cache, struct http_request *request,
+                         sport_set allowed)
 {
     struct answer *answer = cache->sports->lists[allowed & SPORT_SET_ALL];
     answer_reply(answer, request, answer_pick(answer, request));

@@ -8,6 +8,7 @@
 #include "base/mailbox.h"
 #include "base/work_pool.h"
 #include "http/http.h"
+#include "http/path.h"
 #include "metrics/metrics.h"
 #include "records/event_id.h"
 #include "records/sport.h"
@@ -90,12 +91,15 @@ void sports_cache_drain(struct sports_cache *cache);
  * mailbox may be destroyed after it. The loop must run once more to close a timer. */
 void sports_cache_destroy(struct sports_cache **cache);
 
-/* A cache's answer to a request whose path is right: it replies, at once or later. On the cache's
- * thread. */
-void sports_cache_answer_sports(struct sports_cache *cache, struct http_request *request,
-                                sport_set allowed);
-/* `event` NULL: the list of the sport's events. */
-void sports_cache_answer(struct sports_cache *cache, struct http_request *request, enum sport sport,
-                         const struct event_id *event);
+/* The routes, on the cache's thread. The caller has checked admission, rate limit, method and the
+ * form of the path. They reply at once or later; until then they own request->abandoned and
+ * request->deferral. */
+void sports_route_sports(struct sports_cache *cache, struct http_request *request,
+                         sport_set allowed);
+/* `values` are the texts in the path: the sport, and the event or "" for the list. Answers, in this
+ * order: 400 invalid_sport, then 400 invalid_event_id, then 403 sport_not_allowed, then the
+ * store. */
+void sports_route(struct sports_cache *cache, struct http_request *request, sport_set allowed,
+                  const struct text values[HTTP_PATH_VALUES]);
 
 #endif

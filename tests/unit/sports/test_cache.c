@@ -1,7 +1,6 @@
 /* sports/cache: fresh answers, made once; deferred, answered, or refused. */
 #include <unistd.h>
 
-#include "api/sports_routes.h"
 #include "fakes.h"
 #include "sports/shared.h"
 #include "sports/sports.h"
@@ -723,7 +722,7 @@ static void assert_sports(struct world *world, sport_set allowed, const char *bo
 {
     struct fake_request request;
     fake_request_init(&request, NULL, NULL);
-    sports_cache_answer_sports(world->thread.cache, &request.request, allowed);
+    sports_route_sports(world->thread.cache, &request.request, allowed);
     assert_string_equal(request.outcome, FAKE_SENT);
     assert_true(text_equals((struct text){request.message->body, request.message->body_size},
                             text_of(body)));

@@ -2,8 +2,8 @@
  * Several caches and a publisher at once: no answer is older than what was published before its
  * request came. Meant to be run under ThreadSanitizer as well.
  */
-#include "api/sports_routes.h"
 #include "fakes.h"
+#include "sports/sports.h"
 #include "tests.h"
 
 #define DESKS 3
