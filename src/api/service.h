@@ -6,7 +6,6 @@
 #include "admission/admission.h"
 #include "admission/denials.h"
 #include "api/health.h"
-#include "api/wallet_routes.h"
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "games/games.h"
@@ -17,6 +16,7 @@
 #include "metrics/metrics.h"
 #include "sports/sports.h"
 #include "usage/usage.h"
+#include "wallet/handler.h"
 
 /*
  * Serves requests; the order of checks is decided here (docs/interface.md):

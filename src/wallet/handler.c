@@ -7,7 +7,7 @@
  * waits again. So under load a batch starts with all requests that were ready to read, and a single
  * request does not wait.
  */
-#include "api/wallet_routes.h"
+#include "wallet/handler.h"
 
 #include <stddef.h>
 #include <string.h>

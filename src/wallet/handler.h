@@ -1,5 +1,5 @@
-#ifndef CROUPIER_API_WALLET_ROUTES_H
-#define CROUPIER_API_WALLET_ROUTES_H
+#ifndef CROUPIER_WALLET_HANDLER_H
+#define CROUPIER_WALLET_HANDLER_H
 
 #include "base/mailbox.h"
 #include "games/games.h"
