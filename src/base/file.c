@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -140,7 +141,7 @@ bool file_prints_equal(const struct file_print *a, const struct file_print *b)
 struct passing {
     const char *path, *to; /* `to` NULL: only read */
     int from, into;
-    const struct file_watch *watch; /* may be NULL */
+    const struct progress_watch *watch; /* may be NULL */
     uint64_t total;
     struct digest *digest;
 };
@@ -148,8 +149,12 @@ struct passing {
 static enum status pass(struct passing *passing, uint64_t *bytes, struct error *error)
 {
     char *piece = memory_alloc(PIECE_SIZE);
+    const char *slash = strrchr(passing->path, '/');
+    char what[64];
     enum status status = STATUS_OK;
     uint64_t done = 0;
+    (void)snprintf(what, sizeof what, "bytes of %s %s", slash == NULL ? passing->path : slash + 1,
+                   passing->to != NULL ? "copied" : "read back");
     for (;;) {
         ssize_t got = read(passing->from, piece, PIECE_SIZE);
         if (got < 0 && errno == EINTR)
@@ -164,8 +169,7 @@ static enum status pass(struct passing *passing, uint64_t *bytes, struct error *
             break;
         }
         done += (uint64_t)got;
-        if (passing->watch != NULL && passing->watch->at != NULL)
-            passing->watch->at(passing->watch->context, done, passing->total);
+        progress_tell(passing->watch, what, done, passing->total);
     }
     memory_free(piece);
     *bytes = done;
@@ -220,15 +224,16 @@ static enum status run(struct passing *passing, mode_t mode, struct file_print *
     return status;
 }
 
-enum status file_read_print(const char *path, const struct file_watch *watch,
+enum status file_read_print(const char *path, const struct progress_watch *watch,
                             struct file_print *print, struct error *error)
 {
     struct passing passing = {.path = path, .from = -1, .into = -1, .watch = watch};
     return run(&passing, 0, print, error);
 }
 
-enum status file_copy(const char *path, const char *to, mode_t mode, const struct file_watch *watch,
-                      struct file_print *print, struct error *error)
+enum status file_copy(const char *path, const char *to, mode_t mode,
+                      const struct progress_watch *watch, struct file_print *print,
+                      struct error *error)
 {
     struct passing passing = {.path = path, .to = to, .from = -1, .into = -1, .watch = watch};
     return run(&passing, mode, print, error);

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/digest.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -44,14 +45,9 @@ struct file_print {
 
 bool file_prints_equal(const struct file_print *a, const struct file_print *b);
 
-struct file_watch {
-    void (*at)(void *context, uint64_t done, uint64_t total); /* bytes; called often. NULL: none */
-    void *context;
-};
-
 /* Reads all of a file from its disk rather than from memory, as far as the kernel drops its pages.
  * STATUS_NOT_FOUND: there is none; STATUS_UNAVAILABLE: it cannot be read, or is no regular file. */
-MUST_CHECK enum status file_read_print(const char *path, const struct file_watch *watch,
+MUST_CHECK enum status file_read_print(const char *path, const struct progress_watch *watch,
                                        struct file_print *print, struct error *error);
 
 /* The same, and writes what was read into `to`, a new file of this mode, which is on disk when this
@@ -59,7 +55,7 @@ MUST_CHECK enum status file_read_print(const char *path, const struct file_watch
  * belongs to. STATUS_EXISTS: there is a file `to`; STATUS_FULL: the disk has no room. Where it
  * fails there is no file `to` of this call. */
 MUST_CHECK enum status file_copy(const char *path, const char *to, mode_t mode,
-                                 const struct file_watch *watch, struct file_print *print,
+                                 const struct progress_watch *watch, struct file_print *print,
                                  struct error *error);
 
 #endif

@@ -33,7 +33,7 @@ static void PRINTF_LIKE(3, 0)
 {
     char text[MESSAGE_MAX];
     struct buffer shown = {0};
-    progress_end(&line->outcome->progress);
+    command_end_progress(line);
     (void)vsnprintf(text, sizeof text, format, arguments);
     buffer_append_shown(&shown, text_of(text));
     (void)fflush(stdout);
@@ -117,7 +117,7 @@ static void finish(struct command_outcome *outcome)
 int command_main(const struct command_group *groups, int argc, char **argv)
 {
     size_t room = argc > 0 ? (size_t)argc : 1;
-    struct command_outcome outcome = {0};
+    struct command_outcome outcome = {.watch = {progress_show, &outcome.progress}};
     struct command_line line = {.groups = groups, .outcome = &outcome};
     line.arguments = memory_alloc_zeroed(room, sizeof line.arguments[0]);
     line.options = memory_alloc_zeroed(room, sizeof line.options[0]);
@@ -271,9 +271,14 @@ struct buffer *command_read(const struct command_line *line, const char *path, s
     return content;
 }
 
-struct progress *command_progress(const struct command_line *line)
+const struct progress_watch *command_watch(const struct command_line *line)
 {
-    return &line->outcome->progress;
+    return &line->outcome->watch;
+}
+
+void command_end_progress(const struct command_line *line)
+{
+    progress_end(&line->outcome->progress);
 }
 
 struct json_writer *command_document(const struct command_line *line, enum json_layout layout)

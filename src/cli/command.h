@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/json_writer.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "config/config.h"
 
@@ -94,8 +95,9 @@ void command_keep(const struct command_line *line, command_release *release, voi
 /* The configuration that -c names (or the default), the same in every call. If it is unsound, all
  * that is wrong with it is printed, and the command ends with EXIT_USAGE. */
 const struct config *command_config(const struct command_line *line);
-/* The progress of what takes long (cli/progress.h). A message and the command's end end it. */
-struct progress *command_progress(const struct command_line *line);
+/* Shows how far something long is, until command_end_progress, a message or the command's end. */
+const struct progress_watch *command_watch(const struct command_line *line);
+void command_end_progress(const struct command_line *line);
 /* An empty buffer, which is wiped in the end: it may hold a secret. */
 struct buffer *command_buffer(const struct command_line *line);
 /* Reads all of a file, or of standard input ("-"), up to one byte more than `most`, so that the

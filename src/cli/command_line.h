@@ -47,6 +47,7 @@ struct command_outcome {
     const struct config *config; /* NULL: it was not loaded */
     struct document document;
     struct progress progress;
+    struct progress_watch watch; /* which shows it */
     struct {
         command_release *release;
         void *resource;

@@ -9,13 +9,14 @@
 
 #define PROGRESS_MS 1000
 
-/* Whether the line is to be written now; begins it. */
-static bool is_due(struct progress *progress)
+/* Whether the line is to be written now; begins it. The last step is shown at once if a line is
+ * there already, because nothing follows it for a while. */
+static bool is_due(struct progress *progress, bool last)
 {
     uint64_t now_ms = clock_monotonic_ms();
     if (progress->started_ms == 0)
         progress->started_ms = progress->shown_ms = now_ms;
-    if (now_ms < progress->shown_ms + PROGRESS_MS)
+    if (now_ms < progress->shown_ms + PROGRESS_MS && !(last && progress->shown))
         return false;
     progress->shown_ms = now_ms;
     if (isatty(STDERR_FILENO) != 1)
@@ -25,27 +26,17 @@ static bool is_due(struct progress *progress)
     return true;
 }
 
-void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *what)
+void progress_show(void *context, const char *what, uint64_t done, uint64_t total)
 {
-    if (!is_due(progress))
+    if (!is_due(context, total > 0 && done == total))
         return;
-    if (total > 0)
+    if (done == 0 || done == total)
+        (void)fputs(what, stderr);
+    else if (total > 0)
         (void)fprintf(stderr, "%" PRIu64 " of %" PRIu64 " %s", done, total, what);
     else
-        (void)fprintf(stderr, "%" PRIu64 " %s", done, what);
+        (void)fprintf(stderr, "%s: %" PRIu64, what, done);
     (void)fputs("\033[K", stderr); /* the rest of a longer line */
-}
-
-void progress_say(struct progress *progress, const char *what)
-{
-    if (is_due(progress))
-        (void)fprintf(stderr, "%s\033[K", what);
-}
-
-void progress_turn_to(struct progress *progress, const char *what)
-{
-    if (progress->shown)
-        (void)fprintf(stderr, "\r%s\033[K", what);
 }
 
 void progress_end(struct progress *progress)

@@ -16,14 +16,10 @@ struct progress {
     bool shown;
 };
 
-/* "12000 of 50000 entries", or without a total (0) "12000 entries". Cheap: to be called often. */
-void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *what);
-
-/* The same of what cannot be counted. */
-void progress_say(struct progress *progress, const char *what);
-
-/* Names the current step where nothing can be counted; shown at once if a line is there already. */
-void progress_turn_to(struct progress *progress, const char *what);
+/* Of a struct progress_watch (base/progress.h), whose context is the struct progress: "12000 of 50000
+ * entries", without a total "copying players: 12000", and where nothing is counted, or all is done,
+ * what it is alone. Cheap: to be called often. */
+void progress_show(void *progress, const char *what, uint64_t done, uint64_t total);
 
 /* Leaves the line; the next thing that is done starts as zeros. */
 void progress_end(struct progress *progress);

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/stores.h"
 #include "commands/wallet_output.h"
@@ -14,11 +13,6 @@
 #include "stores/configured.h"
 
 #define ODDS_PATIENCE_MS 60000U
-
-static void show(void *context, const char *what)
-{
-    progress_say(context, what);
-}
 
 /* The configuration, which names a SQLite file. */
 static const struct config *configuration(const struct command_line *line)
@@ -95,16 +89,15 @@ static struct odds_store *open_odds(const struct command_line *line)
 void run_backup(const struct command_line *line)
 {
     const struct config *config = configuration(line);
-    const struct backup_watch watch = {show, command_progress(line)};
     struct backup_manifest manifest;
     struct error *error = command_error(line);
     struct backup_sources sources = {.platform = command_platform(line)};
     sources.odds = open_odds(line);
     if (command_option(line, "with-secrets-key") != NULL)
         sources.secrets_key_file = config->secrets_key_file;
-    command_require(line,
-                    backup_make(command_argument(line, 0), &sources, &watch, &manifest, error));
-    progress_end(command_progress(line));
+    command_require(line, backup_make(command_argument(line, 0), &sources, command_watch(line),
+                                      &manifest, error));
+    command_end_progress(line);
     if (backup_remember(config_platform_file(config), &manifest, error) != STATUS_OK)
         command_note(line, "croupier_backup_age_seconds does not count this backup: %s",
                      error->text);
@@ -170,7 +163,6 @@ void run_restore(const struct command_line *line)
     const char *odds_directory = config_odds_directory(config);
     struct restored restored = {.schema = 0};
     struct buffer *odds = command_buffer(line);
-    const struct backup_watch watch = {show, command_progress(line)};
     struct restore_targets targets = {{[BACKUP_PLATFORM] = config_platform_file(config),
                                        [BACKUP_SECRETS_KEY] = config->secrets_key_file}};
     if (command_option(line, "with-odds") != NULL) {
@@ -179,9 +171,9 @@ void run_restore(const struct command_line *line)
         buffer_append_format(odds, "%s/values/data.mdb", odds_directory);
         targets.paths[BACKUP_ODDS] = buffer_string(odds);
     }
-    command_require(line, restore_files(command_argument(line, 0), &targets, &watch,
+    command_require(line, restore_files(command_argument(line, 0), &targets, command_watch(line),
                                         &restored.manifest, restored.placed, command_error(line)));
-    progress_end(command_progress(line));
+    command_end_progress(line);
     command_last_words(line, "the files are in place, but do not start the service on them");
     prove(line, &restored);
     print_restored(line, &restored);

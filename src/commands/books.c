@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "cli/document.h"
-#include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/stores.h"
@@ -118,7 +117,7 @@ static enum status read_books(struct platform_store *store, const struct asked *
     if (status == STATUS_OK && asked->printed->overflowed)
         status = error_set(error, STATUS_MALFORMED,
                            "a total is beyond what can be shown; ask for less at once");
-    progress_end(command_progress(line));
+    command_end_progress(line);
     return status;
 }
 
@@ -159,8 +158,8 @@ static bool export_entry(void *context, const struct ledger_transaction *entry)
     struct export *export = context;
     CHECK(EVP_DigestUpdate(export->digest, entry->hash, sizeof entry->hash) == 1);
     if (++export->written % PROGRESS_STEP == 0)
-        progress_show(command_progress(export->printed.line), export->written,
-                      export->printed.entries, "entries");
+        progress_tell(command_watch(export->printed.line), "entries", export->written,
+                      export->printed.entries);
     wallet_write_transaction(begin_row(export), entry);
     return end_row(export);
 }

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/stores.h"
@@ -12,11 +11,6 @@
 /* Long enough for the slowest single statement over all of a large store. */
 #define PATIENCE_MS (3600U * 1000)
 #define ODDS_PATIENCE_MS 60000U
-
-static void show_progress(void *context, const char *what, uint64_t done)
-{
-    progress_show(context, done, 0, what);
-}
 
 /* The URI of the store that an argument of the line names, FROM (0) or TO (1), of a kind that this
  * setting may have, as `forms` says. */
@@ -132,9 +126,9 @@ static void run_platform_copy(const struct command_line *line)
     command_bound_reading(line, sqlite ? file.at : NULL, PATIENCE_MS);
     struct platform_store *from = open_source(line, uris.from);
     struct platform_store *to = open_target(line, uris.to);
-    command_require(line, platform_copy(from, to, show_progress, command_progress(line), &counts,
-                                        command_error(line)));
-    progress_end(command_progress(line));
+    command_require(line,
+                    platform_copy(from, to, command_watch(line), &counts, command_error(line)));
+    command_end_progress(line);
     print_platform(line, &counts);
     if (counts.records[RECORD_PROVIDER] > 0)
         command_note(line, "providers' secrets are still sealed with the key of [casino] "
@@ -173,10 +167,9 @@ static void run_odds_copy(const struct command_line *line)
                                        "redis+sentinel://HOSTS/SERVICE");
     struct odds_store *from = open_odds(line, uris.from, false);
     struct odds_store *to = open_odds(line, uris.to, true);
-    command_require(line,
-                    odds_copy(from, to, command_option(line, "replace") != NULL, show_progress,
-                              command_progress(line), &counts, command_error(line)));
-    progress_end(command_progress(line));
+    command_require(line, odds_copy(from, to, command_option(line, "replace") != NULL,
+                                    command_watch(line), &counts, command_error(line)));
+    command_end_progress(line);
     const struct command_count rows[] = {{"catalogs", counts.catalogs, NULL},
                                          {"events", counts.events, NULL},
                                          {"bytes", counts.bytes, NULL},

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/stores.h"
 #include "sealing/secrets.h"
@@ -44,19 +43,6 @@ struct migrated {
     const char *backup;     /* its path; NULL: none was made */
     bool key_made;
 };
-
-/* ---- what takes long ------------------------------------------------------------------------- */
-
-static void show_progress(void *context, const char *what, uint64_t rows)
-{
-    char text[128];
-    if (rows == 0) {
-        progress_say(context, what);
-        return;
-    }
-    (void)snprintf(text, sizeof text, "rows read for %s", what);
-    progress_show(context, rows, 0, text);
-}
 
 /* ---- what leads back ------------------------------------------------------------------------- */
 
@@ -127,14 +113,14 @@ void run_migrate(const struct command_line *line)
     struct platform_store *store = command_make_platform(line);
     struct migrated migrated = {.before = 0};
     size_t providers = 0;
-    platform_store_watch(store, (struct platform_watch){show_progress, command_progress(line)});
+    platform_store_watch(store, command_watch(line));
     migrated.backup = see_to_backup(line, store);
     command_require(line, platform_store_migrate(store, &migrated.before, &migrated.after,
                                                  command_error(line)));
     /* Each provider has a secret, which is stored under the key: so there was one. */
     command_require(line, platform_list(store, &provider_table, NULL, count_provider, &providers,
                                         command_error(line)));
-    progress_end(command_progress(line));
+    command_end_progress(line);
     migrated.key_made = make_secrets_key(line, providers);
     print_migrated(line, &migrated);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/stores.h"
@@ -15,16 +14,6 @@
 #include "stores/platform_ledger.h"
 
 #define DAYS_MAX 36500
-
-static void show_audit(void *context, uint64_t done, uint64_t total)
-{
-    if (done == 0 && total > 0)
-        progress_say(context, "checking the store itself");
-    else if (done < total || total == 0)
-        progress_show(context, done, total, "entries");
-    else
-        progress_turn_to(context, "looking for rows without their counterpart");
-}
 
 /* ---- statement ------------------------------------------------------------------------------- */
 
@@ -265,11 +254,10 @@ static void verify(const struct command_line *line, struct audit_options *option
     struct error unkept = {.text = ""};
     if (!options->recent)
         options->beside = command_platform(line);
-    options->progress = show_audit;
-    options->context = command_progress(line);
+    options->watch = command_watch(line);
     struct error *error = command_error(line);
     enum status status = wallet_verify(store, options, result, &unkept, error);
-    progress_end(command_progress(line));
+    command_end_progress(line);
     if (unkept.text[0] != '\0')
         command_complain(line, "the outcome could not be kept: %s", unkept.text);
     if (status == STATUS_MALFORMED)

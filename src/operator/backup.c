@@ -16,33 +16,11 @@
 
 struct making {
     const struct backup_sources *sources;
-    const struct backup_watch *watch;
+    const struct progress_watch *watch;
     struct backup_manifest *manifest;
     char *target; /* without a slash at its end */
     char *draft;  /* its name until it is whole */
-    const char *part;
 };
-
-static void say(const struct making *making, const char *what)
-{
-    if (making->watch->at != NULL)
-        making->watch->at(making->watch->context, what);
-}
-
-static void on_platform(void *context, const char *what, uint64_t rows)
-{
-    (void)rows;
-    say(context, what);
-}
-
-static void on_bytes(void *context, uint64_t done, uint64_t total)
-{
-    const struct making *making = context;
-    char what[64];
-    (void)snprintf(what, sizeof what, "reading %s back, %" PRIu64 " %%", making->part,
-                   total == 0 ? 0 : done * 100 / total);
-    say(making, what);
-}
 
 /* ---- where it goes --------------------------------------------------------------------------- */
 
@@ -99,15 +77,15 @@ static void name_target(struct making *making, const char *directory)
 static enum status copy_platform(struct making *making, const char *path, struct error *error)
 {
     struct platform_store *store = making->sources->platform;
-    platform_store_watch(store, (struct platform_watch){on_platform, making});
+    platform_store_watch(store, making->watch);
     enum status status = platform_store_back_up(store, path, NULL, error);
-    platform_store_watch(store, (struct platform_watch){0});
+    platform_store_watch(store, NULL);
     return status;
 }
 
 static enum status copy_odds(struct making *making, const char *path, struct error *error)
 {
-    say(making, "copying the odds");
+    progress_tell(making->watch, "copying the odds", 0, 0);
     return odds_store_back_up(making->sources->odds, path, error);
 }
 
@@ -122,15 +100,13 @@ static enum status add_part(struct making *making, enum backup_part part,
                             enum status (*copy)(struct making *, const char *, struct error *),
                             struct error *error)
 {
-    const struct file_watch watch = {on_bytes, making};
     struct buffer path = {0};
     buffer_append_format(&path, "%s/%s", making->draft, backup_part_names[part]);
-    making->part = backup_part_names[part];
     making->manifest->parts[part].as_of_ms = clock_wall_ms();
     enum status status = copy(making, buffer_string(&path), error);
     if (status == STATUS_OK)
-        status = file_read_print(buffer_string(&path), &watch, &making->manifest->parts[part].print,
-                                 error);
+        status = file_read_print(buffer_string(&path), making->watch,
+                                 &making->manifest->parts[part].print, error);
     making->manifest->parts[part].there = true;
     buffer_free(&path);
     return status;
@@ -249,7 +225,7 @@ int64_t backup_last_ms(const char *platform_file)
 /* ---- making one ------------------------------------------------------------------------------ */
 
 enum status backup_make(const char *directory, const struct backup_sources *sources,
-                        const struct backup_watch *watch, struct backup_manifest *manifest,
+                        const struct progress_watch *watch, struct backup_manifest *manifest,
                         struct error *error)
 {
     struct backup_manifest made = {.made_ms = 0};

@@ -41,12 +41,6 @@ struct backup_manifest {
     } parts[BACKUP_PART_COUNT];
 };
 
-/* Called often, with what is being done: "copying the database, 35 %". */
-struct backup_watch {
-    void (*at)(void *context, const char *what);
-    void *context;
-};
-
 struct backup_sources {
     struct platform_store *platform;
     struct odds_store *odds;      /* NULL: left out */
@@ -57,7 +51,7 @@ struct backup_sources {
  * STATUS_EXISTS: there is something in it; STATUS_FULL: its disk has no room; STATUS_MALFORMED: the
  * platform store is damaged, so it is not backed up. Where it fails nothing is left behind. */
 MUST_CHECK enum status backup_make(const char *directory, const struct backup_sources *sources,
-                                   const struct backup_watch *watch,
+                                   const struct progress_watch *watch,
                                    struct backup_manifest *manifest, struct error *error);
 
 /* Keeps the manifest of a whole backup beside the platform store's file, for backup_last_ms. */
@@ -84,7 +78,7 @@ struct restore_targets {
  * or none. Where it fails nothing is left behind.
  */
 MUST_CHECK enum status restore_files(const char *directory, const struct restore_targets *targets,
-                                     const struct backup_watch *watch,
+                                     const struct progress_watch *watch,
                                      struct backup_manifest *manifest,
                                      bool placed[BACKUP_PART_COUNT], struct error *error);
 

@@ -16,8 +16,7 @@
 struct copy {
     struct odds_store *from;
     struct odds_store *to;
-    odds_copy_progress *progress;
-    void *context;
+    const struct progress_watch *watch;
     struct odds_counts counts;
     uint64_t done;
     enum status status; /* the first failure; nothing is done after it */
@@ -26,13 +25,6 @@ struct copy {
     struct feed_publication waiting; /* read, and not yet published */
     size_t waiting_bytes;
 };
-
-static void tell(struct copy *copy, const char *what)
-{
-    copy->done++;
-    if (copy->progress != NULL)
-        copy->progress(copy->context, what, copy->done);
-}
 
 /* ---- one value, waited for ------------------------------------------------------------------- */
 
@@ -91,7 +83,7 @@ static void copy_value(struct copy *copy, enum sport sport, const struct event_i
         copy->counts.catalogs++;
     else
         copy->counts.events++;
-    tell(copy, "documents copied");
+    progress_tell(copy->watch, "documents copied", ++copy->done, 0);
     if (copy->waiting.count == WAITING_MAX || copy->waiting_bytes >= WAITING_BYTES_MAX)
         publish_waiting(copy);
 }
@@ -166,7 +158,7 @@ static void compare_value(struct copy *copy, enum sport sport, const struct even
                       "--replace",
                       sport_key(sport), event == NULL ? "catalog" : "event ",
                       event == NULL ? "" : event->digits);
-    tell(copy, "documents compared");
+    progress_tell(copy->watch, "documents compared", ++copy->done, 0);
 }
 
 /* Compares every event of the source. The numbers of events show whether the copy has others. */
@@ -196,11 +188,10 @@ static void each_sport(struct copy *copy, void (*act)(struct copy *copy, enum sp
 }
 
 enum status odds_copy(struct odds_store *from, struct odds_store *to, bool replace,
-                      odds_copy_progress *progress, void *context, struct odds_counts *counts,
+                      const struct progress_watch *watch, struct odds_counts *counts,
                       struct error *error)
 {
-    struct copy copy = {
-        .from = from, .to = to, .progress = progress, .context = context, .error = error};
+    struct copy copy = {.from = from, .to = to, .watch = watch, .error = error};
     each_sport(&copy, replace ? withdraw : check_empty);
     publish_waiting(&copy); /* withdrawn in one go */
     each_sport(&copy, copy_sport);

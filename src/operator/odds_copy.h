@@ -1,6 +1,7 @@
 #ifndef CROUPIER_OPERATOR_ODDS_COPY_H
 #define CROUPIER_OPERATOR_ODDS_COPY_H
 
+#include "base/progress.h"
 #include "stores/odds.h"
 
 /*
@@ -18,13 +19,10 @@ struct odds_counts {
     uint64_t bytes;  /* of all documents */
 };
 
-/* Called often; may be NULL. */
-typedef void odds_copy_progress(void *context, const char *what, uint64_t done);
-
-/* STATUS_EXISTS: `to` is not empty, nothing was written; with `replace` its content is withdrawn
+/* `watch` may be NULL. STATUS_EXISTS: `to` is not empty, nothing was written; with `replace` its content is withdrawn
  * first. STATUS_MALFORMED: a document cannot be read, or the two differ at the end (named). */
 MUST_CHECK enum status odds_copy(struct odds_store *from, struct odds_store *to, bool replace,
-                                 odds_copy_progress *progress, void *context,
-                                 struct odds_counts *counts, struct error *error);
+                                 const struct progress_watch *watch, struct odds_counts *counts,
+                                 struct error *error);
 
 #endif

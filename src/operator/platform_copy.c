@@ -29,8 +29,7 @@ static const int parts[] = {RECORD_CUSTOMER, RECORD_PROVIDER, RECORD_GAME,  RECO
 
 struct copy {
     struct platform_store *to;
-    platform_copy_progress *progress;
-    void *context;
+    const struct progress_watch *watch;
     struct error *error;
     enum status status; /* of the target, or of a record; the walks' own are returned by them */
     struct platform_counts counts;
@@ -48,12 +47,6 @@ struct copy {
     size_t row_size, row_count, rows_most;
     struct ledger_batch *batch;
 };
-
-static void report(const struct copy *copy, const char *what, uint64_t done)
-{
-    if (copy->progress != NULL)
-        copy->progress(copy->context, what, done);
-}
 
 /* ---- the ledger ------------------------------------------------------------------------------ */
 
@@ -269,7 +262,7 @@ static bool see_record(void *context, const void *record)
         mix(copy, value.bytes.at, value.bytes.size);
         column_value_free(&value);
     }
-    report(copy, copy->what, ++copy->count);
+    progress_tell(copy->watch, copy->what, ++copy->count, 0);
     return !copy->writes || may_go_on(copy, write_record(copy, record));
 }
 
@@ -282,7 +275,7 @@ static bool see_transaction(void *context, const struct ledger_transaction *tran
     mix_string(copy, transaction->transaction_id);
     mix(copy, transaction->hash, sizeof transaction->hash);
     copy->counts.entries += copy->writes && ledger_is_entry(transaction);
-    report(copy, copy->what, ++copy->count);
+    progress_tell(copy->watch, copy->what, ++copy->count, 0);
     return !copy->writes || may_go_on(copy, add_row(copy, transaction));
 }
 
@@ -303,7 +296,7 @@ static bool see_usage(void *context, const struct usage_record *record)
     mix_number(copy, record->day);
     mix_number(copy, record->group);
     mix(copy, record->requests, sizeof record->requests);
-    report(copy, copy->what, ++copy->count);
+    progress_tell(copy->watch, copy->what, ++copy->count, 0);
     return !copy->writes || may_go_on(copy, add_row(copy, record));
 }
 
@@ -364,15 +357,6 @@ static enum status walk(struct copy *copy, struct platform_store *store, int par
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static void report_audit(void *context, uint64_t done, uint64_t total)
-{
-    report(context,
-           done == 0 && total > 0 ? "checking the copy's store itself"
-           : done < total         ? "auditing entries"
-                                  : "audited entries; looking for rows without their counterpart",
-           done);
-}
-
 /* Reads the source, from one snapshot, into the target. */
 static enum status copy_all(struct copy *copy, struct platform_store *from,
                             uint8_t prints[PARTS][DIGEST_SIZE], struct platform_state *state)
@@ -391,7 +375,7 @@ static enum status copy_all(struct copy *copy, struct platform_store *from,
 
 static enum status prove(struct copy *copy, uint8_t prints[PARTS][DIGEST_SIZE])
 {
-    const struct audit_options options = {.progress = report_audit, .context = copy};
+    const struct audit_options options = {.watch = copy->watch};
     struct audit_result audited = {0};
     for (size_t i = 0; i < PARTS; i++) {
         uint8_t print[DIGEST_SIZE];
@@ -427,10 +411,10 @@ static enum status check_untouched(struct platform_store *from, const struct pla
 }
 
 enum status platform_copy(struct platform_store *from, struct platform_store *to,
-                          platform_copy_progress *progress, void *context,
-                          struct platform_counts *counts, struct error *error)
+                          const struct progress_watch *watch, struct platform_counts *counts,
+                          struct error *error)
 {
-    struct copy copy = {.to = to, .progress = progress, .context = context, .error = error};
+    struct copy copy = {.to = to, .watch = watch, .error = error};
     struct platform_state state = {{0}};
     const struct platform_state empty = {{0}};
     uint8_t prints[PARTS][DIGEST_SIZE];

@@ -25,16 +25,13 @@ struct platform_counts {
     uint64_t entries;                    /* those of them that are entries */
 };
 
-/* The step ("copying players") and its progress; called often. May be NULL. */
-typedef void platform_copy_progress(void *context, const char *what, uint64_t done);
-
 /*
  * `to` has been migrated. STATUS_EXISTS: `to` is not empty, nothing was written. STATUS_MALFORMED:
  * `from` holds what cannot be read, or the two differ at the end (named; the source was written
- * to). Else the store failed. After any failure but STATUS_EXISTS, `to` is to be thrown away.
+ * to). Else the store failed. `watch` may be NULL. After any failure but STATUS_EXISTS, `to` is to be thrown away.
  */
 MUST_CHECK enum status platform_copy(struct platform_store *from, struct platform_store *to,
-                                     platform_copy_progress *progress, void *context,
+                                     const struct progress_watch *watch,
                                      struct platform_counts *counts, struct error *error);
 
 #endif

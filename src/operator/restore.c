@@ -30,9 +30,8 @@ static const enum backup_part order[BACKUP_PART_COUNT] = {BACKUP_SECRETS_KEY, BA
 struct restoring {
     const char *directory;
     const struct restore_targets *targets;
-    const struct backup_watch *watch;
+    const struct progress_watch *watch;
     struct backup_manifest manifest;
-    enum backup_part part;
     struct {
         bool wanted;
         bool placed;
@@ -155,16 +154,6 @@ static enum status check_targets(struct restoring *restoring, struct error *erro
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-static void on_bytes(void *context, uint64_t done, uint64_t total)
-{
-    const struct restoring *restoring = context;
-    char what[64];
-    (void)snprintf(what, sizeof what, "copying %s, %" PRIu64 " %%",
-                   backup_part_names[restoring->part], total == 0 ? 0 : done * 100 / total);
-    if (restoring->watch->at != NULL)
-        restoring->watch->at(restoring->watch->context, what);
-}
-
 /* The directory of the odds' file, and the one above, which are the store's own. */
 static enum status make_folders(const char *path, struct error *error)
 {
@@ -186,17 +175,15 @@ static enum status make_folders(const char *path, struct error *error)
 static enum status copy_part(struct restoring *restoring, enum backup_part part,
                              struct error *error)
 {
-    const struct file_watch watch = {on_bytes, restoring};
     const struct file_print *expected = &restoring->manifest.parts[part].print;
     const char *path = restoring->targets->paths[part];
     struct file_print print;
     enum status status = part == BACKUP_ODDS ? make_folders(path, error) : STATUS_OK;
     if (status != STATUS_OK)
         return status;
-    restoring->part = part;
     char *source = join(restoring->directory, "/", backup_part_names[part]);
     char *draft = join(path, "", ".restoring");
-    status = file_copy(source, draft, modes[part], &watch, &print, error);
+    status = file_copy(source, draft, modes[part], restoring->watch, &print, error);
     if (status == STATUS_OK)
         restoring->files[part].draft = draft; /* to be removed */
     else
@@ -239,7 +226,7 @@ static enum status each(struct restoring *restoring, step *take, struct error *e
 }
 
 enum status restore_files(const char *directory, const struct restore_targets *targets,
-                          const struct backup_watch *watch, struct backup_manifest *manifest,
+                          const struct progress_watch *watch, struct backup_manifest *manifest,
                           bool placed[BACKUP_PART_COUNT], struct error *error)
 {
     struct restoring restoring = {.directory = directory, .targets = targets, .watch = watch};

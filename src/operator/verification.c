@@ -52,9 +52,10 @@ void verification_destroy(struct verification **at)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static void note_progress(void *context, uint64_t done, uint64_t total)
+static void note_progress(void *context, const char *what, uint64_t done, uint64_t total)
 {
     struct verification *verification = context;
+    (void)what;
     uv_mutex_lock(&verification->lock);
     verification->state.total = total;
     verification->state.done = done;
@@ -75,7 +76,8 @@ static enum status verify(struct verification *verification, struct audit_result
 {
     struct platform_store *store = NULL;
     struct platform_store *beside = NULL;
-    struct audit_options options = {.progress = note_progress, .context = verification};
+    const struct progress_watch watch = {note_progress, verification};
+    struct audit_options options = {.watch = &watch};
     enum status status = open_store(verification, &store, error);
     if (status == STATUS_OK)
         status = open_store(verification, &beside, error);

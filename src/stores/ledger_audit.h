@@ -18,14 +18,11 @@
  *   - Each player is as it was opened.
  */
 
-/* Called while the store checks itself, with done == 0; every so many entries; and with done ==
- * total when all entries were read and only the search for rows without their counterpart is left,
- * which cannot be counted. For a recent audit `total` is 0. May be NULL. */
-typedef void audit_progress(void *context, uint64_t done, uint64_t total);
-
 struct audit_options {
-    audit_progress *progress;
-    void *context;
+    /* Is told while the store checks itself, with done == 0; every so many entries; and with done ==
+     * total when all entries were read and only the search for rows without their counterpart is
+     * left, which cannot be counted. For a recent audit `total` is 0. May be NULL. */
+    const struct progress_watch *watch;
     bool recent; /* only what a night's check wants: transactions from the day on that begins at
                   * `since_ms`, the accounts of their players, and clearing accounts. The audit
                   * trusts the entries before these, and does not look at declines, the store itself

@@ -39,7 +39,7 @@ void platform_store_act_as(struct platform_store *store, const char *who, const 
     memcpy(author->command, command, strlen(command));
 }
 
-void platform_store_watch(struct platform_store *store, struct platform_watch watch)
+void platform_store_watch(struct platform_store *store, const struct progress_watch *watch)
 {
     store->watch = watch;
 }

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "base/progress.h"
 #include "metrics/metrics.h"
 #include "records/records.h"
 #include "records/usage.h"
@@ -45,12 +46,9 @@ struct platform_store {
         char who[TRAIL_WHO_SIZE];
         char command[TRAIL_COMMAND_SIZE];
     } author; /* of changes through this handle; see platform_store_act_as */
-    struct platform_watch {
-        void (*at)(void *context, const char *what, uint64_t rows);
-        void *context;
-    } watch;                 /* of long work; see platform_store_watch */
-    bool copying;            /* see platform_store_begin_copy */
-    const atomic_bool *stop; /* see platform_store_stop_when; may be NULL */
+    const struct progress_watch *watch; /* of long work; see platform_store_watch; may be NULL */
+    bool copying;                       /* see platform_store_begin_copy */
+    const atomic_bool *stop;            /* see platform_store_stop_when; may be NULL */
 };
 
 /* Counts of all handles of the program, of an engine that is a server. */
@@ -105,11 +103,9 @@ MUST_CHECK enum status platform_store_back_up(struct platform_store *store, cons
  * which any thread may set, lives as long as the handle. */
 void platform_store_stop_when(struct platform_store *store, const atomic_bool *stop);
 
-/* From now on `at` is called some times a second while this handle brings a SQLite file up or
- * copies it and that takes long. It gets the name of the step and the number of rows read for it
- * so far (0: they cannot be counted). It runs in the thread of the call, and must not use the
- * store. */
-void platform_store_watch(struct platform_store *store, struct platform_watch watch);
+/* From now on `watch` is told some times a second how far this handle is while it brings a SQLite
+ * file up or copies it and that takes long. It must not use the store. NULL ends that. */
+void platform_store_watch(struct platform_store *store, const struct progress_watch *watch);
 
 /* Brings the schema up to this program's, one numbered migration after the other, each in its own
  * transaction; safe to repeat and to run twice at once. Out: the versions before and after. */

@@ -27,8 +27,9 @@ static int end(void **state)
     return rmdir(directory);
 }
 
-static void count(void *context, uint64_t done, uint64_t total)
+static void count(void *context, const char *what, uint64_t done, uint64_t total)
 {
+    assert_string_equal(what, "bytes of from copied");
     assert_true(done <= total);
     *(uint64_t *)context = done;
 }
@@ -37,7 +38,7 @@ TEST_WITH(a_copy_holds_what_its_print_says, begin, end)
 {
     static char content[3 * 1024 * 1024 + 7];
     uint64_t seen = 0;
-    const struct file_watch watch = {count, &seen};
+    const struct progress_watch watch = {count, &seen};
     struct file_print print;
     struct file_print again;
     struct stat facts;

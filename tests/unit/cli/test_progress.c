@@ -24,10 +24,10 @@ static void work(int writer, int reader, uint64_t total, char *said, size_t room
     int kept = replace_stderr(writer);
     test_clock_stop();
     for (uint64_t done = 1; done <= 7; done++) {
-        progress_show(&progress, done, total, "sheep");
+        progress_show(&progress, "sheep", done, total);
         test_clock_advance_ms(350);
     }
-    progress_turn_to(&progress, "counting wolves");
+    progress_show(&progress, "counting wolves", 9, 9);
     progress_end(&progress);
     int terminal = replace_stderr(kept);
     struct pollfd readable = {.fd = reader, .events = POLLIN};
@@ -52,7 +52,7 @@ TEST(on_a_terminal_one_line_is_written_anew_each_second)
     assert_string_equal(said,
                         "\r4 of 9 sheep\033[K\r7 of 9 sheep\033[K\rcounting wolves\033[K\r\n");
     work(follower, leader, 0, said, sizeof said);
-    assert_string_equal(said, "\r4 sheep\033[K\r7 sheep\033[K\rcounting wolves\033[K\r\n");
+    assert_string_equal(said, "\rsheep: 4\033[K\rsheep: 7\033[K\rcounting wolves\033[K\r\n");
     assert_int_equal(close(follower), 0);
     assert_int_equal(close(leader), 0);
 }

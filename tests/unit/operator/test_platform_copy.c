@@ -106,8 +106,9 @@ static int tear_down_house(void **state)
     return 0;
 }
 
-static void on_progress(void *context, const char *what, uint64_t done)
+static void on_progress(void *context, const char *what, uint64_t done, uint64_t total)
 {
+    (void)total;
     struct house *house = context;
     const enum moment now = strcmp(what, "copying transactions") == 0     ? WHILE_IT_IS_COPIED
                             : strcmp(what, "comparing transactions") == 0 ? WHILE_THE_COPY_IS_READ
@@ -175,7 +176,8 @@ TEST_WITH(nothing_late_is_a_copy, set_up_house, tear_down_house)
     uint64_t sum = 0;
     OK(add_usage(house, house->from, 0));
     OK(add_usage(house, house->from, USED_DAYS / 2));
-    OK(platform_copy(house->from, house->to, on_progress, house, &counts, &house->error));
+    const struct progress_watch watch = {on_progress, house};
+    OK(platform_copy(house->from, house->to, &watch, &counts, &house->error));
     assert_int_equal(house->walks, 2);
     assert_int_equal(counts.entries, 1);
     OK(platform_usage_list(house->to, "cus_1", 0, USED_DAYS, sum_usage, &sum, &house->error));
@@ -194,7 +196,8 @@ TEST(whatever_is_written_into_the_source_meanwhile_is_noticed)
         house->write = writes[i / 2];
         house->moment = moments[i % 2];
         enum status status =
-            platform_copy(house->from, house->to, on_progress, house, &counts, &house->error);
+            platform_copy(house->from, house->to, &(struct progress_watch){on_progress, house},
+                          &counts, &house->error);
         if (status != STATUS_MALFORMED || strstr(house->error.text, "written to meanwhile") == NULL)
             fail_msg("write %zu at moment %zu: %s: %s", i / 2, i % 2, status_name(status),
                      house->error.text);

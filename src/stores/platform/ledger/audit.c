@@ -127,8 +127,8 @@ static enum status take_entry(void *context, const struct sql_row *row, bool *wa
         *wanted = false;
         return STATUS_OK;
     }
-    if (++audit->result.entries % PROGRESS_STEP == 0 && options->progress != NULL)
-        options->progress(options->context, audit->result.entries, audit->total);
+    if (++audit->result.entries % PROGRESS_STEP == 0)
+        progress_tell(options->watch, "entries", audit->result.entries, audit->total);
     return STATUS_OK;
 }
 
@@ -289,8 +289,9 @@ static enum status audit_rows(struct audit *audit)
         status = platform_ledger_clearings(audit->store, audit_clearing, audit, audit->error);
     if (status == STATUS_OK)
         status = audit->status;
-    if (options->progress != NULL && !options->recent)
-        options->progress(options->context, audit->total, audit->total);
+    if (!options->recent)
+        progress_tell(options->watch, "looking for rows without their counterpart", audit->total,
+                      audit->total);
     return status;
 }
 
@@ -316,8 +317,8 @@ static void say_nothing(void *context)
 static void tell_alive(void *context)
 {
     struct audit *audit = context;
-    if (audit->options->progress != NULL && audit->total > 0)
-        audit->options->progress(audit->options->context, 0, audit->total);
+    if (audit->total > 0)
+        progress_tell(audit->options->watch, "checking the store itself", 0, audit->total);
 }
 
 static void check_integrity(struct self_check *check)

@@ -37,25 +37,16 @@ static char *name_of(const struct sqlite_store *store, uint32_t version)
     return path;
 }
 
-static void tell_watch(const struct sqlite_store *store, sqlite3_backup *backup)
-{
-    const struct platform_watch *watch = &store->base.watch;
-    char what[64];
-    int pages = sqlite3_backup_pagecount(backup);
-    int done = pages - sqlite3_backup_remaining(backup);
-    (void)snprintf(what, sizeof what, "copying the database, %d %%",
-                   pages == 0 ? 0 : (int)((int64_t)done * 100 / pages));
-    if (watch->at != NULL)
-        watch->at(watch->context, what, 0);
-}
-
 static enum status copy_pages(struct sqlite_store *store, sqlite3 *to, const char *path,
                               struct error *error)
 {
     sqlite3_backup *backup = sqlite3_backup_init(to, "main", store->database, "main");
     if (backup != NULL) {
-        while (sqlite3_backup_step(backup, PAGES_AT_ONCE) == SQLITE_OK)
-            tell_watch(store, backup);
+        while (sqlite3_backup_step(backup, PAGES_AT_ONCE) == SQLITE_OK) {
+            uint64_t pages = (uint64_t)sqlite3_backup_pagecount(backup);
+            progress_tell(store->base.watch, "pages of the database copied",
+                          pages - (uint64_t)sqlite3_backup_remaining(backup), pages);
+        }
         (void)sqlite3_backup_finish(backup); /* the connection keeps what went wrong */
     }
     int result = sqlite3_errcode(to);

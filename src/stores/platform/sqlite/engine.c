@@ -79,18 +79,17 @@ struct watched {
 static int tell_watch(void *context)
 {
     const struct watched *watched = context;
-    const struct platform_watch *watch = &watched->store->base.watch;
     int rows =
         watched->statement == NULL
             ? 0
             : sqlite3_stmt_status(watched->statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, false);
-    watch->at(watch->context, watched->what, (uint64_t)(uint32_t)rows);
+    progress_tell(watched->store->base.watch, watched->what, (uint64_t)(uint32_t)rows, 0);
     return 0; /* go on */
 }
 
 static void begin_watch(struct watched *watched)
 {
-    if (watched->store->base.watch.at != NULL)
+    if (watched->store->base.watch != NULL)
         sqlite3_progress_handler(watched->store->database, WATCHED_EVERY, tell_watch, watched);
 }
 
