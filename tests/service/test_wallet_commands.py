@@ -488,6 +488,13 @@ def test_no_empty_ledger_takes_the_place_of_one_that_is_missing(make_service):
     database.rename(database.with_suffix(".away"))
     assert "platform.db-last says that there was one" in service.run("migrate", status=1).errors
     assert not database.exists()
+    database.touch()  # or emptied: what its log holds stays, too
+    log = database.with_name("platform.db-wal")
+    log.write_bytes(b"what a killed server left")
+    for command in (("migrate",), ("wallet", "verify")):
+        assert "platform.db-last says that there was one" in service.run(*command, status=1).errors
+        assert database.stat().st_size == 0 and log.exists()
+    log.unlink()
     database.with_suffix(".away").rename(database)
     assert service.run("wallet", "verify").text.startswith("The ledger is sound")
     database.unlink()

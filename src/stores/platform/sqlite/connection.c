@@ -355,9 +355,10 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
     if (status == STATUS_OK && missing != 0 && missing != ENOENT)
         status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%s)", store->path,
                            strerror(missing));
-    else if (status == STATUS_OK && missing != 0 && create && is_beside(store, "-last", &mark))
+    else if (status == STATUS_OK && (missing != 0 ? create : facts.st_size == 0) &&
+             is_beside(store, "-last", &mark)) /* SQLite would delete the log of an empty file */
         status = error_set(error, STATUS_UNAVAILABLE,
-                           "%s: there is no such file, and %s-last says that there was one; put it"
+                           "%s: there is no database, and %s-last says that there was one; put it"
                            " back or restore a backup, or remove %s-last to begin an empty ledger",
                            store->path, store->path, store->path);
     else if (status == STATUS_OK && missing != 0 && create)
