@@ -34,7 +34,7 @@ PATIENT = env CROUPIER_PATIENCE=3 TEST_SAMPLE=4
 # Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.
 UNRANDOMIZED = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: help run build test check check-format check-layout check-manual check-compilers check-gcc check-clang check-tree check-lint \
+.PHONY: help run build test test-quick check check-format check-layout check-manual check-compilers check-gcc check-clang check-tree check-lint \
 	check-asan check-tsan bench install deb test-deb image test-image clean
 .NOTPARALLEL:
 
@@ -58,6 +58,13 @@ test: $(TESTED)/with-tests ## unit tests, store tests, faults, and the service f
 	@$(SETUP) build test
 	@$(NINJA) -C $(TESTED)
 	@$(call ALL_TESTS,$(TESTED),$(PAIRS),,--timeout-multiplier 5)
+
+# Where most changes show: without stores, faults and servers.
+QUICK_PAIR = embedded,sqlite
+test-quick: $(TESTED)/with-tests ## unit tests, and the service from outside on files alone, in less than two minutes
+	@$(SETUP) build test
+	@$(NINJA) -C $(TESTED)
+	@$(call ALL_TESTS,$(TESTED),$(QUICK_PAIR),,--timeout-multiplier 5 --suite unit)
 
 build/with-tests: build/build.ninja
 	@$(SETUP) build test

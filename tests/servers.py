@@ -58,26 +58,21 @@ class ServerError(Exception):
     pass
 
 
+def machine_lateness():
+    """Seconds since the machine was started in which some thread waited for a processor or the disk (pressure stall
+    information), or the host kept the processors from this machine (steal)."""
+    stolen = int(Path("/proc/stat").read_text().split(None, 9)[8]) / os.sysconf("SC_CLK_TCK") / os.cpu_count()
+    with contextlib.suppress(OSError):
+        return stolen + sum(int(re.search(r"^some .*total=(\d+)", Path(f"/proc/pressure/{of}").read_text())[1])
+                            for of in ("cpu", "io")) / 1e6
+    return stolen + time.monotonic() / 2  # this kernel does not say: as if other processes took half of it
+
+
 class Stopwatch:
-    """For limits that hold beside busy processes, and are strict where there are none: a thread that sleeps in
-    short steps adds up how much longer they took, which is what this machine was late with."""
-
-    STEP = 0.005
-    _lateness = 0.0
-    _sampler = None
-
-    @classmethod
-    def _sample(cls):
-        while True:
-            before = time.monotonic()
-            time.sleep(cls.STEP)
-            cls._lateness += max(0.0, time.monotonic() - before - 2 * cls.STEP)
+    """For limits that hold beside busy processes, and are strict where there are none."""
 
     def __init__(self):
-        if Stopwatch._sampler is None:
-            Stopwatch._sampler = threading.Thread(target=self._sample, daemon=True)
-            Stopwatch._sampler.start()
-        self._began, self._late = time.monotonic(), Stopwatch._lateness
+        self._began, self._late = time.monotonic(), machine_lateness()
 
     def elapsed(self):
         """Seconds since it was made: what must have passed at least."""
@@ -85,7 +80,7 @@ class Stopwatch:
 
     def seconds(self):
         """Less those that the machine was late with: what may have passed at most."""
-        return max(0.0, self.elapsed() - (Stopwatch._lateness - self._late))
+        return max(0.0, self.elapsed() - (machine_lateness() - self._late))
 
 
 # ---- the directory and its guardian --------------------------------------------------------------------

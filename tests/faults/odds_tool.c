@@ -38,7 +38,7 @@ static struct event_id event_number(unsigned number)
 
 static struct odds_store *open_store(const char *uri, bool patiently)
 {
-    struct odds_store_options options = {.uri = uri, .timeout_ms = 1000, .create = !patiently};
+    struct odds_store_options options = {.uri = uri, .timeout_ms = 20000, .create = !patiently};
     struct odds_store *store = NULL;
     struct error error = {{0}};
     /* Lives as long as the process. */

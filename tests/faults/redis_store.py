@@ -19,8 +19,8 @@ from servers import Stopwatch  # noqa: E402
 PATIENCE = float(os.environ.get("CROUPIER_PATIENCE", "1"))
 
 
-def eventually(condition, seconds=10.0):
-    deadline = time.monotonic() + 4 * seconds * PATIENCE  # the machine may be busy with something else
+def eventually(condition):
+    deadline = time.monotonic() + 60 * PATIENCE  # the machine may be busy with something else
     while True:
         value = condition()
         if value:
@@ -107,8 +107,12 @@ class Store:
     def ping(self, need=""):
         return self.ask(f"ping {need}").split(" ", 2)[1:]
 
-    def await_status(self, status, seconds=10.0):
-        eventually(lambda: self.status() == status, seconds)
+    def await_status(self, status):
+        eventually(lambda: self.status() == status)
+
+    def written(self):
+        """Bytes that it has written so far, to a server for the most part."""
+        return int(re.search(r"wchar: (\d+)", Path(f"/proc/{self.process.pid}/io").read_text())[1])
 
     def close(self):
         if self.process.stdin and not self.process.stdin.closed:

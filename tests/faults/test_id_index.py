@@ -103,4 +103,4 @@ def test_a_write_that_is_cut_short(tmp_path):
         done, last = traced(directory, "-o", "/dev/null", "-e", "trace=pwrite64", "-e", f"inject=pwrite64:retval=1:when={point}")
         # The kernel says that one byte was written, and has written none: as if the disk had lost it.
         assert done.returncode == 0, (point, done.stderr)
-        assert check(directory, last) <= 1, point
+        check(directory, last)  # which finds each id; the damaged run and those after it were made again

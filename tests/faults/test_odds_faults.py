@@ -17,7 +17,7 @@ import time
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from servers import sampled  # noqa: E402
+from servers import PATIENCE, sampled  # noqa: E402
 
 TOOL = os.environ["ODDS_TOOL"]
 
@@ -36,8 +36,8 @@ class Watcher:
     def statuses(self):
         return [line for line in self.lines() if not line.startswith("2")]
 
-    def await_status(self, wanted, seconds=20):
-        deadline = time.monotonic() + seconds
+    def await_status(self, wanted):
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             assert self.process.poll() is None, self.lines()[-5:]
             if self.statuses()[-1:] == [wanted]:
@@ -81,21 +81,19 @@ def number(directory):
     return int(odds)
 
 
-def write_until_killed(directory, seconds):
-    """Runs a writer for a while, kills it, and returns the last number that it acknowledged."""
-    writer = subprocess.Popen([TOOL, "write", uri_of(directory)], stdout=subprocess.PIPE)
-    time.sleep(seconds)
-    writer.send_signal(signal.SIGKILL)
-    output = writer.communicate(timeout=60)[0].decode().splitlines()
-    assert writer.returncode == -signal.SIGKILL, output[-1:]
-    return int(output[-1]) if output else 0
+def write_until_killed(directory, count):
+    """Kills a writer at some moment after it acknowledged so many, and returns the last number that it did. 0: at any moment."""
+    with subprocess.Popen([TOOL, "write", uri_of(directory)], stdout=subprocess.PIPE) as writer:
+        lines = [writer.stdout.readline() for _ in range(count)]
+        time.sleep(random.random() * (0.002 if count > 0 else 0.02))
+        writer.kill()
+        lines += writer.stdout.read().splitlines()
+    assert writer.returncode == -signal.SIGKILL, lines[-1:]
+    return int(lines[-1]) if lines else 0
 
 
 def write_some(directory):
-    last = 0
-    while last == 0:
-        last = write_until_killed(directory, 0.1)
-    return last
+    return write_until_killed(directory, 20)
 
 
 def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(store, watchers):
@@ -104,7 +102,7 @@ def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(store, watchers)
     watcher.await_status("ok")
     last = 0
     for _ in sampled(range(50)):
-        acknowledged = write_until_killed(store, random.uniform(0.005, 0.1))
+        acknowledged = write_until_killed(store, random.randrange(40))
         last = max(last, acknowledged)
         now = number(store)
         assert now >= last, "an acknowledged publication was lost"
@@ -121,15 +119,14 @@ def test_killed_readers_neither_stop_the_writer_nor_make_the_file_grow(store, wa
     try:
         for _ in range(20):
             several = [watchers(uri_of(store)) for _ in range(3)]
-            time.sleep(random.uniform(0.01, 0.1))
+            several[0].await_status("ok")
             for watcher in several:
                 watcher.kill()
                 assert not {"torn", "went back"} & set(watcher.lines())
         early = (store / "values" / "data.mdb").stat().st_size
         before = number(store)
-        time.sleep(3)
-        assert number(store) > before
-        assert writer.poll() is None
+        while number(store) < before + 2000:
+            assert writer.poll() is None
         late = (store / "values" / "data.mdb").stat().st_size
         assert late < 3 * early + 8 * 1024 * 1024, "old pages are not used again"
     finally:
@@ -143,7 +140,9 @@ def test_no_answer_is_confirmed_that_a_publication_had_replaced(store):
     fresh = subprocess.Popen([TOOL, "fresh", uri_of(store)], stdin=writer.stdout, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL)
     writer.stdout.close()
-    time.sleep(4)
+    before = number(store)
+    while number(store) < before + 2000:
+        assert writer.poll() is None and fresh.poll() is None
     writer.kill()
     writer.wait()
     output = fresh.communicate(timeout=60)[0].decode()

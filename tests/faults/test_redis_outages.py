@@ -1,9 +1,8 @@
 """The Redis engine of the odds store: servers that cannot be used, that talk nonsense, or that fail."""
 
+import concurrent.futures
 import re
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -131,7 +130,7 @@ def test_attempts_come_at_growing_intervals(fake, open_store):
 
 @pytest.mark.parametrize("stop, start, status", [("kill", "start", "unavailable"), ("freeze", "thaw", "timeout")])
 def test_a_server_that_goes_and_comes_back(own_redis, open_store, stop, start, status):
-    store = open_store(own_redis.tcp_uri(), timeout_ms=250)
+    store = open_store(own_redis.tcp_uri(), timeout_ms=1000)
     assert store.value() == "[1]"
     getattr(own_redis, stop)()
     store.await_status(status)
@@ -154,7 +153,7 @@ def test_a_server_that_is_not_there_at_first(own_redis, open_store):
 @pytest.mark.parametrize("direction", [servers.UP, servers.DOWN, None])
 def test_a_black_hole(redis, open_store, direction):
     with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
-        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=250)
+        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=1000)
         store.read()
         proxy.swallow(direction)
         redis.call("SET", "odds:cricket:1", "[2]")
@@ -168,24 +167,26 @@ def test_a_black_hole(redis, open_store, direction):
 def test_a_black_hole_on_the_way_of_a_feed(redis, open_store):
     """A feed's connection has no heartbeats; a call that no one answers is what it knows by."""
     with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
-        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=400)
+        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=1000)
         assert store.ask("publish cricket 1 [2]") == "publish ok "
         proxy.links[-1].swallow()
         assert store.ask("publish cricket 1 [3]").startswith("publish timeout")
-        eventually(lambda: store.ask("publish cricket 1 [4]") == "publish ok ", 3)
+        eventually(lambda: store.ask("publish cricket 1 [4]") == "publish ok ")
         assert store.value() == "[4]"
 
 
 @pytest.mark.parametrize("size", [150_000, 260_000, 3_000_000])
 def test_what_a_slow_server_takes_in_pieces_is_written_to_the_end(own_redis, open_store, size):
     """The last of it too, which nothing else on a feed's connection would push on."""
-    store = open_store(own_redis.uri)
+    store = open_store(own_redis.uri, timeout_ms=30000)
     assert store.ask("publish cricket 1 [2]") == "publish ok ", "it is connected"
     own_redis.freeze()
-    thaw = threading.Timer(0.5, own_redis.thaw)
-    thaw.start()
-    assert store.ask(f"publish cricket 1 [{'3' * size}]") == "publish ok "
-    thaw.join()
+    before = store.written()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        published = pool.submit(store.ask, f"publish cricket 1 [{'3' * size}]")
+        eventually(lambda: store.written() > before + 100_000)  # as much as the kernel keeps for a frozen process
+        own_redis.thaw()
+        assert published.result() == "publish ok "
     assert own_redis.call("STRLEN", "odds:cricket:1") == size + 2
 
 
@@ -200,23 +201,22 @@ def test_connections_that_are_reset_again_and_again(redis, open_store):
         store.await_status("ok")
         assert store.value() == "[19]"
         proxy.refuse()
-        store.await_status("unavailable", 1)
+        store.await_status("unavailable")
         assert store.read()[0] == "unavailable"
         proxy.heal()
-        store.await_status("ok", 5)
+        store.await_status("ok")
 
 
 def test_after_an_outage_no_one_is_run_over(own_redis, open_store):
-    store = open_store(own_redis.uri, timeout_ms=2000)
+    store = open_store(own_redis.uri, timeout_ms=30000)
     store.read()
     own_redis.freeze()
-    herd = threading.Thread(target=lambda: results.append(store.ask("herd 20000 cricket 1")))
-    results = []
-    herd.start()
-    time.sleep(0.5)
-    own_redis.thaw()
-    herd.join()
-    counts = dict(part.split("=") for part in results[0].split()[1:])
+    before = store.written()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        herd = pool.submit(store.ask, "herd 20000 cricket 1")
+        eventually(lambda: store.written() > before + 5_000)  # many of them have been sent
+        own_redis.thaw()
+        counts = dict(part.split("=") for part in herd.result().split()[1:])
     assert set(counts) <= {"ok", "full"} and int(counts["ok"]) + int(counts.get("full", 0)) == 20000
     assert int(counts["ok"]) >= 4096, counts
     assert store.value() == "[1]"

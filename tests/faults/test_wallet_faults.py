@@ -212,10 +212,12 @@ def test_killing_at_any_moment_loses_nothing_and_applies_nothing_twice(uri, tmp_
     chance = random.Random(seed)
     output = ""
     for _ in range(8):
-        path = tmp_path / "output"
+        path, count = tmp_path / "output", chance.randrange(COUNT)
         with open(path, "wb") as file:
             process = subprocess.Popen([TOOL, "run", uri, str(COUNT), str(BURST), *PLAYERS], stdout=file)
-            time.sleep(chance.random() * 0.06)
+            while process.poll() is None and path.read_bytes().count(b"\n") < count:
+                time.sleep(0.0005)
+            time.sleep(chance.random() * 0.005)
             process.send_signal(signal.SIGKILL)
             process.wait()
         text = path.read_text()

@@ -85,7 +85,7 @@ static enum status add_launch(struct platform_store *store, const char *player_i
 static int setup(const char *uri)
 {
     struct platform_store *store = NULL;
-    struct platform_store_options options = {.uri = uri, .timeout_ms = 5000, .create = true};
+    struct platform_store_options options = {.uri = uri, .timeout_ms = 60000, .create = true};
     struct customer_record customer = {
         .id = "cus_One", .name = "One", .enabled = true, .usable = true, .created_ms = 1};
     struct player_record player;
@@ -247,7 +247,7 @@ static int run(const char *uri, unsigned count, unsigned burst, char **players)
 static int verify(const char *uri)
 {
     struct platform_store *store = NULL;
-    struct platform_store_options options = {.uri = uri, .timeout_ms = 5000};
+    struct platform_store_options options = {.uri = uri, .timeout_ms = 60000};
     struct audit_result result = {0};
     struct error error = {0};
     if (platform_store_open(&store, &options, &error) != STATUS_OK ||

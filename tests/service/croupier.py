@@ -36,7 +36,7 @@ PUT_ODDS = BINARY.parent / "tests" / "service" / "put_odds"
 TEST_CLOCK = BINARY.parent / "tests" / "test_clock.so"
 # Sanitized builds are several times slower; every limit below is for a program that hangs, not a slow one.
 PATIENCE = float(os.environ.get("CROUPIER_PATIENCE", "1"))
-STORE_TIMEOUT_MS = str(int(5000 * PATIENCE))  # a large document under a sanitizer on a busy machine takes seconds
+STORE_TIMEOUT_MS = str(int(10000 * PATIENCE))  # a large document under a sanitizer on a busy machine takes seconds
 REPORT = re.compile(
     r"ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|FATAL: ThreadSanitizer"
     r"|runtime error:|SUMMARY: UndefinedBehaviorSanitizer|check failed", re.IGNORECASE)
@@ -63,14 +63,15 @@ def sanitizer_environment():
 
 
 def eventually(condition, seconds=10.0, interval=0.02):
-    """The first true value of condition(), asked again and again; fails when there is none in time: in several
-    times `seconds`, because the machine may be busy with something else."""
-    deadline = time.monotonic() + 4 * seconds * PATIENCE
+    """The first true value of condition(), asked again and again; fails when there is none in time: in many times
+    `seconds`, because the machine may be busy with something else."""
+    limit = max(60, 4 * seconds) * PATIENCE
+    deadline = time.monotonic() + limit
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < deadline, f"not within four times {seconds} s: {condition}"
+        assert time.monotonic() < deadline, f"not within {limit} s: {condition}"
         time.sleep(interval)
 
 
@@ -123,7 +124,7 @@ class Response:
 class Connection:
     """A raw connection: what is sent is what was written, what is read is what came."""
 
-    def __init__(self, address, source=None, tls=None, timeout=10.0):
+    def __init__(self, address, source=None, tls=None, timeout=60.0):
         self.timeout = timeout * PATIENCE
         self.socket = socket.create_connection(address, timeout=self.timeout,
                                                source_address=(source, 0) if source else None)
@@ -294,7 +295,7 @@ class Service:
         if isinstance(input, str):
             input = input.encode()
         done = subprocess.run(command, input=input if input is not None else b"", capture_output=True,
-                              env=self.environment, cwd=self.directory, timeout=60 * PATIENCE)
+                              env=self.environment, cwd=self.directory, timeout=180 * PATIENCE)
         text = done.stderr.decode("utf-8", "replace")
         assert not REPORT.search(text), text
         if status is not None:
@@ -355,7 +356,7 @@ class Service:
     def put(self, sport, event, document):
         """Puts bytes into the odds store that `croupier feed` would refuse. event None: the catalog."""
         subprocess.run([PUT_ODDS, self.settings[("odds", "store")], sport, "-" if event is None else str(event)],
-                       input=document, env=self.environment, check=True, timeout=60 * PATIENCE)
+                       input=document, env=self.environment, check=True, timeout=180 * PATIENCE)
         self._settle()
 
     # ---- the server -------------------------------------------------------------------------------
@@ -410,7 +411,7 @@ class Service:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def wait(self, seconds=30):
+    def wait(self, seconds=60):
         """Waits for the server to end by itself; returns its exit status."""
         process, self.process = self.process, None
         try:
@@ -445,13 +446,13 @@ class Service:
 
     # ---- clients ----------------------------------------------------------------------------------
 
-    def connect(self, source=None, timeout=10.0, address=None):
+    def connect(self, source=None, timeout=60.0, address=None):
         return Connection(address or self.address, source, self.tls, timeout)
 
     def request(self, method, path, key=None, headers=(), body=None, source=None, address=None, tls=None):
         """One request on a connection of its own, by Python's own HTTP client. `tls`: of another address than the customers'."""
         host, port = address or self.address
-        options = {"timeout": 20 * PATIENCE, "source_address": (source, 0) if source else None}
+        options = {"timeout": 60 * PATIENCE, "source_address": (source, 0) if source else None}
         tls = tls or (self.tls if address is None else None)
         if tls:
             client = http.client.HTTPSConnection(host, port, context=tls, **options)

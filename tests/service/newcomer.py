@@ -101,7 +101,7 @@ class Systemd(threading.Thread):
         if process is None:
             return True
         process.terminate()
-        return process.wait(30 * PATIENCE) in (0, -signal.SIGTERM)  # that of one which has only just been started
+        return process.wait(60 * PATIENCE) in (0, -signal.SIGTERM)  # that of one which has only just been started
 
     def close(self):
         self.end()
@@ -130,8 +130,8 @@ class Machine:
         self.settings = self.directory / "settings"
         self.settings.write_text(
             f"\n[server]\nlisten = 127.0.0.1:{self.port}\n[operator]\nlisten = 127.0.0.1:{self.operator_port}\n"
-            f"[odds]\nstore = embedded:{store}/odds\ntimeout_ms = 5000\n"
-            f"[platform]\nstore = sqlite:{store}/platform.db\ntimeout_ms = 5000\n[casino]\nsecrets_key_file = {store}/{secrets}\n")
+            f"[odds]\nstore = embedded:{store}/odds\ntimeout_ms = 30000\n"
+            f"[platform]\nstore = sqlite:{store}/platform.db\ntimeout_ms = 30000\n[casino]\nsecrets_key_file = {store}/{secrets}\n")
         self.environment = sanitizer_environment()
         for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
             self.environment.pop(name, None)
@@ -161,7 +161,8 @@ class Machine:
         with open(output, "wb") as out, open(errors, "wb") as err:
             done = subprocess.run(["/bin/bash", "-euo", "pipefail", "-c", script], stdin=subprocess.DEVNULL, stdout=out,
                                   stderr=err, cwd=directory or self.work, env=self.environment, timeout=120 * PATIENCE)
-        assert done.returncode == 0, f"{script}\nended with {done.returncode}:\n{output.read_text()}{errors.read_text()}"
+        assert done.returncode == 0, (f"{script}\nended with {done.returncode}:\n{output.read_text()}{errors.read_text()}"
+                                      f"\nof the journal:\n{self.journal.read_text()[-2000:] if self.journal.exists() else None}")
         return output.read_text()
 
     def ask(self, *words):

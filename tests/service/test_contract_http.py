@@ -10,8 +10,7 @@ import time
 
 import pytest
 
-from servers import Stopwatch
-from croupier import Service, match_odds, row
+from croupier import Service, eventually, match_odds, row
 
 pytestmark = pytest.mark.depends_on()
 
@@ -311,7 +310,7 @@ def test_pipelined_requests_are_answered_in_order(shared):
 
 def test_more_is_pipelined_than_the_server_reads_ahead(shared):
     request = head(f"X-Api-Key: {shared.customer.key}", "X-Padding: " + "p" * 900, request=b"GET /api/v1/sports HTTP/1.1")
-    with shared.connect(timeout=30) as connection:
+    with shared.connect() as connection:
         connection.send(request * 300)
         assert all(connection.receive().status == 200 for _ in range(300))
 
@@ -448,7 +447,6 @@ def test_a_head_that_does_not_end_is_408(hasty):
 def test_a_head_that_comes_drop_by_drop_is_408_all_the_same(hasty):
     with hasty.connect() as connection:
         connection.socket.settimeout(0.1)
-        watch = Stopwatch()
         for byte in head("X: " + "y" * 1000):
             try:
                 connection.send(bytes([byte]))
@@ -458,8 +456,9 @@ def test_a_head_that_comes_drop_by_drop_is_408_all_the_same(hasty):
                 continue
             except OSError:
                 break
-        assert watch.seconds() < 20
-        connection.socket.settimeout(10)
+        else:
+            raise AssertionError("the whole head was taken")
+        connection.socket.settimeout(connection.timeout)
         assert connection.receive().error == (408, "request_timeout")
 
 
@@ -479,20 +478,14 @@ def test_an_idle_connection_is_closed_without_a_word(hasty):
 
 
 def test_a_client_that_does_not_read_is_given_up(hasty):
-    with hasty.connect(timeout=30) as connection:
+    with hasty.connect() as connection:
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.send(head(f"X-Api-Key: {hasty.customer.key}", request=b"GET /api/v1/cricket/events HTTP/1.1") * 4)
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:  # closed by the server: the connection ends in the middle of an answer
-            time.sleep(0.5)
-            if hasty.metrics()["croupier_connections"] == 0:
-                break
-        else:
-            raise AssertionError("the connection was kept")
+        eventually(lambda: hasty.metrics()["croupier_connections"] == 0)  # closed in the middle of an answer
 
 
 def test_a_slow_reader_that_goes_on_reading_gets_everything(hasty):
-    with hasty.connect(timeout=30) as connection:
+    with hasty.connect() as connection:
         connection.send(head(f"X-Api-Key: {hasty.customer.key}", request=b"GET /api/v1/cricket/events HTTP/1.1"))
         while len(connection.buffer) < 1_000_000:
             connection.buffer += connection.socket.recv(50_000)

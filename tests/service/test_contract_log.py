@@ -8,8 +8,8 @@ import signal
 
 import pytest
 
-from servers import Stopwatch, free_port
-from croupier import PATIENCE, eventually
+from servers import free_port
+from croupier import eventually
 
 pytestmark = pytest.mark.depends_on()
 
@@ -54,7 +54,7 @@ def poll(service, connection):
 
 def poll_until_dropped(service):
     polls = 0
-    with service.connect(timeout=20) as connection:
+    with service.connect() as connection:
         while dropped(service) == 0:
             polls += poll(service, connection)
     assert service.get("/api/v1/health").status == 200
@@ -63,10 +63,7 @@ def poll_until_dropped(service):
 
 def ends(service):
     service.signal(signal.SIGTERM)
-    watch = Stopwatch()
-    status = service.wait()
-    assert watch.seconds() < 15 * PATIENCE
-    return status
+    return service.wait()
 
 
 @pytest.fixture(params=["pipe", "fifo"])
@@ -91,7 +88,7 @@ def test_an_unread_standard_error_makes_no_one_wait_and_is_no_reason_not_to_end(
     reader, writer = unread
     spawn(made, writer)
     poll_until_dropped(made)
-    with made.connect(timeout=20) as connection:
+    with made.connect() as connection:
         for _ in range(10):
             poll(made, connection)
     made.customer = made.add_customer("Later")
@@ -138,7 +135,7 @@ def test_a_reader_that_goes_away_harms_no_one(made, unread):
     spawn(made, writer)
     os.close(writer)
     os.close(reader)
-    with made.connect(timeout=20) as connection:
+    with made.connect() as connection:
         for _ in range(10):
             poll(made, connection)
     eventually(lambda: dropped(made) > 0)
@@ -149,7 +146,7 @@ def test_a_reader_that_goes_away_harms_no_one(made, unread):
 def test_a_full_disk_costs_lines_alone(made):
     with open("/dev/full", "wb") as full:
         spawn(made, full.fileno())
-    with made.connect(timeout=20) as connection:
+    with made.connect() as connection:
         poll(made, connection)
     eventually(lambda: dropped(made) >= POLLS)
     assert ends(made) == 0

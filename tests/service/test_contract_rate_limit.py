@@ -9,13 +9,13 @@ from croupier import eventually, row
 
 pytestmark = pytest.mark.depends_on("odds")
 
-WINDOW = 3600
+WINDOW = 86400
 
 
 @pytest.fixture(autouse=True)
 def not_at_the_end_of_a_window():
     left = WINDOW - time.time() % WINDOW
-    if left < 20:
+    if left < 60:
         time.sleep(left + 0.1)
 
 
@@ -49,11 +49,11 @@ def test_requests_over_the_budget_are_refused_with_the_seconds_left(shared, limi
 def test_sports_answers_tell_what_is_left(shared, limited):
     key = limited(3).key
     for remaining in (2, 1, 0, 0, 0):
+        before = time.time()
         fields = rate_fields(shared.get("/api/v1/cricket/events", key=key))
         assert set(fields) == {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
         assert fields["x-ratelimit-limit"] == 3 and fields["x-ratelimit-remaining"] == remaining
-        assert 1 <= fields["x-ratelimit-reset"] <= WINDOW
-        assert abs(fields["x-ratelimit-reset"] - (WINDOW - time.time() % WINDOW)) <= 2
+        assert WINDOW - time.time() % WINDOW <= fields["x-ratelimit-reset"] <= WINDOW - before % WINDOW + 1
 
 
 def test_all_sports_routes_share_one_budget(shared, limited):
@@ -164,7 +164,7 @@ def test_a_new_window_brings_a_new_budget_though_refused_requests_counted(shared
     key = limited(2, window=2).key
     time.sleep(2 - time.time() % 2 + 0.05)
     statuses = [shared.get("/api/v1/sports", key=key).status for _ in range(6)]
-    if len(set(statuses[2:])) == 1:  # a slow machine may cross into the next window
+    if 200 not in statuses[2:]:  # a slow machine may cross into the next window
         assert statuses == [200, 200, 429, 429, 429, 429]
     refused = eventually(lambda: [r for r in [shared.get("/api/v1/sports", key=key)] if r.status == 429])[0]
     assert refused.header("retry-after") in ("1", "2")

@@ -52,7 +52,7 @@ class Dealing:
     def wait(self, event, wait=LONG, tag=None, key=None, fields=()):
         """A connection whose poll waits."""
         before = self.waiting()
-        connection = self.service.connect(timeout=30)
+        connection = self.service.connect()
         connection.send(self.text(event, tag or self.tag(event), wait, key, fields))
         eventually(lambda: self.waiting() > before)
         return connection
@@ -258,7 +258,7 @@ def test_one_customer_has_a_share_of_the_waits(make_service):
 def test_a_thousand_who_wait_are_all_answered_with_the_newest(dealing):
     tag = dealing.tag(1)
     request = dealing.text(1, tag)
-    waiting = [dealing.service.connect(timeout=60) for _ in range(1000)]
+    waiting = [dealing.service.connect() for _ in range(1000)]
     try:
         for connection in waiting:
             connection.send(request)

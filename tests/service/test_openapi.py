@@ -133,7 +133,7 @@ def test_what_a_poll_that_waited_is_answered_is_as_the_document_says(shared):
     for end, status in ((lambda: shared.publish_odds("cricket", 1, [{"n": 1}]), 200),
                         (lambda: shared.publish("cricket", [row(2)], {}), 404)):
         waiting = shared.metrics()["croupier_waiting_polls"]
-        with shared.connect(timeout=30) as connection:
+        with shared.connect() as connection:
             connection.send(f"GET {path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: {shared.customer.key}\r\n"
                             f"If-None-Match: {tag}\r\nPrefer: wait=55\r\n\r\n")
             eventually(lambda: shared.metrics()["croupier_waiting_polls"] > waiting)

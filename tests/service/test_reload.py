@@ -93,7 +93,9 @@ def test_a_reload_waits_for_a_server_that_is_starting(make_service):
     service.spawn()
     eventually(lambda: any("cannot be refreshed" in line["message"] for line in service.log_lines()), 30)
     assert unit_reloads(service).returncode == 0
-    assert [line["message"] for line in service.log_lines()].count("listening") == 2
+    eventually(lambda: told(service, "configuration read again"))
+    messages = [line["message"] for line in service.log_lines()]
+    assert messages[:messages.index("configuration read again")].count("listening") == 2
     service.platform.bring_back()
 
 

@@ -201,7 +201,7 @@ def credit_many(casino, player, count):
         head = (f"POST {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {casino.customer.key}\r\n"
                 "Content-Type: application/json\r\nContent-Length: ")
         bodies = [json.dumps(credit(player, f"{player}-{number}", 10**12)) for number in numbers]
-        with casino.connect(timeout=60) as connection:
+        with casino.connect() as connection:
             for first in range(0, len(bodies), 50):
                 part = bodies[first:first + 50]
                 connection.send("".join(f"{head}{len(body)}\r\n\r\n{body}" for body in part))

@@ -21,7 +21,7 @@ import time
 
 import pytest
 
-from servers import SAMPLE, Stopwatch
+from servers import SAMPLE
 from croupier import BINARY, PATIENCE, REPORT, Service, eventually
 from wallet_model import Model, add_player, balance, credit, debit, rollback, send, told
 
@@ -285,13 +285,15 @@ def test_while_no_sync_succeeds_nothing_is_acknowledged(world):
         def answers():
             return [answer for story, count in zip(world.stories, heard) for answer in story.heard[count:]]
 
-        eventually(lambda: any(status == 500 for _, _, status, _ in answers()), 20)
-        time.sleep(1)
+        def after():
+            """What was answered to requests that were sent after the first 500."""
+            first = min((at for _, at, status, _ in answers() if status == 500), default=float("inf"))
+            return [status for sent, _, status, _ in answers() if sent > first]
+
+        eventually(lambda: len(after()) >= 8)
         world.check()
         world.server.die()
-        first = min(at for _, at, status, _ in answers() if status == 500)
-        after = [status for sent, _, status, _ in answers() if sent > first]
-        assert after and 500 not in after
+        assert 500 not in after()
         world.again()
     world.end()
 
@@ -340,9 +342,9 @@ class Asking(threading.Thread):
         self.start()
 
     def run(self):
-        watch = Stopwatch()
-        self.response = self.ask()
-        self.took, self.took_at_most = watch.elapsed(), watch.seconds()  # the latter but for a busy machine
+        began = time.monotonic()
+        response = self.ask()
+        self.took, self.response = time.monotonic() - began, response
 
     def answer(self):
         self.join()
@@ -370,15 +372,16 @@ def test_what_waits_for_a_batch_is_given_up_and_what_is_in_one_is_not(slow):
     holder = sqlite3.connect(slow.platform.path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     in_batch = ask(slow, debit(slow.player, "in-batch", 10))
-    time.sleep(0.3)
+    time.sleep(1)  # nothing tells when its batch has begun; a busy machine may need a while
     queued = [ask(slow, debit(slow.player, f"queued-{i}", 10)) for i in range(3)]
     other = ask(slow, balance(slow.player))  # which waits for no one
-    assert other.answer().json()["balance_minor"] == 100 and other.took_at_most < 1 * PATIENCE
+    assert other.answer().json()["balance_minor"] == 100
+    assert in_batch.response is None, "the balance was not answered before the batch"
     for asking in queued:
         assert asking.answer().error == (503, "ledger_unavailable")
-        assert 1.9 < asking.took and asking.took_at_most < 3 * PATIENCE
+        assert 1.9 < asking.took
     assert in_batch.answer().error == (500, "internal_error")
-    assert 9.9 < in_batch.took and in_batch.took_at_most < 12 * PATIENCE
+    assert 9.9 < in_batch.took
     holder.execute("ROLLBACK")
     holder.close()
     # What was said to be surely not applied was not; what no one knew has been done all the same.
@@ -395,7 +398,7 @@ def test_a_lock_that_outlives_the_stores_deadline_is_surely_not_applied(slow):
     holder = sqlite3.connect(slow.platform.path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     refused = ask(slow, credit(slow.player, "c", 5))
-    assert refused.answer().error == (503, "ledger_unavailable") and 0.4 < refused.took and refused.took_at_most < 2 * PATIENCE
+    assert refused.answer().error == (503, "ledger_unavailable") and 0.4 < refused.took
     holder.execute("ROLLBACK")
     holder.close()
     again = eventually(lambda: (lambda answer: answer.status == 200 and answer)(
@@ -407,16 +410,16 @@ def test_a_lock_that_outlives_the_stores_deadline_is_surely_not_applied(slow):
 def test_a_sync_that_takes_long_keeps_its_own_batch_and_no_one_elses(slow):
     """A disk that hangs in the middle of a commit: that batch is answered when it is done, what queues up behind it is
     given up, and it is not applied."""
-    assert slow.start_with("fdatasync:delay_enter=6000000:when=8")
+    assert slow.start_with("fdatasync:delay_enter=8000000:when=8")
     for i in range(20):
         asking = ask(slow, credit(slow.player, f"c-{i}", 5))
-        asking.join(2.0)  # a third of what the disk takes: it hangs, and is not only slow
+        asking.join(3.0)  # less than half of what the disk takes: it hangs, and is not only slow
         if asking.is_alive():
             break
         assert asking.response.status == 200
     behind = ask(slow, credit(slow.player, "behind", 5))
     other = ask(slow, balance(slow.player))
-    assert other.answer().json()["balance_minor"] == 5 * i and other.took_at_most < 1 * PATIENCE
+    assert other.answer().json()["balance_minor"] == 5 * i and asking.response is None
     assert behind.answer().error == (503, "ledger_unavailable") and 1.9 < behind.took
     assert asking.answer().json()["replayed"] is False and asking.took > 3.5
     assert ask(slow, credit(slow.player, f"c-{i}", 5)).answer().json()["replayed"] is True

@@ -192,7 +192,7 @@ static int set_up(void **state)
 {
     static const char *const currencies[] = {"EUR", "JPY", "EUR"};
     struct fixture *fixture = calloc(1, sizeof *fixture);
-    struct platform_store_options options = {.timeout_ms = 5000, .create = true};
+    struct platform_store_options options = {.timeout_ms = 30000, .create = true};
     uint32_t before;
     uint32_t after;
     factory->place(&fixture->place);

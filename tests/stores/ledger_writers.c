@@ -109,7 +109,7 @@ static void start_writers(struct fixture *fixture, size_t room)
     for (unsigned i = 0; i < WRITERS; i++) {
         struct writer *writer = &fixture->writers[i];
         const struct ledger_options options = {
-            .platform = {.uri = fixture->place.uri, .timeout_ms = 5000},
+            .platform = {.uri = fixture->place.uri, .timeout_ms = 30000},
             .queue_limit = 4096,
             .log = fixture->log,
         };
@@ -163,7 +163,7 @@ static int set_up(void **state)
     factory->place(&fixture->place);
     fixture->log = log_create(STDERR_FILENO, LOG_WARNING, LOG_FORMAT_TEXT);
     struct platform_store_options options = {
-        .uri = fixture->place.uri, .timeout_ms = 5000, .create = true};
+        .uri = fixture->place.uri, .timeout_ms = 30000, .create = true};
     OK(platform_store_open(&fixture->store, &options, &fixture->error));
     OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
     for (int i = 0; i < CUSTOMERS; i++) {

@@ -17,10 +17,10 @@
 #include "tests.h"
 #include "wallet/ledger.h"
 
-#define EVERY 1777 /* bits; a prime, so that no part of a page is left out */
+#define EVERY 3557 /* bits; a prime, so that no part of a page is left out */
 #define PAGE 4096
 #define HEAD 64 /* bytes of a page: its header and the first pointers to cells */
-#define HEAD_EVERY 29
+#define HEAD_EVERY 59
 #define PLAYERS 3
 #define REQUESTS_MAX 256
 #define GROUP 16 /* requests that are decided together when all of them cannot be */
@@ -50,7 +50,7 @@ static struct platform_store *open_store(struct fixture *fixture, bool create)
 {
     struct platform_store *store = NULL;
     const struct platform_store_options options = {
-        .uri = fixture->place.uri, .timeout_ms = 5000, .create = create};
+        .uri = fixture->place.uri, .timeout_ms = 30000, .create = create};
     return platform_store_open(&store, &options, &fixture->error) == STATUS_OK ? store : NULL;
 }
 
@@ -79,7 +79,7 @@ static void carry_out(struct fixture *fixture)
     uv_loop_t loop;
     uv_timer_t keeps_alive;
     const struct ledger_options options = {
-        .platform = {.uri = fixture->place.uri, .timeout_ms = 5000},
+        .platform = {.uri = fixture->place.uri, .timeout_ms = 30000},
         .queue_limit = REQUESTS_MAX,
         .batch_max = 20,
     };

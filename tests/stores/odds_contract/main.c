@@ -76,9 +76,9 @@ static void server_remove(struct fixture *fixture)
 
 static const struct factory factories[] = {
     {"embedded", embedded_make, embedded_remove, true, 0},
-    {"redis", redis_make, server_remove, false, 1000},
-    {"redis_tcp", redis_tcp_make, server_remove, false, 1000},
-    {"sentinel", sentinel_make, server_remove, false, 1000},
+    {"redis", redis_make, server_remove, false, 60000},
+    {"redis_tcp", redis_tcp_make, server_remove, false, 60000},
+    {"sentinel", sentinel_make, server_remove, false, 60000},
 };
 const struct factory *engine;
 
@@ -97,7 +97,7 @@ struct odds_store *open_within(const struct fixture *fixture, bool create, uint3
 
 struct odds_store *open_store(const struct fixture *fixture, bool create)
 {
-    return open_within(fixture, create, 2000);
+    return open_within(fixture, create, 20000);
 }
 
 int set_up(void **state)
@@ -245,7 +245,7 @@ void publish_in_another_process(const struct fixture *fixture, const char *sport
 static int publish_and_exit(char **arguments)
 {
     struct odds_store_options options = {
-        .uri = arguments[2], .timeout_ms = 2000, .prefix = arguments[3]};
+        .uri = arguments[2], .timeout_ms = 20000, .prefix = arguments[3]};
     struct odds_store *store = NULL;
     struct error error = {{0}};
     struct odds_change change = {

@@ -9,7 +9,7 @@ struct platform_store *open_store(struct fixture *fixture, bool create)
 {
     struct platform_store *store = NULL;
     struct platform_store_options options = {
-        .uri = fixture->place.uri, .timeout_ms = 5000, .create = create};
+        .uri = fixture->place.uri, .timeout_ms = 30000, .create = create};
     enum status status = platform_store_open(&store, &options, &fixture->error);
     if (status != STATUS_OK)
         fail_msg("%s", fixture->error.text);

@@ -6,7 +6,7 @@
 #include "stores/refresher.h"
 #include "tests.h"
 
-#define PATIENCE_MS 20000U
+#define PATIENCE_MS 60000U
 
 static int set_up(void **state)
 {

@@ -12,7 +12,7 @@
 #include "test_directory.h"
 #include "tests.h"
 
-#define PATIENCE_MS 20000U
+#define PATIENCE_MS 60000U
 
 struct scene {
     char directory[TEST_DIRECTORY_SIZE];
@@ -30,7 +30,7 @@ static int set_up(void **state)
     uint32_t after;
     test_directory_make(scene->directory);
     (void)snprintf(scene->uri, sizeof scene->uri, "sqlite:%s/platform.db", scene->directory);
-    struct platform_store_options store = {.uri = scene->uri, .timeout_ms = 5000, .create = true};
+    struct platform_store_options store = {.uri = scene->uri, .timeout_ms = 30000, .create = true};
     assert_int_equal(platform_store_open(&scene->store, &store, &error), STATUS_OK);
     assert_int_equal(platform_store_migrate(scene->store, &before, &after, &error), STATUS_OK);
     store.create = false;

@@ -99,7 +99,7 @@ static void wait_for_answers(int count)
     uv_timer_t tick;
     assert_int_equal(uv_timer_init(&loop, &tick), 0);
     assert_int_equal(uv_timer_start(&tick, on_tick, 1, 1), 0);
-    uint64_t until = clock_monotonic_ms() + 10000;
+    uint64_t until = clock_monotonic_ms() + 60000;
     while (answers < count && clock_monotonic_ms() < until)
         (void)uv_run(&loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&tick, NULL);

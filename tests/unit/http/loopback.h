@@ -24,7 +24,7 @@
 #include "tests.h"
 
 #define LARGE_SIZE (8U * 1024 * 1024)
-#define PATIENCE_MS 10000 /* far beyond anything that is waited for: then a test has failed */
+#define PATIENCE_MS 60000 /* far beyond anything that is waited for: then a test has failed */
 #define DEADLINE_MS 1500  /* every deadline is a second, which is noticed within half a one */
 #define HOST "Host: a\r\n"
 #define GET(path) "GET " path " HTTP/1.1\r\n" HOST "\r\n"

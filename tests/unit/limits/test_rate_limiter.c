@@ -175,7 +175,7 @@ TEST_OF(scene, no_one_waits_longer_than_the_stores_deadline)
 {
     assert_false(take(scene, 0));
     uint64_t began_ms = clock_monotonic_ms();
-    while (scene->decided[0] == 0 && clock_monotonic_ms() < began_ms + 5000)
+    while (scene->decided[0] == 0 && clock_monotonic_ms() < began_ms + 60000)
         (void)uv_run(&scene->loop, UV_RUN_ONCE);
     assert_int_equal(scene->decided[0], 1);
     assert_true(clock_monotonic_ms() - began_ms + 2 >= TIMEOUT_MS);

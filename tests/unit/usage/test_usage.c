@@ -54,7 +54,7 @@ static struct platform_store *open_store(struct scene *scene, bool create)
 {
     struct platform_store *store = NULL;
     const struct platform_store_options options = {
-        .uri = scene->uri, .timeout_ms = 5000, .create = create};
+        .uri = scene->uri, .timeout_ms = 30000, .create = create};
     uint32_t before;
     uint32_t after;
     OK(platform_store_open(&store, &options, &scene->error));
@@ -72,7 +72,7 @@ static void make_store(struct scene *scene)
 static struct usage *start(const struct scene *scene, size_t threads, uint32_t period_ms)
 {
     const struct usage_options options = {
-        .store = {.uri = scene->uri, .timeout_ms = 5000},
+        .store = {.uri = scene->uri, .timeout_ms = 30000},
         .threads = threads,
         .period_ms = period_ms,
     };

@@ -32,7 +32,7 @@ static struct platform_store *open_store(struct fixture *fixture, bool create)
 {
     struct platform_store *store = NULL;
     struct platform_store_options options = {
-        .uri = fixture->uri, .timeout_ms = 5000, .create = create};
+        .uri = fixture->uri, .timeout_ms = 30000, .create = create};
     OK(platform_store_open(&store, &options, &fixture->error));
     return store;
 }
@@ -40,7 +40,7 @@ static struct platform_store *open_store(struct fixture *fixture, bool create)
 static void start(struct fixture *fixture, size_t queue_limit, size_t batch_max)
 {
     const struct ledger_options options = {
-        .platform = {.uri = fixture->uri, .timeout_ms = 5000},
+        .platform = {.uri = fixture->uri, .timeout_ms = 30000},
         .queue_limit = queue_limit,
         .batch_max = batch_max,
     };
