@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/mailbox.h"
+#include "http/deferral.h"
 #include "http/http.h"
 #include "stores/odds.h"
 #include "stores/platform.h"
@@ -13,8 +14,8 @@
  * GET /api/v1/health (docs/interface.md, "Health").
  *
  * A request makes a separate thread probe both stores. Requests that come during a probe share its
- * result. If the probe takes longer than the slower store's timeout plus a quarter of a second, the
- * answer is "degraded"; so a probe that hangs delays no answer further.
+ * result. A request waits for the slower store's timeout plus a quarter of a second at most. Then
+ * its answer is "degraded", and so is every other until the probe ends, at once.
  *
  * 200 {"status":"ok","cache":"ok"} or 503 {"status":"degraded","cache":"unreachable"}.
  */
@@ -31,15 +32,19 @@ struct health_options {
 
 struct health *health_create(const struct health_options *options);
 
-/*
- * Defers the request and replies on this thread, through `mailbox`, which must be this thread's.
- * Uses request->abandoned and request->deferral. Never blocks. `mailbox` may be destroyed once
- * every request passed here was answered or abandoned.
- */
-void health_ask(struct health *health, struct mailbox *mailbox, struct http_request *request);
+/* Initialises the queue of a serving thread's requests; its owner closes it. */
+void health_waits_init(struct health *health, struct http_deferral_queue *waits, uv_loop_t *loop);
 
-/* No request may come any more. Answers waiting requests "degraded" and waits for a probe that is
- * under way, which the stores' timeouts bound. */
+/*
+ * Defers the request and replies on this thread, through `mailbox`, which must be this thread's, as
+ * `waits` is. Uses request->abandoned and request->deferral. Never blocks. `mailbox` outlives the
+ * health: a request whose client has closed comes back too.
+ */
+void health_ask(struct health *health, struct http_deferral_queue *waits, struct mailbox *mailbox,
+                struct http_request *request);
+
+/* No request may come any more. Waits for a probe that is under way, which the stores' timeouts
+ * bound, and answers "degraded" what came after it. */
 void health_destroy(struct health **health);
 
 #endif

@@ -9,7 +9,7 @@ static void answer_health(struct service *service, struct http_request *request,
 {
     (void)caller;
     (void)values;
-    health_ask(service->health, service->mailbox, request);
+    health_ask(service->health, &service->health_waits, service->mailbox, request);
 }
 
 static void answer_sports(struct service *service, struct http_request *request,

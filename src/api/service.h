@@ -40,6 +40,7 @@ struct service {
     struct launcher *launcher;
     struct wallet_handler *wallet;
     struct health *health;
+    struct http_deferral_queue health_waits;
     struct mailbox *mailbox;
     struct metrics_shard *metrics;
     metrics_cell *counters; /* of service_metrics, in that shard */

@@ -111,6 +111,7 @@ static void start_serving(struct worker *worker)
         .access_log = log_batch_create(options->log),
         .log = options->log,
     };
+    health_waits_init(shared->health, &worker->service.health_waits, &worker->loop);
     start_servers(worker);
     CHECK(uv_timer_init(&worker->loop, &worker->log_flush) == 0);
     worker->log_flush.data = worker;
@@ -236,6 +237,11 @@ static void abort_here(struct mail *mail)
             http_server_abort(worker->servers[i]);
 }
 
+static void on_health_waits_closed(void *context)
+{
+    (void)context;
+}
+
 static void stop_here(struct mail *mail)
 {
     struct worker *worker = receive_order(mail);
@@ -248,6 +254,7 @@ static void stop_here(struct mail *mail)
     wallet_handler_destroy(&worker->service.wallet);
     admission_destroy(&worker->service.admission);
     log_batch_destroy(&worker->service.access_log);
+    http_deferral_queue_close(&worker->service.health_waits, on_health_waits_closed, NULL);
     uv_close((uv_handle_t *)&worker->log_flush, NULL);
     mailbox_destroy(&worker->mailbox);
 }

@@ -85,6 +85,7 @@ void http_reply_json(struct http_request *request, int status, struct text body)
 
 static uv_loop_t loop;
 static struct mailbox *mailbox;
+static struct http_deferral_queue waits;
 static struct health *health;
 static int log_pipe[2];
 static struct log *log_;
@@ -110,7 +111,7 @@ static void wait_for_answers(int count)
 static void ask(struct answer *answer)
 {
     memset(answer, 0, sizeof *answer);
-    health_ask(health, mailbox, &answer->request);
+    health_ask(health, &waits, mailbox, &answer->request);
 }
 
 static void expect_log(const char *text)
@@ -143,7 +144,12 @@ static int begin(void **state)
         .log = log_,
     };
     health = health_create(&options);
+    health_waits_init(health, &waits, &loop);
     return 0;
+}
+
+static void on_waits_closed(void *context)
+{
 }
 
 static int end(void **state)
@@ -152,6 +158,7 @@ static int end(void **state)
     if (health != NULL || atomic_load(&stores.opens) < atomic_load(&stores.closes))
         return -1;
     mailbox_destroy(&mailbox);
+    http_deferral_queue_close(&waits, on_waits_closed, NULL);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     log_destroy(&log_);
     (void)close(log_pipe[0]);
