@@ -190,8 +190,9 @@ static void on_upgrade_asked(void *context, int asker)
     const char *refusal = app->draining           ? "the server is ending"
                           : app->handover != NULL ? "it is handing over already"
                                                   : "";
-    if (refusal[0] == '\0' && handover_start(&app->handover, &app->loop, &app->sockets,
-                                             on_handed_over, app, &error) != STATUS_OK)
+    if (refusal[0] == '\0' &&
+        handover_start(&app->handover, &app->loop, app->options->arguments, &app->sockets,
+                       on_handed_over, app, &error) != STATUS_OK)
         refusal = error.text;
     if (refusal[0] == '\0') {
         app->upgrade_asker = asker;
@@ -766,7 +767,7 @@ static enum status start(struct app *app, struct error *error)
     /* Before the stores, so that a command can ask while they are away. */
     app->reload_socket =
         reload_socket_create(&app->loop, RELOAD_CONFIGURATION, on_reload_asked, app, app->log);
-    if (app->options->odds == NULL)
+    if (app->options->arguments != NULL)
         app->upgrade_socket =
             reload_socket_create(&app->loop, RELOAD_PROGRAM, on_upgrade_asked, app, app->log);
     status = open_stores(app, error);

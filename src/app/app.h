@@ -27,6 +27,7 @@ struct app_options {
     const struct config *config;  /* the app takes a reference of its own */
     const char *config_path;      /* re-read on SIGHUP; NULL as for config_load */
     const char *const *overrides; /* for the re-read, as for config_load; may be NULL */
+    char *const *arguments;       /* of this process, to be started again with; NULL: it is not */
     struct log *log;              /* borrowed */
     bool hangup_ends;             /* SIGHUP, of a terminal that closes, is taken as SIGTERM is */
     bool takes_over;              /* from the server that started this process (app/handover.h) */

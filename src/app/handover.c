@@ -14,7 +14,6 @@
 #include "base/text.h"
 
 #define LIMIT_MS 60000 /* for the new server to be ready */
-#define ARGUMENTS_MAX (1U << 20)
 #define THREADS_MAX 1024U
 #define REPORT_MAX 4096
 
@@ -23,45 +22,22 @@ size_t handover_count(const struct handover_sockets *sockets)
     return sockets->threads * (sockets->providers ? 2 : 1) + 1;
 }
 
-/* ---- the start of the new process
- * ----------------------------------------------------------------- */
+/* ---- the old server -------------------------------------------------------------------------- */
 
-/* Our own arguments, as the kernel keeps them, one after the other. */
-static enum status read_arguments(struct buffer *out, struct error *error)
-{
-    char piece[4096];
-    FILE *file = fopen("/proc/self/cmdline", "re");
-    size_t got = 1;
-    while (file != NULL && got > 0 && out->size < ARGUMENTS_MAX) {
-        got = fread(piece, 1, sizeof piece, file);
-        buffer_append(out, piece, got);
-    }
-    if (file != NULL)
-        (void)fclose(file);
-    return out->size > 0 && out->data[out->size - 1] == '\0'
-               ? STATUS_OK
-               : error_set(error, STATUS_UNAVAILABLE, "the arguments of this process are unknown");
-}
-
-/* With the option, which is there already in a server that was itself handed over to. */
-static char **split_arguments(struct buffer *text)
+/* Ours with the option, which is there already in a server that was itself handed over to. */
+static char **arguments_of_new(char *const *ours)
 {
     static char option[] = "--" HANDOVER_OPTION;
     size_t count = 0;
     bool there = false;
-    char **arguments = NULL;
-    for (size_t at = 0; at < text->size; at += strlen(text->data + at) + 1) {
-        arguments = memory_resize(arguments, (count + 3) * sizeof *arguments);
-        arguments[count++] = text->data + at;
-        there = there || strcmp(text->data + at, option) == 0;
-    }
+    for (; ours[count] != NULL; count++)
+        there = there || strcmp(ours[count], option) == 0;
+    char **arguments = memory_alloc_zeroed(count + 2, sizeof *arguments);
+    memcpy(arguments, ours, count * sizeof *arguments);
     if (!there)
-        arguments[count++] = option;
-    arguments[count] = NULL;
+        arguments[count] = option;
     return arguments;
 }
-
-/* ---- the old server -------------------------------------------------------------------------- */
 
 struct handover {
     uv_process_t process;
@@ -155,7 +131,7 @@ static void on_exit_of_new(uv_process_t *process, int64_t status, int signal)
 }
 
 static int spawn(struct handover *handover, uv_loop_t *loop, int control,
-                 const struct handover_sockets *sockets, struct buffer *arguments)
+                 const struct handover_sockets *sockets, char *const *arguments)
 {
     size_t count = handover_count(sockets);
     uv_stdio_container_t *given = memory_alloc_zeroed(HANDOVER_CONTROL + 1 + count, sizeof *given);
@@ -166,7 +142,7 @@ static int spawn(struct handover *handover, uv_loop_t *loop, int control,
                            : i == HANDOVER_CONTROL ? control
                                                    : sockets->descriptors[i - HANDOVER_CONTROL - 1];
     }
-    char **words = split_arguments(arguments);
+    char **words = arguments_of_new(arguments);
     const uv_process_options_t options = {
         .exit_cb = on_exit_of_new,
         .file = words[0],
@@ -180,15 +156,19 @@ static int spawn(struct handover *handover, uv_loop_t *loop, int control,
     return result;
 }
 
-/* Takes over `ends`, of which the second is the new process's. */
-static enum status start(struct handover **handover_at, const struct handover *options,
-                         uv_loop_t *loop, const struct handover_sockets *sockets, const int ends[2],
-                         struct buffer *arguments, struct error *error)
+enum status handover_start(struct handover **handover_at, uv_loop_t *loop, char *const *arguments,
+                           const struct handover_sockets *sockets, handover_done *done,
+                           void *context, struct error *error)
 {
-    struct handover *handover = memory_copy(options, sizeof *options);
+    int ends[2]; /* of which the second is the new process's */
     char head[64];
-    int size = snprintf(head, sizeof head, "%zu %d\n", sockets->threads, (int)sockets->providers);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return error_set(error, STATUS_UNAVAILABLE, "no stream: %s", strerror(errno));
+    struct handover *handover = memory_alloc_zeroed(1, sizeof *handover);
+    handover->done = done;
+    handover->context = context;
     handover->control = ends[0];
+    int size = snprintf(head, sizeof head, "%zu %d\n", sockets->threads, (int)sockets->providers);
     /* Before the new process begins, which reads it without waiting. A new socket's buffer holds
      * it. */
     (void)send(handover->control, head, (size_t)size, MSG_NOSIGNAL);
@@ -201,29 +181,13 @@ static enum status start(struct handover **handover_at, const struct handover *o
     handover->open_handles = 3;
     if (result != 0) {
         handover_destroy(&handover);
-        return error_set(error, STATUS_UNAVAILABLE, "%s cannot be started: %s", arguments->data,
+        return error_set(error, STATUS_UNAVAILABLE, "%s cannot be started: %s", arguments[0],
                          uv_strerror(result));
     }
     CHECK(uv_poll_start(&handover->poll, UV_READABLE, on_report) == 0);
     CHECK(uv_timer_start(&handover->limit, on_limit, LIMIT_MS, 0) == 0);
     *handover_at = handover;
     return STATUS_OK;
-}
-
-enum status handover_start(struct handover **handover_at, uv_loop_t *loop,
-                           const struct handover_sockets *sockets, handover_done *done,
-                           void *context, struct error *error)
-{
-    const struct handover options = {.done = done, .context = context};
-    struct buffer arguments = {0};
-    int ends[2];
-    enum status status = read_arguments(&arguments, error);
-    if (status == STATUS_OK && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        status = error_set(error, STATUS_UNAVAILABLE, "no stream: %s", strerror(errno));
-    if (status == STATUS_OK)
-        status = start(handover_at, &options, loop, sockets, ends, &arguments, error);
-    buffer_free(&arguments);
-    return status;
 }
 
 /* ---- the new server -------------------------------------------------------------------------- */

@@ -36,7 +36,9 @@ struct handover;
  * handover may be destroyed. */
 typedef void handover_done(void *context, int process, const char *reason);
 
+/* `arguments` are this process's, from its name to NULL. */
 MUST_CHECK enum status handover_start(struct handover **handover, uv_loop_t *loop,
+                                      char *const *arguments,
                                       const struct handover_sockets *sockets, handover_done *done,
                                       void *context, struct error *error);
 /* Of one that is under way: the new process is killed, and `done` is not called. NULL is fine. The

@@ -118,7 +118,7 @@ int command_main(const struct command_group *groups, int argc, char **argv)
 {
     size_t room = argc > 0 ? (size_t)argc : 1;
     struct command_outcome outcome = {.watch = {progress_show, &outcome.progress}};
-    struct command_line line = {.groups = groups, .outcome = &outcome};
+    struct command_line line = {.words = argv, .groups = groups, .outcome = &outcome};
     line.arguments = memory_alloc_zeroed(room, sizeof line.arguments[0]);
     line.options = memory_alloc_zeroed(room, sizeof line.options[0]);
     command_line_read(&line, argc, argv);
@@ -140,6 +140,11 @@ int command_main(const struct command_group *groups, int argc, char **argv)
 }
 
 /* ---- for the commands ------------------------------------------------------------------------ */
+
+char *const *command_words(const struct command_line *line)
+{
+    return line->words;
+}
 
 const char *command_argument(const struct command_line *line, size_t index)
 {

@@ -69,6 +69,7 @@ void command_run_completion(const struct command_line *line);
 int command_main(const struct command_group *groups, int argc, char **argv);
 
 /* ---- for the commands ------------------------------------------------------------------------ */
+char *const *command_words(const struct command_line *line); /* all, from the program's to NULL */
 const char *command_argument(const struct command_line *line,
                              size_t index); /* NULL beyond the end */
 size_t command_argument_count(const struct command_line *line);

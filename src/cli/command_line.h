@@ -56,6 +56,7 @@ struct command_outcome {
 };
 
 struct command_line {
+    char *const *words;                 /* as main got them */
     const struct command_group *groups; /* the whole table */
     const struct command_group *group;  /* NULL until it is known */
     const struct command *command;      /* NULL until it is known, as */

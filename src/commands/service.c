@@ -33,7 +33,12 @@ static void run_serve(const struct command_line *line)
     }
     struct log *log = log_create(STDERR_FILENO, config->log_level, config->log_format);
     const struct app_options options = {
-        .config = config, .config_path = path, .log = log, .takes_over = takes_over};
+        .config = config,
+        .config_path = path,
+        .arguments = command_words(line),
+        .log = log,
+        .takes_over = takes_over,
+    };
     enum status status = app_run(&options, error);
     log_destroy(&log); /* first: its lines come before the refusal */
     if (takes_over)
