@@ -15,8 +15,8 @@ import urllib.request
 import uuid
 
 WALLET = os.environ.get("WALLET", "http://127.0.0.1:8090/provider/v1/wallet")
-PROVIDER = os.environ["PROVIDER"]
-SECRET = os.environ["SECRET"].encode()  # its bytes as they are
+PROVIDER = os.environ.get("PROVIDER") or sys.exit("provider.py: set PROVIDER to the id that the operator gave you")
+SECRET = (os.environ.get("SECRET") or sys.exit("provider.py: set SECRET to the secret of that provider")).encode()
 
 
 def part(text):
@@ -40,12 +40,12 @@ def verify(token):
 
 
 def ask(request):
-    """Status and text of an answer."""
+    """Status, text and Retry-After of an answer."""
     try:
         with urllib.request.urlopen(request, timeout=15) as answer:
-            return answer.status, answer.read()
+            return answer.status, answer.read(), 0
     except urllib.error.HTTPError as error:
-        return error.code, error.read()
+        return error.code, error.read(), int(error.headers.get("Retry-After", 0))
 
 
 def move(claims, operation, amount_minor, round_id, **more):
@@ -60,13 +60,14 @@ def move(claims, operation, amount_minor, round_id, **more):
         request = urllib.request.Request(WALLET, data=body, headers={
             "Content-Type": "application/json", "X-Croupier-Provider": PROVIDER, "X-Croupier-Timestamp": timestamp,
             "X-Croupier-Signature": f"v1={signature}"})
+        asked_s = 0
         try:
-            status, text = ask(request)
+            status, text, asked_s = ask(request)
             if status < 500:
                 return json.loads(text)
         except (OSError, http.client.HTTPException, ValueError):
             pass  # no answer, or not all of it, or not the wallet's: the same again
-        time.sleep(pause_s)
+        time.sleep(max(pause_s, asked_s))
         pause_s = min(2 * pause_s, 10)
 
 
@@ -75,12 +76,15 @@ def main(token, stake_minor, win_minor):
     round_id = str(uuid.uuid4())
     bet = move(claims, "DEBIT", int(stake_minor), round_id)
     print(json.dumps(bet))
-    if bet.get("status") == "applied":
-        won = move(claims, "CREDIT", int(win_minor), round_id, reference_transaction_id=bet["transaction_id"])
-        print(json.dumps(won))
+    if bet.get("status") != "applied":
+        sys.exit(f"provider.py: {bet.get('message')} ({bet.get('error')})")
+    won = move(claims, "CREDIT", int(win_minor), round_id, reference_transaction_id=bet["transaction_id"])
+    print(json.dumps(won))
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit("provider.py TOKEN STAKE_MINOR WIN_MINOR")
     try:
         main(*sys.argv[1:])
     except ValueError as error:

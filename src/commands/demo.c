@@ -27,7 +27,7 @@
 #include "http/http.h"
 #include "stores/configured.h"
 
-#define PLAYERS 3        /* that bet, without --players */
+#define PLAYERS 20       /* that bet, without --players */
 #define OVERRIDES_MAX 11 /* five settings and the end */
 
 struct demo {
@@ -142,6 +142,7 @@ static void make_screen(const struct demo *demo, struct screen *screen)
                          DEMO_LIMITED_REQUESTS, DEMO_LIMITED_SECONDS);
     set_value(screen, "address", loopback ? DEMO_LEGACY_ADDRESS : "");
     set_value(screen, "game", DEMO_GAME);
+    set_value(screen, "blocked", demo->keys.blocked_player);
     set_value(screen, "football", facts.standing[SPORT_FOOTBALL].digits);
     set_value(screen, "cricket", facts.standing[SPORT_CRICKET].digits);
     set_value(screen, "curl", tls ? "curl -sk" : "curl -s");
@@ -167,6 +168,7 @@ static void make_screen(const struct demo *demo, struct screen *screen)
     set_file(screen, "etag", demo, "last.etag");
     set_file(screen, "launch", demo, "last.launch");
     set_file(screen, "tour", demo, DEMO_TOUR_FILE);
+    set_file(screen, "secret", demo, DEMO_SECRET_FILE);
 }
 
 static void wipe(struct buffer *text)
@@ -222,7 +224,9 @@ static void write_tour(const struct demo *demo, const struct screen *screen)
 static void print_json(const struct demo *demo, const struct screen *screen)
 {
     struct document document;
+    struct simulator_facts facts;
     struct json_writer *json = document_object(&document, JSON_COMPACT);
+    simulation_facts(demo->simulation, &facts);
     json_text(json, "api", value_of(screen, TEXT("api")));
     json_text(json, "operator", value_of(screen, TEXT("operator")));
     json_text(json, "console", value_of(screen, TEXT("console")));
@@ -231,9 +235,10 @@ static void print_json(const struct demo *demo, const struct screen *screen)
     json_string(json, "key", demo->keys.all_sports);
     json_string(json, "limited_key", demo->keys.limited);
     json_object(json, "events");
-    json_text(json, "cricket", value_of(screen, TEXT("cricket")));
-    json_text(json, "football", value_of(screen, TEXT("football")));
+    for (int i = 0; i < SPORT_COUNT; i++)
+        json_text(json, sport_key((enum sport)i), event_id_text(&facts.standing[i]));
     json_end(json);
+    json_text(json, "secret", value_of(screen, TEXT("secret")));
     document_print(&document);
 }
 
@@ -260,6 +265,8 @@ static void start_crowd(struct demo *demo, const struct screen *screen)
     buffer_append_text(&api, value_of(screen, TEXT("api")));
     const struct crowd_options options = {.api = buffer_string(&api),
                                           .key = demo->keys.all_sports,
+                                          .disabled_key = demo->keys.disabled,
+                                          .blocked_player = demo->keys.blocked_player,
                                           .players = (unsigned)demo->players,
                                           .odds = demo->odds,
                                           .simulation = demo->simulation};
@@ -406,7 +413,8 @@ static enum status prepare(struct demo *demo, struct error *error)
                                                 .sports = SPORT_SET_ALL,
                                                 .events = SIMULATOR_EVENTS_DEFAULT,
                                                 .interval_ms = SIMULATOR_INTERVAL_DEFAULT_MS,
-                                                .standing = true};
+                                                .standing = true,
+                                                .interrupted = SPORT_BIT(SPORT_GREYHOUND_RACING)};
     enum status status =
         demo_prepare_platform(demo->directory, config, &demo->keys, &demo->casino, error);
     if (status == STATUS_OK)
@@ -467,6 +475,6 @@ void run_demo(const struct command_line *line)
 const struct command_option demo_options[] = {
     {"dir", "DIR", "where the stores are, made when missing (./demo-data)", false},
     {"listen", "ADDR:PORT", "where customers call (127.0.0.1:8080)", false},
-    {"players", "N", "players who bet meanwhile, 0 to 50 (3)", false},
+    {"players", "N", "players who bet meanwhile, 0 to 50 (20)", false},
     {0},
 };

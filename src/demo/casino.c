@@ -26,7 +26,7 @@
 #include "operator/providers.h"
 #include "sealing/provider_secret.h"
 
-#define SECRET_SIZE 32
+#define SECRET_SIZE 44 /* base62, so that a shell can hand it on */
 #define TOKEN_MAX 6000U
 #define ATTEMPTS 4U
 #define ATTEMPT_MS 2000U
@@ -47,14 +47,14 @@ static enum status add_provider(struct platform_store *store, const struct secre
 {
     char secret[SECRET_SIZE];
     struct games_put_result games;
-    CHECK(RAND_bytes((unsigned char *)secret, sizeof secret) == 1);
+    base62_random(secret, sizeof secret - 1);
     const struct setting settings[] = {
         {"id", DEMO_PROVIDER},
         {"name", "Dune Studio"},
         {"launch_url", "http://127.0.0.1:9090" DEMO_PAGE}, /* until the demo knows its port */
         {0},
     };
-    const struct provider_sealing sealing = {secrets, {secret, sizeof secret}, now_ms};
+    const struct provider_sealing sealing = {secrets, {secret, sizeof secret - 1}, now_ms};
     const struct resource_edit edit = {
         .settings = settings, .edit = provider_seal, .context = &sealing};
     enum status status = resource_add(&provider_resource, store, &edit, now_ms, record, error);

@@ -16,7 +16,8 @@
 #include "launch/outgoing.h"
 #include "records/player.h"
 
-#define TURN_MS 1000
+#define TURN_MS 250 /* one player's round; all of them together do not load a small machine */
+#define ODD_TURNS 20
 #define CALL_MS 2000
 #define ANSWER_MAX 16384U
 #define STAKE_MINOR 100
@@ -34,15 +35,16 @@ struct crowd {
     struct background background;
     struct crowd_options options;
     char *api;
-    char key_field[KEY_SIZE + 16];
+    char key_field[KEY_SIZE + 16], disabled_field[KEY_SIZE + 16];
+    char blocked_player[PLAYER_ID_SIZE];
     int64_t begun_ms; /* part of its ids */
     struct outgoing *outgoing;
     struct player players[CROWD_MAX];
 };
 
-/* Posts to a path of the customers' API, or to another URL without the key. 0: no answer. */
-static long PRINTF_LIKE(4, 5)
-    post(struct crowd *crowd, const char *to, struct buffer *answer, const char *format, ...)
+/* Posts to a path of the customers' API with a key, or to another URL (NULL) without. 0: no answer. */
+static long PRINTF_LIKE(5, 6) post(struct crowd *crowd, const char *key_field, const char *to,
+                                   struct buffer *answer, const char *format, ...)
 {
     char body[256];
     struct buffer url = {0};
@@ -52,12 +54,11 @@ static long PRINTF_LIKE(4, 5)
     va_end(arguments);
     CHECK(size > 0 && (size_t)size < sizeof body);
     buffer_append_format(&url, "%s%s", to[0] == '/' ? crowd->api : "", to);
-    struct outgoing_post call = {
-        .url = buffer_string(&url),
-        .body = {body, (size_t)size},
-        .fields = {"Content-Type: application/json", to[0] == '/' ? crowd->key_field : NULL},
-        .timeout_ms = CALL_MS,
-        .answer_max = ANSWER_MAX};
+    struct outgoing_post call = {.url = buffer_string(&url),
+                                 .body = {body, (size_t)size},
+                                 .fields = {"Content-Type: application/json", key_field},
+                                 .timeout_ms = CALL_MS,
+                                 .answer_max = ANSWER_MAX};
     long status = outgoing_wait(crowd->outgoing, &call, answer) ? call.status : 0;
     buffer_free(&url);
     return status;
@@ -69,13 +70,19 @@ static void copy_member(yyjson_doc *doc, const char *name, char *out, size_t siz
     (void)snprintf(out, size, "%s", text != NULL ? text : "");
 }
 
+/* Each player has a game. */
+static const char *const games[] = {DEMO_GAME, "arctic-reels", "bamboo-garden", "blackjack-atrium"};
+#define GAME_COUNT (sizeof games / sizeof games[0])
+
 static void take_turn(struct crowd *crowd, size_t number)
 {
     struct player *player = &crowd->players[number];
     struct buffer answer = {0};
     int64_t now_ms = clock_wall_ms();
     if (player->id[0] == '\0' || now_ms - player->launched_ms > SESSION_MS) {
-        long status = post(crowd, "/casino/games/" DEMO_GAME "/launch", &answer,
+        char path[96];
+        (void)snprintf(path, sizeof path, "/casino/games/%s/launch", games[number % GAME_COUNT]);
+        long status = post(crowd, crowd->key_field, path, &answer,
                            "{\"mode\":\"real\",\"player_reference\":\"demo-player-%zu\","
                            "\"currency\":\"EUR\"}",
                            number + 1);
@@ -85,18 +92,46 @@ static void take_turn(struct crowd *crowd, size_t number)
         player->launched_ms = now_ms;
         yyjson_doc_free(doc);
     } else {
-        long status = post(crowd, player->launch_url, &answer, "{\"stake_minor\":%zu}",
+        long status = post(crowd, NULL, player->launch_url, &answer, "{\"stake_minor\":%zu}",
                            STAKE_MINOR * (1 + number % 3));
         if (status == 403 || status == 404)
             player->id[0] = '\0'; /* the launch is over */
         if (status == 422 &&      /* insufficient funds */
-            post(crowd, "/casino/wallet", &answer,
+            post(crowd, crowd->key_field, "/casino/wallet", &answer,
                  "{\"operation\":\"CREDIT\",\"player_id\":\"%s\",\"transaction_id\":"
                  "\"demo-%lld-%zu-%llu\",\"amount_minor\":%d,\"currency\":\"EUR\"}",
                  player->id, (long long)crowd->begun_ms, number + 1,
                  (unsigned long long)player->given, GIVEN_MINOR) == 200)
             player->given++;
     }
+    buffer_free(&answer);
+}
+
+/* One call after the other that a customer has questions about later: a refused key, a stake that is
+ * declined, a blocked player's stake and launch. Money may come in for that player and go out. */
+static void call_oddly(struct crowd *crowd, size_t round)
+{
+    static const char move[] = "{\"operation\":\"%s\",\"player_id\":\"%s\",\"transaction_id\":"
+                               "\"odd-%lld-%zu\",\"amount_minor\":%d,\"currency\":\"EUR\"%s}";
+    const struct {
+        const char *operation, *player;
+        int amount_minor;
+        const char *more;
+    } moves[] = {{"CREDIT", crowd->blocked_player, 500, ""},
+                 {"DEBIT", crowd->players[0].id, 99999999, ",\"round_id\":\"too-dear\""},
+                 {"DEBIT", crowd->blocked_player, 100, ",\"game_id\":\"" DEMO_GAME "\""},
+                 {"DEBIT", crowd->blocked_player, 300, ""}};
+    struct buffer answer = {0};
+    size_t at = round % (sizeof moves / sizeof moves[0]);
+    (void)post(crowd, crowd->disabled_field, "/casino/wallet", &answer, "{}");
+    if (moves[at].player[0] != '\0')
+        (void)post(crowd, crowd->key_field, "/casino/wallet", &answer, move, moves[at].operation,
+                   moves[at].player, (long long)crowd->begun_ms, round, moves[at].amount_minor,
+                   moves[at].more);
+    if (at == 0)
+        (void)post(crowd, crowd->key_field, "/casino/games/" DEMO_GAME "/launch", &answer,
+                   "{\"mode\":\"real\",\"player_reference\":\"blocked-player\","
+                   "\"currency\":\"EUR\"}");
     buffer_free(&answer);
 }
 
@@ -112,13 +147,14 @@ static void look_at_events(struct crowd *crowd)
 static void run(void *argument)
 {
     struct crowd *crowd = argument;
-    uint64_t turn_ns = TURN_MS * 1000000ULL / crowd->options.players;
-    for (size_t turn = 0; !background_sleep(&crowd->background, clock_monotonic_ns() + turn_ns);
+    for (size_t turn = 0;
+         !background_sleep(&crowd->background, clock_monotonic_ns() + TURN_MS * 1000000ULL);
          turn++) {
-        size_t number = turn % crowd->options.players;
-        if (number == 0)
+        if (turn % 4 == 0)
             look_at_events(crowd);
-        take_turn(crowd, number);
+        if (turn % ODD_TURNS == ODD_TURNS - 1)
+            call_oddly(crowd, turn / ODD_TURNS);
+        take_turn(crowd, turn % crowd->options.players);
     }
 }
 
@@ -130,6 +166,10 @@ struct crowd *crowd_start(const struct crowd_options *options)
     crowd->api = memory_copy_string(options->api);
     crowd->begun_ms = clock_wall_ms();
     (void)snprintf(crowd->key_field, sizeof crowd->key_field, "X-Api-Key: %s", options->key);
+    (void)snprintf(crowd->disabled_field, sizeof crowd->disabled_field, "X-Api-Key: %s",
+                   options->disabled_key);
+    (void)snprintf(crowd->blocked_player, sizeof crowd->blocked_player, "%s",
+                   options->blocked_player);
     CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
     crowd->outgoing = outgoing_create("", 2);
     background_start(&crowd->background, "demo-players", run, crowd);
@@ -146,6 +186,7 @@ void crowd_stop(struct crowd **at)
     outgoing_destroy(&crowd->outgoing);
     curl_global_cleanup();
     OPENSSL_cleanse(crowd->key_field, sizeof crowd->key_field);
+    OPENSSL_cleanse(crowd->disabled_field, sizeof crowd->disabled_field);
     memory_free(crowd->api);
     memory_free(crowd);
 }

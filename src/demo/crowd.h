@@ -7,7 +7,8 @@
 /*
  * The players of `croupier demo`. They launch the demo's game and play it for money through the
  * API, as real players do. A player whose balance is too low for a stake gets more money. The crowd
- * also notes interest in each sport's standing event, so that the simulator publishes its odds
+ * also calls what is refused or declined, so that there are denials and declines to look at, and
+ * notes interest in each sport's standing event, so that the simulator publishes its odds
  * every interval.
  *
  * The crowd has its own thread and HTTP client, and retries when the demo does not answer.
@@ -17,6 +18,8 @@ struct crowd;
 struct crowd_options {
     const char *api;               /* "http://127.0.0.1:8080/api/v1"; copied, like the key */
     const char *key;               /* of a customer with the casino */
+    const char *disabled_key;      /* of a customer that is refused; copied as well */
+    const char *blocked_player;    /* of the first customer; copied as well */
     unsigned players;              /* 1 to CROWD_MAX */
     struct odds_store *odds;       /* borrowed; the crowd notes interest in it */
     struct simulation *simulation; /* borrowed; gives the standing events */

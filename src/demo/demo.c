@@ -18,6 +18,7 @@
 #include "operator/customers.h"
 #include "operator/keys.h"
 #include "operator/operators.h"
+#include "sealing/provider_secret.h"
 #include "stores/configured.h"
 
 /* ---- the directory --------------------------------------------------------------------------- */
@@ -67,7 +68,7 @@ enum status demo_write_config(const char *directory, char **file, struct error *
         "change.\n"
         "# Other commands can use it: croupier customer list -c THIS_FILE\n"
         "[server]\nmax_connections = 1000\n\n"
-        "[odds]\nstore = embedded:%s/odds\n\n"
+        "[odds]\nstore = embedded:%s/odds\nstale_after_s = 150\n\n"
         "[platform]\nstore = sqlite:%s/platform.db\n\n"
         "[log]\nlevel = warning\n",
         directory, directory);
@@ -162,11 +163,11 @@ static enum status ensure_key(struct platform_store *store, const char *customer
 static void read_keys(const char *directory, struct demo_keys *keys)
 {
     struct buffer path = {0};
-    char *const each[] = {keys->all_sports, keys->limited};
+    char *const each[] = {keys->all_sports, keys->limited, keys->disabled};
     FILE *file = fopen(join(&path, directory, DEMO_KEYS_FILE), "re");
     if (file != NULL)
         (void)setvbuf(file, NULL, _IONBF, 0); /* no copy of them stays in the memory of stdio */
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) {
         if (file == NULL || fgets(each[i], KEY_SIZE, file) == NULL || fgetc(file) != '\n' ||
             !key_is_well_formed(text_of(each[i])))
             each[i][0] = '\0';
@@ -179,8 +180,9 @@ static void read_keys(const char *directory, struct demo_keys *keys)
 static enum status write_keys(const char *directory, const struct demo_keys *keys,
                               struct error *error)
 {
-    char text[2 * KEY_SIZE + 1];
-    (void)snprintf(text, sizeof text, "%s\n%s\n", keys->all_sports, keys->limited);
+    char text[3 * KEY_SIZE + 1];
+    (void)snprintf(text, sizeof text, "%s\n%s\n%s\n", keys->all_sports, keys->limited,
+                   keys->disabled);
     enum status status = demo_write_private(directory, DEMO_KEYS_FILE, text_of(text), error);
     OPENSSL_cleanse(text, sizeof text);
     return status;
@@ -203,14 +205,31 @@ static enum status link_operator(struct platform_store *store, int64_t now_ms,
     return status == STATUS_CONFLICT ? STATUS_OK : status; /* an operator has disabled it */
 }
 
-static enum status prepare_casino(struct platform_store *store, const char *secrets_key_file,
-                                  int64_t now_ms, struct demo_casino *casino, struct error *error)
+static enum status write_secret(struct platform_store *store, const char *directory,
+                                const struct demo_casino *casino, struct error *error)
+{
+    struct provider_record record;
+    struct buffer secret = {0};
+    enum status status = platform_get(store, &provider_table, DEMO_PROVIDER, &record, error);
+    buffer_reserve(&secret, SECRETS_PLAIN_MAX);
+    if (status == STATUS_OK &&
+        provider_secret_unseal(casino->secrets, &record, 0, &secret) == STATUS_OK)
+        status = demo_write_private(directory, DEMO_SECRET_FILE, buffer_text(&secret), error);
+    buffer_wipe(&secret);
+    return status;
+}
+
+static enum status prepare_casino(struct platform_store *store, const char *directory,
+                                  const char *secrets_key_file, int64_t now_ms,
+                                  struct demo_casino *casino, struct error *error)
 {
     bool made;
     enum status status = secrets_make_key(secrets_key_file, &made, error);
     if (status == STATUS_OK)
         status = secrets_open_key(&casino->secrets, secrets_key_file, error);
-    return status == STATUS_OK ? demo_casino_prepare(casino, store, now_ms, error) : status;
+    if (status == STATUS_OK)
+        status = demo_casino_prepare(casino, store, now_ms, error);
+    return status == STATUS_OK ? write_secret(store, directory, casino, error) : status;
 }
 
 static enum status prepare_customers(struct platform_store *store, int64_t now_ms,
@@ -224,14 +243,21 @@ static enum status prepare_customers(struct platform_store *store, int64_t now_m
         {{"name", DEMO_LIMITED_CUSTOMER}, local, {"rate", rate}, {"sports", "cricket,football"}},
         {{"name", DEMO_DISABLED_CUSTOMER}, local, {"enabled", "no"}},
     };
-    char *const key_of[] = {keys->all_sports, keys->limited}; /* none of the disabled one */
+    char *const key_of[] = {keys->all_sports, keys->limited, keys->disabled};
+    struct player_record player;
     enum status status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < sizeof samples / sizeof samples[0]; i++) {
         char id[CUSTOMER_ID_SIZE];
         status = ensure_customer(store, samples[i], now_ms, id, error);
-        if (status == STATUS_OK && i < sizeof key_of / sizeof key_of[0])
+        if (status == STATUS_OK)
             status = ensure_key(store, id, now_ms, key_of[i], error);
+        if (status == STATUS_OK && i == 0)
+            status = platform_player_open(store, id, "blocked-player", "EUR", 2, &player, error);
     }
+    if (status == STATUS_OK && player.created_ms >= now_ms) /* not of an earlier start */
+        status = platform_player_block(store, player.id, true, now_ms, &player, error);
+    if (status == STATUS_OK)
+        memcpy(keys->blocked_player, player.id, sizeof player.id);
     return status;
 }
 
@@ -263,7 +289,7 @@ enum status demo_prepare_platform(const char *directory, const struct config *co
     if (status == STATUS_OK)
         status = write_keys(directory, keys, error);
     if (status == STATUS_OK)
-        status = prepare_casino(store, config->secrets_key_file, now_ms, casino, error);
+        status = prepare_casino(store, directory, config->secrets_key_file, now_ms, casino, error);
     platform_store_close(&store);
     return status;
 }

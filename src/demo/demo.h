@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "demo/casino.h"
 #include "operator/credentials.h"
+#include "records/player.h"
 
 /*
  * The preparation of `croupier demo`: it takes a directory and adds sample customers to the
@@ -19,6 +20,7 @@
 #define DEMO_KEY_LABEL "croupier demo" /* marks the keys that a start may revoke */
 #define DEMO_KEYS_FILE "demo.keys"     /* in the directory: a key a line, as in struct demo_keys */
 #define DEMO_TOUR_FILE "tour.txt"
+#define DEMO_SECRET_FILE "provider.secret" /* of DEMO_PROVIDER, the one that signs */
 #define DEMO_CUSTOMER "Demo Sportsbook"
 #define DEMO_LIMITED_CUSTOMER "Weekend Picks"
 #define DEMO_DISABLED_CUSTOMER "Closed Account"
@@ -45,13 +47,15 @@ MUST_CHECK enum status demo_write_private(const char *directory, const char *nam
 /* Texts that the caller wipes (OPENSSL_cleanse). */
 struct demo_keys {
     char all_sports[KEY_SIZE]; /* of DEMO_CUSTOMER */
-    char limited[KEY_SIZE]; /* of DEMO_LIMITED_CUSTOMER: cricket and football, a low rate limit */
-    char link[CREDENTIAL_SIZE]; /* signs in DEMO_OPERATOR once; "": it is disabled */
+    char limited[KEY_SIZE];  /* of DEMO_LIMITED_CUSTOMER: cricket and football, a low rate limit */
+    char disabled[KEY_SIZE]; /* of DEMO_DISABLED_CUSTOMER, which is refused */
+    char blocked_player[PLAYER_ID_SIZE]; /* of DEMO_CUSTOMER */
+    char link[CREDENTIAL_SIZE];          /* signs in DEMO_OPERATOR once; "": it is disabled */
 };
 
 /* Creates or upgrades the platform store and the key of secrets, and ensures that the sample
  * customers, the legacy address, the keys, the operator, and the casino's provider and games
- * exist. */
+ * exist. Writes the provider's secret into its file. */
 MUST_CHECK enum status demo_prepare_platform(const char *directory, const struct config *config,
                                              struct demo_keys *keys, struct demo_casino *casino,
                                              struct error *error);

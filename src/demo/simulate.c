@@ -22,6 +22,7 @@
 #define LEAD_MS (20 * 1000) /* a new event starts no sooner than this */
 #define RACES_SPAN_MS (20 * 60 * 1000)
 #define RACE_EVERY_MS (60 * 1000)
+#define INTERRUPTION_MS (5 * 60 * 1000)
 #define STANDING_MS (7 * 24 * 3600 * INT64_C(1000))
 
 struct slot { /* holds an event, and then its successor */
@@ -49,10 +50,10 @@ struct simulator {
     struct chance chance;
     uint64_t next_id;
     uint64_t next_large_id;
-    int64_t clock_ms; /* time of day when last advanced */
-    int64_t shift_ms; /* time of day minus the events' time */
-    int64_t now_ms;   /* the events' time */
-    bool cleared;     /* the store's older events are withdrawn */
+    int64_t clock_ms;           /* time of day when last advanced */
+    int64_t begun_ms, shift_ms; /* time of day: at the start; minus the events' time */
+    int64_t now_ms;             /* the events' time */
+    bool cleared;               /* the store's older events are withdrawn */
     struct sports sports;
     struct feed_publication due;
     struct simulator_facts facts;
@@ -79,7 +80,8 @@ static void fill_slot(struct simulator *simulator, enum sport sport, struct slot
     /* A few ids are too large for a double, as real ones can be. */
     bool large = (sport == SPORT_CRICKET || sport == SPORT_TENNIS) && plan.serial % 16 == 7;
     uint64_t *next = large ? &simulator->next_large_id : &simulator->next_id;
-    plan.id.size = (uint8_t)decimal_write(plan.id.digits, *next);
+    uint64_t id = standing ? SIMULATOR_STANDING_ID + sport : *next;
+    plan.id.size = (uint8_t)decimal_write(plan.id.digits, id);
     *next += large ? 2 : 1;
     buffer_free(&slot->document);
     *slot = (struct slot){.event = simulated_event_create(&plan)};
@@ -122,9 +124,9 @@ struct simulator *simulator_create(const struct simulator_options *options, int6
     simulator->options = *options;
     sports_open(&simulator->sports);
     simulator->chance.state = chance_mix(options->seed);
-    simulator->clock_ms = simulator->now_ms = now_ms;
+    simulator->begun_ms = simulator->clock_ms = simulator->now_ms = now_ms;
     /* Ids grow with time, so that a restarted simulator does not give an old id to a new event. */
-    simulator->next_id = 34000001 + (uint64_t)(now_ms / 3000) % 50000000;
+    simulator->next_id = SIMULATOR_STANDING_ID + SPORT_COUNT + (uint64_t)(now_ms / 3000) % 50000000;
     simulator->next_large_id = 9007199254740993U + simulator->next_id * 2;
     simulator->slots =
         memory_alloc_zeroed((size_t)options->events * SPORT_COUNT, sizeof *simulator->slots);
@@ -277,6 +279,12 @@ static void move_clock(struct simulator *simulator, int64_t clock_ms)
     }
 }
 
+static bool is_interrupted(const struct simulator *simulator, enum sport sport)
+{
+    return (simulator->options.interrupted & SPORT_BIT(sport)) != 0 &&
+           (simulator->now_ms - simulator->begun_ms) / INTERRUPTION_MS % 2 == 1;
+}
+
 void simulator_advance(struct simulator *simulator, int64_t now_ms,
                        const struct odds_change **changes, size_t *count)
 {
@@ -284,15 +292,18 @@ void simulator_advance(struct simulator *simulator, int64_t now_ms,
     feed_publication_clear(&simulator->due);
     move_clock(simulator, now_ms);
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
+        if (is_interrupted(simulator, slot->event->sport))
+            continue;
         simulated_event_advance(slot->event, simulator->now_ms);
         if (slot->event->stage == STAGE_GONE)
             replace_event(simulator, slot);
     }
     for (int sport = 0; sport < SPORT_COUNT; sport++)
-        if (simulates(simulator, sport))
+        if (simulates(simulator, sport) && !is_interrupted(simulator, (enum sport)sport))
             publish_catalog(simulator, (enum sport)sport);
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++)
-        publish_odds(simulator, slot);
+        if (!is_interrupted(simulator, slot->event->sport))
+            publish_odds(simulator, slot);
     *changes = simulator->due.changes;
     *count = simulator->due.count;
 }

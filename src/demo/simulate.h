@@ -30,6 +30,7 @@
 struct simulator;
 
 #define SIMULATOR_EVENTS_MAX 1000U
+#define SIMULATOR_STANDING_ID 34000001U
 #define SIMULATOR_EVENTS_DEFAULT 24U
 #define SIMULATOR_INTERVAL_DEFAULT_MS 1000U
 #define SIMULATOR_INTERVAL_LEAST_MS 50U
@@ -40,7 +41,9 @@ struct simulator_options {
     sport_set sports;
     uint32_t events;      /* of each sport, at most SIMULATOR_EVENTS_MAX */
     uint32_t interval_ms; /* between two publications of an event that is polled */
-    bool standing;        /* each sport's first event starts a week later, with open markets */
+    bool standing; /* each sport's first event starts a week later, with open markets; its id is
+                    * SIMULATOR_STANDING_ID plus the sport */
+    sport_set interrupted; /* sports whose feed stops for the second five of each ten minutes */
 };
 
 struct simulator *simulator_create(const struct simulator_options *options, int64_t now_ms);

@@ -95,12 +95,13 @@ def test_every_command_on_the_screen_works_as_printed(demo, tmp_path):
     one = demo()
     commands = [line.strip() for line in one.tour().splitlines() if line.startswith("  ")]
     answers = [shell(command, tmp_path) for command in commands]
-    assert len(answers) == 22, commands
+    assert len(answers) == 24, commands
     (sports, events, event, moving, first, again, gzip, games, launched, session, credit, bet, balance, wrong_sport, wrong_key,
-     other_sport, limited, keyless, health, metrics, customers, interest) = answers
+     other_sport, limited, keyless, health, metrics, customers, interest, blocked, link) = answers
     assert [(row["key"], row["name"]) for row in json.loads(sports)["sports"]] == SPORTS
     assert len(json.loads(events)) == 24
     assert json.loads(event)["event_id"] in [row["gmid"] for row in json.loads(events)]
+    assert json.loads(event)["event_id"] == 34000002
     assert json.loads(event)["event"]["iplay"] is False  # it lives longer than the demo
     assert len(json.loads(event)["odds"]) == 12
     assert len(set(moving.splitlines())) > 1
@@ -129,6 +130,8 @@ def test_every_command_on_the_screen_works_as_printed(demo, tmp_path):
     assert "croupier_requests_total" in metrics
     assert all(name in customers for name in ("Demo Sportsbook", "Weekend Picks", "Closed Account"))
     assert str(json.loads(event)["event_id"]) in interest
+    assert "blocked-player" in blocked and "blocked    no" not in blocked
+    assert "/#/sign-in/lnk_" in link or "lnk_" in link
     status, rest, errors = one.end()
     assert status == 0
     assert rest == f"\nstopped; the stores are in {tmp_path}/demo-data\n"
@@ -145,6 +148,7 @@ def test_all_five_sports_are_there_at_once_and_move(demo):
             answer = service.get(f"/api/v1/{sport}/events/{row['gmid']}", key)
             assert answer.status == 200 and answer.json()["event"] == row
     seen = set()
+    assert told["events"] == {sport: str(34000001 + number) for number, (sport, _) in enumerate(SPORTS)}
     path = f"/api/v1/cricket/events/{told['events']['cricket']}"
     eventually(lambda: seen.add(service.get(path, key).header("etag")) or len(seen) >= 4, 20)
 
@@ -172,6 +176,7 @@ def test_a_second_start_goes_on_with_what_is_there(demo):
     for key in (told["key"], told["limited_key"], mine, other):
         assert service.get("/api/v1/sports", key).status == 200
     # The key is nowhere on disk but in two files for the demo's user.
+    assert os.stat(again["secret"]).st_mode & 0o777 == 0o600
     for name in ("demo.keys", "tour.txt"):
         path = os.path.join(again["directory"], name)
         assert os.stat(path).st_mode & 0o777 == 0o600 and again["key"] in open(path).read()
@@ -180,6 +185,19 @@ def test_a_second_start_goes_on_with_what_is_there(demo):
             with open(os.path.join(folder, name), "rb") as file:
                 content = file.read()
             assert again["key"].encode() not in content and mine.encode() not in content
+
+
+def test_a_player_whom_an_operator_lets_in_stays_in(demo):
+    def ask(command):
+        return shell(f"'{BINARY}' {command} -c '{told['config']}'", "/tmp")
+
+    one = demo("--json")
+    told = one.told()
+    customer = next(row["id"] for row in json.loads(ask("customer list --json")) if row["name"] == "Demo Sportsbook")
+    ask(f"player unblock {json.loads(ask(f'player show {customer} blocked-player --json'))['player_id']}")
+    assert one.end()[0] == 0
+    demo("--json").told()
+    assert json.loads(ask(f"player show {customer} blocked-player --json"))["blocked_at"] is None
 
 
 def test_it_starts_again_after_it_was_killed(demo, tmp_path):
@@ -485,6 +503,14 @@ def test_players_bet_meanwhile_and_look_at_events(demo):
         return shell(f"'{BINARY}' {command} -c '{told['config']}'", "/tmp")
 
     eventually(lambda: ask("wallet export").count('"dune-studio"') >= 4)
+    # What an operator gets asked about: a refused customer, a declined stake, a blocked player whose own money moves all the same.
+    declined = 'croupier_wallet_operations_total{operation="DEBIT",outcome="%s"}'
+    expected = {'croupier_denials_total{reason="customer_disabled"}', declined % "insufficient_funds", declined % "refused"}
+    eventually(lambda: expected <= {name for name, value in client(told).metrics().items() if value > 0}, 90)
+    [customer] = [row["id"] for row in json.loads(ask("customer list --json")) if row["name"] == "Demo Sportsbook"]
+    blocked = json.loads(ask(f"player show {customer} blocked-player --json"))
+    assert blocked["blocked_at"] is not None
+    eventually(lambda: "DEBIT" in ask(f"wallet statement {blocked['player_id']}"), 90)  # a payout: the stake was refused
     assert [row["event_id"] for row in json.loads(ask("feed interest football --json"))]
     assert ask("wallet verify").startswith("The ledger is sound")
     assert one.end()[0] == 0

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -243,24 +244,19 @@ def test_a_customer_waits_as_long_as_it_is_asked_to(customer, refusal):
 
 
 def test_a_provider_believes_a_token_and_bets(market, tmp_path):
-    secret = "a-secret-of-the-examples-provider"
-    shell(f"echo {secret} | '{BINARY}' provider secret add dune-studio -c '{market.told['config']}'", tmp_path)
+    secret = Path(market.told["secret"]).read_text()
     customer = Customer(CUSTOMERS["python"], market, tmp_path)
 
-    def newest():
-        launched = customer.launch()
-        token = launched["launch_url"].partition("token=")[2]
-        done = provider(token)
-        return (launched, token) if "the token is not good" not in done.stderr else None
-
-    def provider(token, port=market.providers):
+    def provider(token, port=market.providers, secret=secret):
         environment = dict(sanitizer_environment(), PROVIDER="dune-studio", SECRET=secret,
                            WALLET=f"http://127.0.0.1:{port}/provider/v1/wallet")
         return subprocess.run([sys.executable, EXAMPLES / "provider-python" / "provider.py", token, "100", "180"],
                               capture_output=True, text=True, env=environment, timeout=120 * PATIENCE)
 
-    eventually(newest)
-    launched, token = newest()
+    launched = customer.launch()
+    token = launched["launch_url"].partition("token=")[2]
+    declined = provider(token)
+    assert declined.returncode == 1 and "(insufficient_funds)" in declined.stderr and "Traceback" not in declined.stderr
     customer.run("credit", launched["player_id"], 500, "EUR")
     done = provider(token)
     assert done.returncode == 0, done.stderr
@@ -275,6 +271,7 @@ def test_a_provider_believes_a_token_and_bets(market, tmp_path):
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(answer["balance_minor"], answer["replayed"]) for answer in answers] == [(480, True), (660, True)]
     header, claims, signature = token.split(".")
+    assert "set SECRET" in provider(token, secret="").stderr
     for bad in ("", "a.b.c", f"{header}.{claims}.", f"{claims}.{claims}.{signature}"):
         refused = provider(bad)
         assert refused.returncode == 1 and refused.stdout == "" and refused.stderr.startswith("provider.py: the token"), bad

@@ -482,6 +482,67 @@ TEST(a_clock_that_leaps_leaves_events_where_they_are)
     simulator_destroy(&simulator);
 }
 
+/* The next tick that publishes the sport's catalog: how many minutes later; 0: none within ten. */
+static unsigned minutes_to_catalog(struct simulator *simulator, enum sport sport, int64_t *now_ms)
+{
+    for (unsigned minutes = 1; minutes <= 10; minutes++) {
+        const struct odds_change *changes;
+        size_t count;
+        *now_ms += 60000;
+        simulator_advance(simulator, *now_ms, &changes, &count);
+        for (size_t i = 0; i < count; i++)
+            if (changes[i].kind == ODDS_CATALOG && changes[i].sport == sport)
+                return minutes;
+    }
+    return 0;
+}
+
+TEST(the_feed_of_a_sport_stops_for_five_minutes_in_ten)
+{
+    const struct simulator_options options = {.seed = 3,
+                                              .sports = SPORT_SET_ALL,
+                                              .events = 4,
+                                              .interval_ms = 1000,
+                                              .standing = true,
+                                              .interrupted = SPORT_BIT(SPORT_GREYHOUND_RACING)};
+    struct simulator *simulator = simulator_create(&options, START_MS);
+    int64_t now_ms = START_MS;
+    for (int round = 0; round < 3; round++) {
+        for (int minute = 1; minute < 5; minute++)
+            assert_int_equal(1, minutes_to_catalog(simulator, SPORT_GREYHOUND_RACING, &now_ms));
+        assert_int_equal(6, minutes_to_catalog(simulator, SPORT_GREYHOUND_RACING, &now_ms));
+    }
+    assert_int_equal(1, minutes_to_catalog(simulator, SPORT_CRICKET, &now_ms));
+    simulator_destroy(&simulator);
+}
+
+/* A tour of the demo names them, and is read all day. */
+TEST(a_standing_event_is_there_with_open_markets_for_a_day)
+{
+    const struct simulator_options options = {
+        .seed = 4, .sports = SPORT_SET_ALL, .events = 1, .interval_ms = 1000, .standing = true};
+    struct simulator *simulator = simulator_create(&options, START_MS);
+    unsigned seen[SPORT_COUNT] = {0};
+    for (int minute = 1; minute <= 24 * 60; minute++) {
+        const struct odds_change *changes;
+        size_t count;
+        simulator_advance(simulator, START_MS + minute * INT64_C(60000), &changes, &count);
+        for (size_t i = 0; i < count; i++) {
+            char id[24];
+            (void)snprintf(id, sizeof id, "%d", SIMULATOR_STANDING_ID + changes[i].sport);
+            if (changes[i].kind != ODDS_MARKETS ||
+                !text_equals(event_id_text(&changes[i].event), text_of(id)))
+                continue;
+            assert_true(changes[i].size > 0); /* it is not withdrawn */
+            assert_non_null(memmem(changes[i].bytes, changes[i].size, "\"OPEN\"", 6));
+            seen[changes[i].sport]++;
+        }
+    }
+    for (int sport = 0; sport < SPORT_COUNT; sport++)
+        assert_true(seen[sport] > 24 * 60 - 10);
+    simulator_destroy(&simulator);
+}
+
 TEST(one_event_and_many_are_both_fine)
 {
     static const uint32_t counts[] = {1, 2, 300};
