@@ -59,8 +59,10 @@ test: $(TESTED)/with-tests ## unit tests, store tests, faults, and the service f
 	@$(NINJA) -C $(TESTED)
 	@$(call ALL_TESTS,$(TESTED),$(PAIRS),,--timeout-multiplier 5)
 
-# Where most changes show: without stores, faults and servers.
+# Where most changes show: no stores by themselves, no faults, no servers, and of the service not what takes half of the time.
 QUICK_PAIR = embedded,sqlite
+test-quick: ARGUMENTS = $(foreach name,console_pages examples odds_damage package platform_postgresql reference typed_client \
+	wallet_crashes wallet_tampering,--ignore=tests/service/test_$(name).py)
 test-quick: $(TESTED)/with-tests ## unit tests, and the service from outside on files alone, in less than two minutes
 	@$(SETUP) build test
 	@$(NINJA) -C $(TESTED)
