@@ -1,17 +1,11 @@
 /*
  * Leases; see rate_lease.h.
  *
- * The hot path is try_lease: it reads the fields of the lease and takes a unit with one
- * compare-and-swap of `word`, which holds a generation (high half) and the units left (low half).
- * publish installs a new lease in three steps: it closes the word (odd generation, no units),
- * writes the other fields, and opens the word with the next even generation. A swap succeeds only
- * if the generation is still the one under which the fields were read, so no unit is spent under
- * another lease's deadline. Fields are stored with release and loaded with acquire: a thread that
- * sees a field written after the close also sees the word closed.
+ * The lock of a budget guards its lease. It is held for a few comparisons, and for no call that
+ * blocks, so a request takes a unit in well under a microsecond.
  *
- * `asking` is set while a call to the store is under way, and only that call may write the lease.
- * `asking` changes under the lock, which also guards the pending requests. No slow work happens
- * under the lock, and a request that finds a unit never takes it.
+ * `asking` is set while a call to the store is under way. There is one at a time, to which `ask`
+ * belongs. The lock of the leases guards only the number of calls; it is taken inside of the other.
  */
 #include "limits/rate_lease.h"
 
@@ -41,17 +35,19 @@ struct rate_leases {
 };
 
 struct rate_lease {
-    _Atomic uint64_t word;
-    _Atomic uint64_t terms;       /* the limit and window seconds that the store confirmed */
-    _Atomic uint64_t deadline_ns; /* the lease is valid until then; 0: never leased */
-    _Atomic uint64_t reserve;  /* high: left in the store; low: units at which more are fetched */
-    _Atomic uint64_t end_ns;   /* of the window, about */
-    _Atomic uint64_t retry_ns; /* 0: the store answers; else when to try it again */
-    _Atomic uint64_t seen; /* as rate_budget.window: units drawn, as last reported by the store */
-    atomic_bool asking;
+    uint64_t units;          /* left of the lease */
+    uint64_t reserve;        /* left in the store */
+    uint64_t low;            /* units at which more are fetched */
+    uint32_t limit;          /* this and the next: under which the store confirmed the lease */
+    uint32_t window_seconds; /* 0: never leased */
+    uint64_t deadline_ns;    /* the lease is valid until then */
+    uint64_t end_ns;         /* of the window, about */
+    uint64_t retry_ns;       /* 0: the store answers; else when to try it again */
+    uint64_t seen;           /* as rate_budget.window: units drawn, as last reported by the store */
 
-    STAILQ_HEAD(rate_pending_list, rate_pending) pending; /* under the lock */
+    STAILQ_HEAD(rate_pending_list, rate_pending) pending;
     uint32_t waiting;
+    bool asking;
 
     struct rate_leases *leases;
     struct rate_budget *budget;
@@ -66,39 +62,9 @@ static struct rate_lease *lease_of(const struct rate_claim *claim)
     return lease;
 }
 
-static uint64_t get(const _Atomic uint64_t *field)
-{
-    return atomic_load_explicit(field, memory_order_acquire);
-}
-
-static void set(_Atomic uint64_t *field, uint64_t value)
-{
-    atomic_store_explicit(field, value, memory_order_release);
-}
-
-static uint64_t pair(uint64_t high, uint64_t low)
-{
-    return high << 32 | low;
-}
-
-static uint64_t high_of(uint64_t pair)
-{
-    return pair >> 32;
-}
-
-static uint64_t low_of(uint64_t pair)
-{
-    return pair & UINT32_MAX;
-}
-
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
-}
-
-static uint64_t terms_of(const struct rate_limit *rate)
-{
-    return pair(rate->requests, rate->window_seconds);
 }
 
 uint64_t rate_lease_deadline(uint64_t asked_ns, uint64_t left_us)
@@ -126,31 +92,15 @@ static uint32_t seconds_until(uint64_t end_ns, uint64_t now_ns)
 static bool try_lease(struct rate_lease *lease, const struct rate_limit *rate, uint64_t now_ns,
                       struct rate_verdict *verdict, bool *low)
 {
-    uint64_t word = get(&lease->word);
-    for (;;) {
-        uint64_t units = low_of(word);
-        uint64_t reserve = get(&lease->reserve);
-        uint64_t end_ns = get(&lease->end_ns);
-        if (high_of(word) % 2 != 0 || get(&lease->terms) != terms_of(rate) ||
-            now_ns >= get(&lease->deadline_ns))
-            return false;
-        if (units == 0 && high_of(reserve) > 0)
-            return false;
-        if (units == 0) {
-            uint64_t again = get(&lease->word);
-            if (again == word) {
-                *verdict = rate_verdict_of(rate, false, 0, seconds_until(end_ns, now_ns));
-                return true;
-            }
-            word = again;
-        } else if (atomic_compare_exchange_weak_explicit(
-                       &lease->word, &word, word - 1, memory_order_acq_rel, memory_order_acquire)) {
-            *verdict = rate_verdict_of(rate, true, units - 1 + high_of(reserve),
-                                       seconds_until(end_ns, now_ns));
-            *low = high_of(reserve) > 0 && units - 1 <= low_of(reserve);
-            return true;
-        }
-    }
+    bool allowed = lease->units > 0;
+    if (lease->limit != rate->requests || lease->window_seconds != rate->window_seconds ||
+        now_ns >= lease->deadline_ns || (!allowed && lease->reserve > 0))
+        return false;
+    lease->units -= allowed ? 1 : 0;
+    *low = lease->reserve > 0 && lease->units <= lease->low;
+    *verdict = rate_verdict_of(rate, allowed, lease->units + lease->reserve,
+                               seconds_until(lease->end_ns, now_ns));
+    return true;
 }
 
 /* The units that the store reported as drawn in the window of `window`, or in a later one. */
@@ -162,94 +112,67 @@ static uint64_t drawn_in(uint64_t seen, uint64_t window, int64_t store_ms)
     return ours && possible ? rate_window_requests(seen) : 0;
 }
 
+/* Decides without the store. A request that is refused is not counted. */
+static void take_alone(struct rate_lease *lease, const struct rate_limit *rate, uint64_t now_ns,
+                       struct rate_verdict *verdict)
+{
+    int64_t store_ms = store_wall_ms(lease->leases, now_ns);
+    uint64_t window = rate_window_count(lease->budget->window, rate->window_seconds, store_ms);
+    uint64_t used = drawn_in(lease->seen, window, store_ms) + rate_window_requests(window);
+    if (used <= rate->requests)
+        lease->budget->window = window;
+    *verdict = rate_verdict_of(rate, used <= rate->requests,
+                               used < rate->requests ? rate->requests - used : 0,
+                               rate_window_seconds_left(window, rate->window_seconds, store_ms));
+    verdict->alone = true;
+}
+
 void rate_lease_take_alone(const struct rate_claim *claim, uint64_t now_ns,
                            struct rate_verdict *verdict)
 {
-    const struct rate_limit *rate = &claim->rate;
-    struct rate_lease *lease = lease_of(claim);
-    _Atomic uint64_t *word = &claim->budget->window;
-    int64_t store_ms = store_wall_ms(lease->leases, now_ns);
-    uint64_t before = atomic_load_explicit(word, memory_order_acquire);
-    uint64_t after;
-    uint64_t used;
-    do { /* `seen` is read after the word: see settle_alone */
-        after = rate_window_count(before, rate->window_seconds, store_ms);
-        used = drawn_in(get(&lease->seen), after, store_ms) + rate_window_requests(after);
-    } while (used <= rate->requests &&
-             !atomic_compare_exchange_weak_explicit(word, &before, after, memory_order_acq_rel,
-                                                    memory_order_acquire));
-    *verdict = rate_verdict_of(rate, used <= rate->requests,
-                               used < rate->requests ? rate->requests - used : 0,
-                               rate_window_seconds_left(after, rate->window_seconds, store_ms));
-    verdict->alone = true;
+    uv_mutex_lock(&claim->budget->lock);
+    take_alone(lease_of(claim), &claim->rate, now_ns, verdict);
+    uv_mutex_unlock(&claim->budget->lock);
 }
 
 /* ---- the store's answer ---------------------------------------------------------------------- */
 
-/* Takes all units out of the word, so that none is spent while the fields change. Returns their
- * number. */
-static uint64_t close_word(struct rate_lease *lease)
-{
-    uint64_t word = get(&lease->word);
-    CHECK(high_of(word) % 2 == 0);
-    while (!atomic_compare_exchange_weak_explicit(&lease->word, &word, pair(high_of(word) + 1, 0),
-                                                  memory_order_acq_rel, memory_order_acquire))
-        continue;
-    return low_of(word);
-}
-
-static void open_word(struct rate_lease *lease, uint64_t units)
-{
-    uint64_t generation = (high_of(get(&lease->word)) + 1) & UINT32_MAX;
-    set(&lease->word, pair(generation, units));
-}
-
 /* Settles the requests that this server admitted without the store. Removes from the count those
  * that this call reported to the store, and moves those admitted since to the new lease. Returns
- * the units to charge to it. Runs after the store of `seen`, which includes the removed requests,
- * so that a thread that reads the smaller count also reads the larger use. */
+ * the units to charge to it. */
 static uint64_t settle_alone(struct rate_lease *lease, uint64_t units)
 {
     const struct odds_lease *ask = &lease->ask;
-    _Atomic uint64_t *word = &lease->budget->window;
-    uint64_t before = get(word);
-    uint64_t after;
-    uint64_t late;
-    do {
-        uint64_t start = rate_window_start(before);
-        uint64_t count = rate_window_requests(before);
-        if (start == ask->since)
-            count -= least(count, ask->since_spent);
-        late = start == ask->start ? least(count, units) : 0;
-        after = rate_window_make(start, count - late);
-    } while (after != before &&
-             !atomic_compare_exchange_weak_explicit(word, &before, after, memory_order_acq_rel,
-                                                    memory_order_acquire));
+    uint64_t window = lease->budget->window;
+    uint64_t start = rate_window_start(window);
+    uint64_t count = rate_window_requests(window);
+    if (start == ask->since)
+        count -= least(count, ask->since_spent);
+    uint64_t late = start == ask->start ? least(count, units) : 0;
+    lease->budget->window = rate_window_make(start, count - late);
     return late;
 }
 
 /* Installs the lease that the store granted. */
-static void publish(struct rate_lease *lease)
+static void install(struct rate_lease *lease)
 {
     const struct odds_lease *ask = &lease->ask;
     uint64_t limit = ask->limit;
-    uint64_t kept = close_word(lease);
-    if (rate_window_start(get(&lease->seen)) != ask->start || ask->left < 0)
-        kept = 0;
-    uint64_t units = least(kept + ask->granted, limit);
+    bool same_window = rate_window_start(lease->seen) == ask->start && ask->left >= 0;
+    uint64_t units = least((same_window ? lease->units : 0) + ask->granted, limit);
     uint64_t left = ask->left > 0 ? least((uint64_t)ask->left, limit) : 0;
     uint64_t drawn = limit - left + (ask->left < 0 ? (uint64_t)-ask->left : 0);
-    uint64_t deadline_ns = rate_lease_deadline(lease->asked_ns, ask->left_us);
+    lease->deadline_ns = rate_lease_deadline(lease->asked_ns, ask->left_us);
     if (units > 0 || left > 0) /* a used-up window needs no renewal */
-        deadline_ns = least(deadline_ns, lease->asked_ns + RATE_LEASE_TERM_NS);
-    set(&lease->seen, rate_window_make(ask->start, least(drawn, UINT32_MAX)));
-    units -= settle_alone(lease, units);
-    set(&lease->terms, pair(limit, ask->window_seconds));
-    set(&lease->deadline_ns, deadline_ns);
-    set(&lease->end_ns, ask->answered_ns + ask->left_us * 1000);
-    set(&lease->reserve, pair(left, ask->granted / 2));
-    open_word(lease, units);
-    set(&lease->retry_ns, 0);
+        lease->deadline_ns = least(lease->deadline_ns, lease->asked_ns + RATE_LEASE_TERM_NS);
+    lease->seen = rate_window_make(ask->start, least(drawn, UINT32_MAX));
+    lease->units = units - settle_alone(lease, units);
+    lease->reserve = left;
+    lease->low = ask->granted / 2;
+    lease->limit = ask->limit;
+    lease->window_seconds = ask->window_seconds;
+    lease->end_ns = ask->answered_ns + ask->left_us * 1000;
+    lease->retry_ns = 0;
 }
 
 static void on_granted(struct rate_lease *lease)
@@ -259,7 +182,7 @@ static void on_granted(struct rate_lease *lease)
     (void)atomic_fetch_add_explicit(&leases->facts.granted, ask->granted, memory_order_relaxed);
     atomic_store_explicit(&leases->offset_ms, ask->store_ms - (int64_t)(ask->answered_ns / 1000000),
                           memory_order_relaxed);
-    publish(lease);
+    install(lease);
     if (atomic_exchange_explicit(&leases->away, false, memory_order_relaxed))
         log_event(leases->log, LOG_INFO, "rate limits are shared again");
 }
@@ -268,9 +191,9 @@ static void on_failed(struct rate_lease *lease)
 {
     struct rate_leases *leases = lease->leases;
     const struct odds_lease *ask = &lease->ask;
-    bool first = get(&lease->retry_ns) == 0;
+    bool first = lease->retry_ns == 0;
     (void)atomic_fetch_add_explicit(&leases->facts.failed, 1, memory_order_relaxed);
-    set(&lease->retry_ns, ask->answered_ns + RATE_LEASE_RETRY_NS);
+    lease->retry_ns = ask->answered_ns + RATE_LEASE_RETRY_NS;
     if (ask->result == STATUS_MALFORMED && first)
         log_event(leases->log, LOG_WARNING,
                   "a rate limit is not shared: the store holds something else under its name",
@@ -282,17 +205,22 @@ static void on_failed(struct rate_lease *lease)
                   LOG_STRING("status", status_name(ask->result)));
 }
 
-/* The last step of a call: wakes the pending requests, which try again. */
-static void end_ask(struct rate_lease *lease)
+/* Ends the call: wakes the pending requests, which try again. */
+static void on_answer(struct odds_lease *ask)
 {
+    struct rate_lease *lease = CONTAINER_OF(ask, struct rate_lease, ask);
     struct rate_leases *leases = lease->leases;
     struct rate_budget *budget = lease->budget;
     struct rate_pending_list woken = STAILQ_HEAD_INITIALIZER(woken);
-    uv_mutex_lock(&leases->lock);
+    uv_mutex_lock(&budget->lock);
+    if (ask->result == STATUS_OK)
+        on_granted(lease);
+    else
+        on_failed(lease);
     STAILQ_CONCAT(&woken, &lease->pending);
     lease->waiting = 0;
-    atomic_store_explicit(&lease->asking, false, memory_order_release);
-    uv_mutex_unlock(&leases->lock);
+    lease->asking = false;
+    uv_mutex_unlock(&budget->lock);
     while (!STAILQ_EMPTY(&woken)) {
         struct rate_pending *pending = STAILQ_FIRST(&woken);
         STAILQ_REMOVE_HEAD(&woken, link); /* its owner may free it after the post */
@@ -305,48 +233,38 @@ static void end_ask(struct rate_lease *lease)
     uv_mutex_unlock(&leases->lock);
 }
 
-static void on_answer(struct odds_lease *ask)
-{
-    struct rate_lease *lease = CONTAINER_OF(ask, struct rate_lease, ask);
-    if (ask->result == STATUS_OK)
-        on_granted(lease);
-    else
-        on_failed(lease);
-    end_ask(lease);
-}
-
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* Call with the lock held. True: the caller must call send_ask. */
-static bool begin_ask(struct rate_lease *lease)
-{
-    if (atomic_load_explicit(&lease->asking, memory_order_acquire))
-        return false;
-    atomic_store_explicit(&lease->asking, true, memory_order_relaxed);
-    lease->leases->calls++;
-    return true;
-}
-
-static void send_ask(struct rate_lease *lease, const struct rate_limit *rate, uint32_t demand,
-                     uint64_t now_ns)
+/* Prepares a call, which the caller sends when it has given the lock back. */
+static void begin_ask(struct rate_lease *lease, const struct rate_limit *rate, uint32_t demand,
+                      uint64_t now_ns)
 {
     struct rate_leases *leases = lease->leases;
     struct odds_lease *ask = &lease->ask;
-    uint64_t alone = get(&lease->budget->window);
-    uint64_t seen = get(&lease->seen);
-    uint64_t since = rate_window_start(alone > seen ? alone : seen); /* the later one */
+    uint64_t alone = lease->budget->window;
+    uint64_t since = rate_window_start(alone > lease->seen ? alone : lease->seen); /* the later */
+    bool seen = rate_window_start(lease->seen) == since;
     ask->window_seconds = rate->window_seconds;
     ask->limit = rate->requests;
-    ask->demand = demand > 0 ? demand : 1;
+    ask->demand = demand;
     ask->since = (uint32_t)since;
-    ask->since_used = (uint32_t)(rate_window_start(seen) == since ? rate_window_requests(seen) : 0);
+    ask->since_used = (uint32_t)(seen ? rate_window_requests(lease->seen) : 0);
     ask->since_spent =
         (uint32_t)(rate_window_start(alone) == since ? rate_window_requests(alone) : 0);
     ask->done = on_answer;
     lease->asked_ns = now_ns;
+    lease->asking = true;
     (void)rate_budget_hold(lease->budget);
+    uv_mutex_lock(&leases->lock);
+    leases->calls++;
+    uv_mutex_unlock(&leases->lock);
     (void)atomic_fetch_add_explicit(&leases->facts.asked, 1, memory_order_relaxed);
-    enum status status = odds_store_lease(leases->store, ask);
+}
+
+static void send_ask(struct rate_lease *lease, uint64_t now_ns)
+{
+    struct odds_lease *ask = &lease->ask;
+    enum status status = odds_store_lease(lease->leases->store, ask);
     if (status == STATUS_PENDING)
         return;
     ask->result = status;
@@ -354,60 +272,28 @@ static void send_ask(struct rate_lease *lease, const struct rate_limit *rate, ui
     on_answer(ask);
 }
 
-/* Fetches the next lease in the background, unless a call is under way or a failure was too
- * recent. */
-static void fetch(struct rate_lease *lease, const struct rate_limit *rate, uint64_t now_ns)
-{
-    if (atomic_load_explicit(&lease->asking, memory_order_acquire) ||
-        now_ns < get(&lease->retry_ns))
-        return;
-    uv_mutex_lock(&lease->leases->lock);
-    bool mine = begin_ask(lease);
-    uv_mutex_unlock(&lease->leases->lock);
-    if (mine)
-        send_ask(lease, rate, 1, now_ns);
-}
-
 enum status rate_lease_take(const struct rate_claim *claim, uint64_t now_ns,
-                            struct rate_verdict *verdict)
-{
-    struct rate_lease *lease = lease_of(claim);
-    bool low = false;
-    if (try_lease(lease, &claim->rate, now_ns, verdict, &low)) {
-        if (low)
-            fetch(lease, &claim->rate, now_ns);
-        return STATUS_OK;
-    }
-    if (get(&lease->retry_ns) == 0)
-        return STATUS_PENDING;
-    fetch(lease, &claim->rate, now_ns);
-    rate_lease_take_alone(claim, now_ns, verdict);
-    return STATUS_OK;
-}
-
-enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
                             struct rate_pending *pending, struct rate_verdict *verdict)
 {
     struct rate_lease *lease = lease_of(claim);
-    struct rate_leases *leases = lease->leases;
+    uint32_t demand = 1;
     bool low = false;
-    uv_mutex_lock(&leases->lock); /* an answer from now on finds the pending request */
+    uv_mutex_lock(&claim->budget->lock); /* an answer from now on finds the pending request */
     bool decided = try_lease(lease, &claim->rate, now_ns, verdict, &low);
-    bool away = !decided && get(&lease->retry_ns) != 0;
-    bool mine = false;
-    uint32_t demand = 0;
-    if (!decided && !away) {
+    bool away = !decided && lease->retry_ns != 0;
+    bool waits = !decided && !away && pending != NULL;
+    if (waits) {
         STAILQ_INSERT_TAIL(&lease->pending, pending, link);
         demand = ++lease->waiting;
-        mine = begin_ask(lease);
     }
-    uv_mutex_unlock(&leases->lock);
-    if (decided && low)
-        fetch(lease, &claim->rate, now_ns);
-    else if (mine)
-        send_ask(lease, &claim->rate, demand, now_ns);
-    else if (away)
-        rate_lease_take_alone(claim, now_ns, verdict);
+    bool ask = (low || away || waits) && !lease->asking && now_ns >= lease->retry_ns;
+    if (ask)
+        begin_ask(lease, &claim->rate, demand, now_ns);
+    if (away)
+        take_alone(lease, &claim->rate, now_ns, verdict);
+    uv_mutex_unlock(&claim->budget->lock);
+    if (ask)
+        send_ask(lease, now_ns);
     return decided || away ? STATUS_OK : STATUS_PENDING;
 }
 

@@ -10,9 +10,8 @@
 
 /*
  * Rate limits of servers that share an odds store. The store holds the one budget of each window
- * (docs/interface.md, "Limits"), and each server spends leases of it (odds_store_lease). A request
- * then costs one compare-and-swap, as without leases, and a hundred requests cost a few calls to
- * the store.
+ * (docs/interface.md, "Limits"), and each server spends leases of it (odds_store_lease). A hundred
+ * requests then cost a few calls to the store.
  *
  * Never over the budget:
  * - a lease is spent only until the end of its window. The deadline counts on our monotonic clock
@@ -66,21 +65,19 @@ extern const struct metric rate_leases_metrics[];
 void rate_lease_prepare(struct rate_leases *leases, const struct rate_claim *claim,
                         const char *client);
 
-/* STATUS_OK: decided. STATUS_PENDING: the store must be asked. `now_ns` is clock_monotonic_ns, read
- * for this call and not when the loop woke up, because the process may have been stopped in
- * between. */
-MUST_CHECK enum status rate_lease_take(const struct rate_claim *claim, uint64_t now_ns,
-                                       struct rate_verdict *verdict);
-
-/* Waits for a lease. STATUS_OK: decided at once, and `pending` is not used. STATUS_PENDING: its
- * mail is posted to its mailbox once, within about the store's deadline; then the caller takes
- * again. */
+/* `deliver` is the caller's, who takes again when the mail comes. */
 struct rate_pending {
-    struct mail mail; /* first; the caller sets `deliver` */
+    struct mail mail; /* first */
     struct mailbox *mailbox;
     STAILQ_ENTRY(rate_pending) link;
 };
-MUST_CHECK enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
+/*
+ * STATUS_OK: decided, and `pending` is not used. STATUS_PENDING: only the store can tell. Then
+ * `pending`, unless it is NULL, waits for a lease: its mail is posted to its mailbox once, within
+ * about the store's deadline. `now_ns` is clock_monotonic_ns, read for this call and not when the
+ * loop woke up, because the process may have been stopped in between.
+ */
+MUST_CHECK enum status rate_lease_take(const struct rate_claim *claim, uint64_t now_ns,
                                        struct rate_pending *pending, struct rate_verdict *verdict);
 
 /* Decides at once without the store, as during an outage; for a request that has waited too

@@ -7,6 +7,7 @@ struct rate_budget *rate_budget_create(void)
 {
     struct rate_budget *budget = memory_alloc_zeroed(1, sizeof *budget);
     atomic_init(&budget->holders, 1);
+    CHECK(uv_mutex_init(&budget->lock) == 0);
     return budget;
 }
 
@@ -23,6 +24,7 @@ void rate_budget_release(struct rate_budget **at)
     if (budget == NULL || atomic_fetch_sub_explicit(&budget->holders, 1, memory_order_acq_rel) > 1)
         return;
     memory_free(atomic_load_explicit(&budget->lease, memory_order_acquire));
+    uv_mutex_destroy(&budget->lock);
     memory_free(budget);
 }
 

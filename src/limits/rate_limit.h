@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include <uv.h>
+
 #include "limits/client_limits.h"
 #include "records/policy.h"
 
@@ -30,6 +32,7 @@
 struct rate_budget {
     _Atomic uint64_t window;
     _Atomic(struct rate_lease *) lease; /* made when first needed; freed with the budget */
+    uv_mutex_t lock;                    /* guards the lease, and the window of one that has one */
     struct client_counts counts;        /* the client's connections and waiting polls */
     atomic_uint holders;                /* policies, connections, and calls under way */
 };

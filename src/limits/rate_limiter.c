@@ -70,11 +70,8 @@ static void on_mail(struct mail *mail)
         return;
     }
     uint64_t now_ns = clock_monotonic_ns();
-    enum status status = rate_lease_take(&pending->claim, now_ns, &verdict);
-    if (status == STATUS_PENDING) /* other requests have spent the lease */
-        status = rate_lease_wait(&pending->claim, now_ns, &pending->lease, &verdict);
-    if (status == STATUS_PENDING)
-        return;
+    if (rate_lease_take(&pending->claim, now_ns, &pending->lease, &verdict) == STATUS_PENDING)
+        return; /* other requests have spent the lease */
     decide(pending, &verdict);
     drop_pending(pending);
 }
@@ -95,7 +92,7 @@ static bool wait_for_lease(struct rate_limiter *limiter, struct http_request *re
     pending->claim = *claim;
     (void)rate_budget_hold(claim->budget);
     http_deferral_append(&limiter->pending, &pending->deferral);
-    if (rate_lease_wait(claim, now_ns, &pending->lease, verdict) == STATUS_OK) {
+    if (rate_lease_take(claim, now_ns, &pending->lease, verdict) == STATUS_OK) {
         drop_pending(pending);
         count(limiter, verdict);
         return true;
@@ -116,7 +113,7 @@ bool rate_limiter_take(struct rate_limiter *limiter, struct http_request *reques
     }
     rate_lease_prepare(limiter->options.leases, claim, client);
     uint64_t now_ns = clock_monotonic_ns();
-    if (rate_lease_take(claim, now_ns, verdict) != STATUS_OK)
+    if (rate_lease_take(claim, now_ns, NULL, verdict) != STATUS_OK)
         return wait_for_lease(limiter, request, claim, now_ns, verdict);
     count(limiter, verdict);
     return true;

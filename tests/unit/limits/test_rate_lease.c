@@ -192,11 +192,12 @@ static struct rate_verdict take(struct server *server, uint64_t now_ns)
     memset(&verdict, 0xAA, sizeof verdict);
     struct post post;
     post_open(&post);
-    for (unsigned looks = 0; rate_lease_take(&claim, now_ns, &verdict) != STATUS_OK; looks++) {
+    for (unsigned looks = 0; rate_lease_take(&claim, now_ns, NULL, &verdict) != STATUS_OK;
+         looks++) {
         struct waiting waiting = {
             .pending = {.mail = {.deliver = count_mail}, .mailbox = post.mailbox}};
         assert_true(looks < 4);
-        if (rate_lease_wait(&claim, now_ns, &waiting.pending, &verdict) == STATUS_OK)
+        if (rate_lease_take(&claim, now_ns, &waiting.pending, &verdict) == STATUS_OK)
             break;
         if (server->asked != NULL)
             answer(server, now_ns);
@@ -278,13 +279,13 @@ TEST(the_next_lease_comes_before_the_first_is_spent)
     struct rate_claim claim = claim_of(&server);
     struct rate_verdict verdict;
     for (int i = 0; i < 50; i++) {
-        assert_int_equal(rate_lease_take(&claim, NOW_NS, &verdict), STATUS_OK);
+        assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_OK);
         assert_true(verdict.allowed);
     }
     assert_int_equal(server.calls, 2); /* one at a time */
-    assert_int_equal(rate_lease_take(&claim, NOW_NS, &verdict), STATUS_PENDING);
+    assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_PENDING);
     answer(&server, NOW_NS);
-    assert_int_equal(rate_lease_take(&claim, NOW_NS, &verdict), STATUS_OK);
+    assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_OK);
     assert_int_equal(verdict.remaining, 1600 - 101);
     server_close(&server);
 }
@@ -301,10 +302,10 @@ TEST(what_is_left_of_a_lease_is_added_to_the_next)
     struct rate_verdict verdict;
     server.refusal = STATUS_UNAVAILABLE; /* nothing more comes */
     for (int i = 0; i < 150; i++) {
-        assert_int_equal(rate_lease_take(&claim, NOW_NS, &verdict), STATUS_OK);
+        assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_OK);
         assert_true(verdict.allowed && !verdict.alone);
     }
-    assert_int_equal(rate_lease_take(&claim, NOW_NS, &verdict), STATUS_OK);
+    assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_OK);
     assert_true(verdict.alone);
     server_close(&server);
 }
@@ -349,7 +350,7 @@ TEST(an_unspent_lease_is_void_in_the_next_window)
     uint64_t paused_ns = NOW_NS + 10 * (uint64_t)SECOND_NS; /* the process was stopped */
     struct rate_claim claim = claim_of(&server);
     struct rate_verdict verdict;
-    assert_int_equal(rate_lease_take(&claim, paused_ns, &verdict), STATUS_PENDING);
+    assert_int_equal(rate_lease_take(&claim, paused_ns, NULL, &verdict), STATUS_PENDING);
     assert_int_equal(take_all(&server, paused_ns), 1600);
     server_close(&server);
 }
@@ -381,11 +382,11 @@ TEST(a_lease_is_spent_only_before_the_end_that_the_asking_allows)
     struct post post;
     post_open(&post);
     waiting.pending.mailbox = post.mailbox;
-    assert_int_equal(rate_lease_wait(&claim, NOW_NS, &waiting.pending, &verdict), STATUS_PENDING);
+    assert_int_equal(rate_lease_take(&claim, NOW_NS, &waiting.pending, &verdict), STATUS_PENDING);
     /* It took 300 ms to get there, so at the store 1 s was left when here it was 1.3 s. */
     answer_late(&server, NOW_NS, NOW_NS + 300000000);
-    assert_int_equal(rate_lease_take(&claim, NOW_NS + 998999999, &verdict), STATUS_OK);
-    assert_int_equal(rate_lease_take(&claim, NOW_NS + 999000000, &verdict), STATUS_PENDING);
+    assert_int_equal(rate_lease_take(&claim, NOW_NS + 998999999, NULL, &verdict), STATUS_OK);
+    assert_int_equal(rate_lease_take(&claim, NOW_NS + 999000000, NULL, &verdict), STATUS_PENDING);
     post_close(&post);
     server_close(&server);
 }
@@ -519,8 +520,8 @@ TEST(all_who_wait_are_served_by_one_call)
     for (size_t i = 0; i < 50; i++) {
         waiting[i].pending =
             (struct rate_pending){.mail = {.deliver = count_mail}, .mailbox = post.mailbox};
-        assert_int_equal(rate_lease_take(&claim, NOW_NS, &verdict), STATUS_PENDING);
-        assert_int_equal(rate_lease_wait(&claim, NOW_NS, &waiting[i].pending, &verdict),
+        assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_PENDING);
+        assert_int_equal(rate_lease_take(&claim, NOW_NS, &waiting[i].pending, &verdict),
                          STATUS_PENDING);
     }
     assert_int_equal(server.calls, 1);
@@ -528,7 +529,7 @@ TEST(all_who_wait_are_served_by_one_call)
     post_deliver(&post);
     for (size_t i = 0; i < 50; i++) {
         assert_int_equal(waiting[i].mails, 1);
-        assert_int_equal(rate_lease_take(&claim, NOW_NS, &verdict), STATUS_OK);
+        assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_OK);
         assert_true(verdict.allowed);
     }
     post_close(&post);
@@ -578,15 +579,15 @@ TEST(the_store_is_tried_again_and_no_one_waits_for_it)
     server.refusal = STATUS_OK;
     struct rate_claim claim = claim_of(&server);
     uint64_t later_ns = NOW_NS + RATE_LEASE_RETRY_NS;
-    assert_int_equal(rate_lease_take(&claim, later_ns - 1, &verdict), STATUS_OK);
+    assert_int_equal(rate_lease_take(&claim, later_ns - 1, NULL, &verdict), STATUS_OK);
     assert_null(server.asked);
-    assert_int_equal(rate_lease_take(&claim, later_ns, &verdict), STATUS_OK);
+    assert_int_equal(rate_lease_take(&claim, later_ns, NULL, &verdict), STATUS_OK);
     assert_true(verdict.allowed && verdict.alone);
     assert_non_null(server.asked);
-    assert_int_equal(rate_lease_take(&claim, later_ns, &verdict), STATUS_OK); /* meanwhile */
+    assert_int_equal(rate_lease_take(&claim, later_ns, NULL, &verdict), STATUS_OK); /* meanwhile */
     assert_true(verdict.alone);
     answer(&server, later_ns);
-    assert_int_equal(rate_lease_take(&claim, later_ns, &verdict), STATUS_OK);
+    assert_int_equal(rate_lease_take(&claim, later_ns, NULL, &verdict), STATUS_OK);
     assert_false(verdict.alone);
     server_close(&server);
 }
@@ -749,9 +750,9 @@ static void *take_until_refused(void *argument)
     while (verdict.allowed) {
         struct waiting waiting = {
             .pending = {.mail = {.deliver = count_mail}, .mailbox = post.mailbox}};
-        if (rate_lease_take(&claim, NOW_NS, &verdict) != STATUS_OK) {
+        if (rate_lease_take(&claim, NOW_NS, NULL, &verdict) != STATUS_OK) {
             verdict.allowed = true;
-            if (rate_lease_wait(&claim, NOW_NS, &waiting.pending, &verdict) == STATUS_PENDING) {
+            if (rate_lease_take(&claim, NOW_NS, &waiting.pending, &verdict) == STATUS_PENDING) {
                 (void)atomic_fetch_add(&bench->waited, 1);
                 while (waiting.mails == 0) {
                     post_deliver(&post);
