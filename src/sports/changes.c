@@ -1,47 +1,41 @@
-/* A ring of changes under one lock, which is held for a copy; see changes.h. */
+/* A list of changes for each reader, under one lock; see changes.h. */
 #include "sports/changes.h"
 
 #include <uv.h>
 
 #include "base/memory.h"
 
-#define CHANGES_MAX 8192U
+#define CHANGES_MAX 8192U /* a reader with more of them looks at everything */
 
 struct changes {
     struct odds_watch watch;
     struct odds_store *odds;
-    uv_mutex_t lock; /* guards what follows, and the ring's part of the readers */
+    uv_mutex_t lock; /* guards the list, and what the readers have of changes.c */
     LIST_HEAD(, change_reader) readers;
-    size_t listening;
-    uint64_t count;      /* ever */
-    uint64_t all_before; /* a listener at a position before this has missed something */
-    struct odds_subject ring[CHANGES_MAX];
 };
 
-static void wake(struct changes *changes)
+static void note(struct change_reader *reader, const struct odds_subject *subject)
 {
-    struct change_reader *reader;
-    LIST_FOREACH (reader, &changes->readers, link) {
-        if (!reader->listens || reader->posted)
-            continue;
-        reader->posted = true;
-        mailbox_post(reader->mailbox, &reader->mail);
+    if (subject != NULL && !reader->all && reader->list.size < CHANGES_MAX * sizeof *subject) {
+        buffer_append(&reader->list, subject, sizeof *subject);
+    } else {
+        reader->all = true;
+        buffer_free(&reader->list);
     }
+    if (!reader->posted)
+        mailbox_post(reader->mailbox, &reader->mail);
+    reader->posted = true;
 }
 
 /* On a thread of the store's. */
 static void on_changed(struct odds_watch *watch, const struct odds_subject *subject)
 {
     struct changes *changes = CONTAINER_OF(watch, struct changes, watch);
+    struct change_reader *reader;
     uv_mutex_lock(&changes->lock);
-    if (changes->listening > 0) {
-        if (subject != NULL)
-            changes->ring[changes->count % CHANGES_MAX] = *subject;
-        changes->count++;
-        if (subject == NULL)
-            changes->all_before = changes->count;
-        wake(changes);
-    }
+    LIST_FOREACH (reader, &changes->readers, link)
+        if (reader->listens)
+            note(reader, subject);
     uv_mutex_unlock(&changes->lock);
 }
 
@@ -84,29 +78,22 @@ void changes_leave(struct changes *changes, struct change_reader *reader)
 void changes_listen(struct changes *changes, struct change_reader *reader, bool listens)
 {
     uv_mutex_lock(&changes->lock);
-    if (listens && !reader->listens) {
-        reader->position = changes->count;
-        changes->listening++;
-    } else if (!listens && reader->listens) {
-        changes->listening--;
-    }
     reader->listens = listens;
+    if (!listens) {
+        reader->all = false;
+        buffer_free(&reader->list);
+    }
     uv_mutex_unlock(&changes->lock);
 }
 
-size_t changes_take(struct changes *changes, struct change_reader *reader,
-                    struct odds_subject *subjects, size_t room, bool *all)
+bool changes_take(struct changes *changes, struct change_reader *reader, struct buffer *list)
 {
-    size_t count = 0;
     uv_mutex_lock(&changes->lock);
+    bool all = reader->all;
+    *list = reader->list;
+    reader->list = (struct buffer){0};
+    reader->all = false;
     reader->posted = false;
-    *all =
-        reader->listens && reader->position < changes->count &&
-        (reader->position < changes->all_before || changes->count - reader->position > CHANGES_MAX);
-    if (*all)
-        reader->position = changes->count;
-    while (reader->listens && count < room && reader->position < changes->count)
-        subjects[count++] = changes->ring[reader->position++ % CHANGES_MAX];
     uv_mutex_unlock(&changes->lock);
-    return count;
+    return all;
 }

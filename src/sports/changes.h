@@ -4,21 +4,22 @@
 #include <sys/queue.h>
 
 #include "base/mailbox.h"
+#include "base/text.h"
 #include "stores/odds.h"
 
 /*
- * Changes that the odds store has reported, for the caches in which a poll waits for one. It is a
- * ring that each reader reads at its own pace. A reader that falls behind by more than the ring
- * holds must assume that everything has changed.
+ * Changes that the odds store has reported, for the caches in which a poll waits for one. Each
+ * reader has a list of those that it has not taken yet. The list is bounded: a reader that falls
+ * behind by more must assume that everything has changed.
  */
 struct changes;
 
 struct change_reader {
     struct mail mail; /* first. Its `deliver` is the owner's: there are changes to take */
     struct mailbox *mailbox;
-    LIST_ENTRY(change_reader) link; /* from here on the ring's */
-    bool listens, posted;
-    uint64_t position;
+    LIST_ENTRY(change_reader) link; /* from here on for changes.c */
+    bool listens, posted, all;
+    struct buffer list; /* of struct odds_subject */
 };
 
 /* Watches the store until it is destroyed. */
@@ -32,9 +33,8 @@ void changes_leave(struct changes *changes, struct change_reader *reader);
 /* A listener gets the changes reported from now on. */
 void changes_listen(struct changes *changes, struct change_reader *reader, bool listens);
 
-/* On the reader's thread, when its mail has come: takes at most `room` of the changes that it has
- * not taken yet. `all`: it has missed some, or the store does not know what has changed. */
-size_t changes_take(struct changes *changes, struct change_reader *reader,
-                    struct odds_subject *subjects, size_t room, bool *all);
+/* On the reader's thread, when its mail has come: takes the list, of struct odds_subject, which the
+ * caller frees. True: the reader has missed some, or the store does not know what has changed. */
+bool changes_take(struct changes *changes, struct change_reader *reader, struct buffer *list);
 
 #endif

@@ -28,7 +28,6 @@ _Static_assert(SLOTS *TICK_MS > (WAIT_SECONDS_MAX + 1) * 1000, "a wait fits the 
 #define NOTE_MS 1000U
 #define SLICE_NS 1000000U
 #define TURN 16U /* due polls of one group */
-#define TAKEN_AT_ONCE 64U
 
 struct pending_poll {
     struct http_parked parked; /* first */
@@ -424,17 +423,15 @@ static void on_changes(struct mail *mail)
 {
     struct waiting *waiting =
         CONTAINER_OF((struct change_reader *)(void *)mail, struct waiting, reader);
-    struct odds_subject subjects[TAKEN_AT_ONCE];
-    bool all = false;
-    size_t count = TAKEN_AT_ONCE;
-    while (count == TAKEN_AT_ONCE) {
-        count = changes_take(waiting->options.sports->changes, &waiting->reader, subjects,
-                             TAKEN_AT_ONCE, &all);
-        if (all)
-            each_group(waiting, make_stale);
-        for (size_t i = 0; i < count; i++)
-            on_change(waiting, &subjects[i]);
+    struct buffer list;
+    struct odds_subject subject;
+    if (changes_take(waiting->options.sports->changes, &waiting->reader, &list))
+        each_group(waiting, make_stale);
+    for (size_t at = 0; at < list.size; at += sizeof subject) {
+        memcpy(&subject, list.data + at, sizeof subject);
+        on_change(waiting, &subject);
     }
+    buffer_free(&list);
 }
 
 /* If the store is unavailable, all polls become due and get its error. If it could not confirm
