@@ -11,7 +11,6 @@
 #include "feed/stream.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "base/threads.h"
 #include "feed/line.h"
 #include "feed/publication.h"
+#include "sports/event_table.h"
 
 #define READ_SIZE ((size_t)256 * 1024)
 #define GROUPS_UNDER_WAY 2U
@@ -433,73 +433,52 @@ static enum status publish_all(struct stream *stream, struct error *error)
 
 /* ---- interest -------------------------------------------------------------------------------- */
 
-struct seen {
-    struct event_id event;
-    int64_t requested_ms; /* as it was reported */
-    uint64_t reported_ns;
+/* An event that was reported; in a table by when its last request was. */
+struct sighting {
+    struct event_node node; /* first */
+    int64_t requested_ms;   /* as it was reported */
+    uint64_t reported_ms;
 };
 
-/* The events of a sport that were reported, sorted by id. */
-struct sightings {
-    struct seen *list;
-    size_t count, room;
-};
-
-static int compare_seen(const void *one, const void *other)
+static void free_sighting(struct event_table *sightings, struct event_node *node)
 {
-    return memcmp(&((const struct seen *)one)->event, &((const struct seen *)other)->event,
-                  sizeof(struct event_id));
-}
-
-/* Forgets those whose last request is older than any that could be reported again. */
-static void forget_old(struct sightings *sightings, uint64_t now_ns, uint64_t every_ns)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < sightings->count; i++)
-        if (now_ns - sightings->list[i].reported_ns <
-            every_ns + 2 * INTEREST_WINDOW_MS * UINT64_C(1000000))
-            sightings->list[kept++] = sightings->list[i];
-    sightings->count = kept;
+    event_table_remove(sightings, node);
+    memory_free(node);
 }
 
 /* Whether an event is to be reported now; notes that it is. */
-static bool is_news(struct sightings *sightings, size_t sorted,
-                    const struct odds_interest *interest, uint64_t now_ns, uint64_t every_ns)
+static bool is_news(struct event_table *sightings, enum sport sport,
+                    const struct odds_interest *interest, uint64_t now_ms, uint64_t every_ms)
 {
-    struct seen key = {.event = interest->event};
-    struct seen *found =
-        sorted == 0 ? NULL
-                    : bsearch(&key, sightings->list, sorted, sizeof *sightings->list, compare_seen);
+    struct sighting *found =
+        (struct sighting *)event_table_find(sightings, sport, &interest->event);
     if (found == NULL) {
-        if (sightings->count == sightings->room) {
-            sightings->room = sightings->room == 0 ? 64 : 2 * sightings->room;
-            sightings->list =
-                memory_resize(sightings->list, sightings->room * sizeof *sightings->list);
-        }
-        found = &sightings->list[sightings->count++];
-        *found = key;
+        found = memory_alloc_zeroed(1, sizeof *found);
+        event_table_add(sightings, &found->node, sport, &interest->event, now_ms);
     } else if (interest->requested_ms <= found->requested_ms ||
-               now_ns - found->reported_ns < every_ns) {
+               now_ms - found->reported_ms < every_ms) {
         return false;
     }
+    event_table_touch(sightings, &found->node, now_ms);
     found->requested_ms = interest->requested_ms;
-    found->reported_ns = now_ns;
+    found->reported_ms = now_ms;
     return true;
 }
 
-static void look_at_sport(struct stream *stream, struct sightings *sightings, enum sport sport,
+static void look_at_sport(struct stream *stream, struct event_table *sightings, enum sport sport,
                           struct buffer *out)
 {
     struct odds_interest *list = NULL;
-    size_t count = 0, sorted = sightings->count;
-    uint64_t now_ns = clock_monotonic_ns();
-    uint64_t every_ns = stream->options.interest_s * UINT64_C(1000000000);
+    size_t count = 0;
+    uint64_t now_ms = clock_monotonic_ms();
+    uint64_t every_ms = stream->options.interest_s * UINT64_C(1000);
+    struct event_node *oldest;
     /* While the store is away there is no interest. The answers to publications report it. */
     if (odds_store_list_interest(stream->options.store, sport, clock_wall_ms() - INTEREST_WINDOW_MS,
                                  &list, &count, NULL) != STATUS_OK)
         return;
     for (size_t i = 0; i < count; i++) {
-        if (!is_news(sightings, sorted, &list[i], now_ns, every_ns))
+        if (!is_news(sightings, sport, &list[i], now_ms, every_ms))
             continue;
         struct json_writer json = {.out = out, .layout = JSON_SPACED};
         json_object(&json, NULL);
@@ -509,33 +488,35 @@ static void look_at_sport(struct stream *stream, struct sightings *sightings, en
         buffer_append_char(out, '\n');
     }
     memory_free(list);
-    if (sightings->count > sorted) {
-        forget_old(sightings, now_ns, every_ns);
-        qsort(sightings->list, sightings->count, sizeof *sightings->list, compare_seen);
-    }
+    /* Forgets those whose last request is older than any that could be reported again. */
+    while ((oldest = event_table_oldest(sightings)) != NULL &&
+           now_ms - oldest->used_ms >= every_ms + 2 * (uint64_t)INTEREST_WINDOW_MS)
+        free_sighting(sightings, oldest);
 }
 
 static void watch_interest(void *argument)
 {
     struct stream *stream = argument;
-    struct sightings sightings[SPORT_COUNT] = {{0}};
+    struct event_table sightings;
     struct buffer out = {0};
     uint64_t next_ns = clock_monotonic_ns();
+    event_table_init(&sightings);
     uv_mutex_lock(&stream->lock);
     while (!stream->stopping) {
         if (condition_wait_until(&stream->changed, &stream->lock, next_ns))
             continue; /* woken for something else, or for the end */
         uv_mutex_unlock(&stream->lock);
         for (unsigned i = 0; i < SPORT_COUNT; i++)
-            look_at_sport(stream, &sightings[i], (enum sport)i, &out);
+            look_at_sport(stream, &sightings, (enum sport)i, &out);
         /* When it cannot be written, the answers cannot either, and those end the stream. */
         (void)write_out(stream, &out, NULL);
         next_ns = clock_monotonic_ns() + INTEREST_EVERY_NS;
         uv_mutex_lock(&stream->lock);
     }
     uv_mutex_unlock(&stream->lock);
-    for (unsigned i = 0; i < SPORT_COUNT; i++)
-        memory_free(sightings[i].list);
+    while (sightings.count > 0)
+        free_sighting(&sightings, event_table_oldest(&sightings));
+    event_table_free(&sightings);
     buffer_free(&out);
 }
 
