@@ -361,14 +361,13 @@ void http_reply_json(struct http_request *request, int status, struct text body)
 
 void http_reply_error(struct http_request *request, const struct http_error *error)
 {
-    request->error = error;
-    http_reply_message(request, http_message_of_error(request->connection->server, error));
+    http_reply_error_as(request, error, NULL);
 }
 
 void http_reply_error_as(struct http_request *request, const struct http_error *error,
                          const char *message)
 {
-    struct http_message *made = http_message_make_error(error, message);
+    struct http_message *made = http_message_of_error(error, message);
     request->error = error;
     http_reply_message(request, made);
     http_message_release(&made);

@@ -188,8 +188,8 @@ void http_reply_error(struct http_request *request, const struct http_error *err
 /* Appends that document. If `message` is not NULL, it replaces the error's message. */
 void http_error_write(const struct http_error *error, const char *message, struct buffer *out);
 
-/* Sends the error's document with another message (copied), which must contain no text from the
- * request. */
+/* Sends the error's document with another message (copied; NULL: the error's), which must contain no
+ * text from the request. */
 void http_reply_error_as(struct http_request *request, const struct http_error *error,
                          const char *message);
 
@@ -341,8 +341,6 @@ void http_server_drain(struct http_server *server, uint32_t idle_ms,
                        void (*drained)(void *context));
 /* The drain took too long: closes everything now (requests are abandoned), then `drained` fires. */
 void http_server_abort(struct http_server *server);
-
-size_t http_server_connections(const struct http_server *server);
 
 /* Only when drained. */
 void http_server_destroy(struct http_server **server);

@@ -47,7 +47,6 @@
 #define HTTP_LINGER_BYTES (256U * 1024U) /* discarded during that time */
 #define HTTP_REFUSAL_RESERVE 64U /* connections over the limit that may get an answer at one time */
 #define HTTP_SPARE_EXCHANGES 256U      /* spare exchanges kept for reuse */
-#define HTTP_ERROR_SLOTS 128U          /* more than there are errors */
 #define HTTP_UNSENT_MAX (512U * 1024U) /* of ciphertext copies queued for one client */
 
 #define HTTP_DATE_HEAD_SIZE (sizeof "Date: Sat, 21 Nov 2026 04:53:17 GMT\r\nX-Request-Id: " - 1)
@@ -140,10 +139,6 @@ struct http_server {
     size_t connection_count;
     SLIST_HEAD(, http_exchange) spare_exchanges;
     size_t spare_exchange_count;
-    struct { /* a hash table of errors already used, with their messages */
-        const struct http_error *error;
-        struct http_message *message;
-    } errors[HTTP_ERROR_SLOTS];
     char date_head[HTTP_DATE_HEAD_SIZE + 1];
     uint64_t date_checked_ms;
     int64_t date_second;
@@ -216,10 +211,7 @@ void http_exchange_reply(struct http_server *server, struct http_exchange *excha
 /* ---- message.c ------------------------------------------------------------------------------- */
 /* The caller owns the reference. */
 struct http_message *http_message_of_text(int status, const char *content_type, struct text body);
-/* Makes a new message with this text; the caller owns the reference. */
-struct http_message *http_message_make_error(const struct http_error *error, const char *text);
-/* The server's message for the error, made at the first call; the server keeps the reference. */
-struct http_message *http_message_of_error(struct http_server *server,
-                                           const struct http_error *error);
+/* The same of an error; `text` as http_error_write. */
+struct http_message *http_message_of_error(const struct http_error *error, const char *text);
 
 #endif

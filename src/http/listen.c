@@ -99,16 +99,12 @@ enum status http_listen(const char *host, uint16_t port, bool share, int *descri
     return STATUS_OK;
 }
 
-static bool is_address(const struct sockaddr_storage *wanted, const struct sockaddr_storage *found)
+static bool is_same(const struct sockaddr_storage *one, const struct sockaddr_storage *other)
 {
-    if (wanted->ss_family != found->ss_family)
-        return false;
-    if (wanted->ss_family == AF_INET6)
-        return memcmp(&((const struct sockaddr_in6 *)wanted)->sin6_addr,
-                      &((const struct sockaddr_in6 *)found)->sin6_addr,
-                      sizeof(struct in6_addr)) == 0;
-    return ((const struct sockaddr_in *)wanted)->sin_addr.s_addr ==
-           ((const struct sockaddr_in *)found)->sin_addr.s_addr;
+    struct address a, b;
+    return address_from_sockaddr((const struct sockaddr *)one, &a) == STATUS_OK &&
+           address_from_sockaddr((const struct sockaddr *)other, &b) == STATUS_OK &&
+           address_equals(&a, &b);
 }
 
 enum status http_listen_check(const char *host, uint16_t port, int descriptor, uint16_t *bound,
@@ -125,7 +121,7 @@ enum status http_listen_check(const char *host, uint16_t port, int descriptor, u
     memset(&found, 0, sizeof found);
     if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) != 0 ||
         listens == 0 || getsockname(descriptor, (struct sockaddr *)&found, &size) != 0 ||
-        !is_address(&wanted, &found) || (port != 0 && bound_port(descriptor) != port))
+        !is_same(&wanted, &found) || (port != 0 && bound_port(descriptor) != port))
         return error_set(error, STATUS_INVALID, "%s:%u is not where the running server listens",
                          host, (unsigned)port);
     *bound = bound_port(descriptor);

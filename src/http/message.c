@@ -117,7 +117,7 @@ void http_error_write(const struct http_error *error, const char *message, struc
     json_end(&json);
 }
 
-struct http_message *http_message_make_error(const struct http_error *error, const char *text)
+struct http_message *http_message_of_error(const struct http_error *error, const char *text)
 {
     struct buffer body = {0};
     http_error_write(error, text, &body);
@@ -125,20 +125,4 @@ struct http_message *http_message_make_error(const struct http_error *error, con
         http_message_of_text(error->status, "application/json", buffer_text(&body));
     buffer_free(&body);
     return message;
-}
-
-/* Errors are rows of constant tables, so their addresses identify them. */
-struct http_message *http_message_of_error(struct http_server *server,
-                                           const struct http_error *error)
-{
-    size_t at = (uintptr_t)error / sizeof *error % HTTP_ERROR_SLOTS;
-    for (size_t tries = 0;; tries++, at = (at + 1) % HTTP_ERROR_SLOTS) {
-        CHECK(tries < HTTP_ERROR_SLOTS); /* fails if there are more errors than slots */
-        if (server->errors[at].error == NULL) {
-            server->errors[at].error = error;
-            server->errors[at].message = http_message_make_error(error, error->message);
-        }
-        if (server->errors[at].error == error)
-            return server->errors[at].message;
-    }
 }

@@ -333,11 +333,6 @@ void http_server_set_deadlines(struct http_server *server, const struct http_dea
     server->options.deadlines = *deadlines;
 }
 
-size_t http_server_connections(const struct http_server *server)
-{
-    return server->connection_count;
-}
-
 /* ---- the end of accepting -------------------------------------------------------------------- */
 
 /*
@@ -426,8 +421,6 @@ void http_server_destroy(struct http_server **server)
         SLIST_REMOVE_HEAD(&gone->spare_exchanges, link);
         memory_free(exchange);
     }
-    for (size_t i = 0; i < HTTP_ERROR_SLOTS; i++)
-        http_message_release(&gone->errors[i].message);
     if (gone->reserve >= 0)
         (void)close(gone->reserve);
     buffer_free(&gone->cipher);

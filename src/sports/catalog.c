@@ -32,15 +32,6 @@ static const struct object_filter row_filter = {
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static void add_row(struct catalog *catalog, size_t *capacity, const struct catalog_row *row)
-{
-    if (catalog->row_count == *capacity) {
-        *capacity = *capacity == 0 ? 64 : 2 * *capacity;
-        catalog->rows = memory_resize(catalog->rows, *capacity * sizeof catalog->rows[0]);
-    }
-    catalog->rows[catalog->row_count++] = *row;
-}
-
 /* Filtering only shortens, so a list with room for the whole source never moves, and rows can point
  * into it from the start. */
 static enum status add_rows(struct catalog *catalog, struct text stored, struct text minified)
@@ -51,17 +42,20 @@ static enum status add_rows(struct catalog *catalog, struct text stored, struct 
     struct json_text_cursor places = json_text_open(stored);
     bool spaced = stored.size != minified.size;
     struct text element;
-    size_t capacity = 0;
+    struct buffer rows = {0};
     list->data = memory_alloc(minified.size);
     list->capacity = minified.size;
     const char *start = list->data;
     buffer_append_char(list, '[');
+    enum status status = STATUS_OK;
     while (json_text_next_element(&cursor, &element)) {
         struct text place = {stored.at + (element.at - minified.at), element.size};
         if (spaced)
             CHECK(json_text_next_element(&places, &place));
-        if (json_text_kind(element) != JSON_TEXT_OBJECT)
-            return STATUS_MALFORMED;
+        if (json_text_kind(element) != JSON_TEXT_OBJECT) {
+            status = STATUS_MALFORMED;
+            break;
+        }
         if (list->size > 1)
             buffer_append_char(list, ',');
         struct catalog_row row = {.text.at = start + list->size,
@@ -71,11 +65,13 @@ static enum status add_rows(struct catalog *catalog, struct text stored, struct 
         object_filter_append(&row_filter, element, list, &gmid);
         row.text.size = (size_t)(start + list->size - row.text.at);
         if (event_id_read(gmid, &row.id) == STATUS_OK)
-            add_row(catalog, &capacity, &row);
+            buffer_append(&rows, &row, sizeof row);
     }
+    catalog->rows = (struct catalog_row *)(void *)rows.data;
+    catalog->row_count = rows.size / sizeof *catalog->rows;
     buffer_append_char(list, ']');
     CHECK(list->data == start);
-    return STATUS_OK;
+    return status;
 }
 
 /* The slot of this id, or the empty one where it belongs. */

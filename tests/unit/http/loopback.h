@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "http/http.h"
+#include "http/internal.h"
 #include "http/tls.h"
 #include "test_clock.h"
 #include "tests.h"

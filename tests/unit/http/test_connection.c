@@ -33,7 +33,7 @@ TEST_WITH(a_connection_serves_request_after_request, open_loopback, close_loopba
     assert_int_equal(loopback.outcomes, 2);
     assert_int_equal(loopback.incomplete, 0);
     client_close(&client);
-    WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
+    WAIT_UNTIL(&loopback, loopback.server->connection_count == 0);
     client = client_open(&loopback); /* what a connection remembers ends with it */
     SEND(&client, GET("/count"));
     client_expect(&client, "<1>");
@@ -233,7 +233,7 @@ TEST_WITH(a_request_whose_client_resets_is_abandoned_at_once, open_loopback, clo
     assert_int_equal(setsockopt(client.descriptor, SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
     client_close(&client);
     WAIT_UNTIL(&loopback, loopback.abandoned == 1);
-    WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
+    WAIT_UNTIL(&loopback, loopback.server->connection_count == 0);
     assert_int_equal(loopback.outcomes, 0);
     assert_int_equal(loopback.handled, 1);
 }
@@ -323,10 +323,10 @@ TEST_WITH(a_reader_that_stops_is_dropped, open_loopback, close_loopback)
     SEND(&client, GET("/large"));
     WAIT_UNTIL(&loopback, loopback.handled == 1);
     loopback_advance(&loopback, 900);
-    assert_int_equal(http_server_connections(loopback.server), 1);
+    assert_int_equal(loopback.server->connection_count, 1);
     loopback_advance(&loopback, DEADLINE_MS - 900);
     WAIT_UNTIL(&loopback, loopback.incomplete == 1);
-    WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
+    WAIT_UNTIL(&loopback, loopback.server->connection_count == 0);
     client_close(&client);
 }
 

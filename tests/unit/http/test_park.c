@@ -99,7 +99,7 @@ TEST_WITH(a_client_that_is_gone_takes_it_along, open_loopback, close_loopback)
     WAIT_UNTIL(&loopback, loopback.gone == 1);
     assert_false(is_parked());
     assert_null(loopback.parked.added);
-    WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
+    WAIT_UNTIL(&loopback, loopback.server->connection_count == 0);
     assert_int_equal(loopback.abandoned, 0);
 }
 
@@ -174,6 +174,6 @@ TEST_WITH(a_client_that_goes_on_sending_is_not_read_without_end, open_loopback, 
     struct http_request *request = unpark();
     assert_false(http_park(&loopback.parked, request));
     reply_in_full(request);
-    WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
+    WAIT_UNTIL(&loopback, loopback.server->connection_count == 0);
     assert_int_equal(loopback.gone, 0);
 }

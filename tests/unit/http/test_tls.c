@@ -223,7 +223,7 @@ TEST_WITH(a_reader_that_stops_is_dropped, open_loopback, close_loopback)
     WAIT_UNTIL(&loopback, loopback.handled == 1);
     loopback_advance(&loopback, DEADLINE_MS);
     WAIT_UNTIL(&loopback, loopback.incomplete == 1);
-    WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
+    WAIT_UNTIL(&loopback, loopback.server->connection_count == 0);
     tls_client_close(&client);
 }
 

@@ -348,26 +348,13 @@ static void read_all_body(void *context)
         opening->result = lmdb_index_build(opening->index, &opening->view, true);
 }
 
-/* Another build of LMDB has the lock file in use: the data file has the version of this one. */
-static bool is_other_build(const struct opening *opening)
-{
-    static const off_t metas[] = {0, 4096};
-    uint32_t marks[2]; /* https://git.openldap.org, mdb.c, MDB_meta: magic, version */
-    bool same = opening->result == MDB_VERSION_MISMATCH;
-    int file = same ? open(opening->env->data_path, O_RDONLY | O_CLOEXEC) : -1;
-    for (size_t i = 0; i < 2; i++)
-        same = same && pread(file, marks, sizeof marks, metas[i] + 16) == (ssize_t)sizeof marks &&
-               marks[0] == 0xBEEFC0DE && marks[1] == 1;
-    if (file >= 0)
-        (void)close(file);
-    return same;
-}
-
-/* A fault, or a result of LMDB's own that means "broken", is a damaged file. */
+/* A fault, or a result of LMDB's own that means "broken", is a damaged file. Another version is not:
+ * as a rule another build of LMDB has the lock file in use. */
 static enum status opening_status(const struct opening *opening, bool fault, struct error *error)
 {
     enum status status = lmdb_status(opening->env, opening->result);
-    if (fault || (status == STATUS_INTERNAL && opening->result < 0 && !is_other_build(opening)))
+    if (fault || (status == STATUS_INTERNAL && opening->result < 0 &&
+                  opening->result != MDB_VERSION_MISMATCH))
         return damaged(error, opening->env, "is damaged");
     if (status == STATUS_OK)
         return STATUS_OK;

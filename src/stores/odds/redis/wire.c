@@ -30,7 +30,7 @@ struct redis_expected {
     STAILQ_ENTRY(redis_expected) others;
     unsigned replies;
     unsigned came;
-    redis_answered *answered;
+    redis_answered *answered; /* NULL: no one waits for it any more */
     void *context;
 };
 
@@ -281,16 +281,9 @@ struct redis_expected *redis_wire_send(struct redis_wire *wire, struct text comm
     return expected;
 }
 
-static void pass_over(void *context, unsigned index, const struct redis_reply *reply)
-{
-    (void)context;
-    (void)index;
-    (void)reply;
-}
-
 void redis_wire_ignore(struct redis_expected *expected)
 {
-    expected->answered = pass_over;
+    expected->answered = NULL;
 }
 
 /* ---- replies --------------------------------------------------------------------------------- */
@@ -311,7 +304,8 @@ static void answer(struct redis_wire *wire, const struct redis_reply *reply)
         STAILQ_REMOVE_HEAD(&wire->expected, others);
         memory_free(expected);
     }
-    answered(context, index, reply);
+    if (answered != NULL)
+        answered(context, index, reply);
 }
 
 static void take(struct redis_wire *wire, const struct redis_reply *reply)
