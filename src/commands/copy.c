@@ -152,7 +152,8 @@ static struct odds_store *open_odds(const struct command_line *line, const char 
     const struct odds_store_options options = {.uri = uri,
                                                .timeout_ms = ODDS_PATIENCE_MS,
                                                .prefix = command_config(line)->odds_prefix,
-                                               .create = create};
+                                               .create = create,
+                                               .feeds = true};
     struct odds_store *store = NULL;
     command_require(line, odds_store_open(&store, &options, command_error(line)));
     command_keep_odds(line, store);

@@ -35,7 +35,7 @@ static struct odds_store *open_store_as(const struct command_line *line,
     struct error *error = command_error(line);
     options.create = as.create;
     options.patient = as.patient;
-    options.feeds = as.feeds;
+    options.feeds = true;
     command_require(line, odds_store_open(&store, &options, error));
     if (error->text[0] != '\0')
         command_note(line, "%s", error->text);
@@ -281,7 +281,7 @@ static void run_stream(const struct command_line *line)
     /* A store that cannot be used now is refused; one that goes away later is waited for. */
     struct odds_store *store = open_store_as(line, (struct odds_store_options){.create = true});
     odds_store_close(&store);
-    store = open_store_as(line, (struct odds_store_options){.patient = true, .feeds = true});
+    store = open_store_as(line, (struct odds_store_options){.patient = true});
     /* A reader that has gone is an error of the write, and says so. */
     (void)signal(SIGPIPE, SIG_IGN);
     const struct feed_stream_options options = {.store = store,

@@ -20,12 +20,11 @@
  * Keys, with the configured prefix before each: `catalog:SPORT`, `odds:SPORT:EVENT`,
  * `interest:SPORT`, `rate:CLIENT` (lease.c).
  *
- * A store has up to two links, each made when it is first needed. The serving link tracks changes;
- * a server starts it at once. The feeding link is a plain connection for publications; Redis
- * reports no changes to it.
+ * A store has one link, which tracks changes. The link of a store that feeds is a plain connection,
+ * to which Redis reports no changes, so such a store asks for each value.
  *
- * Freshness. A version may be given out of memory while the serving link confirms that reports of
- * changes arrive (connection.c), and none has named the value. A value that was read is handed on
+ * Freshness. A version may be given out of memory while the link confirms that reports of changes
+ * arrive (connection.c), and none has named the value. A value that was read is handed on
  * only when its call is settled (link.h): by then all other values that changed before it, in the
  * same transaction too, are known to have changed. Odds are read together with a part of the
  * catalog, so that an answer consists of what was stored together: both keys are watched (WATCH)
@@ -33,8 +32,7 @@
  * transaction would need less, but a server that has reached its maxmemory refuses to queue them. A
  * value that expires is forgotten a moment before it does, since the server may report it late.
  *
- * Threads. A `reading` belongs to the serving link's I/O thread. The lock guards the making of
- * links.
+ * Threads. A `reading` belongs to the link's I/O thread.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -59,17 +57,14 @@ struct redis_store {
     struct odds_store base;
     struct redis_location *location;
     char *prefix;
-    uint32_t timeout_ms;
     struct log *log;
 
-    uv_mutex_t lock;
-    _Atomic(struct redis_link *) serving;
-    _Atomic(struct redis_link *) feeding;
-
+    _Atomic(struct redis_link *) link; /* NULL until its thread has begun */
+    bool feeds;
     struct redis_versions *versions;
     struct redis_leases leases;
 
-    /* The serving I/O thread's. */
+    /* The I/O thread's. */
     bool complained; /* a failed read was logged */
     struct redis_call interest;
     struct buffer interest_commands;
@@ -359,7 +354,7 @@ static void interest_done(struct redis_call *call, enum status status)
 /* While the server is away, notes wait in their table as far as there is room. */
 static void write_interest(struct redis_store *store)
 {
-    struct redis_link *link = atomic_load(&store->serving);
+    struct redis_link *link = atomic_load(&store->link);
     if (store->interest_is_out || link == NULL || redis_link_now(link) != STATUS_OK)
         return;
     store->interest_count = odds_notes_take(store->base.notes, &store->interest_notes);
@@ -379,7 +374,7 @@ static void write_interest(struct redis_store *store)
         odds_notes_lost(store->base.notes, store->interest_count);
 }
 
-/* What the serving I/O thread does at each heartbeat, and when it is woken. */
+/* What the I/O thread does at each heartbeat, and when it is woken. */
 static void work(void *owner)
 {
     struct redis_store *store = owner;
@@ -388,46 +383,11 @@ static void work(void *owner)
     write_interest(store);
 }
 
-/* ---- links ----------------------------------------------------------------------------------- */
+/* ---- the link ----------------------------------------------------------------------------- */
 
-static struct redis_link *make_link(struct redis_store *store, bool serving)
+static struct redis_link *link_of(struct odds_store *store)
 {
-    struct redis_link_options options = {
-        .location = store->location,
-        .timeout_ms = store->timeout_ms,
-        .prefix = store->prefix,
-        .track = serving,
-        .log = serving ? store->log : NULL,
-        .owner = store,
-    };
-    if (serving) {
-        options.changed = on_changed;
-        options.work = work;
-    }
-    return redis_link_create(&options);
-}
-
-/* Makes the link if there is none, and waits until it is known whether it connects. */
-static enum status start_link(struct redis_store *store, bool serving, struct error *error)
-{
-    _Atomic(struct redis_link *) *link = serving ? &store->serving : &store->feeding;
-    enum status status = STATUS_OK;
-    uv_mutex_lock(&store->lock);
-    if (atomic_load(link) == NULL) {
-        /* The thread of the link reads it too, and may find NULL. */
-        atomic_store(link, make_link(store, serving));
-        status = redis_link_wait(atomic_load(link), error);
-    }
-    uv_mutex_unlock(&store->lock);
-    return status;
-}
-
-static struct redis_link *need_link(struct redis_store *store, bool serving)
-{
-    _Atomic(struct redis_link *) *link = serving ? &store->serving : &store->feeding;
-    if (atomic_load_explicit(link, memory_order_acquire) == NULL)
-        (void)start_link(store, serving, NULL);
-    return atomic_load(link);
+    return atomic_load_explicit(&redis_store_of(store)->link, memory_order_relaxed);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -435,14 +395,11 @@ static struct redis_link *need_link(struct redis_store *store, bool serving)
 static void redis_close(struct odds_store *base)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *serving = atomic_load(&store->serving);
-    struct redis_link *feeding = atomic_load(&store->feeding);
-    redis_link_destroy(&serving);
-    redis_link_destroy(&feeding);
+    struct redis_link *link = link_of(base);
+    redis_link_destroy(&link);
     redis_versions_destroy(&store->versions);
     redis_location_destroy(&store->location);
     buffer_free(&store->interest_commands);
-    uv_mutex_destroy(&store->lock);
     memory_free(store->prefix);
     odds_store_end(&store->base);
     memory_free(store);
@@ -464,13 +421,21 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
     odds_store_begin(&opening->base, &odds_engine_redis);
     opening->location = location;
     opening->prefix = memory_copy_string(options->prefix != NULL ? options->prefix : "");
-    opening->timeout_ms = options->timeout_ms;
     opening->log = options->log;
+    opening->feeds = options->feeds;
     opening->versions = redis_versions_create();
     opening->leases.prefix = opening->prefix;
     opening->leases.log = options->log;
-    CHECK(uv_mutex_init(&opening->lock) == 0);
-    status = start_link(opening, options->patient && !options->feeds, error);
+    const struct redis_link_options link = {.location = location,
+                                            .timeout_ms = options->timeout_ms,
+                                            .prefix = opening->prefix,
+                                            .track = !options->feeds,
+                                            .log = options->feeds ? NULL : options->log,
+                                            .owner = opening,
+                                            .changed = on_changed,
+                                            .work = work};
+    atomic_store(&opening->link, redis_link_create(&link));
+    status = redis_link_wait(link_of(&opening->base), error);
     if (!options->patient && status != STATUS_OK) {
         redis_close(&opening->base);
         return status;
@@ -484,7 +449,7 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
 static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
 {
     struct redis_store *store = redis_store_of(base);
-    enum status status = redis_link_now(need_link(store, true));
+    enum status status = redis_link_now(link_of(base));
     uint64_t now_stamp = redis_versions_stamp(store->versions);
     if (status == STATUS_OK && redis_versions_is_overdue(store->versions, clock_monotonic_ns()))
         status = STATUS_PENDING;
@@ -538,7 +503,6 @@ static void append_reading(struct reading *reading, const struct redis_store *st
 static enum status redis_read(struct odds_store *base, struct odds_read *read)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = need_link(store, true);
     struct reading *reading = memory_alloc_zeroed(1, sizeof *reading);
     reading->store = store;
     reading->read = read;
@@ -553,7 +517,7 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
                                         .sent = reading_sent,
                                         .reply = reading_reply,
                                         .done = reading_done};
-    enum status status = redis_link_submit(link, &reading->call);
+    enum status status = redis_link_submit(link_of(base), &reading->call);
     if (status != STATUS_PENDING) {
         buffer_free(&reading->commands);
         memory_free(reading);
@@ -564,26 +528,24 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
 static enum status redis_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    return redis_rights_ask(need_link(store, true), store->prefix, need == ODDS_TO_SERVE, error);
+    return redis_rights_ask(link_of(base), store->prefix, need == ODDS_TO_SERVE, error);
 }
 
 static void redis_wake(struct odds_store *base)
 {
-    redis_link_wake(need_link(redis_store_of(base), true)); /* the link writes the notes */
+    redis_link_wake(link_of(base)); /* the link writes the notes */
 }
 
 static enum status redis_lease(struct odds_store *base, struct odds_lease *lease)
 {
     struct redis_store *store = redis_store_of(base);
-    return redis_lease_ask(&store->leases, need_link(store, true), lease);
+    return redis_lease_ask(&store->leases, link_of(base), lease);
 }
 
 static void redis_facts(struct odds_store *base, struct odds_facts *facts)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = atomic_load(&store->serving);
-    if (link != NULL)
-        redis_link_facts(link, facts);
+    redis_link_facts(link_of(base), facts);
     for (size_t i = 0; i < SPORT_COUNT; i++)
         facts->published_ms[i] =
             atomic_load_explicit(&store->published_ms[i], memory_order_relaxed);
@@ -602,16 +564,15 @@ static int64_t redis_published_ms(struct odds_store *base, enum sport sport,
 
 /* ---- feeding --------------------------------------------------------------------------------- */
 
-/* The store that publishes forgets the values at once and waits for no report. A store without a
- * serving link has read nothing, so it has nothing to forget. */
+/* A store that publishes forgets the values at once and waits for no report. One that feeds knows
+ * none. */
 static void see_changes(struct redis_store *store, const struct odds_change *changes, size_t count)
 {
-    bool reads = atomic_load(&store->serving) != NULL;
     int64_t now_ms = clock_wall_ms();
     for (size_t i = 0; i < count; i++) {
         struct odds_subject subject =
             odds_subject_of(changes[i].kind, changes[i].sport, &changes[i].event);
-        if (reads)
+        if (!store->feeds)
             redis_versions_forget(store->versions, &subject);
         atomic_store_explicit(&store->published_ms[subject.sport], now_ms, memory_order_relaxed);
     }
@@ -621,8 +582,7 @@ static enum status redis_publish(struct odds_store *base, const struct odds_chan
                                  size_t count, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    enum status status =
-        redis_feed_publish(need_link(store, false), store->prefix, changes, count, error);
+    enum status status = redis_feed_publish(link_of(base), store->prefix, changes, count, error);
     see_changes(store, changes, count);
     return status;
 }
@@ -640,8 +600,7 @@ static void on_published(void *owner, struct odds_publishing *publishing)
 static enum status redis_publish_each(struct odds_store *base, struct odds_publishing *publishing)
 {
     struct redis_store *store = redis_store_of(base);
-    return redis_feed_publish_each(need_link(store, false), store->prefix, publishing, store,
-                                   on_published);
+    return redis_feed_publish_each(link_of(base), store->prefix, publishing, store, on_published);
 }
 
 static enum status redis_list_interest(struct odds_store *base, enum sport sport, int64_t since_ms,
@@ -649,16 +608,15 @@ static enum status redis_list_interest(struct odds_store *base, enum sport sport
                                        struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    return redis_feed_list_interest(need_link(store, false), store->prefix, sport, since_ms, list,
-                                    count, error);
+    return redis_feed_list_interest(link_of(base), store->prefix, sport, since_ms, list, count,
+                                    error);
 }
 
 static enum status redis_list_events(struct odds_store *base, enum sport sport,
                                      struct event_id **list, size_t *count, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    return redis_feed_list_events(need_link(store, false), store->prefix, sport, list, count,
-                                  error);
+    return redis_feed_list_events(link_of(base), store->prefix, sport, list, count, error);
 }
 
 const struct odds_engine odds_engine_redis = {
