@@ -408,9 +408,7 @@ static void send_chosen(struct pending_request *pending)
     struct http_message *message = answer == NULL ? NULL : answer_pick(answer, request);
     enum status sent = STATUS_FULL;
     if (message == NULL)
-        sent = want(pending, (struct job){.kind = JOB_ANSWER,
-                                          .source = pending->chosen,
-                                          .gzip = http_accepts_gzip(request)});
+        sent = want(pending, (struct job){.kind = JOB_ANSWER, .source = pending->chosen});
     if (message == NULL && sent != STATUS_PENDING && answer != NULL)
         message = answer_plain(answer); /* better than nothing, and always acceptable */
     if (message == NULL) {

@@ -7,9 +7,8 @@
  * with its gzipped form and its entity tag.
  *
  * The list of a catalog takes longer to make than its index, and every request for an event waits
- * for the index alone. So a job publishes a catalog as soon as it is indexed. A second job makes
- * the list: at once when clients asked for the last list lately, otherwise on demand. The gzipped
- * list follows the plain one in the same way.
+ * for the index alone. So a job publishes a catalog as soon as it is indexed. When a client asks for
+ * the list, a second job makes it, and a third the gzipped form.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -80,7 +79,16 @@ static struct text read_bytes(const struct job *job)
     return (struct text){job->read.value.bytes, job->read.value.size};
 }
 
-static struct entry *make_catalog(struct job *job)
+/* An answer with this body: `before` when it has the same one. */
+static struct answer *make_answer(const struct job *job, struct text body, struct answer *before)
+{
+    if (before != NULL && text_equals(answer_body(before), body))
+        return answer_hold(before);
+    metrics_add(job->counters, SPORTS_READY_REBUILDS, 1);
+    return answer_create(body, &job->sports->counts);
+}
+
+static struct entry *make_catalog(struct job *job, const struct entry *before)
 {
     uint64_t version = job->read.value.version;
     if (version == 0)
@@ -92,18 +100,12 @@ static struct entry *make_catalog(struct job *job)
         return make_empty(job, STATUS_MALFORMED, version);
     }
     struct entry *entry = make_empty(job, STATUS_OK, version);
+    struct answer *list = before == NULL ? NULL : entry_answer(before);
     entry_set_catalog(entry, catalog);
+    if (list != NULL && text_equals(answer_body(list), catalog_list(catalog)))
+        entry_set_answer(entry, answer_hold(list));
     metrics_add(job->counters, SPORTS_READY_REBUILDS, 1);
     return entry;
-}
-
-/* An answer with this body: `before` when it has the same one. */
-static struct answer *make_answer(const struct job *job, struct text body, struct answer *before)
-{
-    if (before != NULL && text_equals(answer_body(before), body))
-        return answer_hold(before);
-    metrics_add(job->counters, SPORTS_READY_REBUILDS, 1);
-    return answer_create(body, &job->sports->counts);
 }
 
 static void compress(const struct job *job, struct answer *answer)
@@ -164,35 +166,18 @@ static bool is_still(const struct job *job, const struct entry *before)
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-/* The job for the list of a catalog that was just published, when clients asked for the last list
- * lately. */
-static struct job *list_follow_up(const struct job *job, struct entry *entry, struct entry *before)
-{
-    if (entry->status != STATUS_OK || before == NULL || entry_answer(before) == NULL)
-        return NULL;
-    uint64_t asked_ms = atomic_load_explicit(&before->asked_ms, memory_order_relaxed);
-    if (asked_ms + SPORTS_KEEP_MS < clock_monotonic_ms())
-        return NULL;
-    return sports_follow_up(job->sports, &(struct job){.sports = job->sports,
-                                                       .counters = job->counters,
-                                                       .kind = JOB_ANSWER,
-                                                       .place = &entry->job,
-                                                       .source = entry,
-                                                       .before = before});
-}
-
 static struct entry *make_what_was_read(struct job *job, enum status read,
                                         const struct entry *before)
 {
     if (read == STATUS_MALFORMED)
         return make_empty(job, STATUS_MALFORMED, job->expected);
-    return job->kind == JOB_CATALOG ? make_catalog(job) : make_event(job, before);
+    return job->kind == JOB_CATALOG ? make_catalog(job, before) : make_event(job, before);
 }
 
 /* STATUS_OK: the slot has an entry of the value. STATUS_CONFLICT: the row and the odds do not
  * belong together. A damaged value has no readable version, so its entry gets the expected one;
  * without that there is no entry. */
-static enum status make_entry(struct job *job, enum status read, struct job **follow_up)
+static enum status make_entry(struct job *job, enum status read)
 {
     struct sports *sports = job->sports;
     bool damaged = read == STATUS_MALFORMED;
@@ -220,51 +205,30 @@ static enum status make_entry(struct job *job, enum status read, struct job **fo
         atomic_store_explicit(&entry->asked_ms,
                               atomic_load_explicit(&before->asked_ms, memory_order_relaxed),
                               memory_order_relaxed);
-    if (job->kind == JOB_CATALOG)
-        *follow_up = list_follow_up(job, entry, before);
     sports_publish(sports, job->slot, entry);
     entry_release(&before);
     return STATUS_OK;
 }
 
-/* Makes the list when it is missing, and the gzipped form when a client wants it. */
-static struct job *run_answer(struct job *job)
+/* Makes the list, or, when it is there, its gzipped form. */
+static void run_answer(struct job *job)
 {
-    struct sports *sports = job->sports;
-    struct entry *entry = entry_hold(job->source);
-    struct answer *before = job->before == NULL ? NULL : entry_answer(job->before);
+    struct entry *entry = job->source;
     if (entry_answer(entry) == NULL)
-        entry_set_answer(entry, make_answer(job, catalog_list(entry->catalog), before));
-    if (job->gzip)
+        entry_set_answer(entry, make_answer(job, catalog_list(entry->catalog), NULL));
+    else
         compress(job, entry_answer(entry));
-    bool gzip_next = !job->gzip && before != NULL && answer_gzip_wanted(before);
-    struct job gzip = {.sports = sports,
-                       .counters = job->counters,
-                       .kind = JOB_ANSWER,
-                       .place = &entry->job,
-                       .source = entry,
-                       .gzip = true};
     sports_finish(job, STATUS_OK);
-    struct job *follow_up = gzip_next ? sports_follow_up(sports, &gzip) : NULL;
-    entry_release(&entry);
-    return follow_up;
 }
 
-static struct job *run_entry(struct job *job)
-{
-    struct job *follow_up = NULL;
-    enum status status = read_value(job, job->kind == JOB_CATALOG ? ODDS_CATALOG : ODDS_MARKETS);
-    if (status == STATUS_PENDING)
-        return NULL;
-    status = make_entry(job, status, &follow_up);
-    sports_finish(job, status);
-    return follow_up;
-}
-
-/* The same thread runs the follow-up jobs: a pool that is about to end accepts no new ones. */
 void job_run(struct work *work)
 {
     struct job *job = (struct job *)work;
-    while (job != NULL)
-        job = job->kind == JOB_ANSWER ? run_answer(job) : run_entry(job);
+    if (job->kind == JOB_ANSWER) {
+        run_answer(job);
+        return;
+    }
+    enum status status = read_value(job, job->kind == JOB_CATALOG ? ODDS_CATALOG : ODDS_MARKETS);
+    if (status != STATUS_PENDING)
+        sports_finish(job, make_entry(job, status));
 }

@@ -104,14 +104,12 @@ struct job {
     struct job **place;            /* where other requests find it: in the slot or the entry */
     struct slot *slot;             /* CATALOG, EVENT: where the entry goes */
     struct entry *source;          /* held. EVENT: the catalog; ANSWER: what to complete */
-    struct entry *before;          /* held, may be NULL. ANSWER: the entry that `source` replaced */
     const struct catalog_row *row; /* EVENT: in the source's catalog, or in `read_catalog` */
     bool both;                     /* EVENT: reads the catalog as well, as of the same moment: it
                                     * moves too fast to be read first */
     struct catalog *read_catalog;  /* the one it read; may be NULL */
     uint64_t expected;             /* the version that the store was seen to hold, or 0 */
     uint64_t started_ns;           /* before anything was read */
-    bool gzip;                     /* ANSWER */
     bool reading;
     struct odds_read read;
     struct completion *completions; /* guarded by the lock */
@@ -123,7 +121,7 @@ struct entry *sports_newest(struct sports *sports, enum sport sport, const struc
 
 /*
  * Starts a job, or joins the one that is under way for the same value. The caller sets in the
- * draft: counters, kind; sport, expected; EVENT: source, row, both; ANSWER: source, gzip.
+ * draft: counters, kind; sport, expected; EVENT: source, row, both; ANSWER: source.
  * STATUS_PENDING: mail will come. STATUS_FULL: the pool is busy, and no mail comes. Any thread.
  * A job that ends between the caller's look and this call runs twice, which costs a read.
  */
@@ -158,9 +156,6 @@ bool sports_too_large(const struct sports *sports);
 /* Puts the entry into the slot in place of the one before, and takes over the reference. */
 void sports_publish(struct sports *sports, struct slot *slot, struct entry *entry);
 struct entry *sports_hold_current(struct sports *sports, struct slot *slot);
-
-/* A job without completions, which the calling thread runs. NULL: there is one already. */
-struct job *sports_follow_up(struct sports *sports, const struct job *draft);
 
 /* Takes the job from its place, posts all completions with `result`, frees it. */
 void sports_finish(struct job *job, enum status result);

@@ -112,8 +112,6 @@ struct job *sports_start_job(const struct job *draft)
     job->sports->job_count++;
     if (job->source != NULL)
         job->source = entry_hold(job->source);
-    if (job->before != NULL)
-        job->before = entry_hold(job->before);
     *job->place = job;
     return job;
 }
@@ -121,7 +119,6 @@ struct job *sports_start_job(const struct job *draft)
 static void free_job(struct job *job)
 {
     entry_release(&job->source);
-    entry_release(&job->before);
     catalog_destroy(&job->read_catalog);
     memory_free(job->read.value.bytes);
     memory_free(job->read.catalog.bytes);
@@ -143,14 +140,6 @@ void sports_cancel_job(struct job *job)
     *job->place = NULL;
     free_job(job);
     count_ended(sports);
-}
-
-struct job *sports_follow_up(struct sports *sports, const struct job *draft)
-{
-    uv_mutex_lock(&sports->lock);
-    struct job *job = *draft->place == NULL ? sports_start_job(draft) : NULL;
-    uv_mutex_unlock(&sports->lock);
-    return job;
 }
 
 void sports_finish(struct job *job, enum status result)
