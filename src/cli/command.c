@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -386,4 +387,19 @@ void command_note(const struct command_line *line, const char *format, ...)
     say(line, "note", format, arguments);
     va_end(arguments);
     (void)fputc('\n', stderr);
+}
+
+bool command_at_terminal(void)
+{
+    return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+}
+
+bool command_ask(const char *format, ...)
+{
+    char answer[16] = "";
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    return fgets(answer, sizeof answer, stdin) != NULL && strcmp(answer, "yes\n") == 0;
 }

@@ -149,6 +149,9 @@ uint64_t command_number(const struct command_line *line, const char *option, uin
                         uint64_t most, uint64_t otherwise);
 /* A hint for people on stderr ("note: …"); silent with --json. */
 void command_note(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Is a person there to be asked? Then command_ask puts the question; true: the answer is "yes". */
+bool command_at_terminal(void);
+bool command_ask(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /*
  * A plain table for people: columns sized to their content, two spaces between, a header line,

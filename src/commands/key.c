@@ -83,6 +83,22 @@ static void run_find(const struct command_line *line)
 
 /* ---- revoke ---------------------------------------------------------------------------------- */
 
+/* A mistyped prefix may be that of another key, and a revoked key cannot be brought back. */
+static void confirm_prefix(const struct command_line *line, struct platform_store *store,
+                           const char *wanted, int64_t now_ms)
+{
+    struct key_record record;
+    struct customer_view owner;
+    if (strlen(wanted) != KEY_PREFIX_SIZE - 1 || command_json(line) || !command_at_terminal())
+        return;
+    command_require_verb(line, keys_find(store, wanted, now_ms, &record, command_error(line)));
+    command_require_verb(line, resource_get(&customer_resource, store, record.customer_id, &owner,
+                                            command_error(line)));
+    if (!command_ask("%s, key %s of %s. Revoke it for good? yes or no: ", record.id, wanted,
+                     owner.record.name))
+        command_refuse(line, "nothing was revoked");
+}
+
 static void run_revoke(const struct command_line *line)
 {
     const char *wanted = command_argument(line, 0);
@@ -91,6 +107,7 @@ static void run_revoke(const struct command_line *line)
     char when[CLOCK_TEXT_SIZE];
     command_require_verb(line, keys_check(wanted, command_error(line)));
     struct platform_store *store = command_platform(line);
+    confirm_prefix(line, store, wanted, now_ms);
     command_require_verb(line, keys_revoke(store, wanted, now_ms, &record, command_error(line)));
     clock_format_rfc3339(record.revoked_ms, when);
     if (command_json(line))

@@ -46,19 +46,6 @@ struct migrated {
 
 /* ---- what leads back ------------------------------------------------------------------------- */
 
-/* Asks a person; false: there is none, or the answer is another. */
-static bool ask_for_backup(const struct platform_schema *schema)
-{
-    char answer[16] = "";
-    if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
-        return false;
-    (void)fprintf(stderr,
-                  "The schema is to be upgraded from %u to %u, and only a backup leads back.\n"
-                  "Is there one (pg_dump)? yes or no: ",
-                  schema->version, schema->newest);
-    return fgets(answer, sizeof answer, stdin) != NULL && strcmp(answer, "yes\n") == 0;
-}
-
 /* Sees to a backup of a store that is to be changed. Returns its path; NULL: none is made here. */
 static const char *see_to_backup(const struct command_line *line, struct platform_store *store)
 {
@@ -70,7 +57,11 @@ static const char *see_to_backup(const struct command_line *line, struct platfor
         command_option(line, "backed-up") != NULL || command_option(line, "no-backup") != NULL)
         return NULL;
     if (!schema.can_back_up) {
-        if (ask_for_backup(&schema))
+        if (command_at_terminal() &&
+            command_ask(
+                "The schema is to be upgraded from %u to %u, and only a backup leads back.\n"
+                "Is there one (pg_dump)? yes or no: ",
+                schema.version, schema.newest))
             return NULL;
         command_refuse(line,
                        "the schema is to be upgraded from %u to %u, and only a backup leads back; "

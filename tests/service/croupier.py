@@ -17,6 +17,7 @@ import contextlib
 import http.client
 import json
 import os
+import pty
 import re
 import signal
 import socket
@@ -229,6 +230,25 @@ class Customer:
     def __init__(self, identity, key):
         self.id = identity
         self.key = key
+
+
+def at_a_terminal(answer, *arguments, **options):
+    """Runs a command at a terminal, where a person answers its question; exit status, and what the terminal shows."""
+    here, there = pty.openpty()
+    process = subprocess.Popen([str(BINARY), *map(str, arguments)], stdin=there, stdout=there, stderr=there, **options)
+    os.close(there)
+    os.write(here, answer.encode() + b"\n")
+    said = b""
+    while True:
+        try:
+            some = os.read(here, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not some:
+            break
+        said += some
+    os.close(here)
+    return process.wait(60 * PATIENCE), said.decode()
 
 
 class Service:

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import engines
-from croupier import BINARY, PATIENCE, REPORT, sanitizer_environment
+from croupier import BINARY, PATIENCE, REPORT, at_a_terminal, sanitizer_environment
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -362,6 +362,18 @@ def test_a_key_is_revoked_by_id_prefix_or_itself_and_twice_is_fine(shell, custom
     assert TIME.fullmatch(revoked["revoked_at"])
     assert shell.ask("key", "list", customer) == [revoked]
     assert shell.ask("customer", "show", customer)["keys"] == 0
+
+
+def test_a_key_that_is_named_by_its_prefix_is_revoked_at_a_terminal_when_its_operator_says_yes(shell, customer):
+    made = shell.ask("key", "issue", customer)
+    for answer, live in (("no", True), ("", True), ("yes", False)):
+        status, said = at_a_terminal(answer, "key", "revoke", made["prefix"], env=shell.environment, cwd=shell.directory)
+        assert f"{made['id']}, key {made['prefix']} of " in said
+        assert status == (1 if live else 0) and ("nothing was revoked" in said) == live
+        assert (shell.ask("key", "list", customer)[0]["revoked_at"] is None) == live
+    other = shell.ask("key", "issue", customer)
+    status, said = at_a_terminal("", "key", "revoke", other["id"], env=shell.environment, cwd=shell.directory)
+    assert status == 0 and "yes or no" not in said
 
 
 def test_a_prefix_of_several_live_keys_is_refused_with_their_ids(shell, customer):

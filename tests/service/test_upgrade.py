@@ -2,7 +2,6 @@
 starts the service whatever its stores do."""
 
 import os
-import pty
 import random
 import shutil
 import sqlite3
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import engines
-from croupier import BINARY, PATIENCE, ROOT, Service, eventually
+from croupier import BINARY, PATIENCE, ROOT, Service, at_a_terminal, eventually
 from servers import Postgres
 from wallet_model import send
 
@@ -143,33 +142,14 @@ def older_database(make_service, tmp_path):
     return make_service(platform=OlderDatabase(tmp_path), stores=False)
 
 
-def migrate_at_a_terminal(service, answer):
-    here, there = pty.openpty()
-    process = subprocess.Popen([str(BINARY), "migrate", "-c", str(service.configuration)], stdin=there, stdout=there,
-                               stderr=there, env=service.environment)
-    os.close(there)
-    os.write(here, answer)
-    said = b""
-    while True:
-        try:
-            some = os.read(here, 4096)
-        except OSError:  # the other end is closed
-            break
-        if not some:
-            break
-        said += some
-    os.close(here)
-    return process.wait(60 * PATIENCE), said.decode()
-
-
 def test_a_database_is_upgraded_when_its_operator_has_a_backup(older_database):
     service, platform = older_database, older_database.platform
     refused = service.run("migrate", status=1).errors
     assert "only a backup leads back" in refused and "croupier migrate --backed-up" in refused
     assert platform.version() == platform.schema
-    code, said = migrate_at_a_terminal(service, b"no\n")
+    code, said = at_a_terminal("no", "migrate", "-c", service.configuration, env=service.environment)
     assert code == 1 and "Is there one (pg_dump)?" in said and platform.version() == platform.schema
-    code, said = migrate_at_a_terminal(service, b"yes\n")
+    code, said = at_a_terminal("yes", "migrate", "-c", service.configuration, env=service.environment)
     assert code == 0, said
     assert platform.version() == NEWEST["postgresql"]
     assert service.ask("migrate") == {"before": NEWEST["postgresql"], "after": NEWEST["postgresql"], "backup": None,
