@@ -33,15 +33,10 @@ void clock_refresh_loop(uv_loop_t *loop)
     uv_update_time(loop);
 }
 
-struct timespec clock_timespec(uint64_t ns)
-{
-    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000U),
-                             .tv_nsec = (long)(ns % 1000000000U)};
-}
-
 void clock_pause_ns(uint64_t ns)
 {
-    struct timespec pause = clock_timespec(ns);
+    const struct timespec pause = {.tv_sec = (time_t)(ns / 1000000000U),
+                                   .tv_nsec = (long)(ns % 1000000000U)};
     (void)nanosleep(&pause, NULL);
 }
 

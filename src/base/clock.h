@@ -24,8 +24,6 @@ uint64_t clock_monotonic_ms(void);
 uint64_t clock_loop_ms(const uv_loop_t *loop);
 /* A timer that is started next counts from now, rather than from when the loop woke. */
 void clock_refresh_loop(uv_loop_t *loop);
-/* A span, for a call that takes a timespec. */
-struct timespec clock_timespec(uint64_t ns);
 /* The calling thread does nothing for so long, or a little less when a signal comes. */
 void clock_pause_ns(uint64_t ns);
 int64_t clock_wall_ms(void);

@@ -41,15 +41,12 @@ void error_prefix(struct error *error, const char *format, ...)
 {
     if (error == NULL)
         return;
-    char prefix[ERROR_TEXT_SIZE];
+    struct error rest = *error;
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(prefix, sizeof prefix, format, arguments);
+    (void)vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
-    char joined[2 * ERROR_TEXT_SIZE + 2];
-    (void)snprintf(joined, sizeof joined, "%s: %s", prefix, error->text);
-    joined[ERROR_TEXT_SIZE - 1] = '\0';
-    memcpy(error->text, joined, strlen(joined) + 1);
+    error_append(error, ": %s", rest.text);
 }
 
 void error_append(struct error *error, const char *format, ...)

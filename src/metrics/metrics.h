@@ -35,11 +35,7 @@ struct metric {
 };
 
 /* The row of a counter: `counter` is its place in the block. */
-#define METRIC_COUNTED(name_, counter_, help_)               \
-    {                                                        \
-        .name = (name_), .type = "counter", .help = (help_), \
-        .offset = (size_t)(counter_) * sizeof(uint64_t)      \
-    }
+#define METRIC_COUNTED(name_, counter_, help_) METRIC_COUNTED_AS(name_, NULL, counter_, help_)
 /* The same with labels: several rows may have one name. */
 #define METRIC_COUNTED_AS(name_, labels_, counter_, help_)                        \
     {                                                                             \
