@@ -222,7 +222,6 @@ enum admission_denial admission_judge(struct admission *admission, struct admiss
 {
     struct address address;
     struct text key = {NULL, 0};
-    struct admission_memory fresh;
     *policy = NULL;
     admission->table = refresher_confirmed(admission->policies, &admission->hold, now_mono_ms);
     if (admission->table == NULL)
@@ -232,13 +231,9 @@ enum admission_denial admission_judge(struct admission *admission, struct admiss
     *client = address;
     if (!supplied_key(request, &key))
         return DENIAL_UNUSABLE_KEY;
-    if (memory == NULL)
-        memory = &fresh;
-    if (memory == &fresh ||
-        !is_remembered(memory, admission->hold.generation, key, &address, now_wall_ms)) {
+    if (!is_remembered(memory, admission->hold.generation, key, &address, now_wall_ms)) {
         *memory = ask_table(admission, key, &address, now_wall_ms);
-        if (memory != &fresh)
-            remember(memory, admission->hold.generation, key, &address);
+        remember(memory, admission->hold.generation, key, &address);
     }
     *policy = memory->policy;
     if (memory->denial == DENIAL_NONE && memory->entry != NULL)

@@ -139,8 +139,7 @@ const char *admission_denial_name(enum admission_denial denial); /* "unknown_key
  * `policy` is the policy of the key or address, also for a denied request; NULL if none was looked
  * up. It stays valid until the next call of admission_judge on this thread. `client` is set to the
  * client's address, also for a denied request. It is left alone if X-Forwarded-For is unreadable or
- * the table is unavailable. `memory` may be NULL. Never blocks. The work does not depend on whether
- * a key is known.
+ * the table is unavailable. Never blocks. The work does not depend on whether a key is known.
  */
 enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,
                                       const struct http_request *request, uint64_t now_mono_ms,

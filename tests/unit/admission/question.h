@@ -29,6 +29,7 @@ static enum admission_denial question_judge(struct admission *admission,
                                             const struct policy **policy, struct address *client)
 {
     struct http_field_line lines[HTTP_FIELDS_MAX];
+    struct admission_memory new_connection = {0};
     struct http_request request = {.peer = question->peer, .lines = lines};
     for (size_t i = 0; i < question->authorization_count; i++)
         question_add(&request, lines, HTTP_FIELD_AUTHORIZATION,
@@ -37,8 +38,8 @@ static enum admission_denial question_judge(struct admission *admission,
         question_add(&request, lines, HTTP_FIELD_X_API_KEY, i == 0 ? question->api_key : TEXT(""));
     for (size_t i = 0; i < question->forwarded_count; i++)
         question_add(&request, lines, HTTP_FIELD_X_FORWARDED_FOR, question->forwarded[i]);
-    return admission_judge(admission, memory, &request, question->now_mono_ms,
-                           question->now_wall_ms, policy, client);
+    return admission_judge(admission, memory != NULL ? memory : &new_connection, &request,
+                           question->now_mono_ms, question->now_wall_ms, policy, client);
 }
 
 #endif
