@@ -9,7 +9,7 @@ static void answer_health(struct service *service, struct http_request *request,
 {
     (void)caller;
     (void)values;
-    health_ask(service->health, &service->health_waits, service->mailbox, request);
+    health_ask(service->shared->health, &service->health_waits, service->mailbox, request);
 }
 
 static void answer_sports(struct service *service, struct http_request *request,
@@ -35,8 +35,8 @@ static void answer_games(struct service *service, struct http_request *request,
 static void answer_launch(struct service *service, struct http_request *request,
                           const struct caller *caller, const struct text *values)
 {
-    launch_route(service->launcher, service->games, service->mailbox, request, caller->customer_id,
-                 values[0]);
+    launch_route(service->shared->launcher, service->games, service->mailbox, request,
+                 caller->customer_id, values[0]);
 }
 
 static void answer_wallet(struct service *service, struct http_request *request,

@@ -68,7 +68,7 @@ struct remembered {
 
 static bool take(struct service *service, enum client_limit which, atomic_uint *count)
 {
-    bool taken = client_limits_take(service->limits, which, count);
+    bool taken = client_limits_take(service->shared->limits, which, count);
     if (!taken)
         metrics_add(service->counters, COUNTED_LIMITED + (size_t)which, 1);
     return taken;
@@ -112,7 +112,7 @@ static bool count_connection(struct service *service, struct http_request *reque
 static uint32_t on_opened(void *context, const struct address *peer)
 {
     struct service *service = context;
-    uint32_t over = client_limits_add(service->limits, peer);
+    uint32_t over = client_limits_add(service->shared->limits, peer);
     if (over == 0 || admission_is_proxy(service->admission, peer))
         return 0;
     metrics_add(service->counters, COUNTED_LIMITED + CONNECTIONS_PER_ADDRESS, 1);
@@ -122,7 +122,7 @@ static uint32_t on_opened(void *context, const struct address *peer)
 static void on_closed(void *context, const struct address *peer, void *user)
 {
     struct service *service = context;
-    client_limits_remove(service->limits, peer);
+    client_limits_remove(service->shared->limits, peer);
     if (user != NULL)
         forget_customer(user);
 }
@@ -169,8 +169,8 @@ static const struct policy *judge(struct service *service, struct http_request *
     if (judged->denial != DENIAL_NONE) {
         count_denial(service, COUNTED_NOT_ADMITTED, judged->denial);
         if (judged->caller.customer_id[0] != '\0')
-            denials_note(service->denials, judged->caller.customer_id, judged->denial, judged->key,
-                         &judged->client, now_wall_ms);
+            denials_note(service->shared->denials, judged->caller.customer_id, judged->denial,
+                         judged->key, &judged->client, now_wall_ms);
         http_reply_error(request, &error_ip_not_allowed);
         return NULL;
     }
@@ -527,18 +527,6 @@ static void write_denials(const struct metric *metric, const void *facts, struct
     }
 }
 
-static void write_limited(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    static const char *const labels[CLIENT_LIMITS] = {
-        [CONNECTIONS_PER_ADDRESS] = "{setting=\"connections_per_address\"}",
-        [CONNECTIONS_PER_CUSTOMER] = "{setting=\"connections_per_customer\"}",
-        [WAITING_PER_CUSTOMER] = "{setting=\"waiting_per_customer\"}",
-    };
-    const uint64_t *counters = facts;
-    for (size_t i = 0; i < CLIENT_LIMITS; i++)
-        metric_number(out, metric->name, labels[i], counters[COUNTED_LIMITED + i]);
-}
-
 const struct metric service_metrics[] = {
     METRIC_COUNTED("croupier_not_admitted_total", COUNTED_NOT_ADMITTED,
                    "Answers 403 ip_not_allowed"),
@@ -566,12 +554,14 @@ const struct metric service_metrics[] = {
     WAITED(COUNTED_WAITED_TIME, "time"),
     WAITED(COUNTED_WAITED_ERROR, "error"),
     METRIC_COUNTED("croupier_sent_bytes_total", COUNTED_BYTES_SENT, "Bytes of answers sent"),
-    {.name = "croupier_client_limited_total",
-     .type = "counter",
-     .help = "Connections refused, and polls that did not wait, because one client had as many as "
-             "the setting allows",
-     .write = write_limited,
-     .more_cells = CLIENT_LIMITS - 1},
+#define LIMITED(limit_, setting_)                                                             \
+    METRIC_COUNTED_AS("croupier_client_limited_total", "{setting=\"" setting_ "\"}",          \
+                      COUNTED_LIMITED + (limit_),                                             \
+                      "Connections refused, and polls that did not wait, because one client " \
+                      "had as many as the setting allows")
+    LIMITED(CONNECTIONS_PER_ADDRESS, "connections_per_address"),
+    LIMITED(CONNECTIONS_PER_CUSTOMER, "connections_per_customer"),
+    LIMITED(WAITING_PER_CUSTOMER, "waiting_per_customer"),
     {.name = "croupier_denials_total",
      .type = "counter",
      .help = "Answers 403 ip_not_allowed and not_admitted, by reason",

@@ -30,16 +30,25 @@
  *
  * Each serving thread has one `struct service`; everything in it is borrowed.
  */
-struct service {
-    struct admission *admission;
+struct service_shared { /* by all serving threads */
+    struct policies *policies;
     struct client_limits *limits;
     struct denials *denials;
+    struct rate_leases *leases; /* NULL: rate limits are this server's alone */
+    struct sports *sports;
+    struct games *games;
+    struct launcher *launcher;
+    struct ledger *ledger;
+    struct health *health;
+};
+
+struct service {
+    const struct service_shared *shared;
+    struct admission *admission;
     struct rate_limiter *rates;
     struct sports_cache *sports;
     struct games_pages *games;
-    struct launcher *launcher;
     struct wallet_handler *wallet;
-    struct health *health;
     struct http_deferral_queue health_waits;
     struct mailbox *mailbox;
     struct metrics_shard *metrics;

@@ -75,7 +75,7 @@ struct app {
 
     struct odds_store *odds;
     struct platform_facts platform; /* of all the handles of this service */
-    struct worker_shared shared;
+    struct service_shared shared;
     struct work_pool *pool;
     struct verification_watch *verifications;
     struct usage *usage;
@@ -632,31 +632,28 @@ static void watch_signals(struct app *app)
     }
 }
 
-static void format_listener(char out[96], const char *host, uint16_t port)
-{
-    (void)snprintf(out, 96, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
-}
-
-static void announce_listener(struct app *app, const char *name, const struct listen_address *at,
-                              enum listener listener)
+static void announce_listener(const struct app *app, const char *name, const char *host,
+                              uint16_t port, enum listener listener)
 {
     char address[96];
-    format_listener(address, at->host, app->ports[listener]);
+    (void)snprintf(address, sizeof address, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
     log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", name),
-              LOG_STRING("address", address), LOG_INTEGER("threads", app->config->threads),
+              LOG_STRING("address", address),
+              LOG_INTEGER("threads", listener == LISTENER_OPERATOR ? 1 : app->config->threads),
               LOG_STRING("scheme", app->tls.of[listener] != NULL ? "https" : "http"));
 }
 
 static void announce(struct app *app)
 {
-    uint16_t operator_port = operator_listener_port(app->operator_listener);
-    char operator[96];
-    format_listener(operator, app->config->operator_listen.host, operator_port);
-    log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "operator"),
-              LOG_STRING("address", operator));
-    if (app->config->provider_listen.text[0] != '\0')
-        announce_listener(app, "provider", &app->config->provider_listen, LISTENER_PROVIDERS);
-    announce_listener(app, "public", &app->config->listen, LISTENER_CUSTOMERS);
+    const struct config *config = app->config;
+    const uint16_t operator_port = operator_listener_port(app->operator_listener);
+    announce_listener(app, "operator", config->operator_listen.host, operator_port,
+                      LISTENER_OPERATOR);
+    if (config->provider_listen.text[0] != '\0')
+        announce_listener(app, "provider", config->provider_listen.host,
+                          app->ports[LISTENER_PROVIDERS], LISTENER_PROVIDERS);
+    announce_listener(app, "public", config->listen.host, app->ports[LISTENER_CUSTOMERS],
+                      LISTENER_CUSTOMERS);
     const struct app_ports ports = {.customers = app->ports[LISTENER_CUSTOMERS],
                                     .operator= operator_port,
                                     .providers = app->ports[LISTENER_PROVIDERS]};

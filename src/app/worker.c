@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 
-#include "api/service.h"
 #include "base/memory.h"
 #include "base/threads.h"
 
@@ -80,7 +79,7 @@ static void start_servers(struct worker *worker)
 static void start_serving(struct worker *worker)
 {
     const struct worker_options *options = &worker->options;
-    const struct worker_shared *shared = options->shared;
+    const struct service_shared *shared = options->shared;
     const struct config *config = options->config;
     const struct rate_limiter_options rates = {
         .leases = shared->leases,
@@ -92,18 +91,15 @@ static void start_serving(struct worker *worker)
     };
     worker->waits = service_waits(&worker->service);
     worker->service = (struct service){
+        .shared = shared,
         .admission = admission_create(shared->policies, config->trusted_proxies,
                                       config->trusted_proxy_count),
-        .limits = shared->limits,
-        .denials = shared->denials,
         .rates = rate_limiter_create(&rates),
         .sports = sports_cache_create(shared->sports, worker->mailbox,
                                       metrics_cells(options->metrics, sports_counted_metrics),
                                       &worker->waits),
         .games = games_pages_create(shared->games),
-        .launcher = shared->launcher,
         .wallet = wallet_handler_create(shared->ledger, worker->mailbox),
-        .health = shared->health,
         .mailbox = worker->mailbox,
         .metrics = options->metrics,
         .counters = metrics_cells(options->metrics, service_metrics),

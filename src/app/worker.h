@@ -4,21 +4,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "admission/admission.h"
-#include "api/health.h"
-#include "base/log.h"
-#include "base/mailbox.h"
+#include "api/service.h"
 #include "config/config.h"
-#include "games/games.h"
-#include "http/http.h"
 #include "http/tls.h"
-#include "launch/launch.h"
-#include "limits/client_limits.h"
-#include "limits/rate_lease.h"
-#include "metrics/metrics.h"
-#include "sports/sports.h"
-#include "usage/usage.h"
-#include "wallet/ledger.h"
 
 /*
  * One serving thread: a libuv loop with a listening socket of its own, and one thread's side of
@@ -33,19 +21,6 @@
  */
 
 struct worker;
-
-/* Shared by all serving threads. */
-struct worker_shared {
-    struct policies *policies;
-    struct client_limits *limits;
-    struct denials *denials;
-    struct rate_leases *leases; /* NULL: rate limits are this server's alone */
-    struct sports *sports;
-    struct games *games;
-    struct launcher *launcher;
-    struct ledger *ledger;
-    struct health *health;
-};
 
 /* A worker listens at one or two addresses: for customers, and for providers. The operator's
  * listener is the main thread's. */
@@ -65,8 +40,8 @@ struct worker_options {
     size_t index;
     int listeners[WORKER_LISTENERS]; /* descriptors, taken over; -1: none, of providers alone */
     const struct config *config;
-    struct listener_tls tls;            /* borrowed; without a use for the operator's */
-    const struct worker_shared *shared; /* borrowed, all of it */
+    struct listener_tls tls;             /* borrowed; without a use for the operator's */
+    const struct service_shared *shared; /* borrowed, all of it */
     struct metrics_shard *metrics;
     struct usage_thread *usage;
     struct log *log;
