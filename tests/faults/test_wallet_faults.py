@@ -286,6 +286,22 @@ def test_nothing_is_acknowledged_into_files_that_someone_took_away(uri, tmp_path
         assert_nothing_is_hidden(uri, output.read_text(), before)
 
 
+def test_a_mark_that_was_emptied_is_whole_again_after_the_next_batch(uri, tmp_path):
+    mark, output = tmp_path / "store" / "platform.db-last", tmp_path / "output"
+    with open(output, "wb") as to:
+        process = subprocess.Popen([TOOL, "run", uri, "100000", str(BURST), *PLAYERS], stdout=to)
+    try:
+        wait_for(process, output, lambda text: text.count("\n") > 60)
+        size = mark.stat().st_size
+        os.truncate(mark, 0)
+        wait_for(process, output, lambda text: text.count("\n") > 300)
+    finally:
+        process.kill()
+        process.wait()
+    assert mark.stat().st_size == size and "unavailable" not in output.read_text()
+    assert assert_nothing_is_hidden(uri, output.read_text(), 60)
+
+
 def test_a_mark_that_was_moved_away_is_made_again_for_all_who_may_write_the_database(uri, tmp_path):
     mark, output = tmp_path / "store" / "platform.db-last", tmp_path / "output"
     (tmp_path / "store" / "platform.db").chmod(0o660)

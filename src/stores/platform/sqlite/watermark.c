@@ -12,6 +12,7 @@
 #include "base/file.h"
 
 #define SLOTS 8 /* of 64 bytes: one sector, which a disk writes whole or not at all */
+#define FILE_SIZE ((off_t)(SLOTS * sizeof(struct watermark)))
 #define SYNC_EVERY_MS 1000
 #define READ_AGAIN 3
 
@@ -37,10 +38,10 @@ static enum status read_slots(const char *path, struct watermark slots[SLOTS], s
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return errno == ENOENT ? STATUS_NOT_FOUND : failed(path, error);
-    ssize_t got = pread(file, slots, SLOTS * sizeof slots[0], 0);
+    ssize_t got = pread(file, slots, FILE_SIZE, 0);
     enum status status = got < 0 ? failed(path, error) : STATUS_OK;
     (void)close(file);
-    if (status == STATUS_OK && got != (ssize_t)(SLOTS * sizeof slots[0]))
+    if (status == STATUS_OK && got != FILE_SIZE)
         status = error_set(error, STATUS_MALFORMED, "%s: is damaged", path);
     return status;
 }
@@ -91,8 +92,7 @@ static bool give_to_users(int file, const char *database)
 
 static bool write_slots(int file, const struct watermark slots[SLOTS])
 {
-    size_t size = SLOTS * sizeof slots[0];
-    return pwrite(file, slots, size, 0) == (ssize_t)size && fdatasync(file) == 0;
+    return pwrite(file, slots, FILE_SIZE, 0) == FILE_SIZE && fdatasync(file) == 0;
 }
 
 /* A file has its name when its content is on disk: an empty one would be damaged. The write lock
@@ -163,6 +163,8 @@ int watermark_write(const char *database, struct watermark *mark, int file, uint
         return errno;
     if (fstat(file, &facts) != 0 || facts.st_nlink == 0)
         return ENOENT;
+    if (facts.st_size < FILE_SIZE && ftruncate(file, FILE_SIZE) != 0) /* somebody has emptied it */
+        return errno;
     if (now_ms < *synced_ms + SYNC_EVERY_MS)
         return 0;
     if (!is_named(file, database))
