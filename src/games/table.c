@@ -253,11 +253,6 @@ static bool is_allowed(const uint64_t *allowed, size_t number)
     return allowed == NULL || ((allowed[number / 64] >> (number % 64)) & 1) != 0;
 }
 
-size_t games_table_count(const struct games_table *table)
-{
-    return table->game_count;
-}
-
 static const struct games_game *find(const struct games_table *table, struct text id)
 {
     size_t at = rank(table, id, false);
@@ -357,12 +352,6 @@ void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,
     memcpy(out, buffer_string(&text), text.size + 1);
     buffer_free(&data);
     buffer_free(&text);
-}
-
-void games_table_subject(const struct games_table *table, const char *provider_id,
-                         const char *player_id, char out[GAMES_SUBJECT_SIZE])
-{
-    games_subject(table->subject_key, provider_id, player_id, out);
 }
 
 void games_table_subject_key(const struct games_table *table, uint8_t out[SECRETS_KEY_SIZE])

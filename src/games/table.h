@@ -51,8 +51,6 @@ void games_table_destroy(struct games_table **table);
 
 /* ---- reading: any thread, while none is being built ------------------------------------------ */
 
-size_t games_table_count(const struct games_table *table);
-
 /* The game of this id if this customer sees it, else NULL. */
 const struct games_game *games_table_find(const struct games_table *table, const char *customer_id,
                                           struct text id);
@@ -74,8 +72,6 @@ MUST_CHECK bool games_table_page(const struct games_table *table, const char *cu
 #define GAMES_SUBJECT_PURPOSE "provider subject" /* of its key (secrets_derive) */
 void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,
                    const char *player_id, char out[GAMES_SUBJECT_SIZE]);
-void games_table_subject(const struct games_table *table, const char *provider_id,
-                         const char *player_id, char out[GAMES_SUBJECT_SIZE]);
 /* For whoever finds the player where there is no table; to be wiped after use. */
 void games_table_subject_key(const struct games_table *table, uint8_t out[SECRETS_KEY_SIZE]);
 

@@ -101,7 +101,6 @@ static enum status set_nothing(const struct field *field, struct text text, void
 }
 
 const struct field_type field_secret = {NULL, set_nothing};
-const struct field_type field_words = {write_words, NULL};
 const struct field_type field_word = {write_word, set_word};
 
 /* ---- yes or no ------------------------------------------------------------------------------- */

@@ -85,7 +85,6 @@ extern const struct field_type field_enabled;      /* bool; `beside`: whether it
 /* bool: only said where it is false, with `words`. */
 extern const struct field_type field_usable;
 extern const struct field_type field_secret; /* set by an editor: its text is not applied */
-extern const struct field_type field_words;  /* always `words`: the value is not shown */
 
 /* Of types: the value in the record. */
 static inline const void *field_value(const struct field *field, const void *record)

@@ -52,32 +52,57 @@ static enum status find_game(struct platform_store *store,
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-static void note_done(struct outgoing_post *post)
+static void make_url(const struct provider_record *provider, const struct launch_facts *facts,
+                     struct text secret, struct provider_trial *trial)
 {
-    struct provider_trial *trial = post->context;
-    trial->outcome = provider_outcome_of(post, &trial->answer);
-    trial->status = post->status;
-    if (trial->outcome != PROVIDER_LAUNCHED)
-        (void)snprintf(trial->reason, sizeof trial->reason, "%s", post->reason);
-    post->context = NULL; /* it is done */
+    struct buffer url = {0};
+    launch_url_append(&url, provider->launch_url, facts, provider->secrets[0].kid, secret);
+    CHECK(url.size < sizeof trial->answer.launch_url);
+    memcpy(trial->answer.launch_url, buffer_string(&url), url.size + 1);
+    trial->answer.expires_ms = facts->expires_seconds * 1000;
+    trial->outcome = PROVIDER_LAUNCHED;
+    buffer_free(&url);
 }
 
-struct invented {
-    char launch_id[LAUNCH_ID_SIZE];
-    char subject[LAUNCH_SUBJECT_SIZE];
-};
-
-static struct launch_facts facts_of(const struct provider_record *provider,
-                                    const struct provider_trial *trial, struct invented *invented,
-                                    int64_t now_seconds)
+static void call(const struct provider_record *provider, const struct launch_facts *facts,
+                 struct text secret, const struct provider_trial_options *options,
+                 struct provider_trial *trial)
 {
-    *invented = (struct invented){.subject = ""};
-    identity_generate("lau_", invented->launch_id, sizeof invented->launch_id);
-    base62_random(invented->subject, sizeof invented->subject - 1);
-    return (struct launch_facts){
-        .launch_id = invented->launch_id,
+    struct launch_fields fields;
+    struct buffer document = {0};
+    struct buffer answer = {0};
+    uint64_t begun_ns = clock_monotonic_ns();
+    struct outgoing *outgoing = outgoing_create(options->ca_file, 1);
+    launch_document_append(&document, facts);
+    launch_fields_make(&fields, facts->issued_seconds, buffer_text(&document),
+                       provider->secrets[0].kid, secret);
+    struct outgoing_post post =
+        provider_post(provider->launch_url, buffer_text(&document), &fields);
+    post.timeout_ms = options->timeout_ms;
+    if (outgoing_wait(outgoing, &post, &answer))
+        post.answer = answer;
+    trial->outcome = provider_outcome_of(&post, &trial->answer);
+    trial->status = post.status;
+    trial->took_ms = (clock_monotonic_ns() - begun_ns) / 1000000U;
+    if (trial->outcome != PROVIDER_LAUNCHED)
+        (void)snprintf(trial->reason, sizeof trial->reason, "%s", post.reason);
+    outgoing_destroy(&outgoing);
+    buffer_free(&document);
+    buffer_free(&answer);
+}
+
+static void launch(const struct provider_record *provider, struct text secret,
+                   const struct provider_trial_options *options, struct provider_trial *trial)
+{
+    char launch_id[LAUNCH_ID_SIZE];
+    char subject[LAUNCH_SUBJECT_SIZE] = "";
+    int64_t now_seconds = clock_wall_ms() / 1000;
+    identity_generate("lau_", launch_id, sizeof launch_id);
+    base62_random(subject, sizeof subject - 1);
+    const struct launch_facts facts = {
+        .launch_id = launch_id,
         .game_id = trial->game_id,
-        .subject = invented->subject,
+        .subject = subject,
         .audience = provider->audience,
         .currency = "",
         .language = "",
@@ -86,49 +111,10 @@ static struct launch_facts facts_of(const struct provider_record *provider,
         .issued_seconds = now_seconds,
         .expires_seconds = now_seconds + GOOD_SECONDS,
     };
-}
-
-static void make_url(const struct provider_record *provider, struct text secret,
-                     struct provider_trial *trial)
-{
-    struct invented invented;
-    struct buffer url = {0};
-    int64_t now_seconds = clock_wall_ms() / 1000;
-    const struct launch_facts facts = facts_of(provider, trial, &invented, now_seconds);
-    launch_url_append(&url, provider->launch_url, &facts, provider->secrets[0].kid, secret);
-    CHECK(url.size < sizeof trial->answer.launch_url);
-    memcpy(trial->answer.launch_url, url.data, url.size);
-    trial->answer.launch_url[url.size] = '\0';
-    trial->answer.expires_ms = facts.expires_seconds * 1000;
-    trial->outcome = PROVIDER_LAUNCHED;
-    buffer_free(&url);
-}
-
-static void call(const struct provider_record *provider,
-                 const struct provider_trial_options *options, struct text secret,
-                 struct provider_trial *trial)
-{
-    struct launch_fields fields;
-    struct invented invented;
-    struct buffer document = {0};
-    int64_t now_seconds = clock_wall_ms() / 1000;
-    uint64_t begun_ns = clock_monotonic_ns();
-    struct outgoing *outgoing = outgoing_create(options->ca_file, 1);
-    const struct launch_facts facts = facts_of(provider, trial, &invented, now_seconds);
-    launch_document_append(&document, &facts);
-    launch_fields_make(&fields, now_seconds, buffer_text(&document), provider->secrets[0].kid,
-                       secret);
-    struct outgoing_post post =
-        provider_post(provider->launch_url, buffer_text(&document), &fields);
-    post.timeout_ms = options->timeout_ms;
-    post.done = note_done;
-    post.context = trial;
-    outgoing_start(outgoing, &post);
-    while (post.context != NULL)
-        outgoing_turn(outgoing, (int)options->timeout_ms);
-    trial->took_ms = (clock_monotonic_ns() - begun_ns) / 1000000U;
-    outgoing_destroy(&outgoing);
-    buffer_free(&document);
+    if (provider->launch_call)
+        call(provider, &facts, secret, options, trial);
+    else
+        make_url(provider, &facts, secret, trial);
 }
 
 enum status provider_trial_run(struct platform_store *store,
@@ -151,10 +137,8 @@ enum status provider_trial_run(struct platform_store *store,
     memcpy(trial->endpoint, provider.launch_url, sizeof trial->endpoint);
     buffer_reserve(&secret, SECRETS_PLAIN_MAX);
     status = provider_secret_unseal(options->secrets, &provider, 0, &secret);
-    if (status == STATUS_OK && provider.launch_call)
-        call(&provider, options, buffer_text(&secret), trial);
-    else if (status == STATUS_OK)
-        make_url(&provider, buffer_text(&secret), trial);
+    if (status == STATUS_OK)
+        launch(&provider, buffer_text(&secret), options, trial);
     else
         status = error_set(error, status,
                            "the secret of provider '%s' was stored under another key", provider.id);
@@ -170,10 +154,7 @@ void provider_trial_write(struct json_writer *json, const char *provider_id,
     json_string(json, "launch_endpoint", trial->endpoint);
     json_string(json, "game_id", trial->game_id);
     json_string(json, "outcome", provider_outcome_name(trial->outcome));
-    if (trial->status != 0)
-        json_integer(json, "status", trial->status);
-    else
-        json_null(json, "status");
+    json_unsigned_or_null(json, "status", (uint64_t)trial->status);
     json_unsigned(json, "milliseconds", trial->took_ms);
     json_string_or_null(json, "reason", trial->reason);
     json_string_or_null(json, "launch_url", launched ? trial->answer.launch_url : "");
