@@ -1,8 +1,6 @@
 #ifndef CROUPIER_API_SERVICE_H
 #define CROUPIER_API_SERVICE_H
 
-#include <stddef.h>
-
 #include "admission/admission.h"
 #include "admission/denials.h"
 #include "api/health.h"

@@ -9,7 +9,6 @@
  */
 #include "app/app.h"
 
-#include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "app/operator_listener.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/address.h"
 #include "base/memory.h"

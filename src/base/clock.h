@@ -1,7 +1,6 @@
 #ifndef CROUPIER_BASE_CLOCK_H
 #define CROUPIER_BASE_CLOCK_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 

@@ -3,7 +3,6 @@
 #include "base/threads.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "base/memory.h"
 

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "base/memory.h"
 #include "cli/command_line.h"
 #include "cli/completion_scripts.h"
 

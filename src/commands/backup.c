@@ -1,11 +1,9 @@
 /* croupier backup, croupier restore: of an installation on embedded stores. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/stores.h"
 #include "commands/wallet_output.h"

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,7 +12,6 @@
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/stores.h"
-#include "demo/chance.h"
 #include "demo/simulate.h"
 #include "feed/check.h"
 #include "feed/publication.h"

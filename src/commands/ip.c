@@ -2,7 +2,6 @@
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/resource.h"
-#include "commands/stores.h"
 #include "operator/addresses.h"
 
 static void tell(const struct command_line *line, const void *record, bool added)

@@ -1,6 +1,5 @@
 /* croupier operator add | list | set | enable | disable | remove | link | sessions | end. */
 #include <openssl/crypto.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "commands/commands.h"

@@ -1,6 +1,5 @@
 /* croupier usage: the requests that customers made, as the servers have counted them, and what they
  * moved, as the ledger has it. Reads beside a running server, and prints as it goes. */
-#include <string.h>
 
 #include "base/clock.h"
 #include "commands/commands.h"

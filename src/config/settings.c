@@ -7,7 +7,6 @@
 #include "config/settings.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

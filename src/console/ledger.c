@@ -1,8 +1,6 @@
 /* The ledger's figures are this instance's since its start; verifications are the store's. */
 #include "console/ledger.h"
 
-#include <stdio.h>
-
 #include "base/json_writer.h"
 #include "operator/verification.h"
 #include "wallet/ledger.h"

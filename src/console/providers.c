@@ -2,7 +2,6 @@
 #include "console/providers.h"
 
 #include <openssl/crypto.h>
-#include <string.h>
 
 #include "base/base62.h"
 #include "base/json_text.h"

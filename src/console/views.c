@@ -1,7 +1,6 @@
 /* Documents of the console that no table of fields describes; see views.h. */
 #include "console/views.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -4,7 +4,6 @@
 #include <openssl/crypto.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <yyjson.h>
 
 #include "admission/key.h"

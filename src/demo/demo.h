@@ -1,8 +1,6 @@
 #ifndef CROUPIER_DEMO_DEMO_H
 #define CROUPIER_DEMO_DEMO_H
 
-#include <stdint.h>
-
 #include "admission/key.h"
 #include "base/status.h"
 #include "config/config.h"

@@ -2,7 +2,6 @@
 #define CROUPIER_DEMO_EVENT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/text.h"

@@ -17,7 +17,6 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "http/characters.h"
 #include "http/internal.h"
 

@@ -9,8 +9,6 @@
  */
 #include "limits/rate_lease.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <uv.h>

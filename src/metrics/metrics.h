@@ -2,7 +2,6 @@
 #define CROUPIER_METRICS_METRICS_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -2,7 +2,6 @@
 #include "operator/keys.h"
 
 #include <openssl/crypto.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

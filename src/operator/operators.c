@@ -1,8 +1,6 @@
 /* Operators of the console as an operator handles them; see operators.h. */
 #include "operator/operators.h"
 
-#include <string.h>
-
 #include "records/operator.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */

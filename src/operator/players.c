@@ -1,9 +1,6 @@
 /* Players as an operator handles them; see players.h. */
 #include "operator/players.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "records/currency.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */

@@ -3,8 +3,6 @@
  * hashed on the way, and linked to its name when all of them are sound: a link never replaces.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

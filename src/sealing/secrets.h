@@ -2,7 +2,6 @@
 #define CROUPIER_SEALING_SECRETS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"

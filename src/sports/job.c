@@ -11,7 +11,6 @@
  * the list, a second job makes it, and a third the gzipped form.
  */
 #include "base/clock.h"
-#include "base/memory.h"
 #include "sports/event.h"
 #include "sports/shared.h"
 

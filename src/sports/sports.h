@@ -1,7 +1,6 @@
 #ifndef CROUPIER_SPORTS_SPORTS_H
 #define CROUPIER_SPORTS_SPORTS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/log.h"

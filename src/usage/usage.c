@@ -8,7 +8,6 @@
  */
 #include "usage/usage.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

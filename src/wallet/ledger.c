@@ -6,7 +6,6 @@
 #include "wallet/ledger.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

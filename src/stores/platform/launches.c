@@ -2,7 +2,6 @@
  * Launches in any engine; see platform.h. Rows are only ever added, many in one transaction: the
  * cost of launches is their commits, so all that wait for one share it.
  */
-#include <string.h>
 
 #include "base/memory.h"
 #include "stores/platform/records.h"

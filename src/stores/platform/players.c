@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "stores/platform/records.h"
 
 static const char add_currency[] = "INSERT INTO currency (code, exponent, created_ms)"

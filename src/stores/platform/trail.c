@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "stores/platform/records.h"
 
 const char trail_lock[] = "UPDATE audit_revision SET revision = revision";

@@ -4,7 +4,6 @@
  * revision: no server keeps a copy.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "stores/platform/engine.h"

@@ -2,10 +2,8 @@
  * The last proofs of the ledger: two rows at most. A process that proves the ledger writes them,
  * and each server reads them now and then.
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json_writer.h"
 #include "stores/platform/engine.h"
 #include "stores/platform/trail.h"

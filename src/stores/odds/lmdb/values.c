@@ -22,7 +22,6 @@
 
 #include <uv.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/lmdb/guard.h"
 

@@ -35,7 +35,6 @@
  * Threads. A `reading` belongs to the link's I/O thread.
  */
 #include <stdatomic.h>
-#include <string.h>
 
 #include <uv.h>
 

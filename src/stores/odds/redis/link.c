@@ -10,7 +10,6 @@
 #include "stores/odds/redis/link.h"
 
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/queue.h>
 
 #include "base/clock.h"

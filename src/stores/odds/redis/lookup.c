@@ -12,7 +12,6 @@
 
 #include <netdb.h>
 #include <pthread.h>
-#include <string.h>
 
 #include <uv.h>
 

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "stores/odds/redis/command.h"
 
 static const struct asked {

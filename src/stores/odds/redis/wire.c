@@ -10,7 +10,6 @@
  */
 #include "stores/odds/redis/wire.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include <openssl/err.h>

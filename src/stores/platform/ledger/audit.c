@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/threads.h"
 #include "stores/platform/ledger/reads.h"
 

@@ -5,7 +5,6 @@
  * asked for. A plan that the planner would rather have for a table that was small a moment ago is
  * kept by the connection, and would read all of one that has grown since.
  */
-#include <string.h>
 
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform/postgres/ledger.h"

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "stores/platform/schema.h"
 
 #define ATTEMPTS_MAX 8U

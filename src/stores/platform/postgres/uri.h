@@ -1,7 +1,6 @@
 #ifndef CROUPIER_STORES_PLATFORM_POSTGRES_URI_H
 #define CROUPIER_STORES_PLATFORM_POSTGRES_URI_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

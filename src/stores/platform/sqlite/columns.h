@@ -2,7 +2,6 @@
 #define CROUPIER_STORES_PLATFORM_SQLITE_COLUMNS_H
 
 #include <sqlite3.h>
-#include <string.h>
 
 #include "base/text.h"
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "stores/platform/sqlite/id_parts.h"
 #include "stores/platform/sqlite/id_run_write.h"
 

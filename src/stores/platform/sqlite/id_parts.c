@@ -1,7 +1,6 @@
 /* The parts of the index of ids: see id_parts.h. */
 #include "stores/platform/sqlite/id_parts.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -4,9 +4,7 @@
  * ids, which are written after the commits of their rows. If the ledger ends before it, its newest
  * rows are lost, and a person decides: a backup, or `croupier wallet accept-loss`.
  */
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "stores/platform/sqlite/ids.h"
