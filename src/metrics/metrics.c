@@ -238,11 +238,12 @@ void metric_histogram(struct buffer *out, const char *name,
                       const struct metric_histogram *histogram)
 {
     const char *labels = histogram->labels == NULL ? "" : histogram->labels;
+    int open_size = labels[0] == '\0' ? 0 : (int)strlen(labels) - 1; /* without the last brace */
     uint64_t count = 0;
     for (size_t i = 0; i < histogram->bucket_count; i++) {
         count += histogram->counts[i];
         /* Into the braces of the other labels. */
-        buffer_append_format(out, "%s_bucket%.*s%sle=\"", name, (int)strcspn(labels, "}"), labels,
+        buffer_append_format(out, "%s_bucket%.*s%sle=\"", name, open_size, labels,
                              labels[0] == '\0' ? "{" : ",");
         if (i + 1 == histogram->bucket_count)
             buffer_append_string(out, "+Inf");

@@ -176,6 +176,7 @@ TEST(the_histogram_is_cumulative_and_bounds_are_inclusive)
     expect_line(&out, SERIES "_bucket{route=\"/api/v1/sports\",le=\"5\"} 2");
     expect_line(&out, SERIES "_bucket{route=\"/api/v1/sports\",le=\"+Inf\"} 3");
     expect_line(&out, SERIES "_count{route=\"/api/v1/sports\"} 3");
+    expect_line(&out, SERIES "_bucket{route=\"/api/v1/{sport}/events\",le=\"+Inf\"} 0");
     expect_line(&out, SERIES "_sum{route=\"/api/v1/sports\"} 7.000200001");
     buffer_free(&out);
     metrics_destroy(&metrics);
