@@ -58,6 +58,7 @@ struct console_call {
     const struct http_error *refusal; /* in place of what the status says; NULL: as it says */
     char field
         [64]; /* the wrong field of a refusal, if its text does not begin with it ("name: …") */
+    struct buffer refusals; /* all fields that are wrong, if more than one can be told: JSON */
     /* Of changed_meanwhile, as the audit trail has it: */
     char changed_by[TRAIL_WHO_SIZE]; /* "": it does not say */
     int64_t changed_ms;

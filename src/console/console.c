@@ -222,6 +222,12 @@ static void reply_error(struct http_request *request, const struct http_error *e
     json_string(&json, "code", error->code);
     json_string(&json, "message", reason[0] != '\0' ? reason : error->message);
     json_string_or_null(&json, "field", call != NULL ? call->field : NULL);
+    if (call != NULL && call->refusals.size > 0) {
+        json_begin_raw(&json, "fields");
+        buffer_append_string(&body, "[");
+        buffer_append_text(&body, buffer_text(&call->refusals));
+        buffer_append_string(&body, "]");
+    }
     if (call != NULL && call->changed_by[0] != '\0') {
         json_string(&json, "changed_by", call->changed_by);
         json_time(&json, "changed_at", call->changed_ms);
@@ -282,6 +288,7 @@ static void free_job(struct job *job)
         LIST_REMOVE(job, link);
     buffer_wipe(&job->texts); /* there may be a secret in it, */
     buffer_wipe(&job->call.answer);
+    buffer_wipe(&job->call.refusals);
     config_release(&job->call.config);
     OPENSSL_cleanse(&job->call, sizeof job->call);
     memory_free(job);
@@ -356,6 +363,7 @@ static void ask_again(struct job *job)
 {
     struct console_call *call = &job->call;
     buffer_clear(&call->answer);
+    buffer_clear(&call->refusals);
     call->tag[0] = '\0';
     call->status = 200;
     config_release(&call->config);

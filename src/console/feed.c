@@ -247,11 +247,10 @@ static void write_events(const struct event_list *list, int64_t published_ms,
     json_object(&json, NULL);
     json_string(&json, "sport", sport_key(list->sport));
     json_time(&json, "published_at", published_ms);
-    json_unsigned(&json, "found", list->count);
     json_array(&json, "items");
     for (; at < list->count && at - list->page.offset < list->page.limit; at++)
         write_event(list, &list->events[at], &json);
-    console_end_page(&json, at < list->count ? at : 0);
+    console_end_page(&json, &list->page, list->count);
     console_tag_answer(call);
 }
 

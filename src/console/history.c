@@ -167,10 +167,12 @@ static void write_denials(const struct history *history, struct json_writer *jso
     json_end(json);
 }
 
-static void write_ring(const struct ring *ring, struct json_writer *json)
+/* A value is of `steps` steps until its time, so the newest of short steps is the live one. */
+static void write_ring(const struct ring *ring, size_t steps, struct json_writer *json)
 {
     json_object(json, "history");
     json_unsigned(json, "step_seconds", ring->step_ms / 1000);
+    json_unsigned(json, "window_seconds", steps * ring->step_ms / 1000);
     json_array(json, "at");
     for (size_t ago = ring->count - 1; ago-- > 0;)
         json_integer(json, NULL, sample_at(ring, ago)->at_ms / 1000);
@@ -179,8 +181,9 @@ static void write_ring(const struct ring *ring, struct json_writer *json)
     for (size_t i = 0; i < FIGURES; i++) {
         json_array(json, figures[i].name);
         for (size_t ago = ring->count - 1; ago-- > 0;)
-            write_figure(json, NULL,
-                         figure_of(&figures[i], sample_at(ring, ago + 1), sample_at(ring, ago)));
+            write_figure(
+                json, NULL,
+                figure_of(&figures[i], sample_at(ring, ago + steps), sample_at(ring, ago)));
         json_end(json);
     }
     json_end(json);
@@ -196,7 +199,7 @@ int64_t history_write(struct history *history, enum history_span span, struct js
     json_time(json, "at", at_ms);
     write_live(recent, json);
     write_denials(history, json);
-    write_ring(&history->rings[span], json);
+    write_ring(&history->rings[span], span == HISTORY_MINUTES ? LIVE_STEPS : 1, json);
     uv_mutex_unlock(&history->lock);
     return at_ms;
 }

@@ -43,7 +43,8 @@ void history_take(struct history *history, const struct console_sources *sources
 /* At least one sample is there. The members "at" (of the newest), "live" (the figures of the last
  * 10 seconds), "denials" (by reason, with those of the last hour or, where it began later, since
  * the start), and "history": the figures of one ring, a list of numbers each, with the times ("at",
- * seconds since 1970) that they are of. A figure is null where there is nothing to say. */
+ * seconds since 1970) until which they are, each over "window_seconds". So the last ones of the
+ * minutes are those of "live". A figure is null where there is nothing to say. */
 enum history_span { HISTORY_MINUTES, HISTORY_HOURS };
 /* When the newest sample was taken, by the wall clock. */
 int64_t history_write(struct history *history, enum history_span span, struct json_writer *json);

@@ -79,12 +79,13 @@ void console_page(struct console_query *query, struct console_page *page)
     page->offset = console_number(query, "cursor", 10000000, 0);
 }
 
-void console_end_page(struct json_writer *json, uint64_t next)
+void console_end_page(struct json_writer *json, const struct console_page *page, uint64_t found)
 {
     char cursor[24] = "";
-    if (next > 0)
-        (void)snprintf(cursor, sizeof cursor, "%" PRIu64, next);
+    if (found > page->offset + page->limit)
+        (void)snprintf(cursor, sizeof cursor, "%" PRIu64, page->offset + page->limit);
     json_end(json);
+    json_unsigned(json, "found", found);
     json_string_or_null(json, "next", cursor);
     json_end(json);
 }

@@ -43,9 +43,9 @@ struct console_page {
 };
 #define CONSOLE_PAGE_MAX 200 /* rows */
 void console_page(struct console_query *query, struct console_page *page);
-/* Ends the rows of a page, and its document. `next`: its cursor, how many rows are before the next
- * page; 0: there is none. */
-void console_end_page(struct json_writer *json, uint64_t next);
+/* Ends the rows of a page, and its document: how many there are on all pages, and the cursor of the
+ * next page, which is how many rows are before it. */
+void console_end_page(struct json_writer *json, const struct console_page *page, uint64_t found);
 
 /* For a parameter that the caller reads: refuses it with this rule, unless one was refused. */
 void console_refuse_parameter(struct console_query *query, const char *name, const char *rule);

@@ -84,15 +84,36 @@ static enum status read_settings(struct console_call *call, bool add,
     return status;
 }
 
+static void note_refusal(void *context, const char *name, const char *reason)
+{
+    struct console_call *call = context;
+    struct json_writer json = {.out = &call->refusals};
+    if (call->refusals.size > 0)
+        buffer_append_string(&call->refusals, ",");
+    json_object(&json, NULL);
+    json_string(&json, "field", name);
+    json_string(&json, "message", reason);
+    json_end(&json);
+}
+
+/* A person corrects all fields of a form at once. */
+static void note_refusals(struct console_call *call, const struct console_settings *settings)
+{
+    resource_refusals(call->route->resource, settings->list, note_refusal, call);
+}
+
 enum status console_make(struct console_call *call, const struct console_making *making,
                          struct error *error)
 {
     const char *missing = NULL;
     struct console_settings settings;
     enum status status = read_settings(call, true, &settings, error);
-    for (size_t i = CONSOLE_REQUIRED_MAX; i-- > 0;) /* the first one comes to stand first */
-        if (making->required[i] != NULL && !put_first(&settings, making->required[i]))
+    bool sound = status == STATUS_OK;
+    for (size_t i = CONSOLE_REQUIRED_MAX; i-- > 0 && sound;) /* the first comes to stand first */
+        if (making->required[i] != NULL && !put_first(&settings, making->required[i])) {
             missing = making->required[i];
+            note_refusal(call, missing, "is required");
+        }
     if (status == STATUS_OK && missing != NULL)
         status = error_set(error, STATUS_INVALID, "%s: is required", missing);
     if (status == STATUS_OK) {
@@ -104,6 +125,8 @@ enum status console_make(struct console_call *call, const struct console_making 
         status = resource_make(call->route->resource, &edit, call->now_ms, call->record, error);
         name_field(call, wrong);
     }
+    if (status == STATUS_INVALID && sound)
+        note_refusals(call, &settings);
     console_settings_free(&settings);
     return status;
 }
@@ -160,8 +183,11 @@ enum status console_change(struct console_call *call, struct error *error)
 {
     struct console_settings settings;
     enum status status = read_settings(call, false, &settings, error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
         status = change(call, &settings, error);
+        if (status == STATUS_INVALID)
+            note_refusals(call, &settings);
+    }
     console_settings_free(&settings);
     return answered(call, status);
 }
@@ -180,8 +206,6 @@ struct listing {
     struct console_page page;
     char provider[CONSOLE_VALUE_SIZE]; /* of games; "": any */
     uint64_t met;                      /* found by the search */
-    uint64_t shown;                    /* of those, on this page */
-    bool more;
     struct console_call *call;
 };
 
@@ -210,22 +234,17 @@ static bool is_searched_for(const struct listing *listing, const void *record)
     return has_words(listing, record);
 }
 
-/* Is the record on the page? The one after the page is only noticed, and ends the list. */
-static bool is_shown(struct listing *listing, const void *record)
-{
-    if (!is_searched_for(listing, record) || listing->met++ < listing->page.offset)
-        return false;
-    listing->more = listing->shown == listing->page.limit;
-    listing->shown += listing->more ? 0 : 1;
-    return !listing->more;
-}
-
+/* All are counted, and those of the page written. */
 static bool list_record(void *context, const void *record)
 {
     struct listing *listing = context;
-    if (is_shown(listing, record))
+    const struct console_page *page = &listing->page;
+    if (!is_searched_for(listing, record))
+        return true;
+    if (listing->met >= page->offset && listing->met - page->offset < page->limit)
         resource_write(listing->resource, record, &listing->json);
-    return !listing->more;
+    listing->met++;
+    return true;
 }
 
 static enum status begin_list(struct console_call *call, struct listing *listing,
@@ -246,7 +265,7 @@ static enum status begin_list(struct console_call *call, struct listing *listing
 /* The cursor is how many have been shown: rows are never deleted, and stay in their order. */
 static void end_list(struct listing *listing)
 {
-    console_end_page(&listing->json, listing->more ? listing->page.offset + listing->shown : 0);
+    console_end_page(&listing->json, &listing->page, listing->met);
 }
 
 enum status console_list(struct console_call *call, struct error *error)
@@ -293,70 +312,41 @@ enum status console_revoke_key(struct console_call *call, struct error *error)
 
 /* ---- players --------------------------------------------------------------------------------- */
 
-struct found_players {
-    struct listing listing;
-    char ids[CONSOLE_PAGE_MAX][PLAYER_ID_SIZE];
-};
-
-static bool note_player(void *context, const void *record)
+/* Each is read with its balance. */
+static enum status write_players(struct listing *listing, const struct players_page *players,
+                                 struct error *error)
 {
-    struct found_players *found = context;
-    const struct player_record *player = record;
-    if (is_shown(&found->listing, record))
-        memcpy(found->ids[found->listing.shown - 1], player->id, sizeof player->id);
-    return !found->listing.more;
-}
-
-static enum status show_player(struct found_players *found, const struct player_question *question,
-                               struct error *error)
-{
-    struct player_view player = {.entries = 0};
-    enum status status = players_find(found->listing.call->store, question, &player, error);
-    if (status == STATUS_OK)
-        resource_write(&player_resource, &player, &found->listing.json);
-    return status;
-}
-
-/* Of a customer, or all of them; each is then read with its balance. */
-static enum status list_players(struct found_players *found, const char *customer,
-                                struct error *error)
-{
-    struct platform_store *store = found->listing.call->store;
-    enum status status = platform_list(store, &player_table, customer[0] != '\0' ? customer : NULL,
-                                       note_player, found, error);
-    for (uint64_t i = 0; i < found->listing.shown && status == STATUS_OK; i++)
-        status = show_player(found, &(struct player_question){.id = found->ids[i]}, error);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < players->count && status == STATUS_OK; i++) {
+        struct player_view player = {.entries = 0};
+        const struct player_question question = {.id = players->ids[i]};
+        status = players_find(listing->call->store, &question, &player, error);
+        if (status == STATUS_OK)
+            resource_write(&player_resource, &player, &listing->json);
+    }
     return status;
 }
 
 enum status console_list_players(struct console_call *call, struct error *error)
 {
-    static const char *const names[] = {"customer", "reference", "launch", "provider", "subject"};
-    enum { CUSTOMER, REFERENCE, LAUNCH, PROVIDER, SUBJECT, COUNT };
-    char given[COUNT][CONSOLE_VALUE_SIZE];
-    struct found_players *found = memory_alloc_zeroed(1, sizeof *found);
+    char customer[CONSOLE_VALUE_SIZE];
+    struct listing listing;
+    struct players_page players;
     struct console_query query = {.text = call->query, .error = error};
-    for (size_t i = 0; i < COUNT; i++)
-        console_parameter(&query, names[i], given[i]);
+    console_parameter(&query, "customer", customer);
     enum status status = query.status;
     if (status == STATUS_OK)
-        status = begin_list(call, &found->listing, error);
-    if (status == STATUS_OK) {
-        const struct player_question question = {
-            .customer_id = given[REFERENCE][0] != '\0' ? given[CUSTOMER] : NULL,
-            .reference = given[REFERENCE][0] != '\0' ? given[REFERENCE] : NULL,
-            .launch_id = given[LAUNCH][0] != '\0' ? given[LAUNCH] : NULL,
-            .provider_id = given[SUBJECT][0] != '\0' ? given[PROVIDER] : NULL,
-            .subject = given[SUBJECT][0] != '\0' ? given[SUBJECT] : NULL,
-        };
-        bool one =
-            question.reference != NULL || question.launch_id != NULL || question.subject != NULL;
-        status = one ? show_player(found, &question, error)
-                     : list_players(found, given[CUSTOMER], error);
-    }
+        status = begin_list(call, &listing, error);
+    if (status != STATUS_OK)
+        return status;
+    const struct console_page *page = &listing.page;
+    status = platform_players_active(call->store, customer, page->words, page->offset, page->limit,
+                                     &players, error);
     if (status == STATUS_OK)
-        end_list(&found->listing);
-    memory_free(found);
+        status = write_players(&listing, &players, error);
+    listing.met = players.found;
+    if (status == STATUS_OK)
+        end_list(&listing);
     return status;
 }
 

@@ -1,11 +1,16 @@
 /* Documents of the console that no table of fields describes; see views.h. */
 #include "console/views.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json_text.h"
 #include "base/strict_json.h"
+#include "base/version.h"
 #include "operator/documents.h"
 #include "operator/games.h"
 #include "operator/times.h"
@@ -315,29 +320,47 @@ enum status console_settings(struct console_call *call, struct error *error)
     return STATUS_OK;
 }
 
+/* `bytes` 0: not known. */
 static bool write_store(struct json_writer *json, const char *name, enum status status,
-                        const struct error *error)
+                        int64_t bytes, const struct error *error)
 {
     json_object(json, name);
     json_string(json, "status", status == STATUS_OK ? "ok" : "unreachable");
+    json_unsigned_or_null(json, "bytes", (uint64_t)bytes);
     json_string_or_null(json, "message", status == STATUS_OK ? NULL : error->text);
     json_end(json);
     return status == STATUS_OK;
+}
+
+/* Of the embedded store's file, which has holes. A server keeps its own books. */
+static int64_t odds_bytes(const struct config *config)
+{
+    char path[PATH_MAX];
+    struct stat file;
+    const char *directory = config_odds_directory(config);
+    if (directory == NULL)
+        return 0;
+    (void)snprintf(path, sizeof path, "%s/values/data.mdb", directory);
+    return stat(path, &file) == 0 ? (int64_t)file.st_blocks * 512 : 0;
 }
 
 enum status console_health(struct console_call *call, struct error *error)
 {
     struct json_writer json = {.out = &call->answer};
     struct error reason = {0};
+    int64_t bytes = 0;
     (void)error; /* the answer says what is wrong */
     json_object(&json, NULL);
-    bool sound =
-        write_store(&json, "odds_store",
-                    odds_store_ping(call->services->sources.odds, ODDS_TO_READ, &reason), &reason);
-    sound &=
-        write_store(&json, "platform_store", platform_store_ping(call->store, &reason), &reason);
+    enum status status = odds_store_ping(call->services->sources.odds, ODDS_TO_READ, &reason);
+    bool sound = write_store(&json, "odds_store", status, odds_bytes(call->config), &reason);
+    status = platform_store_ping(call->store, &reason);
+    if (status == STATUS_OK)
+        status = platform_store_size(call->store, &bytes, &reason);
+    sound &= write_store(&json, "platform_store", status, bytes, &reason);
     json_string(&json, "status", sound ? "ok" : "degraded");
     json_string(&json, "version", CROUPIER_VERSION);
+    json_string(&json, "commit", croupier_commit);
+    json_integer(&json, "pid", getpid());
     json_time(&json, "started_at", call->services->started_ms);
     json_end(&json);
     return STATUS_OK;

@@ -29,6 +29,8 @@ static const struct field fields[] = {
     {"currency_exponent", NULL, NULL, &field_exponent, FIELD_OF(player_record, currency_exponent)},
     {"balance_minor", "balance", NULL, &balance_type, FIELD_OF(player_view, balance_minor)},
     {"entries", "entries", NULL, &field_count, FIELD_OF(player_view, entries)},
+    {"last_active_at", "last active", NULL, &field_time, FIELD_OF(player_view, active_ms),
+     .words = "never"},
     {"blocked_at", "blocked", NULL, &field_time, FIELD_OF(player_record, blocked_ms),
      .words = "no"},
     {"created_at", "created", NULL, &field_time, FIELD_OF(player_record, created_ms)},
@@ -58,6 +60,12 @@ static void write(struct json_writer *json, const void *record)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
+static bool note_time(void *context, const struct ledger_transaction *entry)
+{
+    *(int64_t *)context = entry->created_ms;
+    return true;
+}
+
 /* Reads what the view of a player has beside the record. */
 static enum status complete(struct platform_store *store, struct player_view *player,
                             struct error *error)
@@ -68,6 +76,13 @@ static enum status complete(struct platform_store *store, struct player_view *pl
         return status;
     player->balance_minor = account.balance_minor;
     player->entries = account.sequence;
+    const struct ledger_whose last = {
+        .player_id = player->record.id, .from = account.sequence, .before = account.sequence + 1};
+    player->active_ms = 0;
+    if (account.sequence > 0)
+        status = platform_ledger_entries(store, last, note_time, &player->active_ms, error);
+    if (status != STATUS_OK)
+        return status;
     return platform_launches_newest(store, player->record.id, player->launches,
                                     PLAYER_LAUNCHES_SHOWN, &player->launch_count, error);
 }

@@ -15,6 +15,7 @@ struct player_view {
     struct player_record record; /* first */
     int64_t balance_minor;
     size_t entries;
+    int64_t active_ms; /* when its last entry was made; 0: it has none */
     struct launch_record launches[PLAYER_LAUNCHES_SHOWN]; /* the newest, newest first */
     size_t launch_count;
 };

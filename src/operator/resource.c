@@ -200,6 +200,28 @@ enum status resource_check(const struct resource *resource, const char *id,
     return status;
 }
 
+void resource_refusals(const struct resource *resource, const struct setting *settings,
+                       void (*see)(void *context, const char *name, const char *reason),
+                       void *context)
+{
+    void *scratch = memory_alloc_zeroed(1, resource->size);
+    if (resource->begin != NULL)
+        resource->begin(scratch, 0);
+    for (; has_setting(settings); settings++) {
+        const struct setting one[] = {*settings, {0}};
+        struct error error = {0};
+        if (resource->sound != NULL)
+            memcpy(scratch, resource->sound, resource->size);
+        enum status status =
+            apply(resource, &(struct resource_edit){.settings = one}, scratch, &error);
+        if (status == STATUS_OK && resource->sound != NULL)
+            status = check(resource, scratch, &error);
+        if (status != STATUS_OK)
+            see(context, settings->name, error.text);
+    }
+    memory_free(scratch);
+}
+
 static enum status put(const struct resource *resource, struct platform_store *store, void *record,
                        struct error *error)
 {

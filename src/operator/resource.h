@@ -106,6 +106,11 @@ MUST_CHECK enum status resource_list(const struct resource *resource, struct pla
 MUST_CHECK enum status resource_check(const struct resource *resource, const char *id,
                                       const struct setting *settings, struct error *error);
 
+/* Every setting that is refused by itself, with the reason. Needs no store. */
+void resource_refusals(const struct resource *resource, const struct setting *settings,
+                       void (*see)(void *context, const char *name, const char *reason),
+                       void *context);
+
 /* Changes the given fields and leaves the others, also when another writer changes those at the
  * same time. */
 MUST_CHECK enum status resource_change(const struct resource *resource,

@@ -114,6 +114,9 @@ MUST_CHECK enum status platform_store_migrate(struct platform_store *store, uint
 
 /* Sends a query to the database. */
 MUST_CHECK enum status platform_store_ping(struct platform_store *store, struct error *error);
+/* The bytes that its database takes. */
+MUST_CHECK enum status platform_store_size(struct platform_store *store, int64_t *bytes,
+                                           struct error *error);
 
 /* The author of changes through this handle from now on, and the command ("customer set"), for the
  * audit trail. Plain text that fits its field (CHECKed); "unknown" until this is called. */
@@ -215,6 +218,20 @@ MUST_CHECK enum status platform_player_block(struct platform_store *store, const
 MUST_CHECK enum status platform_players_named(struct platform_store *store, const char *customer_id,
                                               const char *reference, struct player_record *players,
                                               size_t most, size_t *count, struct error *error);
+
+/* Players, the last active first: those of the newest 20,000 operations, then the others, the newest
+ * first. `customer_id` "": of all customers. `words` "": any; else whose reference has them, or whose
+ * id, launch or id at a provider is just that. `found`: how many there are. One snapshot. */
+#define PLAYERS_PAGE_MAX 200
+struct players_page {
+    char ids[PLAYERS_PAGE_MAX][PLAYER_ID_SIZE];
+    size_t count;
+    uint64_t found;
+};
+MUST_CHECK enum status platform_players_active(struct platform_store *store,
+                                               const char *customer_id, const char *words,
+                                               uint64_t offset, uint64_t limit,
+                                               struct players_page *page, struct error *error);
 
 /* Adds players as they are, id and time included, in one transaction: for copying a store (croupier
  * platform copy). EXISTS: one is there; INVALID: a record is not acceptable; NOT_FOUND: no such

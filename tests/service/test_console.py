@@ -247,6 +247,8 @@ def test_the_overview_follows_what_happens(house, owner):
     series = after["history"]["series"]
     assert denied(after) == denied(before) + 1
     assert set(series) == set(after["live"]) and all(len(values) == len(after["history"]["at"]) for values in series.values())
+    assert (after["history"]["window_seconds"], owner.get("overview?span=hours")["history"]["window_seconds"]) == (10, 120)
+    assert {name: values[-1] for name, values in series.items()} == after["live"]  # one metric, one number
     assert any(value for value in series["denials_per_second"]) and any(value for value in series["requests_4xx_per_second"])
 
 
@@ -461,8 +463,9 @@ def test_keys_players_and_games(house, owner):
     assert house.get("/api/v1/casino/games", issued["key"]).status == 403
     assert issued["key"] not in json.dumps(owner.get(f"keys?customer={house.customer.id}"))
     assert owner.change("DELETE", f"keys/{issued['id']}")["revoked_at"]
-    found = owner.get(f"players?customer={house.customer.id}&q=alice")["items"]
-    assert [player["player_id"] for player in found] == [house.player] and found[0]["balance_minor"] == 500
+    found = owner.get(f"players?customer={house.customer.id}&q=ALICE")
+    assert [player["player_id"] for player in found["items"]] == [house.player] and found["found"] == 1
+    assert found["items"][0]["balance_minor"] == 500 and found["items"][0]["last_active_at"] > found["items"][0]["created_at"]
     assert owner.change("PATCH", f"players/{house.player}", {"blocked": True})["blocked_at"]
     assert owner.change("PATCH", f"players/{house.player}", {"blocked": False})["blocked_at"] is None
     assert owner.change("PATCH", "games/roulette", {"enabled": False})["enabled"] is False
@@ -483,11 +486,45 @@ def test_lists_are_paged_and_searched(house, owner):
     seen, cursor = [], ""
     while cursor is not None:
         page = owner.get(f"customers?q=PAGED&limit=2{cursor and '&cursor=' + cursor}")
+        assert page["found"] == len(names)
         seen += [customer["name"] for customer in page["items"]]
         cursor = page["next"]
     assert seen == names
     for query in ("limit=0", "limit=201", "limit=x", "cursor=-1", "q=%ff", "q=a&q=b"):
         assert code(owner.ask("GET", f"/admin/v1/customers?{query}")) == (422, "invalid"), query
+
+
+def test_players_are_found_by_what_somebody_has_of_them_the_last_active_first(house, owner):
+    customer = house.add_customer("Play", options=["--casino"])
+    house.await_admission(customer.key)
+    players = [add_player(house, customer, f"p_{number}") for number in range(3)]
+    for player in (players[1], players[0]):
+        assert send(house, customer.key, credit(player, f"in-{player}", 500)).status == 200
+    launch = owner.get(f"players/{players[2]}")["launches"][0]
+
+    def found(query):
+        page = owner.get(f"players?{query}")
+        assert page["found"] == len(page["items"])
+        return [player["player_id"] for player in page["items"]]
+
+    order = [players[0], players[1], players[2]]
+    assert found(f"customer={customer.id}") == order
+    page = owner.get(f"players?customer={customer.id}&limit=1&cursor=1")
+    assert ([one["player_id"] for one in page["items"]], page["found"], page["next"]) == ([players[1]], 3, "2")
+    assert page["items"][0]["last_active_at"] and owner.get(f"players/{players[2]}")["last_active_at"] is None
+    assert found("q=P_") == order and found("q=p_1") == found(f"q={players[1]}") == [players[1]]
+    assert found(f"q={launch['launch_id']}") == found(f"q={launch['provider_player_id']}") == [players[2]]
+    assert found("q=%25") == found(f"q=p_1&customer={house.customer.id}") == []
+
+
+def test_all_that_is_wrong_is_said_at_once(house, owner):
+    answer = owner.ask("POST", "/admin/v1/customers", {"cidrs": ["nonsense"], "rate": "x"}).json()["error"]
+    assert (answer["code"], answer["field"], [one["field"] for one in answer["fields"]]) == ("invalid", "name", ["name", "cidrs", "rate"])
+    answer = owner.ask("PATCH", f"/admin/v1/customers/{house.customer.id}", {"name": "", "sports": ["chess"]}).json()["error"]
+    assert [one["field"] for one in answer["fields"]] == ["name", "sports"] and all(one["message"] for one in answer["fields"])
+    answer = owner.ask("POST", "/admin/v1/providers", {"launch_url": "nonsense"}).json()["error"]
+    assert [one["field"] for one in answer["fields"]] == ["name", "id", "launch_url"]
+    assert "fields" not in owner.ask("POST", "/admin/v1/addresses", []).json()["error"]
 
 
 def test_what_is_done_here_is_in_the_audit(house, owner):

@@ -25,6 +25,7 @@ struct platform_engine {
     /* Applies the next step of the schema, of which `version` is, and stores the version that it is
      * then of. */
     enum status (*migrate)(struct platform_store *store, uint32_t *version, struct error *error);
+    const char *size;            /* the query for the bytes that the database takes */
     const struct sql_verbs *sql; /* for records */
     const struct ledger_verbs *ledger;
     const struct ledger_texts *texts; /* ledger/texts.h */

@@ -112,6 +112,62 @@ enum status platform_players_named(struct platform_store *store, const char *cus
     return record_find_several(store, &player_table, &parameters, players, count, error);
 }
 
+/* ---- the last active first ------------------------------------------------------------------- */
+
+/* $1: a customer, $2: the words; "": any. Replacing tells in either engine whether a text has them. */
+#define FITS                                                                                 \
+    " WHERE ($1 = '' OR player.customer_id = $1) AND ($2 = '' OR player.id = $2"             \
+    " OR replace(lower(player.reference), lower($2), '') <> lower(player.reference)"         \
+    " OR player.id IN (SELECT player_id FROM launch WHERE id = $2 AND player_id IS NOT NULL" \
+    "  UNION SELECT launch.player_id FROM provider JOIN launch ON launch.provider_id"        \
+    "  = provider.id AND launch.subject = $2 AND launch.player_id IS NOT NULL))"
+
+static const char count_players[] = "SELECT count(*) FROM player" FITS;
+
+/* The newest operations of the ledger say who is active: so many rows are read, however many there
+ * are. */
+static const char list_players[] =
+    "SELECT player.id FROM player LEFT JOIN"
+    " (SELECT player_number, max(number) AS number FROM"
+    "  (SELECT player_number, number FROM ledger_transaction ORDER BY number DESC LIMIT 20000)"
+    "  AS newest GROUP BY player_number) AS recent ON recent.player_number = player.number" FITS
+    " ORDER BY coalesce(recent.number, 0) DESC, player.number DESC LIMIT $3 OFFSET $4";
+
+static bool on_count(void *context, const struct sql_row *row)
+{
+    *(uint64_t *)context = (uint64_t)row->value(row, 0, COLUMN_INTEGER).integer;
+    return false;
+}
+
+static bool on_active(void *context, const struct sql_row *row)
+{
+    struct players_page *page = context;
+    (void)text_copy_plain(sql_text(row, 0), page->ids[page->count++], PLAYER_ID_SIZE);
+    return page->count < PLAYERS_PAGE_MAX;
+}
+
+enum status platform_players_active(struct platform_store *store, const char *customer_id,
+                                    const char *words, uint64_t offset, uint64_t limit,
+                                    struct players_page *page, struct error *error)
+{
+    struct sql_parameters parameters[2] = {0};
+    struct sql_query queries[] = {
+        {.sql = count_players,
+         .parameters = &parameters[0],
+         .row = on_count,
+         .context = &page->found},
+        {.sql = list_players, .parameters = &parameters[1], .row = on_active, .context = page}};
+    CHECK(limit <= PLAYERS_PAGE_MAX);
+    *page = (struct players_page){.count = 0};
+    for (size_t i = 0; i < 2; i++) {
+        sql_add_text(&parameters[i], text_of(customer_id));
+        sql_add_text(&parameters[i], text_of(words));
+    }
+    sql_add_integer(&parameters[1], (int64_t)limit);
+    sql_add_integer(&parameters[1], (int64_t)offset);
+    return store->engine->sql->read(store, queries, 2, error);
+}
+
 /* ---- copying --------------------------------------------------------------------------------- */
 
 struct putting {

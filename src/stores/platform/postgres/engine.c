@@ -176,6 +176,7 @@ const struct platform_engine platform_postgres_engine = {
     .open = postgres_open,
     .close = postgres_close,
     .schema = postgres_schema,
+    .size = "SELECT pg_database_size(current_database())",
     .migrate = postgres_migrate,
     .sql = &postgres_sql,
     .ledger = &postgres_ledger,

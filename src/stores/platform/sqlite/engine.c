@@ -304,6 +304,7 @@ const struct platform_engine platform_sqlite_engine = {
     .open = sqlite_open,
     .close = sqlite_close,
     .schema = sqlite_schema,
+    .size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
     .back_up = sqlite_back_up,
     .migrate = sqlite_migrate,
     .sql = &sqlite_sql,
