@@ -5,7 +5,7 @@ export class ApiError extends Error {
     constructor(status, error, retryAfter) {
         super(error.message ?? "The server answered in a way that this page does not know.");
         Object.assign(this, { status, retryAfter, code: error.code ?? "unknown", field: error.field ?? null,
-            line: error.line ?? null, changedBy: error.changed_by ?? null, changedAt: error.changed_at ?? null });
+            fields: error.fields ?? null, line: error.line ?? null, changedBy: error.changed_by ?? null, changedAt: error.changed_at ?? null });
     }
 }
 
@@ -33,6 +33,7 @@ function readJson(text) {
     }
 }
 
+const UNREACHABLE = { code: "unreachable", message: "The server does not answer." };
 const ANSWER_SECONDS = 8; // of a server that is alive, beside what it is asked to wait
 const LIVE_SECONDS = 8; // without an answer what is shown counts as old; every page asks for the health every 5 s
 let answered = Date.now();
@@ -72,7 +73,7 @@ export async function api(method, path, { query, body, text, match, known, wait,
         if (signal?.aborted) {
             throw error;
         }
-        throw new ApiError(0, { code: "unreachable", message: "The server does not answer." });
+        throw new ApiError(0, UNREACHABLE);
     }
     answered = Date.now();
     if (response.status === 304) {
@@ -99,3 +100,13 @@ export const remove = async (path) => (await api("DELETE", path)).data;
 /** `was`: the object as it was shown, so that nobody's change is written over unseen. */
 export const patch = async (path, body, was) => (await api("PATCH", path, { body, match: tagOf(was) })).data;
 export const put = async (path, body) => (await api("PUT", path, { body })).data;
+
+/** The metrics of this process, by name and labels: "process_max_fds", "croupier_store_disk_free_bytes{store=\"odds\"}". */
+export async function metrics(signal) {
+    const limit = AbortSignal.timeout(1000 * ANSWER_SECONDS);
+    const text = await fetch("/metrics", { cache: "no-store", signal: AbortSignal.any([signal, limit]) }).then((response) => response.text()).catch((error) => {
+        throw signal.aborted ? error : new ApiError(0, UNREACHABLE);
+    });
+    const rows = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+    return new Map(rows.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ") + 1))]));
+}

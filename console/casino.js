@@ -1,7 +1,7 @@
 // Providers and their games: what there is, and what is enabled.
-import { api, get, patch, post, remove } from "./api.js";
-import { ago, badge, enabledBadge, facts, fill, h, newId, number, time } from "./dom.js";
-import { action, choice, confirm, empty, form, list, problem, say, section, showOnce, table } from "./parts.js";
+import { api, get, post, remove } from "./api.js";
+import { ago, badge, copyable, enabledBadge, facts, fill, h, newId, number, time } from "./dom.js";
+import { action, changes, choice, confirm, editor, empty, form, list, problem, say, section, showOnce, table } from "./parts.js";
 
 const gameLink = (id, name) => h("a", { href: `#/casino/games/${id}` }, name ?? id);
 
@@ -12,7 +12,7 @@ export async function casinoPage(page) {
     const add = page.may("owner") && h("a", { class: "button", href: "#/casino/providers/new" }, "Add a provider");
     const load = page.may("operator") && h("a", { class: "button main", href: "#/casino/import" }, "Import games");
     const games = list(page, { path: "games", query: { q: page.query.q, provider: page.query.provider }, search: "Search games by name or id",
-        caption: "Games", extra: [chosen, load],
+        caption: "Games", extra: chosen,
         nothing: empty("There are no games here.", load && load.cloneNode(true)),
         columns: [
             { label: "Game", value: (game) => gameLink(game.id, game.name) },
@@ -23,8 +23,8 @@ export async function casinoPage(page) {
             { label: "Currencies", value: (game) => game.currencies.join(" ") },
             { label: "Changed", value: (game) => ago(game.updated_at) },
         ] });
-    return { title: "Casino", content: [
-        section("Providers", add && h("p", { class: "controls" }, add), providers.length === 0
+    return { title: "Casino", actions: [add, load], content: [
+        section("Providers", providers.length === 0
             ? empty("There is no provider yet. An owner adds one, here or with croupier provider add.")
             : table([
                 { label: "Provider", value: (one) => h("a", { href: `#/casino/providers/${one.id}` }, one.name) },
@@ -58,7 +58,7 @@ const NEW_FIELDS = [
 const showSecret = (made) => made.secret && showOnce("The provider's secret", "It signs what is sent to the provider, and what it sends. It is shown this once.", made.secret);
 
 export async function newProviderPage(page) {
-    return { title: "Add a provider", content: page.may("owner") ? form({ fields: NEW_FIELDS, label: "Add", submit: async (values) => {
+    return { title: "Add a provider", content: page.may("owner") ? form({ fields: NEW_FIELDS, label: "Add", cancel: "/casino", submit: async (values) => {
         const made = await post("providers", values);
         page.go(`/casino/providers/${made.id}`);
         showSecret(made);
@@ -70,7 +70,7 @@ function secrets(page, path, provider) {
     const columns = [
         { label: "Id", value: (secret) => h("code", null, String(secret.kid)) },
         { label: "State", value: (secret) => (secret.signs ? badge("good", "signs") : badge("idle", "verifies")) },
-        { label: "Added", value: (secret) => time(secret.added_at) },
+        { label: "Added", when: (secret) => secret.added_at },
         owner && provider.secrets.length > 1 && { label: h("span", { class: "unseen" }, "Actions"), value: (secret) => action("Retire", async () => {
             if (await confirm(`Retire ${secret.kid}?`, "Calls and tokens signed with it are refused from now on.", "Retire")) {
                 await remove(`${path}/secrets/${encodeURIComponent(secret.kid)}`);
@@ -107,36 +107,29 @@ function trial(page, path, called) {
     h("div", { class: "controls" }, h("label", { for: id, class: "inline" }, "Game ", game), run), result);
 }
 
+const launchField = (provider) => (provider.launch_endpoint
+    ? { name: "launch_endpoint", label: "Launch endpoint", hint: "It is called for each launch." }
+    : { name: "launch_url", label: "Launch address", hint: "A launch is this, with a signed token." });
+
 export async function providerPage(page) {
     const path = `providers/${encodeURIComponent(page.id)}`;
     const provider = await get(path, {}, page.signal);
-    const change = page.may("operator");
-    const launch = provider.launch_endpoint
-        ? { name: "launch_endpoint", label: "Launch endpoint", hint: "It is called for each launch." }
-        : { name: "launch_url", label: "Launch address", hint: "A launch is this, with a signed token." };
-    const fields = page.may("operator") && !page.may("owner") ? PROVIDER_FIELDS : [...PROVIDER_FIELDS, launch];
-    return { title: provider.name, content: [
-        h("p", { class: "controls" }, enabledBadge(provider.enabled), change && action(provider.enabled ? "Disable" : "Enable", async () => {
-            if (provider.enabled && !await confirm(`Disable ${provider.name}?`,
-                "Its games are hidden and its stakes are refused. Wins and rollbacks still pass.", "Disable")) {
-                return;
-            }
-            await patch(path, { enabled: !provider.enabled }, provider);
-            say(`${provider.name} is ${provider.enabled ? "disabled" : "enabled"}.`);
-            page.again();
-        }, { class: provider.enabled ? "danger" : "main" })),
-        facts([["Id", h("code", null, provider.id)], ["Added", time(provider.created_at)],
-            [launch.label, provider[launch.name]],
-            ["Games", h("a", { href: `#/casino?provider=${provider.id}` }, "of this provider")],
-            ["Changes", h("a", { href: `#/audit?object=${provider.id}` }, "in the audit")]]),
-        section("How it is called", change ? form({ fields, values: provider, label: "Save", changed: page.again, submit: async (values) => {
-            await patch(path, values, provider);
-            say("Saved.");
-            page.again();
-        } }) : facts(fields.map((field) => [field.label, Array.isArray(provider[field.name]) ? provider[field.name].join(" ") : provider[field.name]]))),
+    return { title: provider.name, state: enabledBadge(provider.enabled),
+        actions: changes(page, { path, where: `casino/${path}`, shown: provider, name: provider.name, warning: "Its games are hidden and its stakes are refused. Wins and rollbacks still pass." }),
+        content: [facts([...[launchField(provider), ...PROVIDER_FIELDS.slice(1)].map(({ name, label }) =>
+            [label, Array.isArray(provider[name]) ? provider[name].join(" ") || "anywhere" : provider[name]]),
+        ["Added", time(provider.created_at)], ["Id", copyable(provider.id)],
+        ["Games", h("a", { href: `#/casino?provider=${provider.id}` }, "of this provider")],
+        ["Changes", h("a", { href: `#/audit?object=${provider.id}` }, "in the audit")]]),
         page.may("owner") && trial(page, path, provider.launch_endpoint !== null),
-        secrets(page, path, provider),
-    ] };
+        secrets(page, path, provider)] };
+}
+
+export async function editProviderPage(page) {
+    const path = `providers/${encodeURIComponent(page.id)}`;
+    const provider = await get(path, {}, page.signal);
+    return editor(page, { path, where: `casino/${path}`, shown: provider, name: provider.name,
+        fields: page.may("owner") ? [...PROVIDER_FIELDS, launchField(provider)] : PROVIDER_FIELDS });
 }
 
 // ---- a game ----
@@ -144,20 +137,16 @@ export async function providerPage(page) {
 export async function gamePage(page) {
     const path = `games/${encodeURIComponent(page.id)}`;
     const game = await get(path, {}, page.signal);
-    return { title: game.name, content: [
-        h("p", { class: "controls" }, enabledBadge(game.enabled), page.may("operator") && action(game.enabled ? "Disable" : "Enable", async () => {
-            await patch(path, { enabled: !game.enabled }, game);
-            say(`${game.name} is ${game.enabled ? "disabled" : "enabled"}.`);
-            page.again();
-        }, { class: game.enabled ? "danger" : "main" })),
-        facts([["Id", h("code", null, game.id)], ["Provider", h("a", { href: `#/casino/providers/${game.provider}` }, game.provider)],
+    return { title: game.name, state: enabledBadge(game.enabled),
+        actions: changes(page, { path, shown: game, name: game.name, warning: "It is hidden and its stakes are refused. Wins and rollbacks still pass." }),
+        content: [facts([["Provider", h("a", { href: `#/casino/providers/${game.provider}` }, game.provider)],
             ["Category", game.category], ["Features", game.features.join(", ") || "none"],
             ["Return", game.rtp_bps === null ? "–" : `${(game.rtp_bps / 100).toFixed(2)} %`], ["Volatility", game.volatility],
             ["Demo", game.demo ? "yes" : "no"], ["Currencies", game.currencies.join(" ")], ["Languages", game.languages.join(" ")],
-            ["Devices", game.devices.join(" ")], ["Changed", time(game.updated_at)],
+            ["Devices", game.devices.join(" ")], ["Changed", time(game.updated_at)], ["Id", copyable(game.id, 24)],
             ["Changes", h("a", { href: `#/audit?object=${game.id}` }, "in the audit")]]),
         h("p", { class: "quiet" }, "An import sets the facts of a game. Each customer's page sets whether the customer may use it."),
-    ] };
+        ] };
 }
 
 // ---- import ----

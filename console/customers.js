@@ -1,23 +1,24 @@
 // Customers, their keys, what they use and what they were denied; and addresses that need no key.
-import { api, get, patch, post, put, remove } from "./api.js";
-import { amount, badge, enabledBadge, facts, fill, h, number, rateText, sportsText, time, words } from "./dom.js";
-import { action, confirm, empty, form, later, list, problem, say, section, showOnce, table } from "./parts.js";
+import { api, get, post, put, remove } from "./api.js";
+import { ago, amount, badge, copyable, enabledBadge, facts, fill, h, number, rateText, sportsText, time, words } from "./dom.js";
+import { action, changes, confirm, editor, empty, form, later, list, problem, say, section, showOnce, table } from "./parts.js";
 import { graph } from "./graph.js";
+import { noteName } from "./names.js";
 
 const FIELDS = [
     { name: "name", label: "Name", required: true },
     { name: "cidrs", label: "Networks", kind: "lines", hint: "Where its servers call from, one a line: 203.0.113.0/24. None: every request is denied." },
     { name: "sports", label: "Sports", kind: "sports" },
     { name: "rate", label: "Rate limit", kind: "rate", hint: "Requests in seconds, on sports routes; empty: no limit." },
-    { name: "casino", label: "Casino", kind: "check" },
+    { name: "casino", label: "Casino", kind: "check", hint: "It may list and launch games, and move money." },
 ];
 
 const customerLink = (customer) => h("a", { href: `#/customers/${customer.id}` }, customer.name);
 
 export async function customersPage(page) {
     const add = page.may("operator") && h("a", { class: "button main", href: "#/customers/new" }, "Add a customer");
-    return { title: "Customers", content: list(page, {
-        path: "customers", query: { q: page.query.q }, search: "Search by name or id", caption: "Customers", extra: add,
+    return { title: "Customers", actions: add, content: list(page, {
+        path: "customers", query: { q: page.query.q }, search: "Search by name or id", caption: "Customers",
         nothing: empty("There are no customers yet.", add && add.cloneNode(true)),
         columns: [
             { label: "Name", value: customerLink },
@@ -27,60 +28,68 @@ export async function customersPage(page) {
             { label: "Casino", value: (row) => (row.casino ? "yes" : "no") },
             { label: "Keys", number: true, value: (row) => number(row.keys) },
             { label: "Networks", value: (row) => (row.cidrs.length === 0 ? badge("warn", "none") : row.cidrs.join(" ")) },
+            { label: "Added", when: (row) => row.created_at },
         ],
     }) };
 }
 
 export async function newCustomerPage(page) {
-    return { title: "Add a customer", content: form({ fields: FIELDS, label: "Add", submit: async (values) => {
+    return { title: "Add a customer", content: form({ fields: FIELDS, label: "Add", cancel: "/customers", submit: async (values) => {
         const customer = await post("customers", values);
         say(`${customer.name} is added. It needs a key to call.`);
         page.go(`/customers/${customer.id}`);
     } }) };
 }
 
-async function enableOrDisable(page, path, shown, name) {
-    if (shown.enabled && !await confirm(`Disable ${name}?`, "Its requests are denied within a second.", "Disable")) {
-        return;
-    }
-    await patch(path, { enabled: !shown.enabled }, shown);
-    say(`${name} is ${shown.enabled ? "disabled" : "enabled"}.`);
-    page.again();
-}
-
-/* Of a customer or an address: its state, its fields, and the button that turns it off and on. */
-function policy(page, path, shown, name, fields) {
-    const change = page.may("operator");
-    return [
-        h("p", { class: "controls" }, enabledBadge(shown.enabled), change && action(shown.enabled ? "Disable" : "Enable",
-            () => enableOrDisable(page, path, shown, name), { class: shown.enabled ? "danger" : "main" })),
-        change ? form({ fields, values: shown, label: "Save", legend: name, changed: page.again, submit: async (values) => {
-            await patch(path, values, shown);
-            say("Saved. It is in force within a second.");
-            page.again();
-        } }) : facts(fields.map((field) => [field.label, plainly(field, shown[field.name])])),
-    ];
-}
+const WARNING = "Its requests are denied within a second.";
+const policyFacts = (shown, fields) => fields.filter((field) => field.name !== "name").map((field) => [field.label, plainly(field, shown[field.name])]);
 
 function plainly(field, value) {
-    const kinds = { sports: sportsText, rate: rateText, lines: (lines) => lines.join(" ") || "none", check: (on) => (on ? "yes" : "no") };
+    const kinds = { sports: sportsText, rate: rateText, check: (on) => (on ? "yes" : "no"),
+        lines: (lines) => (lines.length === 0 ? badge("warn", "none") : lines.join(" ")) };
     return (kinds[field.kind] ?? String)(value);
 }
 
+const customerPath = (page) => [`customers/${encodeURIComponent(page.id)}`, `customers/${page.id}`];
+
 export async function customerPage(page) {
-    const path = `customers/${encodeURIComponent(page.id)}`;
+    const [path, where] = customerPath(page);
     const customer = await get(path, {}, page.signal);
-    return { title: customer.name, content: [
-        facts([["Id", h("code", null, customer.id)], ["Added", time(customer.created_at)],
-            ["Changes", h("a", { href: `#/audit?object=${customer.id}` }, "in the audit")],
-            ["Players", h("a", { href: `#/players?customer=${customer.id}` }, "of this customer")],
-            ["For its developers", h("a", { href: "/console/openapi.yaml", download: "openapi.yaml" }, "openapi.yaml")]]),
-        section("Policy", policy(page, path, customer, customer.name, FIELDS)),
+    const requests = graph(page, { title: "Requests a day", unit: "the last 14 days", bars: true });
+    noteName(customer);
+    return { title: customer.name, state: enabledBadge(customer.enabled), actions: changes(page, { path, where, shown: customer, name: customer.name, warning: WARNING }), content: [
+        h("div", { class: "pair" },
+            facts([...policyFacts(customer, FIELDS), ["Live keys", number(customer.keys)], ["Added", time(customer.created_at)], ["Id", copyable(customer.id, 24)],
+                ["Changes", h("a", { href: `#/audit?object=${customer.id}` }, "in the audit")],
+                ["For its developers", h("a", { href: "/console/openapi.yaml", download: "openapi.yaml" }, "openapi.yaml")]]),
+            requests.element),
         section("Keys", keys(page, customer)),
-        section("Casino", later(page, () => games(page, customer))),
-        section("Use, the last 14 days", usage(page, customer)),
-        section("Denied in the last hour", denials(page, path)),
+        h("div", { class: "columns" }, section("Players, the last active first", players(page, customer)),
+            section("Denied in the last hour", denials(page, path))),
+        section("Money moved in the last 14 days", usage(page, customer, requests)),
+        section("Games", later(page, () => games(page, customer))),
     ] };
+}
+
+export async function editCustomerPage(page) {
+    const [path, where] = customerPath(page);
+    const customer = await get(path, {}, page.signal);
+    return editor(page, { path, where, shown: customer, name: customer.name, fields: FIELDS });
+}
+
+const PLAYERS = 8;
+
+function players(page, customer) {
+    return later(page, async () => {
+        const { items, found } = await get("players", { customer: customer.id, limit: PLAYERS }, page.signal);
+        return items.length === 0 ? empty("None yet. A player begins with a first launch.") : [table([
+            { label: "Reference", value: (row) => h("a", { href: `#/players/${row.player_id}` }, row.player_reference) },
+            { label: "State", value: (row) => (row.blocked_at ? badge("bad", "blocked") : "") },
+            { label: "Balance", number: true, value: (row) => amount(row.balance_minor, row.currency_exponent, row.currency) },
+            { label: "Last active", value: (row) => ago(row.last_active_at) },
+        ], items, { caption: "Players of this customer" }), h("div", { class: "below" }, h("a", { href: `#/players?customer=${customer.id}` }, found > items.length
+            ? `All ${number(found)} players` : "In the list of players"))];
+    });
 }
 
 // ---- keys ----
@@ -100,9 +109,9 @@ function keys(page, customer) {
             { label: "State", value: keyState },
             { label: "Label", value: (key) => key.label },
             { label: "Only", value: (key) => key.only ?? "sports and casino" },
-            { label: "Issued", value: (key) => time(key.created_at) },
-            { label: "Expires", value: (key) => (key.expires_at ? time(key.expires_at) : "never") },
-            { label: "Last used", value: (key) => (key.last_used_at ? time(key.last_used_at) : "never") },
+            { label: "Issued", when: (key) => key.created_at },
+            { label: "Expires", when: (key) => key.expires_at, never: "never" },
+            { label: "Last used", when: (key) => key.last_used_at, never: "never" },
             { label: h("span", { class: "unseen" }, "Actions"), value: (key) => (page.may("operator") && !key.revoked_at ? action("Revoke", async () => {
                 if (await confirm(`Revoke ${key.prefix}…?`, "Calls with it are denied within a second. It cannot be undone.", "Revoke")) {
                     await remove(`keys/${key.id}`);
@@ -150,19 +159,18 @@ async function games(page, customer) {
 
 const dayOf = (ago) => new Date(Date.now() - ago * 86400000).toISOString().slice(0, 10);
 
-function usage(page, customer) {
-    const drawn = graph(page, { title: "Requests a day", bars: true });
+function usage(page, customer, drawn) {
     const asked = { customer: customer.id, from: dayOf(13), to: dayOf(0) };
     const place = later(page, async () => {
         const used = await get("usage", { ...asked, wallet: "false" }, page.signal);
         const days = Array.from({ length: 14 }, (_, at) => dayOf(13 - at));
         const sums = (...classes) => days.map((day) => used.requests.filter((row) => row.day === day)
             .reduce((all, row) => all + classes.reduce((some, one) => some + row[one], 0), 0));
-        drawn.show(days, [{ label: "answered", colour: 1, values: sums("2xx", "3xx") },
+        drawn.show(days.map((day) => Date.parse(day) / 1000), [{ label: "answered", colour: 1, values: sums("2xx", "3xx") },
             { label: "refused", colour: 3, values: sums("4xx") }, { label: "failed", colour: 2, values: sums("5xx") }]);
         return h("button", { type: "button", onclick: () => fill(place, movements(page, asked)) }, "Add up what was moved");
     });
-    return [drawn.element, place];
+    return place;
 }
 
 /* Reads each entry of the ledger in these days, so only when it is asked for. */
@@ -193,7 +201,7 @@ function denials(page, path) {
                     { label: "Key", value: (row) => row.key && h("code", null, row.key) },
                     { label: "Last from", value: (row) => h("code", null, row.address) },
                     { label: "Times", number: true, value: (row) => number(row.count) },
-                    { label: "Last", value: (row) => time(row.at) },
+                    { label: "Last", when: (row) => row.at },
                 ], answer.data.items, { caption: "Denials of the last hour" }));
             }
         } catch (error) {
@@ -212,37 +220,46 @@ const ADDRESS_FIELDS = FIELDS.filter((field) => field.name === "sports" || field
 
 export async function addressesPage(page) {
     const add = page.may("operator") && h("a", { class: "button main", href: "#/addresses/new" }, "Add an address");
-    return { title: "Addresses", content: [
+    return { title: "Addresses", actions: add, content: [
         h("p", { class: "quiet" }, "Calls from these addresses need no key and get sports only."),
-        list(page, { path: "addresses", query: { q: page.query.q }, search: "Search", caption: "Addresses", extra: add,
+        list(page, { path: "addresses", query: { q: page.query.q }, search: "Search", caption: "Addresses",
             nothing: empty("No address is admitted without a key."),
             columns: [
                 { label: "Address", value: (row) => h("a", { href: `#/addresses/${encodeURIComponent(row.address)}` }, row.address) },
                 { label: "State", value: (row) => enabledBadge(row.enabled) },
                 { label: "Sports", value: (row) => sportsText(row.sports) },
                 { label: "Rate limit", value: (row) => rateText(row.rate) },
-                { label: "Added", value: (row) => time(row.created_at) },
+                { label: "Added", when: (row) => row.created_at },
             ] })] };
 }
 
 export async function newAddressPage(page) {
-    return { title: "Add an address", content: form({ label: "Add", submit: async (values) => {
+    return { title: "Add an address", content: form({ label: "Add", cancel: "/addresses", submit: async (values) => {
         const added = await post("addresses", values);
         say(`${added.address} is admitted.`);
         page.go("/addresses");
     }, fields: [{ name: "address", label: "Address", required: true, placeholder: "203.0.113.7" }, ...ADDRESS_FIELDS] }) };
 }
 
+const addressPath = (page) => [`addresses/${encodeURIComponent(page.id)}`, `addresses/${encodeURIComponent(page.id)}`];
+
 export async function addressPage(page) {
-    const path = `addresses/${encodeURIComponent(page.id)}`;
+    const [path, where] = addressPath(page);
     const shown = await get(path, {}, page.signal);
-    return { title: shown.address, content: [
-        policy(page, path, shown, shown.address, ADDRESS_FIELDS),
-        page.may("operator") && action("Remove", async () => {
+    return { title: shown.address, state: enabledBadge(shown.enabled), actions: page.may("operator") && [changes(page, { path, where, shown, name: shown.address, warning: WARNING }),
+        action("Remove", async () => {
             if (await confirm(`Remove ${shown.address}?`, "Without a key it is denied within a second.", "Remove")) {
                 await remove(path);
                 say(`${shown.address} is removed.`);
                 page.go("/addresses");
             }
-        }, { class: "danger" })] };
+        }, { class: "danger" })],
+    content: facts([...policyFacts(shown, ADDRESS_FIELDS), ["Added", time(shown.created_at)],
+        ["Changes", h("a", { href: `#/audit?object=${encodeURIComponent(shown.address)}` }, "in the audit")]]) };
+}
+
+export async function editAddressPage(page) {
+    const [path, where] = addressPath(page);
+    const shown = await get(path, {}, page.signal);
+    return editor(page, { path, where, shown, name: shown.address, fields: ADDRESS_FIELDS });
 }

@@ -24,6 +24,16 @@ export function append(element, children) {
     }
 }
 
+/** An element of a drawing; its properties are attributes. */
+export function svg(tag, properties, ...children) {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(properties ?? {})) {
+        element.setAttribute(name, value);
+    }
+    append(element, children);
+    return element;
+}
+
 /** The element with these children in place of what it had. */
 export function fill(element, ...children) {
     element.replaceChildren();
@@ -65,14 +75,16 @@ export function duration(seconds) {
     return `${seconds < 10 ? Math.floor(seconds * 10) / 10 : Math.floor(seconds)} s`;
 }
 
-/** A moment, in UTC as logs have it; how long ago stands in its tip. */
-export function time(text) {
+export const moment = (text) => text.slice(0, 19).replace("T", " ");
+
+/** A moment, in UTC as logs have it; how long ago stands in its tip. `bare`: its column says that it is UTC. */
+export function time(text, bare = false) {
     if (!text) {
         return "–";
     }
     const seconds = (Date.now() - Date.parse(text)) / 1000;
-    const tip = seconds >= 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`;
-    return h("time", { datetime: text, title: tip }, text.slice(0, 19).replace("T", " "));
+    const tip = `${moment(text)} UTC, ${seconds >= 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`}`;
+    return h("time", { datetime: text, title: tip }, moment(text), !bare && h("small", null, " UTC"));
 }
 
 export function ago(text) {
@@ -83,9 +95,42 @@ export function ago(text) {
 export function amount(minor, exponent, currency) {
     const negative = minor < 0;
     const digits = String(Math.abs(minor)).padStart(exponent + 1, "0");
-    const whole = digits.slice(0, digits.length - exponent).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+    const whole = digits.slice(0, digits.length - exponent).replace(/\B(?=(\d{3})+$)/g, ",");
     const rest = exponent > 0 ? `.${digits.slice(-exponent)}` : "";
     return `${negative ? "−" : ""}${whole}${rest}${currency ? ` ${currency}` : ""}`;
+}
+
+/** The same with its sign. */
+export const signed = (minor, exponent) => `${minor > 0 ? "+" : ""}${amount(minor, exponent)}`;
+
+const SIZES = ["bytes", "KB", "MB", "GB", "TB"];
+/** "37.8 MB": as disks are sold, in thousands. */
+export function bytes(count) {
+    if (count === null || count === undefined || Number.isNaN(count)) {
+        return "–";
+    }
+    const power = Math.min(SIZES.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3));
+    const value = count / 1000 ** power;
+    return `${value < 100 && power > 0 ? value.toFixed(1) : Math.round(value)} ${SIZES[power]}`;
+}
+
+/** An id, short where it is long, and a button that copies all of it. */
+export function copyable(id, most = 16) {
+    const said = h("span", { class: "unseen", role: "status" });
+    const button = h("button", { type: "button", class: "copy", title: `Copy ${id}`, "aria-label": `Copy ${id}`, onclick: async (event) => {
+        event.stopPropagation();
+        try {
+            await navigator.clipboard.writeText(id);
+            button.classList.add("done");
+            fill(said, "Copied");
+            setTimeout(() => { button.classList.remove("done"); fill(said); }, 1500);
+        } catch {
+            getSelection().selectAllChildren(text);
+        }
+    } }, svg("svg", { viewBox: "0 0 16 16", width: 12, height: 12, "aria-hidden": "true" },
+        svg("rect", { x: 5.5, y: 5.5, width: 9, height: 9, rx: 1.5 }), svg("path", { d: "M10.5 2.5v-1h-9v9h1" })));
+    const text = h("code", { title: id }, id.length <= most ? id : `${id.slice(0, most - 6)}…${id.slice(-4)}`);
+    return h("span", { class: "id" }, text, button, said);
 }
 
 /** "requests_per_second" as people write it. */

@@ -1,6 +1,6 @@
 // What is published: sports, their events, and one event as it moves.
 import { api, get } from "./api.js";
-import { ago, append, badge, facts, fill, h, number, sportName, time } from "./dom.js";
+import { ago, append, badge, copyable, facts, fill, h, number, sportName, time } from "./dom.js";
 import { choice, empty, follow, list, problem, searchField, section, table } from "./parts.js";
 
 export async function feedPage(page) {
@@ -11,7 +11,7 @@ export async function feedPage(page) {
         table([
             { label: "Sport", value: (row) => h("a", { href: `#/feed/${row.sport}` }, row.name) },
             { label: "Events", number: true, value: (row) => number(row.events) },
-            { label: "Catalog published", value: (row) => time(row.published_at) },
+            { label: "Catalog published", when: (row) => row.published_at },
             { label: "Asked for in the last minute", number: true, value: (row) => number(row.asked_for) },
             { label: "Oldest odds of these", value: (row) => (row.oldest_odds_at ? ago(row.oldest_odds_at) : "–") },
             { label: "State", value: (row) => (row.problem ? badge("bad", row.problem)
@@ -21,18 +21,15 @@ export async function feedPage(page) {
     return { title: "Feed", content: place };
 }
 
-const ORDERS = { catalog: "as the catalog has them", interest: "asked for last", age: "oldest odds first" };
-
 export async function sportPage(page) {
-    const order = choice("Order", ORDERS, page.query.order ?? "catalog", (chosen) => events.reload({ order: chosen }));
-    const events = list(page, { path: `feed/${encodeURIComponent(page.sport)}`, query: { q: page.query.q, order: page.query.order }, extra: order,
+    const events = list(page, { path: `feed/${encodeURIComponent(page.sport)}`, query: { q: page.query.q, order: page.query.order },
         search: "Search events by name or id", caption: `Events of ${sportName(page.sport)}`,
         nothing: empty("No event of this sport is published.", h("a", { href: "#/feed" }, "To the feed")),
         columns: [
-            { label: "Event", value: (row) => h("a", { href: `#/feed/${page.sport}/${row.event_id}` }, row.name ?? row.event_id) },
-            { label: "Id", value: (row) => h("code", null, row.event_id) },
-            { label: "Odds", value: (row) => (row.odds === false ? badge("warn", "none") : row.published_at ? ago(row.published_at) : "published") },
-            { label: "Asked for", value: (row) => ago(row.requested_at) },
+            { label: "Event", order: "", value: (row) => h("a", { href: `#/feed/${page.sport}/${row.event_id}` }, row.name ?? row.event_id) },
+            { label: "Id", value: (row) => copyable(row.event_id) },
+            { label: "Odds", order: "age", value: (row) => (row.odds === false ? badge("warn", "none") : row.published_at ? ago(row.published_at) : "published") },
+            { label: "Asked for", order: "interest", direction: "descending", value: (row) => ago(row.requested_at) },
         ] });
     page.every(5, async () => events.refresh());
     return { title: sportName(page.sport), content: events };
@@ -44,6 +41,9 @@ export async function sportPage(page) {
 function price(entry, key, before, seen) {
     if (!entry) {
         return h("td", { class: "number" });
+    }
+    if (Number(entry.price) === 0) { // of a side that offers nothing
+        return h("td", { class: "number quiet" }, "–");
     }
     const text = String(entry.price);
     const was = before.get(key);

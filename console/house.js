@@ -1,11 +1,27 @@
 // The audit, the health of what croupier stands on, and the settings in force.
-import { get } from "./api.js";
-import { badge, duration, facts, fill, h, time, words } from "./dom.js";
+import { get, metrics } from "./api.js";
+import { ago, badge, bytes, copyable, duration, facts, fill, h, number, time, words } from "./dom.js";
+import { customerLink } from "./names.js";
 import { empty, later, list, problem, searchField, section, table } from "./parts.js";
 
 // ---- audit ----
 
-const written = (value) => (value === null || value === undefined ? "–" : typeof value === "string" ? value.replaceAll("\n", " ") : JSON.stringify(value));
+const written = (value) => (value === null || value === undefined || value === "" ? "–" : typeof value === "string" ? value.replaceAll("\n", " ") : JSON.stringify(value));
+
+/* A value of a record as people read it, by the name that the store has for it. */
+function readable(name, value) {
+    if (/_ms$/.test(name) && Number(value) > 0) {
+        return time(new Date(Number(value)).toISOString());
+    }
+    if (/_bps$/.test(name) && typeof value === "number") {
+        return `${(value / 100).toFixed(2)} %`;
+    }
+    if (name === "customer_id" && value) {
+        return customerLink(value);
+    }
+    return typeof value === "boolean" ? (value ? "yes" : "no") : typeof value === "number" ? number(value)
+        : Array.isArray(value) ? value.map(written).join(", ") || "–" : written(value);
+}
 
 /* What a change changed: of each field what it was and what it is. */
 function difference(row) {
@@ -13,19 +29,19 @@ function difference(row) {
     if (names.length === 0) {
         return "";
     }
-    const lines = names.map((name) => h("div", null, h("b", null, words(name)), " ",
-        row.before && [h("del", null, written(row.before[name])), " "], row.after && h("ins", null, written(row.after[name]))));
-    return names.length <= 3 ? lines : h("details", null, h("summary", null, row.before ? `${names.length} fields` : "added"), lines);
+    const lines = names.map((name) => h("div", null, h("span", { class: "quiet" }, words(name.replace(/_(ms|bps|id)$/, ""))), " ",
+        row.before && [h("del", null, readable(name, row.before[name])), " → "], row.after && h("ins", null, readable(name, row.after[name]))));
+    const called = row.after?.name ?? row.after?.label ?? row.after?.reference;
+    return names.length <= 3 ? lines : h("details", null, h("summary", null, row.before ? `${names.length} fields` : called ? `added “${called}”` : "added"), lines);
 }
 
-const OBJECTS = { customer: "customers", address: "addresses", provider: "casino/providers", game: "casino/games", player: "players" };
+const OBJECTS = { address: "addresses", provider: "casino/providers", game: "casino/games", player: "players" };
 
 function objectLink(row) {
     const place = OBJECTS[row.kind];
-    if (row.kind === "verification") {
-        return [`${row.kind} `, h("a", { href: "#/ledger" }, row.object)];
-    }
-    return [`${row.kind} `, place ? h("a", { href: `#/${place}/${encodeURIComponent(row.object)}` }, row.object) : row.object];
+    const kind = `${row.kind === "credential" ? (row.object.startsWith("lnk_") ? "link" : "session") : row.kind.replaceAll("_", " ")} `;
+    return [kind, row.kind === "verification" ? h("a", { href: "#/ledger" }, row.object) : /^cus_/.test(row.object) ? customerLink(row.object)
+        : place ? h("a", { href: `#/${place}/${encodeURIComponent(row.object)}` }, row.object) : copyable(row.object)];
 }
 
 export async function auditPage(page) {
@@ -35,7 +51,7 @@ export async function auditPage(page) {
             searchField("Since: 12h, 7d, 2026-11-01", page.query.since, (since) => shown.reload({ since }))],
         nothing: empty("Nothing was changed that fits.", h("a", { href: "#/audit", onclick: () => page.again() }, "Show all")),
         columns: [
-            { label: "When", value: (row) => time(row.at) },
+            { label: "When", when: (row) => row.at },
             { label: "By", value: (row) => row.who },
             { label: "With", value: (row) => h("code", null, row.command) },
             { label: "Object", value: objectLink },
@@ -47,24 +63,66 @@ export async function auditPage(page) {
 
 // ---- health ----
 
-const stateBadge = (state) => badge(state === "ok" ? "good" : "bad", state ?? "unknown");
-const STORES = [["odds_store", "Odds store", "Customers get 503 on sports routes until it answers. Is the store's process running, and its disk not full?"],
-    ["platform_store", "Platform store", "Nothing can be changed and no money moves until it answers. Policies in memory go on for a second."]];
+const stateBadge = (state) => badge(state === "ok" ? "good" : "bad", state === "ok" ? "answers" : state ?? "unknown");
+const STORES = [["odds_store", "odds", "Odds store", "Customers get 503 on sports routes until it answers. Is the store's process running, and its disk not full?"],
+    ["platform_store", "platform", "Platform store", "Nothing can be changed and no money moves until it answers. Policies in memory go on for a second."]];
+const LITTLE = 0.1; // of a disk
+
+function storeTable(health, figures) {
+    const disk = (store, what) => figures.get(`croupier_store_disk_${what}_bytes{store="${store}"}`);
+    return table([
+        { label: "Store", value: ([, , title]) => title },
+        { label: "State", value: ([name]) => stateBadge(health[name].status) },
+        { label: "Takes", number: true, value: ([name]) => (health[name].bytes === null ? "a server's" : bytes(health[name].bytes)) },
+        { label: "Disk free", number: true, value: ([, store]) => bytes(disk(store, "free")) },
+        { label: "Disk", number: true, value: ([, store]) => bytes(disk(store, "size")) },
+        { label: "Room", value: ([, store]) => (disk(store, "size") === undefined ? "–" : badge(disk(store, "free") < LITTLE * disk(store, "size") ? "bad" : "good",
+            `${number(100 * disk(store, "free") / disk(store, "size"))} % free`.replace(/\.\d+/, ""))) },
+    ], STORES.filter(([name]) => health[name]), { caption: "Stores" });
+}
+
+const LISTENERS = [["public", "Customers' listener"], ["provider", "Providers' listener"], ["operator", "Operators' listener"]];
+const SOON_DAYS = 21;
+
+function certificateOf(figures, listener) {
+    const expiry = figures.get(`croupier_tls_certificate_expiry_timestamp_seconds{listener="${listener}"}`);
+    const days = (expiry - Date.now() / 1000) / 86400;
+    return !expiry ? "no HTTPS here" : [badge(days < 0 ? "bad" : days < SOON_DAYS ? "warn" : "good", days < 0 ? "has run out" : `for ${Math.floor(days)} days`), " ",
+        time(new Date(expiry * 1000).toISOString())];
+}
+
+function verified(ledger, scope) {
+    const last = ledger?.verified[scope];
+    return ledger === null ? "not known" : !last ? "never" : [last.sound ? badge("good", "sound") : badge("bad", "broken"), " ", h("a", { href: "#/ledger" }, ago(last.ended_at))];
+}
+
+function instanceFacts(health, figures) {
+    const of = (name) => figures.get(name);
+    return facts([["Version", health.version], ["Commit", h("code", null, health.commit)], ["Process", String(health.pid)], ["Started", time(health.started_at)],
+        ["Up for", duration((Date.now() - Date.parse(health.started_at)) / 1000)], ["Memory", bytes(of("process_resident_memory_bytes"))],
+        ["Processor time", duration(of("process_cpu_seconds_total"))], ["Connections", `${number(of("croupier_connections"))} of ${number(of("croupier_connections_max"))}`],
+        ["Open files", `${number(of("process_open_fds"))} of ${number(of("process_max_fds"))}`], ["Log lines dropped", number(of("croupier_log_lines_dropped_total"))]]);
+}
+
+function backupText(figures) {
+    const age = figures.get("croupier_backup_age_seconds");
+    return age === undefined ? "not known here" : Number.isNaN(age) ? badge("warn", "never") : `${duration(age)} ago`;
+}
 
 export async function healthPage(page) {
     const place = h("div");
     let wrong = null;
     page.every(2, async () => {
         try {
-            const health = await get("health", {}, page.signal);
+            const [health, figures, ledger] = await Promise.all([get("health", {}, page.signal), metrics(page.signal), get("ledger", {}, page.signal).catch(() => null)]);
             wrong = null;
-            fill(place, h("p", null, stateBadge(health.status)),
-                STORES.filter(([name]) => health[name]).map(([name, title, advice]) => section(title, h("p", null, stateBadge(health[name].status), " ",
-                    health[name].message ?? ""), health[name].status !== "ok" && h("p", { class: "notice warn" }, advice))),
-                section("This instance", facts([["Version", health.version], ["Started", time(health.started_at)],
-                    ["Up for", health.started_at && duration((Date.now() - Date.parse(health.started_at)) / 1000)]])),
-                (health.instances ?? []).length > 0 && section("Instances", table(Object.keys(health.instances[0]).map((name) => ({ label: words(name),
-                    value: (row) => (/_at$/.test(name) ? time(row[name]) : written(row[name])) })), health.instances, { caption: "Instances" })));
+            fill(place, STORES.filter(([name]) => health[name].status !== "ok").map(([name, , title, advice]) =>
+                h("div", { class: "notice bad" }, h("p", null, h("strong", null, `${title}: `), health[name].message ?? "it does not answer"), h("p", null, advice))),
+            section("Stores", storeTable(health, figures)),
+            section("This instance", instanceFacts(health, figures)),
+            h("div", { class: "columns" }, section("Backup and verification", facts([["Last backup", backupText(figures)], ["Whole ledger verified", verified(ledger, "whole")],
+                ["Newest entries verified", verified(ledger, "recent")]])),
+            section("Certificates", facts(LISTENERS.map(([name, title]) => [title, certificateOf(figures, name)])))));
         } catch (error) {
             if (error.name !== "AbortError" && error.message !== wrong) { // which is read aloud once
                 wrong = error.message;

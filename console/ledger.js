@@ -5,8 +5,8 @@ import { action, empty, follow, problem, section, table } from "./parts.js";
 
 const STATES = { running: ["warn", "running"], sound: ["good", "sound"], broken: ["bad", "broken"], failed: ["bad", "did not finish"] };
 
-const FIGURES = [["operations_in_all", "Operations since the start"], ["batches", "Batches"], ["commits", "Commits"],
-    ["commit_microseconds", "A commit takes (ms)", 1000], ["operations_in_batches", "Operations in batches"], ["waiting", "Waiting now"],
+const FIGURES = [["operations_in_all", "Operations"], ["batches", "Batches"], ["commits", "Commits"],
+    ["commit_microseconds", "A commit takes on average (ms)", 1000], ["operations_in_batches", "Operations in batches"], ["waiting", "Waiting now"],
     ["begun_again", "Batches begun again"], ["opened_again", "Store opened again"]];
 
 function tiles(ledger) {
@@ -40,7 +40,7 @@ function lastOf(verified) {
     return rows.length === 0 ? empty("It was never verified.") : table([
         { label: "Scope", value: ([what, one]) => [what, " ", one.since && time(one.since)] },
         { label: "Outcome", value: ([, one]) => (one.sound ? badge("good", "sound") : [badge("bad", "broken"), " ", one.reason]) },
-        { label: "Ended", value: ([, one]) => time(one.ended_at) },
+        { label: "Ended", when: ([, one]) => one.ended_at },
         { label: "Took", number: true, value: ([, one]) => took(one) },
         { label: "Entries", number: true, value: ([, one]) => number(one.entries) },
         { label: "Players", number: true, value: ([, one]) => number(one.players) },
@@ -71,7 +71,7 @@ export async function ledgerPage(page) {
         },
         refused: (error) => fill(details, problem(error)),
     });
-    return { title: "Ledger", content: [figures, section("Verification",
+    return { title: "Ledger", content: [h("p", { class: "quiet" }, "This instance, since its start:"), figures, section("Verification",
         h("p", { class: "quiet" }, "Every balance, sequence and hash is derived again from the entries, as croupier wallet verify does. Play continues during it."),
         outcome, details, verify), section("Last verified", last)] };
 }

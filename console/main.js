@@ -3,9 +3,9 @@ import { get, onSignedOut, remove, silence } from "./api.js";
 import { append, duration, fill, h } from "./dom.js";
 import { problem, say, waiting } from "./parts.js";
 import { auditPage, healthPage, settingsPage } from "./house.js";
-import { casinoPage, gamePage, importPage, newProviderPage, providerPage } from "./casino.js";
+import { casinoPage, editProviderPage, gamePage, importPage, newProviderPage, providerPage } from "./casino.js";
 import { eventPage, feedPage, sportPage } from "./feed.js";
-import { addressPage, addressesPage, customerPage, customersPage, newAddressPage, newCustomerPage } from "./customers.js";
+import { addressPage, addressesPage, customerPage, customersPage, editAddressPage, editCustomerPage, newAddressPage, newCustomerPage } from "./customers.js";
 import { ledgerPage } from "./ledger.js";
 import { operatorsPage } from "./operators.js";
 import { overviewPage } from "./overview.js";
@@ -18,9 +18,11 @@ const ROUTES = [
     ["/customers", customersPage, "/customers"],
     ["/customers/new", newCustomerPage, "/customers"],
     ["/customers/:id", customerPage, "/customers"],
+    ["/customers/:id/edit", editCustomerPage, "/customers"],
     ["/addresses", addressesPage, "/addresses"],
     ["/addresses/new", newAddressPage, "/addresses"],
     ["/addresses/:id", addressPage, "/addresses"],
+    ["/addresses/:id/edit", editAddressPage, "/addresses"],
     ["/feed", feedPage, "/feed"],
     ["/feed/:sport", sportPage, "/feed"],
     ["/feed/:sport/:event", eventPage, "/feed"],
@@ -29,6 +31,7 @@ const ROUTES = [
     ["/casino/games/:id", gamePage, "/casino"],
     ["/casino/providers/new", newProviderPage, "/casino"],
     ["/casino/providers/:id", providerPage, "/casino"],
+    ["/casino/providers/:id/edit", editProviderPage, "/casino"],
     ["/players", playersPage, "/players"],
     ["/players/:id", playerPage, "/players"],
     ["/ledger", ledgerPage, "/ledger"],
@@ -38,12 +41,14 @@ const ROUTES = [
     ["/operators", operatorsPage, "/operators"],
 ];
 
-/* The letter goes there after "g". `least`: the role that sees it. */
-const MENU = [
-    ["/", "Overview", "o"], ["/customers", "Customers", "c"], ["/addresses", "Addresses", "i"], ["/feed", "Feed", "f"],
-    ["/casino", "Casino", "s"], ["/players", "Players", "p"], ["/ledger", "Ledger", "l"], ["/audit", "Audit", "a"],
-    ["/health", "Health", "h"], ["/settings", "Settings", "e"], ["/operators", "Operators", "u", "owner"],
+/* In groups. The letter goes there after "g". `least`: the role that sees it. */
+const GROUPS = [
+    ["", [["/", "Overview", "o"]]],
+    ["Trade", [["/customers", "Customers", "c"], ["/feed", "Feed", "f"], ["/casino", "Casino", "s"], ["/addresses", "Addresses", "i"]]],
+    ["Money", [["/players", "Players", "p"], ["/ledger", "Ledger", "l"]]],
+    ["System", [["/health", "Health", "h"], ["/audit", "Audit", "a"], ["/settings", "Settings", "e"], ["/operators", "Operators", "u", "owner"]]],
 ];
+const MENU = GROUPS.flatMap(([, entries]) => entries);
 
 const ROLES = ["reader", "operator", "owner"];
 const HEALTH_SECONDS = 5;
@@ -89,9 +94,11 @@ function menuEntry([path, label, letter]) {
 const may = (role) => ROLES.indexOf(me?.role) >= ROLES.indexOf(role);
 
 function makeFrame() {
-    const menu = h("nav", { id: "menu", "aria-label": "Pages" }, MENU.filter(([, , , least]) => may(least ?? "reader")).map(menuEntry));
+    const menu = h("nav", { id: "menu", "aria-label": "Pages" }, GROUPS.map(([label, entries]) => h("div", { class: "group", role: "group", "aria-label": label || null },
+        label && h("span", { "aria-hidden": "true" }, label), entries.filter(([, , , least]) => may(least ?? "reader")).map(menuEntry))));
     const state = h("a", { href: "#/health", class: "state" }, "Looking…");
     const mark = h("span", { class: "mark" }, "live");
+    const clock = h("span", { class: "clock" });
     const main = h("main", { id: "main" });
     const toggle = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "menu", onclick: () => {
         toggle.setAttribute("aria-expanded", String(document.body.classList.toggle("open")));
@@ -101,10 +108,10 @@ function makeFrame() {
         main.querySelector("h1")?.focus();
     } }, "To the content"),
     h("header", null, toggle, h("a", { class: "brand", href: "#/" }, "croupier"), h("div", { role: "status" }, state), mark,
-        h("span", { class: "who" }, `${me.name} · ${me.role} `),
+        clock, h("span", { class: "who" }, `${me.name} · ${me.role}`),
         h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")),
     menu, main, h("div", { id: "said", role: "status" }));
-    frame = { menu, main, state, mark, toggle };
+    frame = { menu, main, state, mark, clock, toggle };
     watchHealth(frame);
     watchSilence(frame);
 }
@@ -148,6 +155,7 @@ async function watchHealth(mine) {
 async function watchSilence(mine) {
     while (frame === mine) {
         const seconds = silence();
+        fill(mine.clock, `${new Date().toISOString().slice(11, 19)} UTC`);
         document.body.classList.toggle("stale", seconds > 0);
         const text = seconds > 0 ? `last answer ${duration(seconds)} ago` : "live";
         if (mine.mark.textContent !== text) {
@@ -198,10 +206,13 @@ function makePage(route, query) {
     };
 }
 
-function show(title, content, focus) {
+/* `state` stands beside the title, `actions` opposite it; `up` leads to what the page is a part of. */
+function show({ title, content, state, actions, up: above }, focus, entry) {
+    const up = above ?? entry;
     const heading = h("h1", { tabindex: -1 }, title);
     document.title = `${title} · croupier`;
-    fill(frame.main, heading);
+    fill(frame.main, up && h("a", { class: "above", href: `#${up[0]}` }, up[1]),
+        h("div", { class: "title" }, heading, state, actions && h("div", { class: "actions" }, actions)));
     append(frame.main, content);
     if (focus) {
         heading.focus({ preventScroll: true });
@@ -224,25 +235,26 @@ async function open() {
     document.body.classList.remove("open");
     frame.toggle.setAttribute("aria-expanded", "false");
     const route = match(path);
-    for (const entry of frame.menu.children) {
+    for (const entry of frame.menu.querySelectorAll("a")) {
         entry.toggleAttribute("aria-current", entry.dataset.path === route?.entry);
         entry.setAttribute("aria-current", entry.dataset.path === route?.entry ? "page" : "false");
     }
     if (route === null) {
-        show("No such page", h("p", null, "The address leads nowhere. ", h("a", { href: "#/" }, "To the overview")), !first);
+        show({ title: "No such page", content: h("p", null, "The address leads nowhere. ", h("a", { href: "#/" }, "To the overview")) }, !first);
         return;
     }
     const page = makePage(route, query);
-    const slow = setTimeout(() => show("…", waiting(), false), 150);
+    const slow = setTimeout(() => show({ title: "…", content: waiting() }, false), 150);
+    const up = path !== route.entry && MENU.find(([entry]) => entry === route.entry);
     try {
-        const { title, content } = await route.show(page);
+        const shown = await route.show(page);
         if (!page.signal.aborted) {
-            show(title, content, !first);
+            show(shown, !first, up);
         }
     } catch (error) {
         if (error.name !== "AbortError" && !page.signal.aborted && error.status !== 401) {
             const missing = error.status === 404;
-            show(missing ? "Not found" : "This page cannot be shown", problem(error, missing ? null : open), !first);
+            show({ title: missing ? "Not found" : "This page cannot be shown", content: problem(error, missing ? null : open) }, !first, up);
         }
     } finally {
         clearTimeout(slow);
@@ -272,7 +284,7 @@ const typing = (target) => target.closest("input, textarea, select, dialog") !==
 let going = false;
 
 function step(by) {
-    const links = [...frame.main.querySelectorAll("tbody tr a[href^='#']")].filter((link, at, all) =>
+    const links = [...frame.main.querySelectorAll("tbody tr a[href^='#'], tbody tr > td:first-child > button")].filter((link, at, all) =>
         all.findIndex((other) => other.closest("tr") === link.closest("tr")) === at);
     const at = links.indexOf(document.activeElement);
     links[Math.min(links.length - 1, Math.max(0, at + by))]?.focus();

@@ -1,6 +1,6 @@
 // Who may sign in, with which role, and who is signed in now.
 import { patch, post, remove } from "./api.js";
-import { badge, enabledBadge, h, time } from "./dom.js";
+import { badge, enabledBadge, h } from "./dom.js";
 import { action, choice, confirm, empty, form, list, say, section, showOnce } from "./parts.js";
 
 const ROLES = { reader: "reader: sees everything", operator: "operator: changes things", owner: "owner: operators and secrets as well" };
@@ -45,8 +45,8 @@ function sessions(page) {
         { label: "State", value: (row) => (row.ended_at ? badge("idle", "ended") : Date.parse(row.expires_at) < Date.now() ? badge("idle", "expired")
             : row.id === page.me.id ? badge("good", "this one") : badge("good", "live")) },
         { label: "From", value: (row) => h("code", null, row.address) },
-        { label: "Signed in", value: (row) => time(row.created_at) },
-        { label: "Until", value: (row) => time(row.ended_at ?? row.expires_at) },
+        { label: "Signed in", when: (row) => row.created_at },
+        { label: "Until", when: (row) => row.ended_at ?? row.expires_at },
         { label: h("span", { class: "unseen" }, "Actions"), value: (row) => (row.ended_at || row.id === page.me.id ? "" : action("End", async () => {
             await remove(`sessions/${row.id}`);
             say("The session is ended.");
@@ -64,7 +64,7 @@ export async function operatorsPage(page) {
         { label: "Name", value: (one) => one.name },
         { label: "State", value: (one) => enabledBadge(one.enabled) },
         { label: "Role", value: (one) => one.role },
-        { label: "Added", value: (one) => time(one.created_at) },
+        { label: "Added", when: (one) => one.created_at },
         { label: h("span", { class: "unseen" }, "Actions"), value: (one) => operatorActions(page, one) },
     ] });
     return { title: "Operators", content: [page.listed,

@@ -6,20 +6,18 @@ import { graph } from "./graph.js";
 
 const HOUSE_SECONDS = 10; // between two looks at health and the ledger
 
-/* Tiles and charts, of figures of the server's by name. */
-const TILES = [["requests_per_second", "Requests a second"], ["requests_5xx_per_second", "Failures a second"],
-    ["p50_ms", "Half answered within (ms)"], ["p99_ms", "99 % answered within (ms)"], ["denials_per_second", "Denials a second"],
-    ["connections", "Connections"], ["ledger_operations_per_second", "Ledger operations a second"], ["ledger_commit_ms", "99 % committed within (ms)"]];
+/* Charts of figures of the server's by name; `figure` is the one that is read off in large,
+   and one of colour 0 is read off alone. `now`: a value is of a moment, not of the time before. */
 const CHARTS = [
-    { title: "Requests", unit: "a second", series: [["requests_2xx_per_second", "answered", 1], ["requests_3xx_per_second", "not modified", 4],
-        ["requests_4xx_per_second", "refused", 3], ["requests_5xx_per_second", "failed", 2]] },
-    { title: "Latency", unit: "ms", series: [["p50_ms", "half within", 1], ["p99_ms", "99 % within", 3]] },
-    { title: "Denials", unit: "a second", series: [["denials_per_second", "denied", 2]] },
-    { title: "Connections", series: [["connections", "open", 1]] },
-    { title: "Ledger", unit: "operations a second", series: [["ledger_operations_per_second", "operations", 1]] },
-    { title: "Commit of a batch", unit: "ms", series: [["ledger_commit_ms", "99 % within", 3]] },
+    { title: "Requests", unit: "a second", figure: 4, series: [["requests_2xx_per_second", "answered", 1], ["requests_3xx_per_second", "not modified", 4],
+        ["requests_4xx_per_second", "refused", 3], ["requests_5xx_per_second", "failed", 2], ["requests_per_second", "all", 0]] },
+    { title: "99 % answered within", unit: "ms", figure: 1, series: [["p50_ms", "half within", 1], ["p99_ms", "99 % within", 3]] },
+    { title: "Denials", unit: "a second", series: [["denials_per_second", "denied", 3]] },
+    { title: "Open connections", now: true, series: [["connections", "open", 1]] },
+    { title: "Ledger operations", unit: "a second", series: [["ledger_operations_per_second", "operations", 1]] },
+    { title: "99 % committed within", unit: "ms", series: [["ledger_commit_ms", "99 % within", 3]] },
 ];
-const SPANS = { minutes: "last minutes", hours: "last hours" };
+const SPANS = { minutes: "last 6 minutes", hours: "last 12 hours" };
 
 /** What is wrong now, worst first. Each leads to the page that says more. */
 function wrongs(overview, { health, ledger }) {
@@ -70,15 +68,9 @@ const stepList = (steps) => h("div", { class: "notice idle" }, h("p", null, h("s
     steps.map(([done, text, command, to]) => h("li", null, badge(done ? "good" : "idle", done ? "✔ done" : "to do"), " ",
         h("a", { href: to }, text), " ", done ? null : h("code", null, command)))));
 
-const tileList = (live) => TILES.map(([name, text]) =>
-    h("div", { class: `tile${name.includes("5xx") && live[name] > 0 ? " bad" : ""}` }, h("b", null, number(live[name])), h("span", null, text)));
-
-const clock = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 19);
-
-function drawCharts(charts, history) {
-    const labels = history.at.map(clock);
+function drawCharts(charts, { at, series, window_seconds: window }) {
     for (const chart of charts) {
-        chart.drawn.show(labels, chart.series.map(([name, label, colour]) => ({ label, values: history.series[name], colour })));
+        chart.drawn.show(at, chart.series.map(([name, label, colour]) => ({ label, values: series[name], colour })), chart.now ? 0 : window);
     }
 }
 
@@ -91,12 +83,11 @@ const denialTable = (rows) => (rows.length === 0 ? empty("No request was denied 
 const feedTable = (rows) => table([
     { label: "Sport", value: (row) => h("a", { href: `#/feed/${row.sport}` }, sportName(row.sport)) },
     { label: "Last published", number: true, value: (row) => (row.age_seconds === null ? "never" : `${duration(row.age_seconds)} ago`) },
-    { label: "State", value: (row) => (row.stale ? badge("warn", "old") : "") },
+    { label: "State", value: (row) => (row.stale ? badge("warn", "old") : row.age_seconds === null ? badge("idle", "nothing yet") : badge("good", "served")) },
 ], rows, { caption: "Age of the feed by sport" });
 
 export async function overviewPage(page) {
     const alarms = h("div", { "aria-live": "polite" });
-    const tiles = h("div", { class: "tiles" });
     const denials = h("div");
     const feed = h("div");
     const charts = CHARTS.map((chart) => ({ ...chart, drawn: graph(page, chart) }));
@@ -118,7 +109,6 @@ export async function overviewPage(page) {
 
     function show() {
         showAlarms();
-        fill(tiles, tileList(overview.live));
         fill(denials, denialTable(overview.denials));
         fill(feed, feedTable(overview.feed));
         drawCharts(charts, overview.history);
@@ -145,7 +135,7 @@ export async function overviewPage(page) {
             fill(alarms, problem(error));
         },
     });
-    const spans = choice("Curves of the", SPANS, span, (value) => {
+    const spans = choice("The", SPANS, span, (value) => {
         span = value;
         page.remember({ span: value });
         again();
@@ -160,7 +150,7 @@ export async function overviewPage(page) {
             showAlarms();
         }
     });
-    return { title: "Overview", content: [alarms, tiles, h("div", { class: "controls" }, spans),
+    return { title: "Overview", actions: spans, content: [alarms,
         h("div", { class: "graphs" }, charts.map((chart) => chart.drawn.element)),
         h("div", { class: "columns" }, section("Denials", denials), section("Feed", feed))] };
 }

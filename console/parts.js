@@ -1,7 +1,7 @@
 // What pages are made of: tables, lists that are searched and continued, forms that are driven by
 // descriptions of their fields, dialogs, and the states between (waiting, nothing there, refused).
-import { api, ApiError, get } from "./api.js";
-import { fill, h, newId, SPORTS } from "./dom.js";
+import { api, ApiError, get, patch } from "./api.js";
+import { fill, h, newId, number, sentence, SPORTS, time } from "./dom.js";
 
 // ---- states ----
 
@@ -30,25 +30,37 @@ export function say(text) {
 
 // ---- tables ----
 
-/** columns: {label, value(row), number: right-aligned}. `options.caption` is for who cannot see the table. */
-export function table(columns, rows, { caption, sticky } = {}) {
+/** columns: {label, value(row), number: right-aligned, when(row): a time in place of `value`}. `caption` is for who cannot see
+ *  the table. A column with `order` can be sorted by: `sorted` is the order in force, `sort(order)` is called for another. */
+export function table(columns, rows, { caption, sorted, sort } = {}) {
     return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
-        h("table", { class: sticky ? "sticky" : null },
+        h("table", null,
             h("caption", { class: "unseen" }, caption),
-            h("thead", null, h("tr", null, columns.map((column) =>
-                h("th", { scope: "col", class: column.number ? "number" : null }, column.label)))),
+            h("thead", null, h("tr", null, columns.map((column) => head(column, sorted, sort)))),
             h("tbody", null, rows.map((row) => tableRow(columns, row)))));
 }
 
-function tableRow(columns, row) {
-    return h("tr", null, columns.map((column) =>
-        h("td", { class: column.number ? "number" : null }, column.value(row) ?? "–")));
+function head(column, sorted, sort) {
+    const label = [column.label, column.when && h("small", null, " (UTC)")];
+    const chosen = sort && column.order !== undefined && column.order === (sorted ?? "");
+    return h("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": chosen ? column.direction ?? "ascending" : null },
+        sort && column.order !== undefined ? h("button", { type: "button", class: "sort", onclick: () => sort(column.order) },
+            label, h("span", { "aria-hidden": "true" }, chosen ? (column.direction === "descending" ? " ↓" : " ↑") : " ↕")) : label);
 }
+
+function tableRow(columns, row) {
+    return h("tr", null, columns.map((column) => h("td", { class: column.number ? "number" : null },
+        column.when ? (column.when(row) ? time(column.when(row), true) : column.never ?? "–") : column.value(row) ?? "–")));
+}
+
+/** How many rows of a table are there to see: "50 of 600". */
+export const counted = (shown, found, what = "") => h("span", { class: "count", role: "status" },
+    found === undefined || found === null ? `${number(shown)} shown` : shown < found ? `${number(shown)} of ${number(found)}${what}` : `${number(found)}${what} in all`);
 
 /** A list of the server's, page by page. `options`: path, query, columns, caption, search (label of the search field, or
  *  none), nothing (what to say and offer when there is none), extra (controls beside the search), next (the parameter that a
- *  page's `next` is given as), order (changes that of a page's items). `reload(query)` asks again. */
-export function list(page, { path, query = {}, columns, caption, search, nothing, extra, next: parameter = "cursor", order = (items) => items }) {
+ *  page's `next` is given as). `reload(query)` asks again. */
+export function list(page, { path, query = {}, columns, caption, search, nothing, extra, next: parameter = "cursor" }) {
     const body = h("div");
     let asked = { ...query };
     let turn = 0;
@@ -73,24 +85,29 @@ export function list(page, { path, query = {}, columns, caption, search, nothing
             fill(body, asked.q ? empty(`Nothing has “${asked.q}” in it.`) : nothing ?? empty("There is nothing yet."));
             return;
         }
-        const shown = table(columns, order(first.items), { caption, sticky: true });
-        fill(body, shown, first.next !== null && first.next !== undefined && more(shown, first.next));
+        const shown = table(columns, first.items, { caption, sorted: asked.order, sort: (order) => reload({ order }) });
+        fill(body, shown, below(shown, first));
     }
 
-    function more(shown, next) {
-        const button = h("button", { type: "button", onclick: async () => {
+    /* How many there are, and the way to more. */
+    function below(shown, { items, found, next }) {
+        let rows = items.length;
+        const count = h("span", null, (search || next) && counted(rows, found));
+        const button = h("button", { type: "button", hidden: next === null || next === undefined, onclick: async () => {
             button.disabled = true;
             try {
                 const following = await get(path, { ...asked, [parameter]: next }, page.signal);
-                shown.querySelector("tbody").append(...order(following.items).map((row) => tableRow(columns, row)));
+                shown.querySelector("tbody").append(...following.items.map((row) => tableRow(columns, row)));
+                rows += following.items.length;
                 next = following.next;
+                fill(count, counted(rows, following.found));
                 button.disabled = false;
                 button.hidden = next === null || next === undefined;
             } catch (error) {
                 button.replaceWith(problem(error, load));
             }
         } }, "Show more");
-        return button;
+        return h("div", { class: "below" }, count, button);
     }
 
     /* What is shown already, without a word when that fails: the next time will do. */
@@ -182,9 +199,9 @@ function readSports(control) {
     return chosen.length === SPORTS.length ? "all" : chosen.length === 0 ? "none" : chosen;
 }
 
-/** `options`: fields, values (as the server has them; absent: something new), label (of the button), submit(values),
- *  changed(): loads again what somebody else has changed meanwhile. With values, only what differs is submitted. */
-export function form({ fields, values, label, submit, changed, legend }) {
+/** `options`: fields, values (as the server has them; absent: something new), label (of the button), submit(values), cancel (where
+ *  to, without it), changed(): loads again what somebody else has changed meanwhile. With values, only what differs is submitted. */
+export function form({ fields, values, label, submit, changed, legend, cancel }) {
     const rows = fields.map((field) => makeRow(field, values));
     const top = h("div", { role: "alert" });
     const button = h("button", { class: "main" }, label);
@@ -204,7 +221,7 @@ export function form({ fields, values, label, submit, changed, legend }) {
         } finally {
             button.disabled = false;
         }
-    } }, top, rows.map((row) => row.element), h("div", { class: "buttons" }, button));
+    } }, top, rows.map((row) => row.element), h("div", { class: "buttons" }, button, cancel && h("a", { class: "button", href: `#${cancel}` }, "Cancel")));
     return element;
 }
 
@@ -239,15 +256,22 @@ function clear(rows, top) {
     }
 }
 
+/* What is wrong stands beside its field, which it need not name. */
+function mark(row, message) {
+    fill(row.wrong, sentence(message.startsWith(`${row.field.name}: `) ? message.slice(row.field.name.length + 2) : message));
+    row.control.setAttribute("aria-invalid", "true");
+    return true;
+}
+
 function refuse(error, rows, top, changed) {
     if (!(error instanceof ApiError)) {
         throw error;
     }
-    const row = rows.find((of) => of.field.name === error.field);
-    if (row !== undefined) {
-        fill(row.wrong, error.message);
-        row.control.setAttribute("aria-invalid", "true");
-        (row.control.matches("input, textarea, select") ? row.control : row.control.querySelector("input")).focus();
+    const wrong = error.fields ?? [{ field: error.field, message: error.message }];
+    const marked = rows.filter((row) => wrong.some(({ field, message }) => field === row.field.name && mark(row, message)));
+    if (marked.length > 0) {
+        const control = marked[0].control;
+        (control.matches("input, textarea, select") ? control : control.querySelector("input")).focus();
     } else if (error.status === 412) {
         const who = error.changedBy ? `${error.changedBy} has changed this` : "Another operator has changed this";
         fill(top, h("div", { class: "notice warn" }, h("p", null, `${who} since you opened it. Nothing was written.`),
@@ -311,6 +335,27 @@ export function action(label, run, properties) {
         }
     } }, label);
     return h("span", null, button, said);
+}
+
+/** The buttons of a record: to edit it, where its page has one (`where`), and to turn it off and on, which asks with `warning`. */
+export const changes = (page, { path, where, shown, name, warning }) => page.may("operator") && [
+    where && h("a", { class: "button", href: `#/${where}/edit` }, "Edit"),
+    action(shown.enabled ? "Disable" : "Enable", async () => {
+        if (!shown.enabled || await confirm(`Disable ${name}?`, warning, "Disable")) {
+            await patch(path, { enabled: !shown.enabled }, shown);
+            say(`${name} is ${shown.enabled ? "disabled" : "enabled"}.`);
+            page.again();
+        }
+    }, { class: shown.enabled ? "danger" : "main" })];
+
+/** A page that edits what another one (`where`) shows. */
+export function editor(page, { path, where, shown, name, fields }) {
+    return { title: `Edit ${name}`, up: [`/${where}`, name], content: page.may("operator") ? form({ fields, values: shown, label: "Save", legend: name, changed: page.again, cancel: `/${where}`,
+        submit: async (values) => {
+            await patch(path, values, shown);
+            page.go(`/${where}`);
+            say("Saved. It is in force within a second.");
+        } }) : empty("Readers change nothing.", h("a", { href: `#/${where}` }, "Back")) };
 }
 
 export const section = (title, ...children) => h("section", null, h("h2", null, title), children);

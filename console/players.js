@@ -1,98 +1,162 @@
 // Players: found by whatever somebody has of them, and what their money did.
 import { get, patch } from "./api.js";
-import { amount, badge, facts, fill, h, number, time } from "./dom.js";
-import { action, choice, confirm, empty, list, problem, say, section, table } from "./parts.js";
+import { ago, amount, badge, copyable, facts, fill, h, number, signed, time } from "./dom.js";
+import { action, confirm, counted, empty, follow, list, problem, say, section, table } from "./parts.js";
 import { graph } from "./graph.js";
+import { customerLink } from "./names.js";
 
-/* What may be at hand, and the questions of the API that it makes. */
-const WAYS = {
-    reference: { label: "the customer's reference", fields: [["customer", "Customer's id"], ["reference", "Reference"]] },
-    launch: { label: "a launch", fields: [["launch", "Launch's id"]] },
-    subject: { label: "the provider's id", fields: [["provider", "Provider's id"], ["subject", "Provider's id of the player"]] },
-    id: { label: "the player's id", fields: [["id", "Player's id"]] },
-    customer: { label: "a customer's players", fields: [["customer", "Customer's id"], ["q", "Part of a reference"]] },
-};
+const playerLink = (row) => h("a", { href: `#/players/${row.player_id}` }, row.player_reference);
 
 const COLUMNS = [
-    { label: "Player", value: (row) => h("a", { href: `#/players/${row.player_id}` }, h("code", null, row.player_id)) },
-    { label: "Reference", value: (row) => row.player_reference },
-    { label: "State", value: (row) => (row.blocked_at ? badge("bad", "blocked") : "") },
+    { label: "Reference", value: playerLink },
     { label: "Balance", number: true, value: (row) => amount(row.balance_minor, row.currency_exponent, row.currency) },
+    { label: "State", value: (row) => (row.blocked_at ? badge("bad", "blocked") : "") },
+    { label: "Customer", value: (row) => customerLink(row.customer) },
+    { label: "Last active", value: (row) => ago(row.last_active_at) },
     { label: "Entries", number: true, value: (row) => number(row.entries) },
-    { label: "Customer", value: (row) => h("a", { href: `#/customers/${row.customer}` }, h("code", null, row.customer)) },
-    { label: "Since", value: (row) => time(row.created_at) },
+    { label: "Since", when: (row) => row.created_at },
+    { label: "Id", value: (row) => copyable(row.player_id) },
 ];
 
 export async function playersPage(page) {
-    const found = h("div", { "aria-live": "polite" });
-    const inputs = h("span", { class: "controls" });
-    let way = Object.keys(WAYS).find((one) => one === page.query.by) ?? (page.query.customer ? "customer" : "reference");
+    const { customer } = page.query;
+    const listed = list(page, { path: "players", query: { q: page.query.q, customer }, caption: "Players, the last active first", columns: COLUMNS,
+        search: "Reference, or any id: player, launch, provider's",
+        extra: customer && h("span", { class: "inline" }, "of ", customerLink(customer), " · ", h("a", { href: "#/players" }, "of all customers")),
+        nothing: empty(customer ? "This customer has no player yet. A player begins with a first launch." : "There are no players yet. A player begins with a first launch.") });
+    page.every(5, async () => listed.refresh());
+    return { title: "Players", content: listed };
+}
 
-    function show(given) {
-        fill(inputs, WAYS[way].fields.map(([name, label], at) => h("input", { type: "text", name, placeholder: label, "aria-label": label,
-            value: given[name] ?? "", autocomplete: "off", spellcheck: "false", "data-search": at === 0 })));
+// ---- the statement ----
+
+/* A bet, its wins and its rollback belong together: by their round, or by what they refer to. */
+function groupsOf(entries) {
+    const groups = new Map();
+    const groupOf = new Map(); // of a transaction's id
+    for (const entry of entries) { // in their order
+        const key = (entry.reference_transaction_id && groupOf.get(entry.reference_transaction_id))
+            ?? (entry.round_id ? `${entry.provider} ${entry.game_id} ${entry.round_id}` : `#${entry.sequence}`);
+        groupOf.set(entry.transaction_id, key);
+        groups.set(key, [...(groups.get(key) ?? []), entry]);
     }
+    return [...groups].map(([key, of]) => ({ key, of, last: of.at(-1), net: of.reduce((sum, one) => sum + one.movement_minor, 0) }))
+        .sort((a, b) => b.last.sequence - a.last.sequence);
+}
 
-    async function find(given) {
-        if (way === "id") {
-            page.go(`/players/${given.id}`);
-            return;
-        }
-        page.remember({ by: way, ...given });
-        if (way === "customer") {
-            fill(found, list({ ...page, remember: () => {} }, { path: "players", query: given, columns: COLUMNS, caption: "Players",
-                nothing: empty("This customer has no such player. A player begins with a first launch.") }));
-            return;
-        }
-        try {
-            const players = (await get("players", given, page.signal)).items;
-            fill(found, players.length === 0 ? empty("There is no such player.") : table(COLUMNS, players, { caption: "Players" }));
-        } catch (error) {
-            fill(found, error.status === 404 ? empty("There is no such player.") : problem(error));
-        }
+const sumOf = (group, operation) => group.of.filter((one) => one.operation === operation).reduce((sum, one) => sum + one.movement_minor, 0);
+
+/* What happened, in the words of docs/wallet.md. */
+function whatOf({ of }) {
+    const has = (operation) => of.some((one) => one.operation === operation);
+    if (!of.some((one) => one.game_id || one.round_id || one.provider)) {
+        return has("ROLLBACK") ? "Rolled back" : of[0].operation === "CREDIT" ? "Transfer in" : "Transfer out";
     }
+    return !has("DEBIT") ? (has("ROLLBACK") ? "Rolled back" : "Win") : has("ROLLBACK") ? "Bet, rolled back" : has("CREDIT") ? "Bet and win" : "Bet";
+}
 
-    const chosen = choice("Find by", Object.fromEntries(Object.entries(WAYS).map(([key, one]) => [key, one.label])), way, (value) => {
-        way = value;
-        show({});
-        fill(found);
-    });
-    const search = h("form", { class: "controls", novalidate: true, role: "search", onsubmit: (event) => {
-        event.preventDefault();
-        const given = Object.fromEntries([...new FormData(event.target)].map(([name, value]) => [name, value.trim()]));
-        const absent = WAYS[way].fields.find(([name]) => given[name] === "" && name !== "q");
-        if (absent) {
-            fill(found, problem({ message: `${absent[1]} is needed.` }));
-            event.target.elements[absent[0]].focus();
+function detailOf(player, group) {
+    const money = (minor) => amount(Math.abs(minor), player.currency_exponent);
+    const parts = [["DEBIT", "stake"], ["CREDIT", "won"], ["ROLLBACK", "given back"]].map(([operation, word]) =>
+        [word, sumOf(group, operation)]).filter(([, sum]) => sum !== 0);
+    return group.of.length > 1 ? h("small", null, parts.map(([word, sum]) => `${word} ${money(sum)}`).join(", ")) : null;
+}
+
+function entryFacts(player, entry) {
+    return h("div", { class: "entry" }, facts([[entry.operation, h("strong", null, signed(entry.movement_minor, player.currency_exponent))],
+        ["Balance after", amount(entry.balance_minor, player.currency_exponent)], ["When", time(entry.created_at)],
+        ["Transaction", copyable(entry.transaction_id)], entry.reference_transaction_id ? ["Refers to", copyable(entry.reference_transaction_id)] : null,
+        ["Moved by", entry.provider ?? "the customer"], entry.round_id ? ["Round", copyable(entry.round_id)] : null,
+        entry.launch_id ? ["Launch", copyable(entry.launch_id)] : null, ["Entry", number(entry.sequence)],
+        entry.outcome === "applied" ? null : ["Outcome", entry.outcome]]));
+}
+
+const narrow = matchMedia("(max-width: 760px)");
+
+/* On a phone amount and balance stand first. */
+function statementColumns(player) {
+    const columns = [
+        { label: "When", when: (group) => group.last.created_at },
+        { label: "What", value: (group) => [whatOf(group), " ", detailOf(player, group)] },
+        { label: "Game", value: (group) => (group.last.game_id ? h("a", { href: `#/casino/games/${group.last.game_id}` }, group.last.game_id) : "") },
+        { label: "Amount", number: true, value: (group) => h("b", { class: group.net > 0 ? "in" : null }, signed(group.net, player.currency_exponent)) },
+        { label: "Balance", number: true, value: (group) => amount(group.last.balance_minor, player.currency_exponent) },
+    ];
+    const what = { label: "What, when (UTC)", value: (group) => [whatOf(group), h("br"), h("small", null, time(group.last.created_at, true))] };
+    return narrow.matches ? [columns[3], columns[4], what] : columns;
+}
+
+function statementTable(player, groups, opened) {
+    const toggle = (group, row, button) => {
+        const open = !opened.has(group.key);
+        opened[open ? "add" : "delete"](group.key);
+        button.setAttribute("aria-expanded", String(open));
+        if (open) {
+            row.after(detailsRow(group));
         } else {
-            find(given);
+            row.nextElementSibling.remove();
         }
-    } }, chosen, inputs, h("button", { class: "main" }, "Find"));
-    show(page.query);
-    const { by, ...given } = page.query;
-    if (Object.keys(given).length > 0) {
-        find(given);
+    };
+    const columns = statementColumns(player);
+    const detailsRow = (group) => h("tr", { class: "details" }, h("td", { colspan: columns.length + 1 }, group.of.map((entry) => entryFacts(player, entry))));
+    const shown = table([{ label: h("span", { class: "unseen" }, "Details"), value: (group) => h("button", { type: "button", class: "open",
+        "aria-expanded": String(opened.has(group.key)), "aria-label": `${whatOf(group)}, entry ${group.last.sequence}`, "data-key": group.key }) },
+    ...columns], groups, { caption: "Statement, newest first" });
+    [...shown.querySelectorAll("tbody tr")].forEach((row, at) => {
+        const button = row.querySelector("button.open");
+        row.classList.add("opens");
+        row.addEventListener("click", (event) => event.target.closest("a, .copy") === null && toggle(groups[at], row, button));
+        if (opened.has(groups[at].key)) {
+            row.after(detailsRow(groups[at]));
+        }
+    });
+    return shown;
+}
+
+const ENTRIES = 200;
+
+/* Entries that are there stay, and newer ones come to them by themselves. */
+function statement(page, path, first) {
+    const drawn = graph(page, { title: "Balance", unit: first.currency, stepped: true, zero: false,
+        write: (value) => (value === null ? "–" : amount(Math.round(value * 10 ** first.currency_exponent), first.currency_exponent)) });
+    const place = h("div");
+    const opened = new Set();
+    const entries = new Map();
+    let player = first;
+    let older = null;
+
+    function show() {
+        const all = [...entries.values()].sort((a, b) => a.sequence - b.sequence);
+        const groups = groupsOf(all);
+        const focused = place.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+        drawn.element.hidden = all.length === 0;
+        drawn.show(all.map((entry) => Date.parse(entry.created_at) / 1000), [{ label: "balance", colour: 1,
+            values: all.map((entry) => entry.balance_minor / 10 ** player.currency_exponent) }]);
+        fill(place, all.length === 0 ? empty("No money was moved yet.") : [statementTable(player, groups, opened),
+            h("div", { class: "below" }, counted(all.length, player.entries, " entries"), older !== null
+                && action("Show more", () => read(older)))]);
+        place.querySelector(`[data-key="${CSS.escape(focused ?? "")}"]`)?.focus();
     }
-    return { title: "Players", content: [search, found] };
+
+    async function read(before) {
+        const known = entries.size;
+        const { items, next } = await get(`${path}/statement`, { limit: ENTRIES, before }, page.signal);
+        if (items.length > 0 && known > 0 && before === undefined && !entries.has(items[0].sequence - 1) && !entries.has(items[0].sequence)) {
+            entries.clear(); // so much came that some is missing between
+        }
+        items.forEach((entry) => entries.set(entry.sequence, entry));
+        older = before !== undefined || known === 0 || entries.size === items.length ? next : older;
+        show();
+    }
+
+    narrow.addEventListener("change", show, { signal: page.signal });
+    return { content: [drawn.element, place], async changed(now) {
+        player = now;
+        await read().catch((error) => error.name !== "AbortError" && entries.size === 0 && fill(place, problem(error)));
+    } };
 }
 
 // ---- one player ----
-
-function statementColumns(player) {
-    const money = (minor) => (minor === null || minor === undefined ? "" : amount(minor, player.currency_exponent));
-    return [
-        { label: "#", number: true, value: (entry) => (entry.sequence ? number(entry.sequence) : "") },
-        { label: "When", value: (entry) => time(entry.created_at) },
-        { label: "Operation", value: (entry) => entry.operation },
-        { label: "State", value: (entry) => badge(entry.outcome === "applied" ? "good" : "idle", entry.outcome) },
-        { label: "Movement", number: true, value: (entry) => money(entry.movement_minor) },
-        { label: "Balance", number: true, value: (entry) => money(entry.balance_minor) },
-        { label: "Transaction", value: (entry) => h("code", null, entry.transaction_id) },
-        { label: "Refers to", value: (entry) => entry.reference_transaction_id && h("code", null, entry.reference_transaction_id) },
-        { label: "Moved by", value: (entry) => entry.provider ?? "customer" },
-        { label: "Game, round", value: (entry) => [entry.game_id, entry.round_id].filter(Boolean).join(", ") },
-    ];
-}
 
 async function block(page, path, player) {
     const blocked = player.blocked_at !== null;
@@ -105,37 +169,32 @@ async function block(page, path, player) {
     page.again();
 }
 
-function curve(page, player, path) {
-    const drawn = graph(page, { title: "Balance", unit: player.currency,
-        write: (value) => (value === null ? "–" : amount(Math.round(value * 10 ** player.currency_exponent), player.currency_exponent)) });
-    get(`${path}/statement`, { limit: 200 }, page.signal).then(({ items }) => {
-        const entries = items.filter((entry) => entry.balance_minor !== null && entry.balance_minor !== undefined);
-        drawn.element.hidden = entries.length === 0;
-        drawn.show(entries.map((entry) => entry.created_at.slice(5, 19).replace("T", " ")), [{ label: "balance", colour: 1,
-            values: entries.map((entry) => entry.balance_minor / 10 ** player.currency_exponent) }]);
-    }, () => { drawn.element.hidden = true; });
-    return drawn.element;
-}
+const launchTable = (launches) => (launches.length === 0 ? empty("No game was launched for money.") : table([
+    { label: "When", when: (one) => one.created_at },
+    { label: "Game", value: (one) => h("a", { href: `#/casino/games/${one.game_id}` }, one.game_id) },
+    { label: "Provider", value: (one) => h("a", { href: `#/casino/providers/${one.provider}` }, one.provider) },
+    { label: "Launch", value: (one) => copyable(one.launch_id) },
+    { label: "Provider's id of the player", value: (one) => copyable(one.provider_player_id) },
+], launches, { caption: "Launches, newest first" }));
 
 export async function playerPage(page) {
     const path = `players/${encodeURIComponent(page.id)}`;
     const player = await get(path, {}, page.signal);
     const blocked = player.blocked_at !== null;
-    return { title: `Player ${player.player_reference}`, content: [
-        h("p", { class: "controls" }, blocked ? badge("bad", "blocked") : badge("good", "may play"), page.may("operator")
-            && action(blocked ? "Unblock" : "Block", () => block(page, path, player), { class: blocked ? "main" : "danger" })),
-        facts([["Balance", h("strong", null, amount(player.balance_minor, player.currency_exponent, player.currency))],
-            ["Id", h("code", null, player.player_id)], ["Customer", h("a", { href: `#/customers/${player.customer}` }, player.customer)],
-            ["Entries", number(player.entries)], ["Since", time(player.created_at)], blocked ? ["Blocked", time(player.blocked_at)] : null,
-            ["Changes", h("a", { href: `#/audit?object=${player.player_id}` }, "in the audit")]]),
-        section("Statement", curve(page, player, path), list(page, { path: `${path}/statement`, query: { limit: 50 }, caption: "Statement, newest first",
-            next: "before", order: (entries) => [...entries].reverse(), columns: statementColumns(player), nothing: empty("No money was moved yet.") })),
-        section("Launches", (player.launches ?? []).length === 0 ? empty("No game was launched for money.") : table([
-            { label: "Launch", value: (one) => h("code", null, one.launch_id) },
-            { label: "Game", value: (one) => h("a", { href: `#/casino/games/${one.game_id}` }, one.game_id) },
-            { label: "Provider", value: (one) => h("a", { href: `#/casino/providers/${one.provider}` }, one.provider) },
-            { label: "Provider's id of the player", value: (one) => h("code", null, one.provider_player_id) },
-            { label: "When", value: (one) => time(one.created_at) },
-        ], player.launches, { caption: "Launches, newest first" })),
-    ] };
+    const top = h("div");
+    const launches = h("div");
+    const money = statement(page, path, player);
+    const show = (now) => {
+        fill(top, facts([["Balance", h("strong", { class: "large" }, amount(now.balance_minor, now.currency_exponent, now.currency))],
+            ["Customer", customerLink(now.customer)], ["Last active", ago(now.last_active_at)], ["Since", time(now.created_at)],
+            now.blocked_at ? ["Blocked", time(now.blocked_at)] : null, ["Id", copyable(now.player_id, 24)],
+            ["Changes", h("a", { href: `#/audit?object=${now.player_id}` }, "in the audit")]]));
+        fill(launches, launchTable(now.launches ?? []));
+        money.changed(now);
+    };
+    show(player);
+    follow(page, path, { show, refused: () => {} });
+    return { title: `Player ${player.player_reference}`, state: blocked ? badge("bad", "blocked") : badge("good", "may play"),
+        actions: page.may("operator") && action(blocked ? "Unblock" : "Block", () => block(page, path, player), { class: blocked ? "main" : "danger" }),
+        content: [top, section("Statement", money.content), section("Launches", launches)] };
 }

@@ -21,7 +21,7 @@ async function signIn(link, said, welcome) {
     try {
         welcome(await post("session", { link }));
     } catch (error) {
-        fill(said, problem(error), error.status === 401 && h("p", null, "A link works once and for a short time. Ask for another one."));
+        fill(said, problem(error));
     }
 }
 

@@ -4,7 +4,7 @@
 usage: make_sbom.py PACKAGE.deb OUTPUT.json [YYJSON.h]
 
 Run where the package was built: versions are those of the packages that are installed there. With YYJSON.h, yyjson and
-llhttp are part of the program (tools/make_deb); Chart.js always is. The same package gives the same bytes.
+llhttp are part of the program (tools/make_deb). The same package gives the same bytes.
 """
 import datetime
 import hashlib
@@ -41,7 +41,7 @@ def expat(url):
 
 
 def compiled_in(yyjson_header):
-    parts = [from_package("libjs-chart.js", **expat("https://www.chartjs.org"))]
+    parts = []
     if yyjson_header is not None:
         version = re.search(r'YYJSON_VERSION_STRING "([^"]+)"', Path(yyjson_header).read_text())[1]
         purl = f"pkg:github/ibireme/yyjson@{version}"

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 
-/* The files of the operator's console: those of console/, Chart.js, and docs/openapi.yaml for the
- * developers of customers. tools/embed_console.py makes the table at build. */
+/* The files of the operator's console: those of console/, and docs/openapi.yaml for the developers
+ * of customers. tools/embed_console.py makes the table at build. */
 struct console_file {
     struct text path;
     const char *content_type;
