@@ -70,9 +70,7 @@ struct pending_request {
     struct completion completion; /* first */
     struct sports_cache *cache;
     struct http_deferral deferral; /* no request: answered or gone; only the mail is awaited */
-    enum sport sport;
-    bool wants_event; /* else the list */
-    struct event_id event;
+    struct odds_subject subject;   /* a catalog: the list is wanted */
     uint64_t arrived_ns;
     unsigned looks;
     unsigned conflicts;       /* how often a row and its odds turned out not to belong together */
@@ -132,10 +130,9 @@ static void reply_error(struct sports_cache *cache, struct http_request *request
 
 /* The facts about an answer that `park` and `add_published` need. */
 struct reply_context {
-    enum sport sport;
-    const struct event_id *event; /* NULL: the list */
-    struct ready *ready;          /* NULL: the cache has none */
-    const struct entry *entry;    /* the entry of the answer */
+    struct odds_subject subject;
+    struct ready *ready;       /* NULL: the cache has none */
+    const struct entry *entry; /* the entry of the answer */
     bool deferred;
 };
 
@@ -152,16 +149,12 @@ static bool park(struct sports_cache *cache, struct http_request *request,
     uint32_t wanted_s = context->ready == NULL ? 0 : waiting_wanted_s(cache->waiting, request);
     if (wanted_s == 0 || !answer_is_named(answer, request))
         return false;
-    struct wait_subject what = {.subject.kind =
-                                    context->event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
-                                .subject.sport = context->sport,
-                                .place = &context->ready->group,
-                                .mark = answer_mark(answer),
-                                .wanted_s = wanted_s,
-                                .sure = is_sure(cache, context->ready),
-                                .deferred = context->deferred};
-    if (context->event != NULL)
-        what.subject.event = *context->event;
+    const struct wait_subject what = {.subject = context->subject,
+                                      .place = &context->ready->group,
+                                      .mark = answer_mark(answer),
+                                      .wanted_s = wanted_s,
+                                      .sure = is_sure(cache, context->ready),
+                                      .deferred = context->deferred};
     return waiting_park(cache->waiting, &what, request);
 }
 
@@ -196,18 +189,22 @@ static void reply_or_park(struct sports_cache *cache, struct http_request *reque
     answer_reply(answer, request, message);
 }
 
-static struct cached_event *find_event(struct sports_cache *cache, enum sport sport,
-                                       const struct event_id *id)
+/* NULL: the cache does not have this event, or the value is a catalog. */
+static struct cached_event *find_event(struct sports_cache *cache,
+                                       const struct odds_subject *subject)
 {
-    return (struct cached_event *)event_table_find(&cache->events, sport, id);
+    return subject->kind == ODDS_CATALOG ? NULL
+                                         : (struct cached_event *)event_table_find(
+                                               &cache->events, subject->sport, &subject->event);
 }
 
-/* The state of a value. NULL: the cache does not have this event. */
-static struct ready *ready_of(struct sports_cache *cache, enum sport sport,
-                              const struct event_id *id)
+/* The state of a value, of which find_event said `event`. NULL: the cache does not have it. */
+static struct ready *ready_of(struct sports_cache *cache, const struct odds_subject *subject,
+                              struct cached_event *event)
 {
-    struct cached_event *event = id == NULL ? NULL : find_event(cache, sport, id);
-    return id == NULL ? &cache->catalogs[sport] : event == NULL ? NULL : &event->ready;
+    if (subject->kind == ODDS_CATALOG)
+        return &cache->catalogs[subject->sport];
+    return event == NULL ? NULL : &event->ready;
 }
 
 /* ---- cached events --------------------------------------------------------------------------- */
@@ -241,12 +238,12 @@ static void tidy(struct sports_cache *cache, uint64_t now_ms)
     }
 }
 
-static struct cached_event *add_event(struct sports_cache *cache, enum sport sport,
-                                      const struct event_id *id, uint64_t now_ms)
+static struct cached_event *add_event(struct sports_cache *cache,
+                                      const struct odds_subject *subject, uint64_t now_ms)
 {
     tidy(cache, now_ms);
     struct cached_event *event = memory_alloc_zeroed(1, sizeof *event);
-    event_table_add(&cache->events, &event->node, sport, id, now_ms);
+    event_table_add(&cache->events, &event->node, subject->sport, &subject->event, now_ms);
     return event;
 }
 
@@ -360,7 +357,7 @@ static enum status want(struct pending_request *pending, struct job draft)
 {
     if (pending->looks++ >= LOOKS_MAX)
         return STATUS_FULL;
-    draft.sport = pending->sport;
+    draft.sport = pending->subject.sport;
     draft.counters = pending->cache->counters;
     return sports_want(pending->cache->sports, draft, &pending->completion,
                        now_ms_of(pending->deferral.request));
@@ -385,11 +382,9 @@ static void send_and_drop(struct pending_request *pending, const struct answer *
 {
     struct sports_cache *cache = pending->cache;
     struct http_request *request = http_deferral_take(&pending->deferral);
-    struct event_id id = pending->event;
-    struct reply_context context = {
-        .sport = pending->sport,
-        .event = pending->wants_event ? &id : NULL,
-        .ready = ready_of(cache, pending->sport, pending->wants_event ? &id : NULL),
+    const struct reply_context context = {
+        .subject = pending->subject,
+        .ready = ready_of(cache, &pending->subject, find_event(cache, &pending->subject)),
         .entry = pending->chosen,
         .deferred = is_queued(pending)};
     struct entry *chosen = pending->chosen;
@@ -430,7 +425,7 @@ static const uint64_t *known_version(const uint64_t *version)
 static bool find_catalog(struct pending_request *pending, const struct odds_versions *versions)
 {
     struct sports_cache *cache = pending->cache;
-    struct ready *ready = &cache->catalogs[pending->sport];
+    struct ready *ready = &cache->catalogs[pending->subject.sport];
     const uint64_t *known = versions == NULL ? NULL : known_version(&versions->catalog);
     if (known != NULL && *known == 0) {
         set_entry(&ready->entry, NULL);
@@ -444,7 +439,7 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
     if (pending->looks > 0 || !is_fresh(ready->entry, known, pending->arrived_ns)) {
         ready->confirmed = false;
         entry_release(&ready->entry);
-        ready->entry = sports_newest(cache->sports, pending->sport, NULL, 0);
+        ready->entry = sports_newest(cache->sports, pending->subject.sport, NULL, 0);
     }
     if (is_fresh(ready->entry, known, pending->arrived_ns)) {
         set_entry(&pending->catalog, ready->entry);
@@ -481,8 +476,9 @@ static bool fits(const struct entry *entry, const uint64_t *known, uint64_t arri
 static void look_for_event(struct pending_request *pending, const struct odds_versions *versions)
 {
     struct sports_cache *cache = pending->cache;
-    const struct catalog_row *row = catalog_find(pending->catalog->catalog, &pending->event);
-    struct cached_event *event = find_event(cache, pending->sport, &pending->event);
+    const struct odds_subject *subject = &pending->subject;
+    const struct catalog_row *row = catalog_find(pending->catalog->catalog, &subject->event);
+    struct cached_event *event = find_event(cache, subject);
     uint64_t now_ms = now_ms_of(pending->deferral.request);
     if (row == NULL) {
         if (event != NULL)
@@ -491,14 +487,14 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
         return;
     }
     if (event == NULL)
-        event = add_event(cache, pending->sport, &pending->event, now_ms);
+        event = add_event(cache, subject, now_ms);
     struct ready *ready = &event->ready;
     note_use(cache, ready, event, now_ms);
     const uint64_t *known = versions == NULL ? NULL : known_version(&versions->odds);
     ready->confirmed = false;
     if (!fits(ready->entry, known, pending->arrived_ns, row)) {
         entry_release(&ready->entry);
-        ready->entry = sports_newest(cache->sports, pending->sport, &pending->event, now_ms);
+        ready->entry = sports_newest(cache->sports, subject->sport, &subject->event, now_ms);
     }
     bool confirmed = known != NULL && pending->catalog->version == versions->catalog;
     if (known != NULL && *known == 0) {
@@ -533,10 +529,11 @@ static void look(struct pending_request *pending)
         send_chosen(pending);
         return;
     }
+    const struct odds_subject *subject = &pending->subject;
+    bool of_event = subject->kind == ODDS_MARKETS;
     struct odds_versions versions;
-    enum status status =
-        odds_store_versions(cache->sports->odds, pending->sport,
-                            pending->wants_event ? &pending->event : NULL, &versions);
+    enum status status = odds_store_versions(cache->sports->odds, subject->sport,
+                                             of_event ? &subject->event : NULL, &versions);
     if (status != STATUS_OK && status != STATUS_PENDING) {
         fail(pending, sports_error_of(status, NULL));
         return;
@@ -544,12 +541,13 @@ static void look(struct pending_request *pending)
     const struct odds_versions *known = status == STATUS_OK ? &versions : NULL;
     if (!find_catalog(pending, known))
         return;
-    if (pending->wants_event) {
+    if (of_event) {
         look_for_event(pending, known);
         return;
     }
     set_entry(&pending->chosen, pending->catalog);
-    note_use(cache, &cache->catalogs[pending->sport], NULL, now_ms_of(pending->deferral.request));
+    note_use(cache, &cache->catalogs[pending->subject.sport], NULL,
+             now_ms_of(pending->deferral.request));
     send_chosen(pending);
 }
 
@@ -576,11 +574,9 @@ static void on_mail(struct mail *mail)
         look(pending);
 }
 
-/* Begins to look for an answer. `chosen` is an entry that is fresh but lacks the form that the
- * client wants, or NULL. */
-static void start_lookup(struct sports_cache *cache, struct http_request *request, enum sport sport,
-                         const struct event_id *event, struct entry *chosen,
-                         struct wait_group *leads)
+/* Begins to look for an answer. */
+static void start_lookup(struct sports_cache *cache, struct http_request *request,
+                         const struct odds_subject *subject, struct wait_group *leads)
 {
     if (cache->pending.count >= CACHE_PENDING_MAX) {
         waiting_led(cache->waiting, leads, WAIT_LATER);
@@ -593,13 +589,9 @@ static void start_lookup(struct sports_cache *cache, struct http_request *reques
     pending->cache = cache;
     pending->deferral.gone = on_gone;
     http_defer(&pending->deferral, request);
-    pending->sport = sport;
-    pending->wants_event = event != NULL;
-    if (event != NULL)
-        pending->event = *event;
+    pending->subject = *subject;
     pending->leads = leads;
     pending->arrived_ns = clock_monotonic_ns();
-    set_entry(&pending->chosen, chosen);
     tidy(cache, now_ms_of(request));
     look(pending);
 }
@@ -618,29 +610,18 @@ static bool answer_ready(struct sports_cache *cache, struct http_request *reques
         return false;
     metrics_add(cache->counters, SPORTS_READY_HITS, 1);
     waiting_led(cache->waiting, leads, ready->status == STATUS_OK ? WAIT_ANSWERED : WAIT_FAILED);
-    struct reply_context of_entry = *context;
-    of_entry.entry = ready->entry;
     if (message != NULL)
-        reply_or_park(cache, request, answer, message, &of_entry);
+        reply_or_park(cache, request, answer, message, context);
     else
         reply_error(cache, request,
-                    sports_error_of(ready->status, context->event == NULL
+                    sports_error_of(ready->status, context->subject.kind == ODDS_CATALOG
                                                        ? &error_catalog_unavailable
                                                        : &error_odds_not_found));
     return true;
 }
 
-/* Does the cache's catalog, right under `stamp`, lack this event? */
-static bool is_known_missing(const struct ready *catalog, uint64_t stamp,
-                             const struct event_id *event)
-{
-    return is_ready(catalog, stamp) && catalog->status == STATUS_OK &&
-           catalog_find(catalog->entry->catalog, event) == NULL;
-}
-
-/* `id` NULL: the list of the sport's events. */
 static void answer_from_cache(struct sports_cache *cache, struct http_request *request,
-                              enum sport sport, const struct event_id *id)
+                              const struct odds_subject *subject)
 {
     uint64_t stamp = 0;
     enum status status = odds_store_stamp(cache->sports->odds, &stamp);
@@ -650,40 +631,31 @@ static void answer_from_cache(struct sports_cache *cache, struct http_request *r
         reply_error(cache, request, sports_error_of(status, NULL));
         return;
     }
-    struct entry *chosen = NULL;
-    struct cached_event *event = id == NULL ? NULL : find_event(cache, sport, id);
-    struct reply_context context = {
-        .sport = sport, .event = id, .ready = ready_of(cache, sport, id), .deferred = false};
-    struct ready *ready = context.ready;
+    struct cached_event *event = find_event(cache, subject);
+    struct ready *ready = ready_of(cache, subject, event);
     if (status == STATUS_OK && ready != NULL && is_ready(ready, stamp)) {
+        const struct reply_context context = {
+            .subject = *subject, .ready = ready, .entry = ready->entry};
         note_use(cache, ready, event, now_ms_of(request));
         if (answer_ready(cache, request, &context, leads))
             return;
-        chosen = ready->entry;
-    } else if (status == STATUS_OK && ready == NULL &&
-               is_known_missing(&cache->catalogs[sport], stamp, id)) {
-        metrics_add(cache->counters, SPORTS_READY_HITS, 1);
-        waiting_led(cache->waiting, leads, WAIT_FAILED);
-        reply_error(cache, request, &error_event_not_found);
-        return;
     }
-    start_lookup(cache, request, sport, id, chosen, leads);
+    start_lookup(cache, request, subject, leads);
 }
 
 void sports_route(struct sports_cache *cache, struct http_request *request, sport_set allowed,
                   const struct text values[HTTP_PATH_VALUES])
 {
-    enum sport sport;
-    struct event_id event;
     bool wants_event = values[1].size > 0;
-    if (sport_from_key(values[0], &sport) != STATUS_OK)
+    struct odds_subject subject = {.kind = wants_event ? ODDS_MARKETS : ODDS_CATALOG};
+    if (sport_from_key(values[0], &subject.sport) != STATUS_OK)
         http_reply_error(request, &error_invalid_sport);
-    else if (wants_event && event_id_parse(values[1], &event) != STATUS_OK)
+    else if (wants_event && event_id_parse(values[1], &subject.event) != STATUS_OK)
         http_reply_error(request, &error_invalid_event_id);
-    else if ((allowed & SPORT_BIT(sport)) == 0)
+    else if ((allowed & SPORT_BIT(subject.sport)) == 0)
         http_reply_error(request, &error_sport_not_allowed);
     else
-        answer_from_cache(cache, request, sport, wants_event ? &event : NULL);
+        answer_from_cache(cache, request, &subject);
 }
 
 void sports_route_sports(struct sports_cache *cache, struct http_request *request,
@@ -703,29 +675,21 @@ static uint64_t wait_ms(const struct sports *sports)
 
 /* ---- for waiting.c --------------------------------------------------------------------------- */
 
-static struct ready *ready_of_subject(struct sports_cache *cache,
-                                      const struct odds_subject *subject)
-{
-    return ready_of(cache, subject->sport, subject->kind == ODDS_CATALOG ? NULL : &subject->event);
-}
-
 static struct wait_group *find_group(void *context, const struct odds_subject *subject)
 {
-    const struct ready *ready = ready_of_subject(context, subject);
+    const struct ready *ready = ready_of(context, subject, find_event(context, subject));
     return ready == NULL ? NULL : ready->group;
 }
 
 static void note_group(void *context, const struct odds_subject *subject, uint64_t now_ms)
 {
-    struct sports_cache *cache = context;
-    struct cached_event *event =
-        subject->kind == ODDS_CATALOG ? NULL : find_event(cache, subject->sport, &subject->event);
-    note_use(cache, ready_of_subject(cache, subject), event, now_ms);
+    struct cached_event *event = find_event(context, subject);
+    note_use(context, ready_of(context, subject, event), event, now_ms);
 }
 
 static uint64_t mark_of_group(void *context, const struct odds_subject *subject)
 {
-    const struct ready *ready = ready_of_subject(context, subject);
+    const struct ready *ready = ready_of(context, subject, find_event(context, subject));
     const struct answer *answer =
         ready == NULL || ready->entry == NULL ? NULL : entry_answer(ready->entry);
     return answer == NULL ? 0 : answer_mark(answer);
