@@ -15,7 +15,7 @@
  * still leads to what is open, closes what was retired, and writes interest.
  *
  * Locks, in this order: publish_lock (the publishers of this process, one at a time), lock
- * (`problem`, `stopping`, the thread's wake-up).
+ * (`retired`, `problem`).
  */
 #include "stores/odds/lmdb/store.h"
 
@@ -51,18 +51,20 @@ struct lmdb_store {
 
     uv_mutex_t publish_lock;
 
-    uv_mutex_t lock; /* guards what follows */
-    bool stopping;
+    uv_mutex_t lock;             /* guards what follows */
     struct lmdb_values *retired; /* to be closed; at most one, as none opens before it is gone */
     struct error problem;        /* why `values` is NULL */
 
     /* The background thread's (before it starts: the opener's). */
     uint64_t epoch;
-    uint64_t ticked_ms;
     bool complained; /* about `complaint` */
     struct error complaint;
 
     atomic_uint_fast64_t opened;
+    uv_loop_t loop; /* the background thread's, as the next two */
+    uv_timer_t tick;
+    uv_async_t wake;
+    atomic_bool stopping;
     uv_thread_t thread;
 };
 
@@ -90,7 +92,7 @@ static void retire(struct lmdb_store *store, struct lmdb_values *values, const c
         store->retired = values;
         (void)error_set(&store->problem, STATUS_UNAVAILABLE, "the odds store at %s: %s",
                         store->location.root, why);
-        lmdb_watch_wake(store->watch);
+        CHECK(uv_async_send(&store->wake) == 0);
     }
     uv_mutex_unlock(&store->lock);
 }
@@ -217,13 +219,9 @@ static void check_place(struct lmdb_store *store, struct lmdb_values *values)
     retire(store, values, why);
 }
 
-static void work(struct lmdb_store *store)
+static void work(struct lmdb_store *store, bool tick)
 {
     struct lmdb_values *values = atomic_load(&store->values);
-    uint64_t now_ms = clock_monotonic_ms();
-    bool tick = now_ms - store->ticked_ms >= TICK_MS;
-    if (tick)
-        store->ticked_ms = now_ms;
     /* Only this thread closes, so no gate is needed. */
     lmdb_watch_look(store->watch, values, store->epoch);
     if (values != NULL && tick)
@@ -240,29 +238,30 @@ static void work(struct lmdb_store *store)
         try_to_open(store);
 }
 
-/* Until something has happened or the next tick; false: the end. */
-static bool wait_for_work(struct lmdb_store *store)
+static void on_tick(uv_timer_t *timer)
 {
-    uint64_t now_ms = clock_monotonic_ms();
-    uint64_t tick_ms = store->ticked_ms + TICK_MS;
-    uv_mutex_lock(&store->lock);
-    bool on = !store->stopping;
-    bool retired = store->retired != NULL;
-    uv_mutex_unlock(&store->lock);
-    /* A wake-up after this look ends the wait. */
-    if (on && !retired && tick_ms > now_ms)
-        lmdb_watch_wait(store->watch, tick_ms - now_ms);
-    uv_mutex_lock(&store->lock);
-    on = !store->stopping;
-    uv_mutex_unlock(&store->lock);
-    return on;
+    work(timer->data, true);
+}
+
+static void on_due(void *owner)
+{
+    work(owner, false);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    struct lmdb_store *store = wake->data;
+    if (atomic_load(&store->stopping))
+        uv_stop(&store->loop);
+    else
+        work(store, false);
 }
 
 static void run(void *argument)
 {
     struct lmdb_store *store = argument;
-    while (wait_for_work(store))
-        work(store);
+    CHECK(uv_timer_start(&store->tick, on_tick, 0, TICK_MS) == 0);
+    (void)uv_run(&store->loop, UV_RUN_DEFAULT);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -272,7 +271,11 @@ static struct lmdb_store *create(const struct odds_engine *engine,
 {
     struct lmdb_store *store = memory_alloc_zeroed(1, sizeof *store);
     odds_store_begin(&store->base, engine);
-    store->watch = lmdb_watch_create(&store->base);
+    CHECK(uv_loop_init(&store->loop) == 0 && uv_timer_init(&store->loop, &store->tick) == 0);
+    CHECK(uv_async_init(&store->loop, &store->wake, on_wake) == 0);
+    store->tick.data = store;
+    store->wake.data = store;
+    store->watch = lmdb_watch_create(&store->base, &store->loop, store, on_due);
     char *path = memory_copy_string(root);
     for (size_t size = strlen(path); size > 1 && path[size - 1] == '/'; size--)
         path[size - 1] = '\0';
@@ -289,6 +292,10 @@ static struct lmdb_store *create(const struct odds_engine *engine,
 static void destroy(struct lmdb_store *store)
 {
     lmdb_interest_destroy(&store->interest);
+    uv_close((uv_handle_t *)&store->tick, NULL);
+    uv_close((uv_handle_t *)&store->wake, NULL);
+    lmdb_watch_close(store->watch);
+    CHECK(uv_run(&store->loop, UV_RUN_DEFAULT) == 0 && uv_loop_close(&store->loop) == 0);
     struct lmdb_values *values = atomic_load(&store->values);
     lmdb_values_close(&values);
     lmdb_values_close(&store->retired);
@@ -322,10 +329,8 @@ enum status lmdb_store_open(struct odds_store **store, const struct odds_engine 
 void lmdb_store_close(struct odds_store *base)
 {
     struct lmdb_store *store = lmdb_store_of(base);
-    uv_mutex_lock(&store->lock);
-    store->stopping = true;
-    lmdb_watch_wake(store->watch);
-    uv_mutex_unlock(&store->lock);
+    atomic_store(&store->stopping, true);
+    CHECK(uv_async_send(&store->wake) == 0);
     CHECK(uv_thread_join(&store->thread) == 0);
     destroy(store);
 }
@@ -334,7 +339,7 @@ void lmdb_store_close(struct odds_store *base)
 
 void lmdb_store_wake(struct odds_store *base)
 {
-    lmdb_watch_wake(lmdb_store_of(base)->watch);
+    CHECK(uv_async_send(&lmdb_store_of(base)->wake) == 0);
 }
 
 void lmdb_store_facts(struct odds_store *base, struct odds_facts *facts)

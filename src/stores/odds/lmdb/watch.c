@@ -12,12 +12,7 @@
  */
 #include "stores/odds/lmdb/watch.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "stores/odds_engine.h"
@@ -27,83 +22,59 @@
 
 struct lmdb_watch {
     struct odds_store *store;
-    int wake;       /* eventfd */
-    int inotify;    /* -1: there is none */
-    int file;       /* the data file, as inotify calls it; -1: not watched */
-    uint64_t epoch; /* of the opening that was looked at; 0: none */
-    bool behind;
+    void *owner;
+    void (*due)(void *owner);
+    uv_fs_event_t file; /* the data file */
+    uv_timer_t again;   /* the next look, while a commit cannot be read yet */
     unsigned behind_looks;
+    uint64_t epoch;        /* of the opening that was looked at; 0: none */
     uint64_t seen;         /* the last transaction that was reported */
     uint64_t seen_stamp;   /* as a stamp */
     struct buffer changes; /* of struct lmdb_entry */
     bool all;              /* the changes are not known */
 };
 
-struct lmdb_watch *lmdb_watch_create(struct odds_store *store)
+struct lmdb_watch *lmdb_watch_create(struct odds_store *store, uv_loop_t *loop, void *owner,
+                                     void (*due)(void *owner))
 {
     struct lmdb_watch *watch = memory_alloc_zeroed(1, sizeof *watch);
     watch->store = store;
-    watch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    CHECK(watch->wake >= 0);
-    watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    watch->file = -1;
+    watch->owner = owner;
+    watch->due = due;
+    CHECK(uv_fs_event_init(loop, &watch->file) == 0 && uv_timer_init(loop, &watch->again) == 0);
+    watch->file.data = watch;
+    watch->again.data = watch;
     return watch;
+}
+
+void lmdb_watch_close(struct lmdb_watch *watch)
+{
+    uv_close((uv_handle_t *)&watch->file, NULL);
+    uv_close((uv_handle_t *)&watch->again, NULL);
 }
 
 void lmdb_watch_destroy(struct lmdb_watch **watch)
 {
-    struct lmdb_watch *mine = *watch;
+    buffer_free(&(*watch)->changes);
+    memory_free(*watch);
     *watch = NULL;
-    (void)close(mine->wake);
-    if (mine->inotify >= 0)
-        (void)close(mine->inotify);
-    buffer_free(&mine->changes);
-    memory_free(mine);
-}
-
-/* ---- waiting --------------------------------------------------------------------------------- */
-
-void lmdb_watch_wake(struct lmdb_watch *watch)
-{
-    const uint64_t one = 1;
-    /* It fails only when it has been woken more often than can be counted. */
-    if (write(watch->wake, &one, sizeof one) < 0)
-        return;
-}
-
-/* Any number of reports is one reason to look. */
-static void empty(int descriptor)
-{
-    _Alignas(struct inotify_event) char bytes[4096];
-    ssize_t size;
-    do
-        size = read(descriptor, bytes, sizeof bytes);
-    while (size == (ssize_t)sizeof bytes || (size < 0 && errno == EINTR));
-}
-
-void lmdb_watch_wait(struct lmdb_watch *watch, uint64_t ms)
-{
-    struct pollfd descriptors[] = {{.fd = watch->wake, .events = POLLIN},
-                                   {.fd = watch->inotify, .events = POLLIN}};
-    if (watch->behind && ms > BEHIND_MS)
-        ms = BEHIND_MS;
-    if (poll(descriptors, 2, (int)ms) <= 0)
-        return;
-    if ((descriptors[0].revents & POLLIN) != 0)
-        empty(watch->wake);
-    if ((descriptors[1].revents & POLLIN) != 0)
-        empty(watch->inotify);
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static void watch_file(struct lmdb_watch *watch, const char *path)
+static void on_written(uv_fs_event_t *file, const char *name, int events, int status)
 {
-    if (watch->inotify < 0)
-        return;
-    if (watch->file >= 0)
-        (void)inotify_rm_watch(watch->inotify, watch->file);
-    watch->file = path == NULL ? -1 : inotify_add_watch(watch->inotify, path, IN_MODIFY);
+    const struct lmdb_watch *watch = file->data;
+    (void)name;
+    (void)events;
+    (void)status;
+    watch->due(watch->owner);
+}
+
+static void on_again(uv_timer_t *timer)
+{
+    const struct lmdb_watch *watch = timer->data;
+    watch->due(watch->owner);
 }
 
 /* In a guarded body. */
@@ -134,7 +105,8 @@ static void report(const struct lmdb_watch *watch)
 static void note_behind(struct lmdb_watch *watch, bool behind)
 {
     watch->behind_looks = behind ? watch->behind_looks + 1 : 0;
-    watch->behind = behind && watch->behind_looks < BEHIND_LOOKS;
+    if (behind && watch->behind_looks < BEHIND_LOOKS)
+        CHECK(uv_timer_start(&watch->again, on_again, BEHIND_MS, 0) == 0);
 }
 
 /* Starts over: with these values, or, when they are NULL, with none. */
@@ -143,7 +115,9 @@ static void follow(struct lmdb_watch *watch, struct lmdb_values *values, uint64_
     watch->seen = 0;
     watch->seen_stamp = 0;
     /* Watched before it is looked at, or a commit in between would go unnoticed. */
-    watch_file(watch, values == NULL ? NULL : values->env.data_path);
+    (void)uv_fs_event_stop(&watch->file);
+    if (values != NULL)
+        (void)uv_fs_event_start(&watch->file, on_written, values->env.data_path, 0);
     watch->epoch = epoch;
     watch->all = true;
 }
