@@ -79,12 +79,6 @@ static size_t held_by(const struct item *item)
     return item->size + sizeof *item;
 }
 
-static void add_item(struct rest *rest, struct item *item)
-{
-    STAILQ_INSERT_TAIL(&rest->items, item, link);
-    rest->item_bytes += held_by(item);
-}
-
 /* Puts the items in the queue, when there is room. False: nothing is taken any more. */
 static bool enqueue(struct stream *stream, struct rest *rest)
 {
@@ -104,25 +98,29 @@ static bool enqueue(struct stream *stream, struct rest *rest)
     return wanted;
 }
 
-static void add_line(struct rest *rest, struct text text)
+static struct item *add_item(struct rest *rest, struct text text)
 {
-    if (json_text_trim(text).size == 0) /* an empty line says nothing */
-        return;
     struct item *item = memory_alloc_zeroed(1, sizeof *item);
     item->number = rest->number;
     item->size = text.size;
     item->bytes = memory_copy(text.at, text.size);
+    STAILQ_INSERT_TAIL(&rest->items, item, link);
+    rest->item_bytes += held_by(item);
+    return item;
+}
+
+static void add_line(struct rest *rest, struct text text)
+{
+    if (json_text_trim(text).size == 0) /* an empty line says nothing */
+        return;
+    struct item *item = add_item(rest, text);
     feed_line_read(&item->line, (struct text){item->bytes, item->size});
-    add_item(rest, item);
 }
 
 static void add_too_long(struct rest *rest)
 {
-    struct item *item = memory_alloc_zeroed(1, sizeof *item);
-    item->number = rest->number;
-    item->line.wrong = (struct json_text_error){.column = FEED_LINE_MAX + 1,
-                                                .reason = "a line has at most 32 MiB"};
-    add_item(rest, item);
+    add_item(rest, TEXT(""))->line.wrong = (struct json_text_error){
+        .column = FEED_LINE_MAX + 1, .reason = "a line has at most 32 MiB"};
 }
 
 /* Adds the lines that are whole. */
@@ -234,13 +232,13 @@ static void append_answer(struct buffer *out, const struct item *item)
 /* Withdraws every event of a sport that has odds: those that are stored, and those that were
  * published earlier in the same line. */
 static enum status add_events(struct stream *stream, struct feed_publication *publication,
-                              size_t first, enum sport sport, struct error *error)
+                              enum sport sport, struct error *error)
 {
     size_t before = publication->count;
     enum status status = feed_publication_withdraw_odds(publication, stream->options.store, sport,
                                                         NULL, NULL, error);
     struct odds_change withdrawn = {.kind = ODDS_MARKETS, .sport = sport};
-    for (size_t i = first; i < before && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < before && status == STATUS_OK; i++) {
         const struct odds_change *change = &publication->changes[i];
         withdrawn.event = change->event;
         if (change->kind == ODDS_MARKETS && change->sport == sport)
@@ -264,7 +262,7 @@ static bool make_publication(struct stream *stream, struct item *item)
         const struct feed_step *step = &item->line.steps[i];
         feed_publication_add(changes, &step->change);
         if (step->whole_sport)
-            status = add_events(stream, changes, 0, step->change.sport, &error);
+            status = add_events(stream, changes, step->change.sport, &error);
     }
     item->publication.changes = changes->changes;
     item->publication.count = changes->count;

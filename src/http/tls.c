@@ -108,10 +108,6 @@ static enum status tls_error(struct error *error, const char *what, const char *
 {
     unsigned long code = ERR_peek_last_error();
     const char *reason = ERR_reason_error_string(code);
-#ifdef ERR_SYSTEM_ERROR
-    if (ERR_SYSTEM_ERROR(code))
-        reason = strerror(ERR_GET_REASON(code));
-#endif
     if (ERR_GET_LIB(ERR_peek_error()) == ERR_LIB_SYS)
         reason = strerror(ERR_GET_REASON(ERR_peek_error()));
     ERR_clear_error();

@@ -34,6 +34,9 @@
 #define FOLDER_MODE 0770 /* the feed and the server may be two users of one group; umask applies */
 #define FILE_MODE 0660
 #define SNAPSHOT_ATTEMPTS 5
+/* How long a publisher waits for another process's turn. Longer than a call of the server may take:
+ * a slow disk with several feeds must not make a publication fail. */
+#define WRITER_WAIT_MS 10000
 
 /* ---- small helpers --------------------------------------------------------------------------- */
 
@@ -251,18 +254,6 @@ void lmdb_view_end(struct lmdb_view *view, bool keep)
         view->txn = NULL;
 }
 
-enum status lmdb_env_take_turn(const struct lmdb_env *env, uint32_t wait_ms)
-{
-    /* Before LMDB's own lock, which cannot be waited for with a limit. The kernel gives this one
-     * back when a process dies. */
-    return lock_file(env->folder, wait_ms) == STATUS_OK ? STATUS_OK : STATUS_TIMEOUT;
-}
-
-void lmdb_env_end_turn(const struct lmdb_env *env)
-{
-    (void)flock(env->folder, LOCK_UN);
-}
-
 struct writing {
     const struct lmdb_env *env;
     struct lmdb_edit edit;
@@ -299,8 +290,13 @@ enum status lmdb_env_write(const struct lmdb_env *env, struct lmdb_index *index,
     struct writing writing = {.env = env, .changes = changes, .count = count};
     writing.edit.index = index;
     writing.edit.now_ms = clock_wall_ms();
+    /* Before LMDB's own lock, which cannot be waited for with a limit. The kernel gives this one
+     * back when a process dies. */
+    if (lock_file(env->folder, WRITER_WAIT_MS) != STATUS_OK)
+        return STATUS_TIMEOUT;
     bool fault = !odds_guard_run(write_body, &writing);
     lmdb_view_end(&writing.edit.view, false);
+    (void)flock(env->folder, LOCK_UN);
     lmdb_index_free(&writing.edit.changed);
     *result = writing.result;
     return fault ? STATUS_MALFORMED : lmdb_status(env, writing.result);

@@ -25,9 +25,6 @@
 #include "base/memory.h"
 #include "stores/odds/lmdb/guard.h"
 
-/* How long a publisher waits for another process's turn. Longer than a call of the server may take:
- * a slow disk with several feeds must not make a publication fail. */
-#define WRITER_WAIT_MS 10000
 #define EPOCH_SHIFT 40 /* bits of a transaction number */
 #define TRANSACTION_MASK (((uint64_t)1 << EPOCH_SHIFT) - 1)
 
@@ -185,15 +182,14 @@ enum status lmdb_values_publish(struct lmdb_values *values, const struct odds_ch
 {
     const char *path = values->env.data_path;
     int result = MDB_CORRUPTED;
-    if (lmdb_env_take_turn(&values->env, WRITER_WAIT_MS) != STATUS_OK)
-        return error_set(error, STATUS_TIMEOUT,
+    enum status status = lmdb_env_write(&values->env, &values->written, changes, count, &result);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    if (status == STATUS_TIMEOUT)
+        return error_set(error, status,
                          "another process has been writing %s for too long; nothing of this was "
                          "published",
                          path);
-    enum status status = lmdb_env_write(&values->env, &values->written, changes, count, &result);
-    lmdb_env_end_turn(&values->env);
-    if (status == STATUS_OK)
-        return STATUS_OK;
     /* Not when the file is no longer there, which breaks it too. */
     if (status == STATUS_MALFORMED || result == MDB_CORRUPTED || result == MDB_PAGE_NOTFOUND) {
         values->damaged = lmdb_env_in_place(&values->env);

@@ -249,19 +249,12 @@ static void fail_connection(struct redis_connection *connection, enum status sta
     connection->options.lost(connection->options.owner, status, hope);
 }
 
-/* The address is not found in time. Calls fail from now on, but the lookup goes on, and the attempt
- * with it. */
-static void report_slow_lookup(struct redis_connection *connection)
+/* The lookup goes on. The next attempt waits for it too. */
+static void fail_slow_lookup(struct redis_connection *connection)
 {
-    struct error problem;
-    if (waits_for_lookup(connection))
-        return;
-    (void)error_set(&problem, STATUS_TIMEOUT,
-                    "the odds store at %s: the address of %s is not found in time",
-                    shown(connection), connection->host);
-    atomic_store(&connection->standing, (int)STATUS_TIMEOUT);
-    report_problem(connection, &problem, false);
-    connection->options.lost(connection->options.owner, STATUS_TIMEOUT, false);
+    char why[REDIS_HOST_SIZE + 64];
+    (void)snprintf(why, sizeof why, "the address of %s is not found in time", connection->host);
+    fail_connection(connection, STATUS_TIMEOUT, why);
 }
 
 static void on_lost(void *owner, const char *why)
@@ -594,9 +587,9 @@ static void on_looked_up(void *owner, const struct redis_addresses *addresses, c
 {
     struct redis_connection *connection = owner;
     connection->lookup = NULL;
+    connection->addresses = *addresses; /* of use for the next attempt, too */
     if (connection->phase != PHASE_RESOLVING)
         return;
-    connection->addresses = *addresses;
     if (problem == NULL)
         greet_next_address(connection);
     else
@@ -668,7 +661,7 @@ static void on_step(uv_timer_t *timer)
             begin_attempt(connection);
         break;
     case PHASE_RESOLVING:
-        report_slow_lookup(connection);
+        fail_slow_lookup(connection);
         break;
     case PHASE_GREETING:
         fail_connection(connection, STATUS_TIMEOUT, "the server does not answer");
