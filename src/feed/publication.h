@@ -35,8 +35,8 @@ MUST_CHECK enum status feed_publication_withdraw_sport(struct feed_publication *
                                                        struct odds_store *store, enum sport sport,
                                                        struct error *error);
 
-/* Durable, and seen by the next request, when this returns STATUS_OK. An empty one is so at
- * once. */
+/* Durable, and seen by the next request (with Redis see docs/feed.md, "When a publication is
+ * seen"), when this returns STATUS_OK. An empty one is so at once. */
 MUST_CHECK enum status feed_publication_publish(const struct feed_publication *publication,
                                                 struct odds_store *store, struct error *error);
 
