@@ -361,7 +361,7 @@ class RedisReply(Exception):
 class RedisConnection:
     """A connection that speaks RESP2: call("GET", key) gives bytes, int, list or None, or raises RedisReply."""
 
-    def __init__(self, address, timeout=10.0):
+    def __init__(self, address, timeout=PATIENCE):
         """address: the path of a socket, or (host, port)."""
         if isinstance(address, (str, Path)):
             self.socket = socket.socket(socket.AF_UNIX)
@@ -497,7 +497,7 @@ class Redis(Server):
                 self._connection.close()
                 self._connection = None
 
-    def connect(self, timeout=10.0):
+    def connect(self, timeout=PATIENCE):
         """A connection of the caller's own, authenticated."""
         connection = RedisConnection(self.socket if self.socket else ("127.0.0.1", self.port), timeout)
         if self.password is not None:
