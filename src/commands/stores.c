@@ -86,12 +86,13 @@ static void watch_reading(void *argument)
 {
     const struct reading *reading = argument;
     const char *reason = NULL;
-    for (uint64_t hung_ms = 0; reason == NULL; hung_ms += WATCH_MS) {
+    uint64_t taken_ms = clock_monotonic_ms();
+    while (reason == NULL) {
         struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
         clock_pause_ns((uint64_t)WATCH_MS * 1000000);
         if (poll(&output, 1, 0) != 0)
-            hung_ms = 0;
-        if (reading->log == NULL && hung_ms >= reading->hung_max_ms)
+            taken_ms = clock_monotonic_ms();
+        if (reading->log == NULL && clock_monotonic_ms() - taken_ms >= reading->hung_max_ms)
             reason = "its output was not taken, and the snapshot that it reads keeps VACUUM back";
         else if (reading->log != NULL &&
                  file_size(reading->log) - reading->log_start > LOG_GROWTH_MAX)
