@@ -5,15 +5,15 @@
 
 Reads the symbols of the compiled library with nm: a file points at another when it uses a function or a
 table that the other defines. Files in a circle cannot be read, tested or replaced on their own: what the
-lower one has to say it returns, or calls back through a pointer that it was given. KNOWN are circles that are
-left to untie.
+lower one has to say it returns, or calls back through a pointer that it was given.
 """
 import collections
 import sys
 
 from library_symbols import symbols
 
-KNOWN = ({f"src_demo_{name}.c" for name in ("cricket", "event", "sports")},)
+# What the check must find, before it is believed when it finds nothing: a circle of three among files without one.
+KNOWN = {"a": "bx", "b": "c", "c": "ay", "x": "y", "y": "z"}
 
 
 def uses(library):
@@ -55,7 +55,9 @@ def main():
     edges = uses(f"{sys.argv[1]}/libcroupier.a")
     if len(edges) < 50:
         sys.exit(f"only {len(edges)} files with symbols found: is this a build of croupier?")
-    found = [circle for circle in circles(edges) if not any(known.issuperset(circle) for known in KNOWN)]
+    if circles(KNOWN) != [["a", "b", "c"]]:
+        sys.exit("the check does not find a circle that is there")
+    found = circles(edges)
     for circle in found:
         print(f"{len(circle)} files call each other in a circle:", file=sys.stderr)
         for file in circle:
