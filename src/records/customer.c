@@ -47,10 +47,8 @@ bool cidr_list_read(struct text text, struct cidr *cidrs, size_t room, size_t *c
 static void get_cidr_array(const struct column *column, const void *record,
                            struct column_value *value)
 {
-    const struct cidr *cidrs = column_field(column, record);
-    size_t count;
-    memcpy(&count, (const char *)cidrs - sizeof count, sizeof count);
-    cidr_list_append(&value->made, cidrs, count);
+    const size_t *count = (const size_t *)(const void *)((const char *)record + column->count_at);
+    cidr_list_append(&value->made, column_field(column, record), *count);
     value->bytes = buffer_text(&value->made);
 }
 
@@ -58,19 +56,14 @@ static bool set_cidr_array(const struct column *column, void *record,
                            const struct column_value *value)
 {
     struct cidr *cidrs = column_field_to_set(column, record);
-    size_t count = 0;
-    if (value->null || !cidr_list_read(value->bytes, cidrs, column->room / sizeof *cidrs, &count))
-        return false;
-    memcpy((char *)cidrs - sizeof count, &count, sizeof count);
-    return true;
+    return !value->null && cidr_list_read(value->bytes, cidrs, column->room / sizeof *cidrs,
+                                          (size_t *)(void *)((char *)record + column->count_at));
 }
 
 const struct column_type column_cidr_array = {
     .kind = COLUMN_TEXT, .get = get_cidr_array, .set = set_cidr_array};
 
 /* ---- columns --------------------------------------------------------------------------------- */
-
-COLUMN_CIDR_ARRAY_FITS(customer_record);
 
 static const struct column columns[] = {
     COLUMN(customer_record, id, column_text, 0),
@@ -80,7 +73,7 @@ static const struct column columns[] = {
     COLUMN(customer_record, sports, column_sports, 0),
     COLUMN_OF("rate_requests", customer_record, rate, column_rate_requests, 0),
     COLUMN_OF("rate_window_seconds", customer_record, rate, column_rate_window, 0),
-    COLUMN(customer_record, cidrs, column_cidr_array, 0),
+    COLUMN_CIDRS(customer_record),
     COLUMN(customer_record, created_ms, column_integer, COLUMN_FIXED),
     COLUMN(customer_record, revision, column_revision, 0),
 };

@@ -30,11 +30,12 @@ void cidr_list_append(struct buffer *buffer, const struct cidr *cidrs, size_t co
 /* False when the text is not such a list or has more than `room` blocks. */
 MUST_CHECK bool cidr_list_read(struct text text, struct cidr *cidrs, size_t room, size_t *count);
 
-/* Such a list in an array of the record, right behind its count: a size_t. */
+/* Such a list in an array `cidrs` of the record, whose count is `cidr_count`. */
 extern const struct column_type column_cidr_array;
-#define COLUMN_CIDR_ARRAY_FITS(record)                                       \
-    _Static_assert(offsetof(struct record, cidrs) ==                         \
-                       offsetof(struct record, cidr_count) + sizeof(size_t), \
-                   "the blocks stand right behind their count")
+#define COLUMN_CIDRS(record)                                                               \
+    {                                                                                      \
+        "cidrs", &column_cidr_array, offsetof(struct record, cidrs),                       \
+            sizeof(((struct record *)NULL)->cidrs), 0, offsetof(struct record, cidr_count) \
+    }
 
 #endif

@@ -31,7 +31,6 @@ static const char *const scope_names[] = {
     [KEY_SCOPE_ALL] = "", [KEY_SCOPE_SPORTS] = "sports", [KEY_SCOPE_CASINO] = "casino"};
 const struct enum_names key_scopes = ENUM_NAMES(scope_names);
 static const struct column_type column_scope = COLUMN_NAMES(scope_names);
-COLUMN_CIDR_ARRAY_FITS(key_record);
 
 static const struct column columns[] = {
     COLUMN(key_record, id, column_text, 0),
@@ -44,7 +43,7 @@ static const struct column columns[] = {
     COLUMN(key_record, last_used_ms, column_integer, COLUMN_NULLABLE | COLUMN_UNAUDITED),
     COLUMN(key_record, revoked_ms, column_integer, COLUMN_NULLABLE),
     COLUMN(key_record, scope, column_scope, COLUMN_NULLABLE),
-    COLUMN(key_record, cidrs, column_cidr_array, 0),
+    COLUMN_CIDRS(key_record),
     COLUMN(key_record, revision, column_revision, 0),
 };
 

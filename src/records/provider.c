@@ -71,7 +71,6 @@ static bool set_secret(const struct column *column, void *record, const struct c
 
 static const struct column_type column_secret = {
     .kind = COLUMN_BYTES, .get = get_secret, .set = set_secret};
-COLUMN_CIDR_ARRAY_FITS(provider_record);
 
 static const struct column columns[] = {
     COLUMN(provider_record, id, column_text, 0),
@@ -90,7 +89,7 @@ static const struct column columns[] = {
               COLUMN_NULLABLE),
     COLUMN(provider_record, enabled, column_flag, 0),
     COLUMN(provider_record, launch_call, column_flag, 0),
-    COLUMN(provider_record, cidrs, column_cidr_array, 0),
+    COLUMN_CIDRS(provider_record),
     COLUMN(provider_record, created_ms, column_integer, COLUMN_FIXED),
     COLUMN(provider_record, revision, column_revision, 0),
 };

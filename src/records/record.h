@@ -73,6 +73,7 @@ struct column {
     size_t at;   /* where the field begins in the struct, */
     size_t room; /* and its size */
     unsigned rules;
+    size_t count_at; /* of an array: where the number of its elements is in the struct */
 };
 
 /* A line of a table, where the column has another name than the field, and where it has the
@@ -80,7 +81,7 @@ struct column {
 #define COLUMN_OF(name, record, field, type, rules)                                            \
     {                                                                                          \
         name, &(type), offsetof(struct record, field), sizeof(((struct record *)NULL)->field), \
-            rules                                                                              \
+            rules, 0                                                                           \
     }
 #define COLUMN(record, field, type, rules) COLUMN_OF(#field, record, field, type, rules)
 
