@@ -104,12 +104,13 @@ static void run_to_its_end(struct command_line *line)
 }
 
 /* Prints the document of a command that is done, and releases what the line owns. */
-static void finish(struct command_outcome *outcome)
+static void finish(const struct command_line *line)
 {
-    progress_end(&outcome->progress);
-    if (outcome->code == EXIT_DONE && outcome->document.json.out != NULL)
-        document_print(&outcome->document);
-    document_free(&outcome->document);
+    struct command_outcome *outcome = line->outcome;
+    command_end_progress(line);
+    if (outcome->code == EXIT_DONE && outcome->json.out != NULL)
+        command_print_document(line);
+    buffer_wipe(&outcome->document);
     while (outcome->kept_count-- > 0)
         outcome->kept[outcome->kept_count].release(outcome->kept[outcome->kept_count].resource);
     config_release(&outcome->config);
@@ -128,7 +129,7 @@ int command_main(const struct command_group *groups, int argc, char **argv)
         command_complain(&line, "%s", outcome.last_words);
     if (outcome.code == EXIT_REFUSED && outcome.config != NULL && config_is_empty(outcome.config))
         note_empty(&line, outcome.config->path);
-    finish(&outcome);
+    finish(&line);
     /* An answer that did not get out (a full disk behind a pipe) was not given. */
     errno = 0;
     if ((fflush(stdout) != 0 || ferror(stdout) != 0) && outcome.code == EXIT_DONE) {
@@ -252,9 +253,7 @@ void command_keep(const struct command_line *line, command_release *release, voi
 static void release_buffer(void *resource)
 {
     struct buffer *buffer = resource;
-    if (buffer->data != NULL)
-        explicit_bzero(buffer->data, buffer->capacity);
-    buffer_free(buffer);
+    buffer_wipe(buffer);
     memory_free(buffer);
 }
 
@@ -289,7 +288,11 @@ void command_end_progress(const struct command_line *line)
 
 struct json_writer *command_document(const struct command_line *line, enum json_layout layout)
 {
-    return command_json(line) ? document_begin(&line->outcome->document, layout) : NULL;
+    struct command_outcome *outcome = line->outcome;
+    if (!command_json(line))
+        return NULL;
+    outcome->json = (struct json_writer){.out = &outcome->document, .layout = layout};
+    return &outcome->json;
 }
 
 struct json_writer *command_object(const struct command_line *line, enum json_layout layout)
@@ -309,14 +312,28 @@ bool command_write_counts(const struct command_line *line, const struct command_
     return json != NULL;
 }
 
+bool command_print(struct buffer *text)
+{
+    if (text->size > 0)
+        (void)fwrite(text->data, 1, text->size, stdout);
+    buffer_clear(text);
+    return ferror(stdout) == 0;
+}
+
 bool command_print_so_far(const struct command_line *line)
 {
-    return buffer_print(&line->outcome->document.text);
+    return command_print(&line->outcome->document);
 }
 
 void command_print_document(const struct command_line *line)
 {
-    document_print(&line->outcome->document);
+    struct command_outcome *outcome = line->outcome;
+    while (outcome->json.depth > 0)
+        json_end(&outcome->json);
+    buffer_append_char(&outcome->document, '\n');
+    (void)command_print(&outcome->document);
+    buffer_wipe(&outcome->document); /* there may be a key in it */
+    outcome->json = (struct json_writer){0};
 }
 
 const struct config *command_config(const struct command_line *line)

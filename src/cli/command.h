@@ -111,6 +111,8 @@ struct json_writer *command_document(const struct command_line *line, enum json_
 /* The same, in which an object is begun. */
 struct json_writer *command_object(const struct command_line *line, enum json_layout layout);
 void command_print_document(const struct command_line *line);
+/* Prints what a buffer holds, and clears it. False: standard output fails. */
+bool command_print(struct buffer *text);
 /* Prints what is written of it so far: it may be long. False: standard output fails. */
 bool command_print_so_far(const struct command_line *line);
 /* A document that is an object of numbers. A row without a name ends them. False: no --json. */

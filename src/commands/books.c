@@ -5,7 +5,6 @@
 #include <openssl/evp.h>
 
 #include "base/clock.h"
-#include "cli/document.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/stores.h"
@@ -150,7 +149,7 @@ static bool end_row(struct export *export)
     json_end(&export->json);
     if (export->lines)
         buffer_append_char(export->json.out, '\n');
-    return buffer_print(export->json.out);
+    return command_print(export->json.out);
 }
 
 static bool export_entry(void *context, const struct ledger_transaction *entry)
@@ -281,7 +280,7 @@ void run_export(const struct command_line *line)
     if (status == STATUS_OK)
         end_export(&export, line);
     if (status == STATUS_OK || export.written > 0)
-        (void)buffer_print(export.json.out);
+        (void)command_print(export.json.out);
     EVP_MD_CTX_free(export.digest);
     command_require(line, status);
 }

@@ -18,7 +18,6 @@
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cli/document.h"
 #include "commands/commands.h"
 #include "demo/crowd.h"
 #include "demo/demo.h"
@@ -223,9 +222,8 @@ static void write_tour(const struct demo *demo, const struct screen *screen)
 
 static void print_json(const struct demo *demo, const struct screen *screen)
 {
-    struct document document;
     struct simulator_facts facts;
-    struct json_writer *json = document_object(&document, JSON_COMPACT);
+    struct json_writer *json = command_object(demo->line, JSON_COMPACT);
     simulation_facts(demo->simulation, &facts);
     json_text(json, "api", value_of(screen, TEXT("api")));
     json_text(json, "operator", value_of(screen, TEXT("operator")));
@@ -239,7 +237,7 @@ static void print_json(const struct demo *demo, const struct screen *screen)
         json_text(json, sport_key((enum sport)i), event_id_text(&facts.standing[i]));
     json_end(json);
     json_text(json, "secret", value_of(screen, TEXT("secret")));
-    document_print(&document);
+    command_print_document(demo->line);
 }
 
 /* Only now is it known where the listeners are. */
