@@ -44,8 +44,8 @@ struct command_outcome {
     struct error error;          /* the last one */
     const char *last_words;      /* NULL: none */
     const struct config *config; /* NULL: it was not loaded */
-    struct buffer document;  /* of --json, and */
-    struct json_writer json; /* what writes it; zeros: there is none */
+    struct buffer document;      /* of --json, and */
+    struct json_writer json;     /* what writes it; zeros: there is none */
     struct progress progress;
     struct progress_watch watch; /* which shows it */
     struct {

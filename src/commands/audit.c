@@ -24,14 +24,12 @@ static const struct command_option list_options[] = {
 
 struct listing {
     struct resource_listing rows;
-    size_t count;
     uint64_t last; /* the number of the last row */
 };
 
 static bool see(void *context, const void *record)
 {
     struct listing *listing = context;
-    listing->count++;
     listing->last = ((const struct trail_record *)record)->number;
     return resource_listing_see(&listing->rows, record);
 }
@@ -59,12 +57,12 @@ static struct trail_search read_search(const struct command_line *line)
 static void run_list(const struct command_line *line)
 {
     const struct trail_search search = read_search(line);
-    struct listing listing = {.count = 0};
+    struct listing listing = {.last = 0};
     struct platform_store *store = command_platform(line);
     resource_listing_begin(&listing.rows, line, &trail_resource);
     resource_listing_end(&listing.rows, line,
                          platform_trail_search(store, &search, see, &listing, command_error(line)));
-    if (listing.count == search.limit && listing.last > 1)
+    if (listing.rows.count == search.limit && listing.last > 1)
         command_note(line, "there may be more: --before %llu", (unsigned long long)listing.last);
 }
 

@@ -273,14 +273,12 @@ void resource_run_set(const struct command_line *line)
 
 void resource_run_enable(const struct command_line *line)
 {
-    static const struct setting enable[] = {{"enabled", "yes"}, {0}};
-    run(line, &(struct doing){{.settings = enable}, false, "enabled"});
+    run(line, &(struct doing){*EDIT({"enabled", "yes"}), false, "enabled"});
 }
 
 void resource_run_disable(const struct command_line *line)
 {
-    static const struct setting disable[] = {{"enabled", "no"}, {0}};
-    run(line, &(struct doing){{.settings = disable}, false, "disabled"});
+    run(line, &(struct doing){*EDIT({"enabled", "no"}), false, "disabled"});
 }
 
 void resource_run_remove(const struct command_line *line)

@@ -214,17 +214,6 @@ static const struct games_game *judge(struct pending_launch *pending, struct htt
 
 /* ---- the store: on the launcher's thread ----------------------------------------------------- */
 
-static void note(struct launcher *launcher, enum status status, const struct error *error)
-{
-    bool failing = status != STATUS_OK;
-    if (failing && !launcher->failing)
-        log_event(launcher->options.log, LOG_ERROR, "players cannot be opened",
-                  LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
-    if (!failing && launcher->failing)
-        log_event(launcher->options.log, LOG_INFO, "players can be opened again");
-    launcher->failing = failing;
-}
-
 /* While the store does not answer, each launch that asks it holds up those behind it for all of its
  * deadline. So the store is not asked for requests that have waited too long or are gone. At the
  * end this holds for all queued launches, because no request is left. */
@@ -241,10 +230,16 @@ static enum status open_store(struct launcher *launcher, struct error *error)
                : platform_store_open(&launcher->store, &launcher->options.store, error);
 }
 
-/* Logs an answer of the store. */
+/* Logs when the store begins to fail, and when it answers again. */
 static void see_status(struct launcher *launcher, enum status status, const struct error *error)
 {
-    note(launcher, status, error);
+    bool failing = status != STATUS_OK;
+    if (failing && !launcher->failing)
+        log_event(launcher->options.log, LOG_ERROR, "players cannot be opened",
+                  LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
+    if (!failing && launcher->failing)
+        log_event(launcher->options.log, LOG_INFO, "players can be opened again");
+    launcher->failing = failing;
     if (status == STATUS_UNAVAILABLE || status == STATUS_MALFORMED)
         platform_store_close(&launcher->store);
 }

@@ -41,12 +41,9 @@ struct provider_lane {
 struct provider_calls {
     uint32_t timeout_ms;
     struct log *log;
-    uv_thread_t thread;
-
-    uv_mutex_t lock; /* guards the next four */
+    struct background thread; /* it waits in libcurl; its lock guards the next three */
     struct call_list arrived;
     size_t accepted; /* submitted and not yet delivered */
-    bool ending;
     struct provider_calls_facts facts;
 
     /* the thread's own */
@@ -126,11 +123,11 @@ static void finish(struct provider_calls *calls, struct provider_call *call,
                    enum provider_outcome outcome, const char *reason)
 {
     note(calls, call->lane, outcome, reason);
-    uv_mutex_lock(&calls->lock);
+    uv_mutex_lock(&calls->thread.lock);
     calls->accepted--;
     calls->facts.outcomes[outcome]++;
     show_depths(calls);
-    uv_mutex_unlock(&calls->lock);
+    uv_mutex_unlock(&calls->thread.lock);
     call->outcome = outcome;
     call->mail.deliver = call->delivered;
     mailbox_post(call->mailbox, &call->mail);
@@ -140,10 +137,10 @@ static void count_duration(struct provider_calls *calls, const struct provider_c
 {
     uint64_t ns = clock_monotonic_ns() - call->submitted_ns;
     size_t bucket = metric_bucket_of_time(provider_call_bounds_ms, PROVIDER_CALL_BUCKETS, ns);
-    uv_mutex_lock(&calls->lock);
+    uv_mutex_lock(&calls->thread.lock);
     calls->facts.durations[bucket]++;
     calls->facts.duration_ns += ns;
-    uv_mutex_unlock(&calls->lock);
+    uv_mutex_unlock(&calls->thread.lock);
 }
 
 enum provider_outcome provider_outcome_of(struct outgoing_post *post, struct launch_answer *answer)
@@ -290,10 +287,10 @@ static void queue_call(struct provider_calls *calls, struct provider_call *call)
 static bool queue_arrived_calls(struct provider_calls *calls)
 {
     struct call_list arrived = STAILQ_HEAD_INITIALIZER(arrived);
-    uv_mutex_lock(&calls->lock);
+    uv_mutex_lock(&calls->thread.lock);
     STAILQ_CONCAT(&arrived, &calls->arrived);
-    bool ending = calls->ending;
-    uv_mutex_unlock(&calls->lock);
+    bool ending = calls->thread.stopping;
+    uv_mutex_unlock(&calls->thread.lock);
     while (!STAILQ_EMPTY(&arrived)) {
         struct provider_call *call = STAILQ_FIRST(&arrived);
         STAILQ_REMOVE_HEAD(&arrived, link);
@@ -307,9 +304,9 @@ static void run(void *argument)
     struct provider_calls *calls = argument;
     while (queue_arrived_calls(calls)) {
         start_waiting(calls);
-        uv_mutex_lock(&calls->lock);
+        uv_mutex_lock(&calls->thread.lock);
         show_depths(calls);
-        uv_mutex_unlock(&calls->lock);
+        uv_mutex_unlock(&calls->thread.lock);
         outgoing_turn(calls->outgoing, calls->waiting > 0 ? SWEEP_MS : TURN_MS);
     }
     struct provider_lane *lane;
@@ -327,7 +324,7 @@ enum status provider_calls_submit(struct provider_calls *calls, struct provider_
     call->submitted_ns = clock_monotonic_ns();
     call->deadline_ns = call->submitted_ns + (uint64_t)calls->timeout_ms * 1000000U;
     call->begin_by_ns = call->submitted_ns + (uint64_t)calls->timeout_ms * 500000U;
-    uv_mutex_lock(&calls->lock);
+    uv_mutex_lock(&calls->thread.lock);
     bool accepted = calls->accepted < PROVIDER_CALLS_MAX;
     if (accepted) {
         calls->accepted++;
@@ -335,7 +332,7 @@ enum status provider_calls_submit(struct provider_calls *calls, struct provider_
     } else {
         calls->facts.outcomes[PROVIDER_OVERLOADED]++;
     }
-    uv_mutex_unlock(&calls->lock);
+    uv_mutex_unlock(&calls->thread.lock);
     if (!accepted)
         return STATUS_FULL;
     outgoing_wake(calls->outgoing);
@@ -344,9 +341,9 @@ enum status provider_calls_submit(struct provider_calls *calls, struct provider_
 
 void provider_calls_facts(struct provider_calls *calls, struct provider_calls_facts *facts)
 {
-    uv_mutex_lock(&calls->lock);
+    uv_mutex_lock(&calls->thread.lock);
     *facts = calls->facts;
-    uv_mutex_unlock(&calls->lock);
+    uv_mutex_unlock(&calls->thread.lock);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -361,8 +358,7 @@ struct provider_calls *provider_calls_create(uint32_t timeout_ms, const char *ca
     calls->log = log;
     calls->outgoing = outgoing_create(ca_file, KEPT_CONNECTIONS);
     STAILQ_INIT(&calls->arrived);
-    CHECK(uv_mutex_init(&calls->lock) == 0);
-    thread_start(&calls->thread, "provider", run, calls);
+    background_start(&calls->thread, "provider", run, calls);
     return calls;
 }
 
@@ -372,17 +368,16 @@ void provider_calls_destroy(struct provider_calls **at)
     *at = NULL;
     if (calls == NULL)
         return;
-    uv_mutex_lock(&calls->lock);
-    calls->ending = true;
+    uv_mutex_lock(&calls->thread.lock);
+    calls->thread.stopping = true;
     outgoing_wake(calls->outgoing); /* under the lock: the thread ends only after it */
-    uv_mutex_unlock(&calls->lock);
-    CHECK(uv_thread_join(&calls->thread) == 0);
+    uv_mutex_unlock(&calls->thread.lock);
+    background_stop(&calls->thread);
     while (!SLIST_EMPTY(&calls->lanes)) {
         struct provider_lane *lane = SLIST_FIRST(&calls->lanes);
         SLIST_REMOVE_HEAD(&calls->lanes, link);
         memory_free(lane);
     }
-    uv_mutex_destroy(&calls->lock);
     memory_free(calls);
     curl_global_cleanup();
 }
