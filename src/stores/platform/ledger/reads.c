@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "base/memory.h"
-
 /* ---- rows of a text -------------------------------------------------------------------------- */
 
 struct reading {
@@ -42,6 +40,16 @@ enum status ledger_read(struct platform_store *store, const char *sql,
     return run_query(store,
                      (struct sql_query){.sql = sql, .parameters = parameters, .stream = true}, take,
                      context, error);
+}
+
+/* Into a number of 64 bits. */
+static enum status take_number(void *context, const struct sql_row *row, bool *wanted,
+                               struct error *error)
+{
+    (void)wanted;
+    (void)error;
+    *(int64_t *)context = ledger_read_integer(row, 0);
+    return STATUS_OK;
 }
 
 bool ledger_read_row(struct platform_store *store, const struct sql_row *row,
@@ -104,20 +112,7 @@ enum status platform_ledger_entered(struct platform_store *store, const struct l
 
 /* ---- entries in the order of players --------------------------------------------------------- */
 
-#define PLAYERS_AT_ONCE 256
-
-struct listed {
-    char player_id[PLAYER_ID_SIZE];
-    int64_t number;
-    uint64_t sequence; /* of the account's last entry */
-};
-
-struct listing {
-    size_t count;
-    struct listed players[PLAYERS_AT_ONCE];
-};
-
-/* One player's entries, by a statement that follows their chain. */
+/* Entries on their way to the visitor. */
 struct walk {
     struct platform_store *store;
     ledger_transaction_visitor *visit;
@@ -127,20 +122,6 @@ struct walk {
     bool checked;  /* whether entries may be missed: not where they are those of a provider */
     bool stopped;
 };
-
-static enum status take_listed(void *context, const struct sql_row *row, bool *wanted,
-                               struct error *error)
-{
-    struct listing *listing = context;
-    struct listed *listed = &listing->players[listing->count++];
-    (void)error;
-    *wanted = listing->count < PLAYERS_AT_ONCE;
-    listed->number = ledger_read_integer(row, 1);
-    listed->sequence = (uint64_t)ledger_read_integer(row, 2);
-    if (!ledger_read_string(row, 0, listed->player_id, sizeof listed->player_id))
-        listed->player_id[0] = '\0'; /* it has no entries, and the audit says so */
-    return STATUS_OK;
-}
 
 static enum status take_entry(void *context, const struct sql_row *row, bool *wanted,
                               struct error *error)
@@ -160,74 +141,42 @@ static enum status take_entry(void *context, const struct sql_row *row, bool *wa
     return STATUS_OK;
 }
 
-/* `before` is INT64_MAX where all are wanted. */
-static enum status walk_player(struct platform_store *store, struct walk *walk,
-                               const char *player_id, uint64_t last, uint64_t before,
-                               const char *provider_id, struct error *error)
+/* The entries of one player from `walk->next` on, until before another. */
+static enum status read_player(struct walk *walk, const char *sql, const char *player_id,
+                               uint64_t before, const char *provider_id, struct error *error)
 {
-    const struct ledger_texts *texts = store->engine->texts;
     struct sql_parameters parameters = {0};
-    walk->checked = provider_id == NULL && texts->cut_off != NULL;
-    walk->cut_off = false;
     sql_add_text(&parameters, text_of(player_id));
     sql_add_integer(&parameters, (int64_t)walk->next);
     sql_add_integer(&parameters, (int64_t)before);
     if (provider_id != NULL)
         sql_add_text(&parameters, text_of(provider_id));
-    enum status status = ledger_read(store,
-                                     provider_id != NULL ? texts->entries_of_player_and_provider
-                                                         : texts->entries_of_player,
-                                     &parameters, take_entry, walk, error);
-    bool whole = walk->stopped || walk->next > last || walk->next >= before;
+    return ledger_read(walk->store, sql, &parameters, take_entry, walk, error);
+}
+
+/* Where a statement follows the player's chain, the account says how far that has to lead. */
+static enum status walk_player(struct walk *walk, struct ledger_whose whose, struct error *error)
+{
+    const struct ledger_texts *texts = walk->store->engine->texts;
+    const uint64_t before = whose.before > 0 ? whose.before : INT64_MAX;
+    struct sql_parameters player = {0};
+    int64_t last = 0;
+    walk->next = whose.from > 0 ? whose.from : 1;
+    if (whose.provider_id != NULL)
+        return read_player(walk, texts->entries_of_player_and_provider, whose.player_id, before,
+                           whose.provider_id, error);
+    walk->checked = texts->cut_off != NULL;
+    sql_add_text(&player, text_of(whose.player_id));
+    enum status status = walk->checked ? ledger_read(walk->store, texts->last_sequence, &player,
+                                                     take_number, &last, error)
+                                       : STATUS_OK;
+    if (status == STATUS_OK)
+        status = read_player(walk, texts->entries_of_player, whose.player_id, before, NULL, error);
+    bool whole = walk->stopped || walk->next > (uint64_t)last || walk->next >= before;
     if (status != STATUS_OK || !walk->checked || (whole && !walk->cut_off))
         return status;
-    parameters.count = 0;
     walk->checked = walk->cut_off = false;
-    sql_add_text(&parameters, text_of(player_id));
-    sql_add_integer(&parameters, (int64_t)walk->next);
-    sql_add_integer(&parameters, (int64_t)before);
-    return ledger_read(store, texts->cut_off, &parameters, take_entry, walk, error);
-}
-
-static enum status walk_listed(struct platform_store *store, struct walk *walk,
-                               const struct listing *listing, struct ledger_whose whose,
-                               struct error *error)
-{
-    enum status status = STATUS_OK;
-    uint64_t before = whose.before > 0 ? whose.before : INT64_MAX;
-    for (size_t i = 0; i < listing->count && status == STATUS_OK && !walk->stopped; i++) {
-        walk->next = whose.from > 0 ? whose.from : 1;
-        status = walk_player(store, walk, listing->players[i].player_id,
-                             listing->players[i].sequence, before, whose.provider_id, error);
-    }
-    return status;
-}
-
-static enum status walk_players(struct platform_store *store, struct walk *walk,
-                                struct ledger_whose whose, struct error *error)
-{
-    struct listing *listing = memory_alloc_zeroed(1, sizeof *listing);
-    enum status status = STATUS_OK;
-    int64_t after = 0;
-    do {
-        struct sql_parameters parameters = {0};
-        listing->count = 0;
-        if (whose.player_id != NULL) {
-            sql_add_text(&parameters, text_of(whose.player_id));
-        } else {
-            sql_add_integer(&parameters, after);
-            sql_add_text(&parameters, text_of(whose.customer_id != NULL ? whose.customer_id : ""));
-        }
-        status = ledger_read(store,
-                             whose.player_id != NULL ? store->engine->texts->player
-                                                     : store->engine->texts->players,
-                             &parameters, take_listed, listing, error);
-        if (status == STATUS_OK)
-            status = walk_listed(store, walk, listing, whose, error);
-        after = listing->count > 0 ? listing->players[listing->count - 1].number : 0;
-    } while (status == STATUS_OK && !walk->stopped && listing->count == PLAYERS_AT_ONCE);
-    memory_free(listing);
-    return status;
+    return read_player(walk, texts->cut_off, whose.player_id, before, NULL, error);
 }
 
 enum status platform_ledger_entries(struct platform_store *store, struct ledger_whose whose,
@@ -238,13 +187,8 @@ enum status platform_ledger_entries(struct platform_store *store, struct ledger_
     struct walk walk = {.store = store, .visit = visit, .context = context};
     struct sql_parameters parameters = {0};
     CHECK(whose.player_id != NULL || (whose.from == 0 && whose.before == 0));
-    if (texts->players != NULL)
-        return walk_players(store, &walk, whose, error);
-    if (whose.player_id != NULL) {
-        walk.next = whose.from;
-        return walk_player(store, &walk, whose.player_id, 0,
-                           whose.before > 0 ? whose.before : INT64_MAX, whose.provider_id, error);
-    }
+    if (whose.player_id != NULL)
+        return walk_player(&walk, whose, error);
     sql_add_text(&parameters, text_of(whose.customer_id != NULL ? whose.customer_id : ""));
     if (whose.provider_id != NULL)
         sql_add_text(&parameters, text_of(whose.provider_id));
@@ -329,19 +273,10 @@ enum status platform_ledger_clearings(struct platform_store *store, ledger_clear
 static const char text_count[] =
     "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL";
 
-static enum status take_count(void *context, const struct sql_row *row, bool *wanted,
-                              struct error *error)
-{
-    (void)wanted;
-    (void)error;
-    *(uint64_t *)context = (uint64_t)ledger_read_integer(row, 0);
-    return STATUS_OK;
-}
-
 enum status platform_ledger_count(struct platform_store *store, uint64_t *count,
                                   struct error *error)
 {
-    return ledger_read(store, text_count, NULL, take_count, count, error);
+    return ledger_read(store, text_count, NULL, take_number, count, error);
 }
 
 enum status platform_ledger_balance(struct platform_store *store, const char *player_id,

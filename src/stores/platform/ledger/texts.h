@@ -27,12 +27,11 @@ struct ledger_texts {
     const char *entered_of_provider; /* and $4 */
     /* Entries of a player ($1), with a sequence from $2 until before $3; and of a provider ($4). */
     const char *entries_of_player, *entries_of_player_and_provider;
-    /* Entries of a customer ($1) or all (""), and of a provider ($2); NULL: they are read player by
-     * player. Then: players whose number is above $1, of a customer ($2) or all; and one by its id
-     * ($1). */
+    /* Entries of a customer ($1) or all (""), and of a provider ($2), in order of player. */
     const char *entries, *entries_of_provider;
-    const char *players, *player;
-    const char *cut_off; /* of $1 above the sequence $2, where a chain cannot be followed */
+    /* NULL where entries_of_player needs no chain. Else: the entries of a player where the chain
+     * cannot be followed, with the parameters of that; and the account's last sequence ($1). */
+    const char *cut_off, *last_sequence;
 
     /* A transaction, and the entry before it: sequence, balance and hash, NULL if there is none.
      * Then whether it is its player's first in the answer and the entry before it is not in the

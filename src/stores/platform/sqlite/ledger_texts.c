@@ -76,9 +76,11 @@
     "SELECT chain.number FROM chain WHERE chain.sequence >= $2 AND chain.sequence < $3" \
     " ORDER BY chain.sequence LIMIT -1"
 
-#define LISTED                                                                          \
-    "SELECT player.id, player.number, coalesce(ledger_account.sequence, 0) FROM player" \
-    " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
+#define ENTRIES(origin, condition)                                            \
+    ROWS_OF("SELECT ledger_transaction.number FROM ledger_transaction" origin \
+            " WHERE ledger_transaction.sequence IS NOT NULL"                  \
+            " AND ($1 = '' OR player.customer_id = $1)" condition             \
+            " ORDER BY ledger_transaction.player_number, ledger_transaction.sequence LIMIT -1")
 
 #define BEFORE                                                                               \
     " LEFT JOIN ledger_transaction AS before ON before.number = ledger_transaction.previous" \
@@ -167,9 +169,11 @@ const struct ledger_texts sqlite_ledger_texts = {
     "SELECT " COLUMNS " FROM (" CHAIN ") AS wanted"
     " CROSS JOIN ledger_transaction ON ledger_transaction.number = wanted.number" ORIGIN
     " WHERE " PROVIDER " = $4",
-    .players = LISTED " WHERE player.number > $1 AND ($2 = '' OR player.customer_id = $2)"
-                      " ORDER BY player.number",
-    .player = LISTED " WHERE player.id = $1",
+    .entries = ENTRIES(JOINS, ""),
+    .entries_of_provider = ENTRIES(ORIGIN, " AND " PROVIDER " = $2"),
+    .last_sequence = "SELECT coalesce(ledger_account.sequence, 0) FROM player"
+                     " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
+                     " WHERE player.id = $1",
     .cut_off = ROWS_OF("SELECT number FROM ledger_transaction WHERE player_number ="
                        " (SELECT number FROM player WHERE id = $1) AND sequence >= $2"
                        " AND sequence < $3 ORDER BY sequence LIMIT -1"),
