@@ -104,7 +104,8 @@ MUST_CHECK enum status platform_store_back_up(struct platform_store *store, cons
 void platform_store_stop_when(struct platform_store *store, const atomic_bool *stop);
 
 /* From now on `watch` is told some times a second how far this handle is while it brings a SQLite
- * file up or copies it and that takes long. It must not use the store. NULL ends that. */
+ * file up, copies it, or checks a store's own pages and indexes, and that takes long. It must not
+ * use the store. NULL ends that. */
 void platform_store_watch(struct platform_store *store, const struct progress_watch *watch);
 
 /* Brings the schema up to this program's, one numbered migration after the other, each in its own

@@ -96,12 +96,6 @@ struct ledger_batch {
     struct ledger_loaded loaded;
 };
 
-/* The store calls this now and then while it checks itself, which may take long. */
-struct ledger_check {
-    void (*alive)(void *context);
-    void *context;
-};
-
 /* Of an index of ids that an engine keeps beside the store. */
 struct ledger_index_facts {
     uint64_t ids;
@@ -178,10 +172,9 @@ struct ledger_verbs {
     /*
      * Whether the store is as its engine left it: its pages, and its indexes against its tables.
      * STATUS_MALFORMED: `error` names the fault. `how` says in a few words how the engine checked.
-     * The engine calls `check` now and then during the check.
+     * The handle's watch (platform_store_watch) hears of it now and then, as it may take long.
      */
-    MUST_CHECK enum status (*integrity)(struct platform_store *store,
-                                        const struct ledger_check *check, const char **how,
+    MUST_CHECK enum status (*integrity)(struct platform_store *store, const char **how,
                                         struct error *error);
 
     /*

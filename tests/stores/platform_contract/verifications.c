@@ -128,8 +128,11 @@ TEST_OF(fixture, each_is_a_row_of_the_audit_trail)
     buffer_free(&seen);
 }
 
-static void raise_flag(void *context)
+static void raise_flag(void *context, const char *what, uint64_t done, uint64_t total)
 {
+    (void)what;
+    (void)done;
+    (void)total;
     atomic_store((atomic_bool *)context, true);
 }
 
@@ -142,9 +145,9 @@ TEST_OF(fixture, a_handle_that_is_stopped_answers_no_more)
     atomic_init(&stop, false);
     platform_store_stop_when(store, &stop);
     OK(store->ledger->snapshot_begin(store, &fixture->error));
-    const struct ledger_check check = {raise_flag, &stop};
-    assert_int_equal(store->ledger->integrity(store, &check, &how, &fixture->error),
-                     STATUS_UNAVAILABLE);
+    const struct progress_watch watch = {raise_flag, &stop};
+    platform_store_watch(store, &watch);
+    assert_int_equal(store->ledger->integrity(store, &how, &fixture->error), STATUS_UNAVAILABLE);
     assert_non_null(strstr(fixture->error.text, "not waited for"));
     assert_int_equal(store->ledger->counterparts(store, &fixture->error), STATUS_UNAVAILABLE);
     store->ledger->snapshot_end(store);

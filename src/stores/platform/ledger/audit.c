@@ -303,27 +303,13 @@ struct self_check {
     const char *how;
     enum status integrity, counterparts; /* STATUS_OK where it was not begun */
     struct error error;
-    struct ledger_check check;
     atomic_bool unwanted; /* something is broken already: the second half is not needed */
     uv_thread_t thread;
 };
 
-static void say_nothing(void *context)
-{
-    (void)context;
-}
-
-static void tell_alive(void *context)
-{
-    struct audit *audit = context;
-    if (audit->total > 0)
-        progress_tell(audit->options->watch, "checking the store itself", 0, audit->total);
-}
-
 static void check_integrity(struct self_check *check)
 {
-    check->integrity =
-        check->store->ledger->integrity(check->store, &check->check, &check->how, &check->error);
+    check->integrity = check->store->ledger->integrity(check->store, &check->how, &check->error);
 }
 
 static void check_counterparts(struct self_check *check)
@@ -373,9 +359,7 @@ static enum status judge(struct audit *audit, struct self_check *check, enum sta
 static enum status audit_all(struct audit *audit)
 {
     struct platform_store *beside = audit->options->beside;
-    struct self_check check = {
-        .store = beside != NULL ? beside : audit->store,
-        .check = {.alive = beside != NULL ? say_nothing : tell_alive, .context = audit}};
+    struct self_check check = {.store = beside != NULL ? beside : audit->store};
     enum status rows = STATUS_OK;
     if (audit->options->recent)
         return audit_rows(audit);
@@ -383,10 +367,13 @@ static enum status audit_all(struct audit *audit)
     if (status != STATUS_OK)
         return status;
     atomic_init(&check.unwanted, false);
-    if (beside != NULL)
+    if (beside != NULL) {
         thread_start(&check.thread, "self-check", run_self_check, &check);
-    else
+    } else {
+        platform_store_watch(audit->store, audit->options->watch);
         check_integrity(&check);
+        platform_store_watch(audit->store, NULL);
+    }
     if (beside != NULL || check.integrity == STATUS_OK)
         rows = audit_rows(audit);
     if (rows != STATUS_OK)

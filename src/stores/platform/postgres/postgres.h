@@ -192,7 +192,6 @@ enum status postgres_ledger_balances(struct platform_store *, struct ledger_batc
                                      struct error *);
 enum status postgres_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
 /* platform/postgres/audit.c */
-enum status postgres_ledger_integrity(struct platform_store *, const struct ledger_check *,
-                                      const char **, struct error *);
+enum status postgres_ledger_integrity(struct platform_store *, const char **, struct error *);
 
 #endif

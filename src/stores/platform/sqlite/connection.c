@@ -551,6 +551,23 @@ static enum status ensure_wal(struct sqlite_store *store, struct error *error)
     }
 }
 
+#define STEPS_BETWEEN_LOOKS 100000 /* of SQLite's machine: some milliseconds */
+
+/* SQLite calls this during statements that take long. Not 0: the statement ends. */
+static int on_progress(void *context)
+{
+    struct sqlite_store *store = context;
+    sqlite3_stmt *statement = sqlite3_next_stmt(store->database, NULL);
+    while (statement != NULL && sqlite3_stmt_busy(statement) == 0)
+        statement = sqlite3_next_stmt(store->database, statement);
+    int rows = statement == NULL
+                   ? 0
+                   : sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, false);
+    if (store->work != NULL)
+        progress_tell(store->base.watch, store->work, (uint64_t)(uint32_t)rows, 0);
+    return platform_store_is_stopped(&store->base) ? 1 : 0;
+}
+
 static void configure(struct sqlite_store *store)
 {
     CHECK(sqlite3_extended_result_codes(store->database, 1) == SQLITE_OK);
@@ -563,6 +580,7 @@ static void configure(struct sqlite_store *store)
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL) == SQLITE_OK);
     (void)sqlite3_commit_hook(store->database, before_commit, NULL);
+    sqlite3_progress_handler(store->database, STEPS_BETWEEN_LOOKS, on_progress, store);
     store->add_functions(store);
 }
 
@@ -636,19 +654,6 @@ failed:
     return status;
 }
 
-static int stops(void *store)
-{
-    return platform_store_is_stopped(store) ? 1 : 0;
-}
-
-void sqlite_heed_stop(struct sqlite_store *store)
-{
-    if (store->base.stop != NULL)
-        sqlite3_progress_handler(store->database, SQLITE_STEPS, stops, &store->base);
-    else
-        sqlite3_progress_handler(store->database, 0, NULL, NULL);
-}
-
 /* A handle whose files have lost their names stays open, because a person may put them back. */
 enum status sqlite_check_names(struct sqlite_store *store, struct stat *facts, struct error *error)
 {
@@ -682,8 +687,5 @@ enum status sqlite_ready(struct sqlite_store *store, struct error *error)
     if (platform_store_is_stopped(&store->base))
         return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more",
                          store->path);
-    enum status status = ready(store, error);
-    if (status == STATUS_OK && store->base.stop != NULL)
-        sqlite_heed_stop(store);
-    return status;
+    return ready(store, error);
 }

@@ -65,39 +65,6 @@ static enum status sqlite_open(struct platform_store **store,
     return STATUS_OK;
 }
 
-/* ---- what takes long ------------------------------------------------------------------------- */
-
-#define WATCHED_EVERY 100000 /* steps of SQLite's machine, some milliseconds */
-
-/* The step under way, for the store's watcher. */
-struct watched {
-    struct sqlite_store *store;
-    sqlite3_stmt *statement; /* whose rows count; NULL: none */
-    char what[64];
-};
-
-static int tell_watch(void *context)
-{
-    const struct watched *watched = context;
-    int rows =
-        watched->statement == NULL
-            ? 0
-            : sqlite3_stmt_status(watched->statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, false);
-    progress_tell(watched->store->base.watch, watched->what, (uint64_t)(uint32_t)rows, 0);
-    return 0; /* go on */
-}
-
-static void begin_watch(struct watched *watched)
-{
-    if (watched->store->base.watch != NULL)
-        sqlite3_progress_handler(watched->store->database, WATCHED_EVERY, tell_watch, watched);
-}
-
-static void end_watch(const struct watched *watched)
-{
-    sqlite3_progress_handler(watched->store->database, 0, NULL, NULL);
-}
-
 /* ---- migrating ------------------------------------------------------------------------------- */
 
 /* The version, of a store that may have nothing in it yet. */
@@ -140,34 +107,16 @@ static void chain(sqlite3_context *context, int count, sqlite3_value **values)
     sqlite3_result_blob(context, hash, sizeof hash, SQLITE_TRANSIENT);
 }
 
-/* Runs the statements of a step one by one, for each one's progress to be seen. */
-static enum status run_script(struct sqlite_store *store, struct watched *watched, const char *sql,
-                              struct error *error)
-{
-    enum status status = STATUS_OK;
-    while (status == STATUS_OK && sql[0] != '\0') {
-        bool more = true;
-        if (sqlite3_prepare_v2(store->database, sql, -1, &watched->statement, &sql) != SQLITE_OK)
-            return sqlite_failure(store, error);
-        while (watched->statement != NULL && status == STATUS_OK && more)
-            status = sqlite_first(store, watched->statement, &more, error);
-        (void)sqlite3_finalize(watched->statement);
-        watched->statement = NULL;
-    }
-    return status;
-}
-
 static enum status apply(struct sqlite_store *store, const struct migration *migration,
                          struct error *error)
 {
-    struct watched watched = {.store = store};
-    (void)snprintf(watched.what, sizeof watched.what, "schema %u (%s)", migration->number,
-                   migration->name);
+    char work[64];
+    (void)snprintf(work, sizeof work, "schema %u (%s)", migration->number, migration->name);
     log_event(store->log, LOG_INFO, "migrating", LOG_INTEGER("schema", migration->number),
               LOG_STRING("name", migration->name));
-    begin_watch(&watched);
-    enum status status = run_script(store, &watched, migration->sql, error);
-    end_watch(&watched);
+    store->work = work;
+    enum status status = sqlite_execute(store, migration->sql, error);
+    store->work = NULL;
     if (status == STATUS_OK)
         status = schema_record(&store->base, migration, error);
     if (status == STATUS_INVALID || status == STATUS_NOT_FOUND)
@@ -206,13 +155,12 @@ static enum status migrate_step(struct sqlite_store *store, uint32_t *version, s
 /* Before a store with something in it is changed: is it sound? */
 static enum status check_soundness(struct sqlite_store *store, struct error *error)
 {
-    struct watched watched = {.store = store, .what = "looking whether the file is sound"};
     sqlite3_stmt *statement;
     bool found = false;
-    begin_watch(&watched);
+    store->work = "looking whether the file is sound";
     enum status status =
         sqlite_find(store, "PRAGMA quick_check(1)", NULL, &statement, &found, error);
-    end_watch(&watched);
+    store->work = NULL;
     if (status != STATUS_OK)
         return status;
     const char *verdict = found ? (const char *)sqlite3_column_text(statement, 0) : NULL;

@@ -44,6 +44,7 @@ struct sqlite_store {
     bool sound;     /* found so just now, for a backup before a migration */
     bool failed;    /* an error after which the connection is not to be trusted */
     void (*add_functions)(struct sqlite_store *store); /* of SQL, to each connection */
+    const char *work; /* that takes long, for the store's watch; NULL: none is under way */
     struct log *log;
     struct open_files *files;           /* file_identity.h; NULL: it is not attached */
     const volatile uint32_t *log_index; /* SQLite's mapping of -shm, while it is */
@@ -77,11 +78,6 @@ static inline struct sqlite_store *sqlite_store_of(struct platform_store *store)
 
 /* Before anything else in a call: the connection is there and the file is the one it was. */
 MUST_CHECK enum status sqlite_ready(struct sqlite_store *store, struct error *error);
-
-/* Has statements end soon once the handle is stopped (platform_store_stop_when), in place of
- * another progress handler. */
-#define SQLITE_STEPS 100000 /* of SQLite's machine, between two looks */
-void sqlite_heed_stop(struct sqlite_store *store);
 
 /* Writes the whole database, as of one moment, into a new file, or one beside it (backup.c). */
 MUST_CHECK enum status sqlite_copy_to(struct sqlite_store *store, const char *path,
@@ -168,8 +164,7 @@ enum status sqlite_ledger_id(struct platform_store *, struct ledger_fact *, stru
 void sqlite_ledger_index_facts(struct platform_store *, struct ledger_index_facts *);
 
 /* audit.c */
-enum status sqlite_ledger_integrity(struct platform_store *, const struct ledger_check *,
-                                    const char **, struct error *);
+enum status sqlite_ledger_integrity(struct platform_store *, const char **, struct error *);
 enum status sqlite_ledger_counterparts(struct platform_store *, struct error *);
 
 /* ledger.c */
