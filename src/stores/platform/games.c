@@ -106,12 +106,6 @@ static enum status write_trail(struct import *import, struct sql_flight *flight,
     return sql_flight_run(flight, false, error);
 }
 
-static bool on_total(void *context, const struct sql_row *row)
-{
-    *(int64_t *)context = sql_integer(row, 0);
-    return false;
-}
-
 static enum status import_games(struct sql_flight *flight, void *context, struct error *error)
 {
     struct import *import = context;
@@ -130,7 +124,7 @@ static enum status import_games(struct sql_flight *flight, void *context, struct
     if (status != STATUS_OK)
         return status;
     struct sql_query *end = sql_flight_add(flight, "SELECT count(*) FROM game");
-    end->row = on_total;
+    end->row = sql_take_integer;
     end->context = &total;
     status = sql_flight_run(flight, false, error);
     if (status == STATUS_OK && total > (int64_t)GAMES_MAX)

@@ -115,13 +115,6 @@ static bool on_row(void *context, const struct sql_row *row)
     return !walk->done;
 }
 
-static bool on_number(void *context, const struct sql_row *row)
-{
-    struct column_value value = row->value(row, 0, COLUMN_INTEGER);
-    *(int64_t *)context = value.null ? -1 : value.integer;
-    return false;
-}
-
 /* Every kind that the visitor wants, in their order, from one snapshot; with the revision that the
  * snapshot has of `counted`, when that is not NULL. */
 static enum status walk_records(struct platform_store *store, enum statement_form form,
@@ -139,7 +132,7 @@ static enum status walk_records(struct platform_store *store, enum statement_for
     if (counted != NULL)
         queries[count++] =
             (struct sql_query){.sql = statement_of(store, counted, STATEMENT_REVISION),
-                               .row = on_number,
+                               .row = sql_take_integer,
                                .context = &number};
     for (int i = 0; i < RECORD_KIND_COUNT; i++) {
         const struct record_table *table = record_tables[i];

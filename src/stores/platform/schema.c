@@ -3,19 +3,23 @@
 
 #include "base/clock.h"
 
-void schema_note(struct schema *schema, int64_t number, struct text checksum)
+const char schema_read[] = "SELECT number, checksum FROM schema_migration ORDER BY number";
+
+bool schema_on_row(void *context, const struct sql_row *row)
 {
+    struct schema *schema = context;
     const uint32_t first = schema->migrations[0].number;
     const uint32_t before = schema->version;
-    schema->version = (uint32_t)number;
+    schema->version = (uint32_t)sql_integer(row, 0);
     if (schema->version < first) { /* of no release, unless the first one follows */
         schema->differs = true;
-        return;
+        return true;
     }
     size_t at = schema->version - first;
-    bool wrong =
-        at < schema->count && !text_equals(checksum, text_of(schema->migrations[at].checksum));
+    bool wrong = at < schema->count &&
+                 !text_equals(sql_text(row, 1), text_of(schema->migrations[at].checksum));
     schema->differs = wrong || (at > 0 && (schema->differs || schema->version != before + 1));
+    return true;
 }
 
 const struct migration *schema_next(const struct migration *migrations, size_t count,
@@ -28,7 +32,7 @@ const struct migration *schema_next(const struct migration *migrations, size_t c
 }
 
 enum status schema_check(const struct platform_store *store, const struct schema *schema,
-                         bool current, struct error *error)
+                         bool current, uint32_t *version, struct error *error)
 {
     const uint32_t newest = schema->migrations[schema->count - 1].number;
     if (schema->differs)
@@ -47,6 +51,7 @@ enum status schema_check(const struct platform_store *store, const struct schema
         return error_set(error, STATUS_INVALID,
                          "%s: its schema %u is older than this program's %u; run: croupier migrate",
                          store->location, schema->version, newest);
+    *version = schema->version;
     return STATUS_OK;
 }
 

@@ -20,25 +20,25 @@ extern const size_t sqlite_migration_count;
 extern const struct migration postgres_migrations[];
 extern const size_t postgres_migration_count;
 
-#define SCHEMA_READ "SELECT number, checksum FROM schema_migration ORDER BY number"
+extern const char schema_read[]; /* the query for the steps that were applied */
 
 /* The step after a version (0: an empty store's); NULL: there is none. */
 const struct migration *schema_next(const struct migration *migrations, size_t count,
                                     uint32_t version);
 
-/* The steps that were applied, from the rows of SCHEMA_READ; begins as {migrations, count}. */
+/* The steps that were applied; begins as {migrations, count}. */
 struct schema {
     const struct migration *migrations;
     size_t count;
     uint32_t version; /* the last one applied */
     bool differs;
 };
-void schema_note(struct schema *schema, int64_t number, struct text checksum);
+sql_row_reader schema_on_row; /* of schema_read; its context is a struct schema */
 
-/* STATUS_INVALID, with what to do, when the program does not know that schema; and, where `current`
- * is wanted, when it is older than the program's. */
+/* The version. STATUS_INVALID, with what to do, when the program does not know that schema; and,
+ * where `current` is wanted, when it is older than the program's. */
 MUST_CHECK enum status schema_check(const struct platform_store *store, const struct schema *schema,
-                                    bool current, struct error *error);
+                                    bool current, uint32_t *version, struct error *error);
 
 /* Notes a step as applied, in the transaction that applied it. */
 MUST_CHECK enum status schema_record(struct platform_store *store,

@@ -52,6 +52,9 @@ static inline struct text sql_text(const struct sql_row *row, int column)
 /* False: no more rows, please. Must not use the store. */
 typedef bool sql_row_reader(void *context, const struct sql_row *row);
 
+/* Reads the first column of one row into an int64_t, its context; -1 where it is NULL. */
+sql_row_reader sql_take_integer;
+
 struct sql_query {
     const char *sql;
     struct sql_parameters *parameters; /* NULL: none */

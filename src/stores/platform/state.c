@@ -15,20 +15,14 @@ static const struct {
               " AS bigint) FROM usage_requests"},
 };
 
-static bool on_count(void *context, const struct sql_row *row)
-{
-    *(int64_t *)context = sql_integer(row, 0);
-    return false;
-}
-
 enum status platform_state(struct platform_store *store, struct platform_state *state,
                            struct error *error)
 {
     struct platform_state read = {{0}};
     struct sql_query queries[PLATFORM_STATE_COUNT];
     for (size_t i = 0; i < PLATFORM_STATE_COUNT; i++)
-        queries[i] =
-            (struct sql_query){.sql = counted[i].sql, .row = on_count, .context = &read.counts[i]};
+        queries[i] = (struct sql_query){
+            .sql = counted[i].sql, .row = sql_take_integer, .context = &read.counts[i]};
     enum status status = store->engine->sql->read(store, queries, PLATFORM_STATE_COUNT, error);
     if (status == STATUS_OK)
         *state = read;

@@ -71,6 +71,15 @@ void statement_bind(const struct record_table *table, enum statement_form form, 
         sql_add_integer(parameters, revision);
 }
 
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+bool sql_take_integer(void *context, const struct sql_row *row)
+{
+    struct column_value value = row->value(row, 0, COLUMN_INTEGER);
+    *(int64_t *)context = value.null ? -1 : value.integer;
+    return false;
+}
+
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 static void append_separated(struct buffer *sql, bool *first, const char *separator)

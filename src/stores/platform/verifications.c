@@ -111,22 +111,16 @@ enum status platform_verifications(struct platform_store *store, struct verifica
     return status;
 }
 
-static bool on_revision(void *context, const struct sql_row *row)
-{
-    *(uint64_t *)context = (uint64_t)sql_integer(row, 0);
-    return false;
-}
-
 enum status platform_verifications_revision(struct platform_store *store, uint64_t *revision,
                                             struct error *error)
 {
-    uint64_t found = 0;
+    int64_t found = 0;
     struct sql_query query = {
         .sql = "SELECT CAST(coalesce(sum(ended_ms), 0) AS bigint) FROM ledger_verification",
-        .row = on_revision,
+        .row = sql_take_integer,
         .context = &found};
     enum status status = store->engine->sql->read(store, &query, 1, error);
     if (status == STATUS_OK)
-        *revision = found;
+        *revision = (uint64_t)found;
     return status;
 }

@@ -8,6 +8,8 @@
  */
 #include "stores/platform/postgres/postgres.h"
 
+#include <stdio.h>
+
 /* ---- indexes and tables ---------------------------------------------------------------------- */
 
 #define TABLES                                                                               \
@@ -24,13 +26,13 @@ static const char list_tables[] = "SELECT pg_class.oid::bigint, pg_class.oid::re
                                   " FROM pg_class WHERE pg_class.oid IN " TABLES " ORDER BY 1";
 
 static const char may_use_amcheck[] =
-    "SELECT (SELECT count(DISTINCT function.proname) FROM pg_extension AS extension"
+    "SELECT ((SELECT count(DISTINCT function.proname) FROM pg_extension AS extension"
     " JOIN pg_proc AS function ON function.pronamespace = extension.extnamespace"
     " WHERE extension.extname = 'amcheck'"
     " AND (function.proname = 'bt_index_check' AND function.pronargs = 2"
     "  OR function.proname = 'verify_heapam')"
     " AND pg_function_is_visible(function.oid)"
-    " AND has_function_privilege(function.oid, 'EXECUTE')) = 2";
+    " AND has_function_privilege(function.oid, 'EXECUTE')) = 2)::int";
 
 /* Each raises an error, or returns no row, when it is sound. */
 static const char check_index[] = "SELECT 1 FROM (SELECT bt_index_check($1::bigint::oid::regclass, "
@@ -40,32 +42,47 @@ static const char check_table[] =
     "SELECT 1 FROM verify_heapam($1::bigint::oid::regclass, true) LIMIT 1";
 static const char compare_index[] = "SELECT 1 WHERE NOT index_has_its_table($1::bigint::oid)";
 
+#define RELATIONS_MAX 64
+struct relations {
+    size_t count;
+    struct {
+        int64_t id;
+        char name[160];
+    } at[RELATIONS_MAX];
+};
+
+static bool on_relation(void *context, const struct sql_row *row)
+{
+    struct relations *relations = context;
+    struct text name = sql_text(row, 1);
+    CHECK(relations->count < RELATIONS_MAX);
+    relations->at[relations->count].id = sql_integer(row, 0);
+    (void)snprintf(relations->at[relations->count++].name, sizeof relations->at[0].name, "%.*s",
+                   (int)name.size, name.at);
+    return true;
+}
+
 /* Asks `sql` of each relation that `list` names. */
 static enum status check_each(struct postgres_store *store, const char *list, const char *sql,
                               struct error *error)
 {
-    struct sql_query relations = {.sql = list};
-    enum status status = postgres_read_snapshot(store, &relations, 1, error);
-    if (status != STATUS_OK)
-        return status;
-    for (uint64_t i = 0; i < relations.rows && status == STATUS_OK; i++) {
-        const struct sql_row row = postgres_row(&relations, i);
-        progress_tell(store->base.watch, "checking the store itself", 0, 0);
-        struct text name = sql_text(&row, 1);
+    struct relations relations = {.count = 0};
+    struct sql_query listing = {.sql = list, .row = on_relation, .context = &relations};
+    enum status status = postgres_read_snapshot(store, &listing, 1, error);
+    for (size_t i = 0; i < relations.count && status == STATUS_OK; i++) {
+        const char *name = relations.at[i].name;
         struct sql_parameters parameters = {0};
         struct sql_query query = {.sql = sql, .parameters = &parameters};
-        sql_add_integer(&parameters, sql_integer(&row, 0));
+        progress_tell(store->base.watch, "checking the store itself", 0, 0);
+        sql_add_integer(&parameters, relations.at[i].id);
         status = postgres_read_snapshot(store, &query, 1, error);
         if (status == STATUS_OK && query.rows > 0)
-            status =
-                error_set(error, STATUS_MALFORMED,
-                          "%s: %.*s is damaged; restore a backup, or REINDEX if it is an index",
-                          store->location, (int)name.size, name.at);
+            status = error_set(error, STATUS_MALFORMED,
+                               "%s: %s is damaged; restore a backup, or REINDEX if it is an index",
+                               store->location, name);
         else if (status == STATUS_MALFORMED)
-            error_prefix(error, "%.*s", (int)name.size, name.at);
-        postgres_clear(&query, 1);
+            error_prefix(error, "%s", name);
     }
-    postgres_clear(&relations, 1);
     return status;
 }
 
@@ -73,17 +90,16 @@ enum status postgres_ledger_integrity(struct platform_store *base, const char **
                                       struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct sql_query query = {.sql = may_use_amcheck};
+    int64_t amcheck = 0;
+    struct sql_query query = {.sql = may_use_amcheck, .row = sql_take_integer, .context = &amcheck};
     enum status status = postgres_read_snapshot(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;
-    const struct sql_row row = postgres_row(&query, 0);
-    bool amcheck = sql_flag(&row, 0);
-    postgres_clear(&query, 1);
-    *how = amcheck ? "amcheck"
-                   : "comparing each index with its table (the extension amcheck would check more)";
-    status = check_each(store, list_indexes, amcheck ? check_index : compare_index, error);
-    if (status == STATUS_OK && amcheck)
+    *how = amcheck > 0
+               ? "amcheck"
+               : "comparing each index with its table (the extension amcheck would check more)";
+    status = check_each(store, list_indexes, amcheck > 0 ? check_index : compare_index, error);
+    if (status == STATUS_OK && amcheck > 0)
         status = check_each(store, list_tables, check_table, error);
     return status;
 }

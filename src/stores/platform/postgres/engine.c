@@ -49,37 +49,33 @@ static enum status postgres_open(struct platform_store **store,
 
 /* ---- migrating ------------------------------------------------------------------------------- */
 
-static const char has_migrations[] = "SELECT to_regclass('schema_migration') IS NOT NULL,"
-                                     " current_schema() IS NOT NULL";
-
 static enum status read_applied(struct postgres_store *store, uint32_t *version,
                                 struct error *error)
 {
-    struct sql_query query = {.sql = postgres_read_migrations};
+    struct schema schema = {postgres_migrations, postgres_migration_count, 0, false};
+    struct sql_query query = {.sql = schema_read, .row = schema_on_row, .context = &schema};
     enum status status = postgres_run(store, &query, 1, error);
-    if (status == STATUS_OK)
-        status = postgres_check_schema(store, &query, false, version, error);
-    postgres_clear(&query, 1);
-    return status;
+    return status == STATUS_OK ? schema_check(&store->base, &schema, false, version, error)
+                               : status;
 }
 
 /* The version, of a database that may have nothing of ours in it yet. */
 static enum status read_version(struct postgres_store *store, uint32_t *version,
                                 struct error *error)
 {
-    struct sql_query query = {.sql = has_migrations};
+    int64_t tables = 0; /* -1: there is no place for any */
+    struct sql_query query = {.sql = "SELECT CASE WHEN current_schema() IS NOT NULL"
+                                     " THEN (to_regclass('schema_migration') IS NOT NULL)::int END",
+                              .row = sql_take_integer,
+                              .context = &tables};
     enum status status = postgres_run(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;
-    const struct sql_row row = postgres_row(&query, 0);
-    bool there = sql_flag(&row, 0);
-    bool schema = sql_flag(&row, 1);
-    postgres_clear(&query, 1);
-    if (!schema)
+    if (tables < 0)
         return error_set(error, STATUS_INVALID,
                          "%s: no schema of the search_path is there, or may be used by this user",
                          store->location);
-    if (there)
+    if (tables > 0)
         return read_applied(store, version, error);
     *version = 0;
     return STATUS_OK;
@@ -99,7 +95,6 @@ static enum status migrate_step(struct postgres_store *store, uint32_t *version,
                                   {.sql = "SET LOCAL lock_timeout = 60000"},
                                   {.sql = lock}};
     enum status status = postgres_run(store, queries, 4, error);
-    postgres_clear(queries, 4);
     if (status == STATUS_OK)
         status = postgres_execute(store,
                                   "CREATE TABLE IF NOT EXISTS schema_migration ("

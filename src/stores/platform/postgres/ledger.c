@@ -387,7 +387,6 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
     for (size_t i = 0; i < count; i++)
         limited = limited || (queries[i].failed && queries[i].sql == add_to_clearings);
     postgres_ledger_of(store)->lock_clearings = limited && has_state(store, "23514");
-    postgres_clear(queries, count);
     return status;
 }
 
@@ -399,8 +398,9 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
  * whether its first row is there is all that counts: asked by a later statement, so from a later
  * snapshot.
  */
-static const char ask_outcome[] = "SELECT CASE WHEN $1::xid8 < pg_current_xact_id()"
-                                  " THEN pg_xact_status($1::xid8) = 'in progress' ELSE false END";
+static const char ask_running[] =
+    "SELECT CASE WHEN $1::xid8 < pg_current_xact_id()"
+    " THEN (pg_xact_status($1::xid8) = 'in progress')::int ELSE 0 END";
 /* A message in the server's log, which is not read, when the row is there: the commit that follows
  * waits for the standby then. Numbers can come again after a failover that lost some, so all of the
  * row is compared. */
@@ -416,11 +416,14 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_batch 
     const struct ledger_transaction *first = &batch->kept[0];
     struct sql_parameters transaction = {0};
     struct sql_parameters row = {0};
+    int64_t running = 0;
     struct sql_query queries[] = {{.sql = postgres_begin},
-                                  {.sql = ask_outcome, .parameters = &transaction},
+                                  {.sql = ask_running,
+                                   .parameters = &transaction,
+                                   .row = sql_take_integer,
+                                   .context = &running},
                                   {.sql = ask_presence, .parameters = &row},
                                   {.sql = postgres_commit}};
-    enum outcome outcome = OUTCOME_OPEN;
     sql_add_integer(&transaction, batch->loaded.transaction);
     sql_add_integer(&row, batch->loaded.first_number);
     sql_add_text(&row, text_of(first->transaction_id));
@@ -432,14 +435,9 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_batch 
         status = postgres_may_commit(store, NULL);
     if (status == STATUS_OK)
         status = postgres_end(store, postgres_run(store, queries, 4, NULL), NULL);
-    if (status == STATUS_OK && queries[2].rows > 0) {
-        outcome = OUTCOME_COMMITTED;
-    } else if (status == STATUS_OK) {
-        const struct sql_row running = postgres_row(&queries[1], 0);
-        outcome = sql_flag(&running, 0) ? OUTCOME_OPEN : OUTCOME_ABORTED;
-    }
-    postgres_clear(queries, 4);
-    return outcome;
+    if (status == STATUS_OK && queries[2].rows > 0)
+        return OUTCOME_COMMITTED;
+    return status != STATUS_OK || running == 1 ? OUTCOME_OPEN : OUTCOME_ABORTED;
 }
 
 /* STATUS_OK: it was committed. STATUS_CONFLICT: surely not. Else `status`, and it is not known. */

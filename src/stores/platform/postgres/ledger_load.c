@@ -82,7 +82,6 @@ static enum status run(struct loading *loading, struct sql_query *queries, size_
     enum status status = postgres_run(store, queries, count, error);
     if (status != STATUS_OK)
         return postgres_ledger_fail(store, status, error);
-    postgres_clear(queries, count);
     if (loading->flaw == NULL)
         return STATUS_OK;
     return postgres_end(store, platform_damaged(&store->base, loading->flaw, error), error);

@@ -76,23 +76,34 @@ bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *aske
     return sound;
 }
 
+/* What was asked for, and whether all rows about it are sound. */
+struct answers {
+    struct ledger_fact *fact;
+    struct ledger_batch_player *players;
+    size_t count;
+    bool sound;
+};
+
+static bool on_fact(void *context, const struct sql_row *row)
+{
+    struct answers *answers = context;
+    answers->sound = ledger_read_fact(row, &answers->fact, 1);
+    return answers->sound;
+}
+
 enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *fact,
                                struct error *error)
 {
-    struct postgres_store *store = postgres_store_of(base);
-    struct sql_parameters parameters = {0};
-    struct sql_query query = {.sql = find_fact, .parameters = &parameters};
     struct ledger_fact found = {0};
-    struct ledger_fact *const asked = &found;
+    struct answers answers = {.fact = &found, .sound = true};
+    struct sql_parameters parameters = {0};
+    struct sql_query query = {
+        .sql = find_fact, .parameters = &parameters, .row = on_fact, .context = &answers};
     sql_add_text(&parameters, text_of(fact->owner_id));
     sql_add_text(&parameters, text_of(fact->transaction_id));
-    enum status status = postgres_read(store, &query, 1, error);
-    for (uint64_t i = 0; i < query.rows && status == STATUS_OK; i++) {
-        const struct sql_row row = postgres_row(&query, i);
-        if (!ledger_read_fact(&row, &asked, 1))
-            status = platform_damaged(base, "a transaction is malformed", error);
-    }
-    postgres_clear(&query, 1);
+    enum status status = postgres_read(postgres_store_of(base), &query, 1, error);
+    if (status == STATUS_OK && !answers.sound)
+        status = platform_damaged(base, "a transaction is malformed", error);
     if (status == STATUS_OK)
         fact->id = found.id;
     return status;
@@ -107,31 +118,36 @@ static const char find_accounts[] =
     "  LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
     "  WHERE player.id = asked.id LIMIT 1) AS account";
 
+static bool on_account(void *context, const struct sql_row *row)
+{
+    struct answers *answers = context;
+    size_t at = 0;
+    answers->sound = ledger_read_ordinal(row, answers->count, &at) &&
+                     ledger_read_account(row, 1, &answers->players[at].account);
+    if (answers->sound)
+        answers->players[at].found = true;
+    return answers->sound;
+}
+
 enum status postgres_ledger_balances(struct platform_store *base,
                                      struct ledger_batch_player *players, size_t count,
                                      struct error *error)
 {
-    struct postgres_store *store = postgres_store_of(base);
+    struct answers answers = {.players = players, .count = count, .sound = true};
     struct row_arrays ids = {.width = 1};
-    struct sql_query query = {.sql = find_accounts};
     for (size_t i = 0; i < count; i++) {
         arrays_add_string(&ids, players[i].player_id);
         players[i].found = false;
     }
-    query.parameters = arrays_bind(&ids);
-    enum status status = postgres_read(store, &query, 1, error);
+    struct sql_query query = {.sql = find_accounts,
+                              .parameters = arrays_bind(&ids),
+                              .row = on_account,
+                              .context = &answers};
+    enum status status = postgres_read(postgres_store_of(base), &query, 1, error);
     arrays_free(&ids);
-    for (uint64_t i = 0; i < query.rows && status == STATUS_OK; i++) {
-        const struct sql_row row = postgres_row(&query, i);
-        size_t at = 0;
-        if (!ledger_read_ordinal(&row, count, &at) ||
-            !ledger_read_account(&row, 1, &players[at].account))
-            status = platform_damaged(base, "an account is malformed", error);
-        else
-            players[at].found = true;
-    }
-    postgres_clear(&query, 1);
-    return status;
+    return status == STATUS_OK && !answers.sound
+               ? platform_damaged(base, "an account is malformed", error)
+               : status;
 }
 
 /* ---- after opening --------------------------------------------------------------------------- */

@@ -136,12 +136,6 @@ MUST_CHECK enum status postgres_connect_any(struct postgres_store *store, bool c
                                             struct error *error);
 void postgres_forget_outcome(struct postgres_store *store);
 
-/* The version that the answer to postgres_read_migrations tells (schema.h). */
-extern const char postgres_read_migrations[];
-MUST_CHECK enum status postgres_check_schema(struct postgres_store *store,
-                                             const struct sql_query *query, bool current,
-                                             uint32_t *version, struct error *error);
-
 /* ---- wire.c ---------------------------------------------------------------------------------- */
 
 /* The texts that begin and end transactions; by address, as every other statement. */
@@ -163,15 +157,11 @@ bool postgres_is_alive(struct postgres_store *store);
 
 /*
  * Sends the queries in one go and reads all answers. When all have succeeded, the rows of those that
- * are no streams are handed on; they are the query's `result` until postgres_clear. On failure the
- * first error is reported, later queries were not executed, all results are cleared, and a
- * transaction that is open can only be rolled back (postgres_end does).
+ * are no streams are handed on. On failure the first error is reported, later queries were not
+ * executed, and a transaction that is open can only be rolled back (postgres_end does).
  */
 MUST_CHECK enum status postgres_run(struct postgres_store *store, struct sql_query *queries,
                                     size_t count, struct error *error);
-void postgres_clear(struct sql_query *queries, size_t count);
-/* Valid until then. */
-struct sql_row postgres_row(const struct sql_query *query, uint64_t at);
 
 /* Executes a script of several statements without parameters or rows. */
 MUST_CHECK enum status postgres_execute(struct postgres_store *store, const char *script,

@@ -13,10 +13,8 @@ static enum status postgres_read_queries(struct platform_store *base, struct sql
 {
     struct postgres_store *store = postgres_store_of(base);
     bool single = count == 1 && !queries[0].stream;
-    enum status status = single ? postgres_read(store, queries, count, error)
-                                : postgres_read_snapshot(store, queries, count, error);
-    postgres_clear(queries, count);
-    return status;
+    return single ? postgres_read(store, queries, count, error)
+                  : postgres_read_snapshot(store, queries, count, error);
 }
 
 static enum status postgres_run_queries(struct platform_store *base, struct sql_query *queries,
@@ -29,7 +27,6 @@ static enum status postgres_run_queries(struct platform_store *base, struct sql_
     memcpy(sent + before, queries, count * sizeof queries[0]);
     sent[before + count] = (struct sql_query){.sql = postgres_commit};
     enum status status = postgres_run(store, sent, before + count + (last ? 1 : 0), error);
-    postgres_clear(sent, before + count + 1); /* BEGIN and COMMIT have results as well */
     memcpy(queries, sent + before, count * sizeof queries[0]);
     return status;
 }

@@ -25,47 +25,34 @@ const char postgres_no_timeout[] =
 
 /* ---- the schema ------------------------------------------------------------------------------ */
 
-const char postgres_read_migrations[] = SCHEMA_READ;
-
-enum status postgres_check_schema(struct postgres_store *store, const struct sql_query *query,
-                                  bool current, uint32_t *version, struct error *error)
+/* Behind what it holds already. */
+static bool add_identity(void *context, const struct sql_row *row)
 {
-    struct schema schema = {postgres_migrations, postgres_migration_count, 0, false};
-    for (uint64_t i = 0; i < query->rows; i++) {
-        const struct sql_row row = postgres_row(query, i);
-        schema_note(&schema, sql_integer(&row, 0), sql_text(&row, 1));
-    }
-    enum status status = schema_check(&store->base, &schema, current, error);
-    if (status == STATUS_OK)
-        *version = schema.version;
-    return status;
+    char *identity = context;
+    size_t used = strlen(identity);
+    struct text id = sql_text(row, 0);
+    (void)snprintf(identity + used, POSTGRES_IDENTITY_SIZE - used, " %.*s", (int)id.size, id.at);
+    return false;
 }
 
 /* Reads the schema and the identity of the store, which show that this is croupier's database. */
 static enum status examine(struct postgres_store *store, char identity[POSTGRES_IDENTITY_SIZE],
                            struct error *error)
 {
-    static const char read_identity[] = "SELECT id::text FROM store_identity";
-    struct sql_query queries[] = {{.sql = postgres_read_migrations}, {.sql = read_identity}};
+    struct schema schema = {postgres_migrations, postgres_migration_count, 0, false};
+    struct sql_query queries[] = {
+        {.sql = schema_read, .row = schema_on_row, .context = &schema},
+        {.sql = "SELECT id::text FROM store_identity", .row = add_identity, .context = identity}};
     uint32_t version = 0;
     enum status status = postgres_run(store, queries, 2, error);
     if (status != STATUS_OK && strcmp(store->sqlstate, "42P01") == 0)
         return error_set(error, STATUS_INVALID, "%s: is empty; run: croupier migrate",
                          store->location);
-    if (status != STATUS_OK)
-        return status;
-    status = postgres_check_schema(store, &queries[0], true, &version, error);
-    if (status == STATUS_OK && queries[1].rows != 1)
-        status = platform_damaged(&store->base, "it has no identity", error);
-    if (status == STATUS_OK) {
-        const struct sql_row row = postgres_row(&queries[1], 0);
-        size_t used = strlen(identity);
-        struct text id = sql_text(&row, 0);
-        (void)snprintf(identity + used, POSTGRES_IDENTITY_SIZE - used, " %.*s", (int)id.size,
-                       id.at);
-    }
-    postgres_clear(queries, 2);
-    return status;
+    if (status == STATUS_OK)
+        status = schema_check(&store->base, &schema, true, &version, error);
+    return status == STATUS_OK && queries[1].rows != 1
+               ? platform_damaged(&store->base, "it has no identity", error)
+               : status;
 }
 
 /* ---- connecting ------------------------------------------------------------------------------ */
@@ -104,8 +91,16 @@ static void judge_durability(struct postgres_store *store, bool fsync, bool full
               LOG_STRING("store", store->location), LOG_STRING("settings", unsafe));
 }
 
-static enum status judge_greeting(struct postgres_store *store, const struct sql_row *row,
-                                  char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
+/* The answer to the greeting, on its way. */
+struct greeting {
+    struct postgres_store *store;
+    char *identity; /* of POSTGRES_IDENTITY_SIZE */
+    enum status status;
+    struct error *error;
+};
+
+static enum status judge(struct postgres_store *store, const struct sql_row *row, char *identity,
+                         struct error *error)
 {
     if (sql_flag(row, 0))
         return error_set(error, STATUS_UNAVAILABLE,
@@ -128,20 +123,25 @@ static enum status judge_greeting(struct postgres_store *store, const struct sql
     return STATUS_OK;
 }
 
+static bool on_greeting(void *context, const struct sql_row *row)
+{
+    struct greeting *greeting = context;
+    greeting->status = judge(greeting->store, row, greeting->identity, greeting->error);
+    return false;
+}
+
 /* Connects to one host, and checks its server and database. */
 static enum status meet(struct postgres_store *store, size_t host, bool create,
                         char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
 {
-    struct sql_query query = {.sql = greet};
+    struct greeting greeting = {store, identity, STATUS_OK, error};
+    struct sql_query query = {.sql = greet, .row = on_greeting, .context = &greeting};
     enum status status = postgres_connect(store, host, error);
     if (status != STATUS_OK)
         return status;
     status = postgres_run(store, &query, 1, error);
-    if (status == STATUS_OK) {
-        const struct sql_row row = postgres_row(&query, 0);
-        status = judge_greeting(store, &row, identity, error);
-        postgres_clear(&query, 1);
-    }
+    if (status == STATUS_OK)
+        status = greeting.status;
     if (status == STATUS_OK && !create)
         status = examine(store, identity, error);
     if (status != STATUS_OK)
@@ -244,7 +244,6 @@ enum status postgres_end(struct postgres_store *store, enum status status, struc
         PQtransactionStatus(store->connection) != PQTRANS_IDLE) {
         struct sql_query commit = {.sql = postgres_commit};
         status = postgres_run(store, &commit, 1, error);
-        postgres_clear(&commit, 1);
     }
     if (status == STATUS_OK && store->warned) {
         store->unknown = true;
@@ -259,7 +258,6 @@ enum status postgres_end(struct postgres_store *store, enum status status, struc
         struct sql_query rollback = {.sql = postgres_rollback};
         if (postgres_run(store, &rollback, 1, NULL) != STATUS_OK)
             postgres_disconnect(store); /* which the server takes for one */
-        postgres_clear(&rollback, 1);
         store->repeatable = repeatable;
     }
     return status;
@@ -282,18 +280,19 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
 enum status postgres_may_commit(struct postgres_store *store, struct error *error)
 {
     struct sql_parameters parameters = {0};
+    int64_t waiting = 0;
     struct sql_query query = {
         .sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"
                " AND usename = session_user AND wait_event_type = 'IPC' AND wait_event = 'SyncRep'"
                " AND state_change < clock_timestamp() - $1::bigint * interval '1 ms'",
-        .parameters = &parameters};
+        .parameters = &parameters,
+        .row = sql_take_integer,
+        .context = &waiting};
     sql_add_integer(&parameters, store->timeout_ms / 2); /* the rest of it went before the commit */
     enum status status = postgres_run(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;
-    const struct sql_row row = postgres_row(&query, 0);
-    store->doubtful = sql_integer(&row, 0) > 0;
-    postgres_clear(&query, 1);
+    store->doubtful = waiting > 0;
     if (!store->doubtful)
         return STATUS_OK;
     return error_set(error, STATUS_UNAVAILABLE,
@@ -347,11 +346,7 @@ enum status postgres_read_snapshot(struct postgres_store *store, struct sql_quer
     all[count + 2] = (struct sql_query){.sql = postgres_rollback};
     enum status status = postgres_read(store, all, count + 3, error);
     memcpy(queries, all + 2, count * sizeof queries[0]);
-    if (status != STATUS_OK)
-        return postgres_end(store, status, error);
-    postgres_clear(all, 2);
-    postgres_clear(all + count + 2, 1);
-    return STATUS_OK;
+    return status == STATUS_OK ? STATUS_OK : postgres_end(store, status, error);
 }
 
 enum status postgres_snapshot_begin(struct platform_store *base, struct error *error)
@@ -366,7 +361,6 @@ enum status postgres_snapshot_begin(struct platform_store *base, struct error *e
     enum status status = postgres_read(store, queries, 4, error);
     if (status != STATUS_OK)
         return postgres_end(store, status, error);
-    postgres_clear(queries, 4);
     store->snapshot = true;
     return STATUS_OK;
 }

@@ -455,12 +455,6 @@ static struct column_value row_value(const struct sql_row *row, int column, enum
     return value;
 }
 
-struct sql_row postgres_row(const struct sql_query *query, uint64_t at)
-{
-    CHECK(query->result != NULL && at < query->rows);
-    return (struct sql_row){row_value, query->result, (int)at};
-}
-
 /* Hands one streamed row on. False: the rest need not be read. */
 static bool hand_on(const struct sql_query *query, const PGresult *result, uint64_t *discarded)
 {
@@ -577,13 +571,12 @@ static bool read_query(struct flight *flight, struct sql_query *query, bool prep
 }
 
 /* Hands on the rows of a query that is no stream, where it has a reader. */
-static void deliver(struct sql_query *query)
+static void deliver(const struct sql_query *query)
 {
+    struct sql_row row = {row_value, query->result, 0};
     bool wanted = query->row != NULL && !query->stream;
-    for (uint64_t i = 0; wanted && i < query->rows; i++) {
-        const struct sql_row row = postgres_row(query, i);
+    for (; wanted && (uint64_t)row.at < query->rows; row.at++)
         wanted = query->row(query->context, &row);
-    }
 }
 
 enum status postgres_run(struct postgres_store *store, struct sql_query *queries, size_t count,
@@ -615,21 +608,15 @@ enum status postgres_run(struct postgres_store *store, struct sql_query *queries
             store->statements[i].state = POSTGRES_NEW;
     for (size_t i = 0; i < count && flight.status == STATUS_OK; i++)
         deliver(&queries[i]);
-    if (flight.status != STATUS_OK)
-        postgres_clear(queries, count);
+    for (size_t i = 0; i < count; i++) {
+        PQclear(queries[i].result);
+        queries[i].result = NULL;
+    }
     if (flight.streamed)
         store->repeatable = false;
     if (store->failed)
         postgres_disconnect(store);
     return flight.status;
-}
-
-void postgres_clear(struct sql_query *queries, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        PQclear(queries[i].result);
-        queries[i].result = NULL;
-    }
 }
 
 enum status postgres_execute(struct postgres_store *store, const char *script, struct error *error)

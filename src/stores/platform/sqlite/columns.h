@@ -56,10 +56,4 @@ static inline struct text read_text(sqlite3_stmt *row, int column)
     return (struct text){at, at == NULL ? 0 : (size_t)sqlite3_column_bytes(row, column)};
 }
 
-/* As text_copy_plain. */
-static inline bool read_string(sqlite3_stmt *row, int column, char *out, size_t room)
-{
-    return text_copy_plain(read_text(row, column), out, room);
-}
-
 #endif

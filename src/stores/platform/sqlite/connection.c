@@ -219,6 +219,31 @@ enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *statement, bo
     return status;
 }
 
+/* Asks for the type only if a value may represent NULL. */
+static struct column_value row_value(const struct sql_row *row, int column, enum column_kind kind)
+{
+    sqlite3_stmt *statement = *(sqlite3_stmt *const *)row->result;
+    struct column_value value = {.kind = kind};
+    if (kind == COLUMN_TEXT) {
+        value.bytes = read_text(statement, column);
+        value.null = value.bytes.at == NULL;
+    } else if (kind == COLUMN_BYTES) {
+        value.bytes = (struct text){sqlite3_column_blob(statement, column),
+                                    (size_t)sqlite3_column_bytes(statement, column)};
+        value.null =
+            value.bytes.at == NULL && sqlite3_column_type(statement, column) == SQLITE_NULL;
+    } else {
+        value.integer = sqlite3_column_int64(statement, column);
+        value.null = value.integer == 0 && sqlite3_column_type(statement, column) == SQLITE_NULL;
+    }
+    return value;
+}
+
+struct sql_row sqlite_sql_row(sqlite3_stmt *const *statement)
+{
+    return (struct sql_row){row_value, statement, 0};
+}
+
 static enum status bind_numbers(struct sqlite_store *store, const char *sql, const int64_t *numbers,
                                 sqlite3_stmt **statement, struct error *error)
 {
@@ -237,29 +262,6 @@ enum status sqlite_find(struct sqlite_store *store, const char *sql, const int64
 {
     enum status status = bind_numbers(store, sql, numbers, statement, error);
     return status == STATUS_OK ? sqlite_first(store, *statement, found, error) : status;
-}
-
-enum status sqlite_each(struct sqlite_store *store, sqlite3_stmt *statement,
-                        sqlite_row_reader *read, void *context, struct error *error)
-{
-    bool found = true;
-    bool wanted = true;
-    enum status status = STATUS_OK;
-    while (status == STATUS_OK && found && wanted) {
-        status = sqlite_first(store, statement, &found, error);
-        if (status == STATUS_OK && found)
-            status = read(context, statement, &wanted, error);
-    }
-    (void)sqlite3_reset(statement);
-    return status;
-}
-
-enum status sqlite_visit(struct sqlite_store *store, const char *sql, const int64_t *numbers,
-                         sqlite_row_reader *read, void *context, struct error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    enum status status = bind_numbers(store, sql, numbers, &statement, error);
-    return status == STATUS_OK ? sqlite_each(store, statement, read, context, error) : status;
 }
 
 enum status sqlite_run(struct sqlite_store *store, sqlite3_stmt *statement, struct error *error)
@@ -485,17 +487,15 @@ enum status sqlite_check_schema(struct sqlite_store *store, bool current, uint32
     struct schema schema = {sqlite_migrations, sqlite_migration_count, 0, false};
     sqlite3_stmt *statement = NULL;
     bool found = false;
-    enum status status = sqlite_statement(store, SCHEMA_READ, &statement, error);
+    enum status status = sqlite_statement(store, schema_read, &statement, error);
     if (status != STATUS_OK)
         return status;
+    const struct sql_row row = sqlite_sql_row(&statement);
     while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found)
-        schema_note(&schema, sqlite3_column_int64(statement, 0), read_text(statement, 1));
+        (void)schema_on_row(&schema, &row);
     (void)sqlite3_reset(statement);
-    if (status == STATUS_OK)
-        status = schema_check(&store->base, &schema, current, error);
-    if (status == STATUS_OK)
-        *version = schema.version;
-    return status;
+    return status == STATUS_OK ? schema_check(&store->base, &schema, current, version, error)
+                               : status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

@@ -46,6 +46,7 @@ struct ids_audit {
     sqlite3_stmt *sorted;      /* the table, in order; NULL: it is at its end */
     struct id_entry sorted_ids[SORTED_AT_ONCE];
     struct error *error;
+    enum status status;     /* of the pass */
     struct id_entry before; /* the id before this one; number 0: there is none */
     bool same_begun;        /* `before` is among: */
     struct audited same[SAME_MAX];
@@ -137,18 +138,18 @@ static enum status open_runs(struct ids_audit *audit, struct error *error)
     "SELECT number, customer_number, coalesce(sequence, 0), transaction_id," \
     " coalesce(reference, ''), coalesce(provider, ''), operation, outcome FROM ledger_transaction"
 
-static bool read_row(sqlite3_stmt *row, struct audited *to)
+static bool read_row(const struct sql_row *row, struct audited *to)
 {
     struct ledger_transaction *transaction = &to->transaction;
-    to->number = sqlite3_column_int64(row, 0);
-    to->customer_number = sqlite3_column_int64(row, 1);
-    transaction->sequence = (uint64_t)sqlite3_column_int64(row, 2);
+    to->number = ledger_read_integer(row, 0);
+    to->customer_number = ledger_read_integer(row, 1);
+    transaction->sequence = (uint64_t)ledger_read_integer(row, 2);
     bool sound =
-        read_string(row, 3, transaction->transaction_id, sizeof transaction->transaction_id);
-    sound &= read_string(row, 4, transaction->reference, sizeof transaction->reference);
-    sound &= read_string(row, 5, transaction->provider_id, sizeof transaction->provider_id);
-    sound &= ledger_operation_parse(read_text(row, 6), &transaction->operation);
-    sound &= ledger_outcome_parse(read_text(row, 7), &transaction->outcome);
+        ledger_read_string(row, 3, transaction->transaction_id, sizeof transaction->transaction_id);
+    sound &= ledger_read_string(row, 4, transaction->reference, sizeof transaction->reference);
+    sound &= ledger_read_string(row, 5, transaction->provider_id, sizeof transaction->provider_id);
+    sound &= ledger_operation_parse(sql_text(row, 6), &transaction->operation);
+    sound &= ledger_outcome_parse(sql_text(row, 7), &transaction->outcome);
     return sound && ledger_is_entry(transaction) == (transaction->sequence != 0);
 }
 
@@ -166,26 +167,26 @@ static enum status sort_later(struct ids_audit *audit, uint64_t key, int64_t num
     return sqlite_run(audit->store, statement, error);
 }
 
-static enum status take_row(void *context, sqlite3_stmt *row, bool *wanted, struct error *error)
+static bool take_row(void *context, const struct sql_row *row)
 {
     struct ids_audit *audit = context;
     uint64_t keys[ROW_KEYS_MAX];
     const int64_t number = audit->row.number + 1;
-    (void)wanted;
     if (!read_row(row, &audit->row) || audit->row.number != number) {
         char name[48];
         (void)snprintf(name, sizeof name, "transaction number %" PRId64, number);
-        return ledger_broken_row(error, text_of(name), "it is not there, or malformed");
+        audit->status =
+            ledger_broken_row(audit->error, text_of(name), "it is not there, or malformed");
+        return false;
     }
     size_t count = sqlite_row_keys(audit->store->ledger, audit->row.customer_number,
                                    &audit->row.transaction, keys);
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+    for (size_t i = 0; i < count && audit->status == STATUS_OK; i++)
         if (number <= audit->covered)
             audit->of_rows += hash_of(audit, &(struct id_entry){keys[i], number});
         else
-            status = sort_later(audit, keys[i], number, error);
-    return status;
+            audit->status = sort_later(audit, keys[i], number, audit->error);
+    return audit->status == STATUS_OK;
 }
 
 /* ---- all ids in order ------------------------------------------------------------------------ */
@@ -257,7 +258,8 @@ static enum status take_same(struct ids_audit *audit, const struct id_entry *id,
                                      &statement, &found, error);
     if (status != STATUS_OK)
         return status;
-    bool sound = found && read_row(statement, &row);
+    const struct sql_row columns = sqlite_sql_row(&statement);
+    bool sound = found && read_row(&columns, &row);
     (void)sqlite3_reset(statement);
     if (!sound)
         return broken_index(error, "it leads to more than the rows have");
@@ -312,6 +314,8 @@ static enum status compare_ids(struct ids_audit *audit, struct error *error)
 
 static enum status audit_ids(struct ids_audit *audit, struct error *error)
 {
+    struct sql_query rows = {
+        .sql = READ_ROWS " ORDER BY number", .row = take_row, .context = audit};
     enum status status = sqlite_ids_last(audit->store, &audit->last, error);
     if (status == STATUS_OK)
         status = open_runs(audit, error);
@@ -322,8 +326,9 @@ static enum status audit_ids(struct ids_audit *audit, struct error *error)
                                 "DELETE FROM temp.audited_id",
                                 error);
     if (status == STATUS_OK)
-        status =
-            sqlite_visit(audit->store, READ_ROWS " ORDER BY number", NULL, take_row, audit, error);
+        status = sqlite_sql.run(&audit->store->base, &rows, 1, false, error);
+    if (status == STATUS_OK)
+        status = audit->status;
     return status == STATUS_OK ? compare_ids(audit, error) : status;
 }
 

@@ -27,31 +27,6 @@ static void bind_parameter(sqlite3_stmt *statement, int number, const struct col
         bind_integer(statement, at, value->integer);
 }
 
-/* Asks for the type only if a value may represent NULL. */
-static struct column_value row_value(const struct sql_row *row, int column, enum column_kind kind)
-{
-    sqlite3_stmt *statement = *(sqlite3_stmt *const *)row->result;
-    struct column_value value = {.kind = kind};
-    if (kind == COLUMN_TEXT) {
-        value.bytes = read_text(statement, column);
-        value.null = value.bytes.at == NULL;
-    } else if (kind == COLUMN_BYTES) {
-        value.bytes = (struct text){sqlite3_column_blob(statement, column),
-                                    (size_t)sqlite3_column_bytes(statement, column)};
-        value.null =
-            value.bytes.at == NULL && sqlite3_column_type(statement, column) == SQLITE_NULL;
-    } else {
-        value.integer = sqlite3_column_int64(statement, column);
-        value.null = value.integer == 0 && sqlite3_column_type(statement, column) == SQLITE_NULL;
-    }
-    return value;
-}
-
-struct sql_row sqlite_sql_row(sqlite3_stmt *const *statement)
-{
-    return (struct sql_row){row_value, statement, 0};
-}
-
 static enum status run_query(struct sqlite_store *store, struct sql_query *query,
                              struct error *error)
 {

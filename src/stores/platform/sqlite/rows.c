@@ -147,22 +147,21 @@ static bool is_proved_decline(const struct sql_row *columns, struct ledger_row *
 }
 
 /* A row of ROWS, with its player from the cache. May run other statements. */
-static enum status read_proved(struct sqlite_store *store, sqlite3_stmt *statement,
+static enum status read_proved(struct sqlite_store *store, const struct sql_row *columns,
                                struct ledger_row *row, struct error *error)
 {
     const struct cached_player *player = NULL;
-    const struct sql_row columns = sqlite_sql_row(&statement);
-    row->number = ledger_read_integer(&columns, NUMBER);
-    row->customer_number = ledger_read_integer(&columns, CUSTOMER_NUMBER);
-    row->player_number = ledger_read_integer(&columns, PLAYER_NUMBER);
-    row->previous = ledger_read_integer(&columns, PREVIOUS);
+    row->number = ledger_read_integer(columns, NUMBER);
+    row->customer_number = ledger_read_integer(columns, CUSTOMER_NUMBER);
+    row->player_number = ledger_read_integer(columns, PLAYER_NUMBER);
+    row->previous = ledger_read_integer(columns, PREVIOUS);
     enum status status = sqlite_player(store, row->player_number, &player, error);
     if (status != STATUS_OK)
         return status;
     bool proved = player->customer_number == row->customer_number &&
-                  ledger_read_transaction(&columns, 0, &player->record, &row->transaction) &&
-                  (ledger_is_entry(&row->transaction) ? is_proved_entry(&columns, row)
-                                                      : is_proved_decline(&columns, row));
+                  ledger_read_transaction(columns, 0, &player->record, &row->transaction) &&
+                  (ledger_is_entry(&row->transaction) ? is_proved_entry(columns, row)
+                                                      : is_proved_decline(columns, row));
     return proved ? STATUS_OK
                   : platform_damaged_row(&store->base, row->number, "it is not what was written",
                                          error);
@@ -177,8 +176,9 @@ enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct l
                                      &statement, &found, error);
     if (status != STATUS_OK)
         return status;
+    const struct sql_row columns = sqlite_sql_row(&statement);
     status =
-        found ? read_proved(store, statement, row, error)
+        found ? read_proved(store, &columns, row, error)
               : error_set(error, STATUS_NOT_FOUND, "%s: a transaction is not there", store->path);
     (void)sqlite3_reset(statement);
     return status;
@@ -190,31 +190,37 @@ struct visiting {
     ledger_row_visitor *visit;
     void *context;
     bool ended; /* by the visitor */
+    enum status status;
+    struct error *error;
 };
 
-static enum status visit_row(void *context, sqlite3_stmt *statement, bool *wanted,
-                             struct error *error)
+static bool visit_row(void *context, const struct sql_row *columns)
 {
     struct visiting *visiting = context;
     struct ledger_row row;
-    enum status status = read_proved(visiting->store, statement, &row, error);
-    *wanted = status == STATUS_OK && row.number == visiting->next;
-    if (!*wanted)
-        return status;
+    visiting->status = read_proved(visiting->store, columns, &row, visiting->error);
+    if (visiting->status != STATUS_OK || row.number != visiting->next)
+        return false;
     visiting->next++;
-    *wanted = visiting->visit(visiting->context, &row);
-    visiting->ended = !*wanted;
-    return STATUS_OK;
+    visiting->ended = !visiting->visit(visiting->context, &row);
+    return !visiting->ended;
 }
 
 enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t last,
                               ledger_row_visitor *visit, void *context, struct error *error)
 {
-    struct visiting visiting = {store, first, visit, context, false};
-    enum status status = sqlite_visit(store,
-                                      ROWS " WHERE ledger_transaction.number BETWEEN ?1 AND ?2"
-                                           " ORDER BY ledger_transaction.number",
-                                      (const int64_t[]){first, last}, visit_row, &visiting, error);
+    struct visiting visiting = {store, first, visit, context, false, STATUS_OK, error};
+    struct sql_parameters parameters = {0};
+    struct sql_query query = {.sql = ROWS " WHERE ledger_transaction.number BETWEEN $1 AND $2"
+                                          " ORDER BY ledger_transaction.number",
+                              .parameters = &parameters,
+                              .row = visit_row,
+                              .context = &visiting};
+    sql_add_integer(&parameters, first);
+    sql_add_integer(&parameters, last);
+    enum status status = sqlite_sql.run(&store->base, &query, 1, false, error);
+    if (status == STATUS_OK)
+        status = visiting.status;
     if (status == STATUS_OK && !visiting.ended && visiting.next <= last)
         status = platform_damaged_row(&store->base, visiting.next, "it is not there", error);
     return status;

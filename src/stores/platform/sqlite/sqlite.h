@@ -98,23 +98,14 @@ MUST_CHECK enum status sqlite_run(struct sqlite_store *store, sqlite3_stmt *stat
 MUST_CHECK enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *statement,
                                     bool *found, struct error *error);
 
+/* The row that a statement is at; it borrows the pointer. */
+struct sql_row sqlite_sql_row(sqlite3_stmt *const *statement);
+
 /* The first row of a constant SQL text, as sqlite_first, whose parameters are `numbers`: as many as
  * it has. */
 MUST_CHECK enum status sqlite_find(struct sqlite_store *store, const char *sql,
                                    const int64_t *numbers, sqlite3_stmt **statement, bool *found,
                                    struct error *error);
-
-/* Runs a statement, calls `read` for each of its rows until that fails or unsets `wanted`, and
- * resets it. `read` may run other statements. */
-typedef enum status sqlite_row_reader(void *context, sqlite3_stmt *row, bool *wanted,
-                                      struct error *error);
-MUST_CHECK enum status sqlite_each(struct sqlite_store *store, sqlite3_stmt *statement,
-                                   sqlite_row_reader *read, void *context, struct error *error);
-
-/* The same for a constant SQL text, whose parameters are `numbers`: as many as it has. */
-MUST_CHECK enum status sqlite_visit(struct sqlite_store *store, const char *sql,
-                                    const int64_t *numbers, sqlite_row_reader *read, void *context,
-                                    struct error *error);
 
 /* sqlite_ready, and a transaction that has the write lock from its beginning. */
 MUST_CHECK enum status sqlite_begin(struct sqlite_store *store, struct error *error);
@@ -147,8 +138,6 @@ MUST_CHECK enum status sqlite_check_schema(struct sqlite_store *store, bool curr
 
 /* record_queries.c */
 extern const struct sql_verbs sqlite_sql;
-/* The row that a statement is at; it borrows the pointer. */
-struct sql_row sqlite_sql_row(sqlite3_stmt *const *statement);
 enum status sqlite_snapshot_begin(struct platform_store *, struct error *);
 void sqlite_snapshot_end(struct platform_store *);
 
