@@ -1,103 +1,80 @@
 /*
- * Two of the C library's hash tables, and the items that they lead to. Its hash has no seed, and
- * needs none: croupier and its operators choose the ids that are stored, and clients only those that
- * are looked for.
+ * Two of the C library's search trees. They need no hash and no seed: croupier and its operators
+ * choose the ids that are stored, and clients only those that are looked for.
  */
 #include "stores/platform/postgres/known.h"
 
 #include <search.h>
+#include <string.h>
 
 #include "base/memory.h"
 
-struct table {
-    struct hsearch_data index; /* by the key of an item, a string with which it begins */
-    void *items[KNOWN_MAX];
-    size_t count;
-};
-
 struct known {
-    struct table players, owners;
+    void *players, *owners; /* trees */
+    size_t player_count, owner_count;
 };
 
-static void table_make(struct table *table)
+/* An item begins with its key, a string. */
+static int compare(const void *one, const void *other)
 {
-    CHECK(hcreate_r((size_t)2 * KNOWN_MAX, &table->index) != 0);
+    return strcmp(one, other);
 }
 
-static void table_free(struct table *table)
+static void *find(void *const *tree, const char *key)
 {
-    hdestroy_r(&table->index);
-    for (size_t i = 0; i < table->count; i++)
-        memory_free(table->items[i]);
-    table->index = (struct hsearch_data){0};
-    table->count = 0;
+    void **found = tfind(key, tree, compare);
+    return found != NULL ? *found : NULL;
 }
 
-static void *table_find(struct table *table, const char *key)
+static void add(void **tree, size_t *count, const void *item, size_t size)
 {
-    const ENTRY wanted = {.key = (char *)(uintptr_t)key};
-    ENTRY *found;
-    return hsearch_r(wanted, FIND, &found, &table->index) != 0 ? found->data : NULL;
-}
-
-static void table_add(struct table *table, const void *item, size_t size)
-{
-    ENTRY *added;
-    if (table_find(table, item) != NULL)
+    if (find(tree, item) != NULL)
         return;
-    CHECK(table->count < KNOWN_MAX);
-    void *copy = memory_copy(item, size);
-    table->items[table->count++] = copy;
-    CHECK(hsearch_r((ENTRY){.key = copy, .data = copy}, ENTER, &added, &table->index) != 0);
+    CHECK((*count)++ < KNOWN_MAX);
+    CHECK(tsearch(memory_copy(item, size), tree, compare) != NULL);
 }
 
 struct known *known_create(void)
 {
-    struct known *known = memory_alloc_zeroed(1, sizeof *known);
-    table_make(&known->players);
-    table_make(&known->owners);
-    return known;
+    return memory_alloc_zeroed(1, sizeof(struct known));
 }
 
 void known_destroy(struct known **known)
 {
-    if (*known == NULL)
-        return;
-    table_free(&(*known)->players);
-    table_free(&(*known)->owners);
+    if (*known != NULL)
+        known_forget(*known);
     memory_free(*known);
     *known = NULL;
 }
 
 void known_forget(struct known *known)
 {
-    table_free(&known->players);
-    table_free(&known->owners);
-    table_make(&known->players);
-    table_make(&known->owners);
+    tdestroy(known->players, memory_free);
+    tdestroy(known->owners, memory_free);
+    *known = (struct known){0};
 }
 
 bool known_has_room(const struct known *known, size_t more)
 {
-    return known->players.count + more <= KNOWN_MAX && known->owners.count + more <= KNOWN_MAX;
+    return known->player_count + more <= KNOWN_MAX && known->owner_count + more <= KNOWN_MAX;
 }
 
 struct known_player *known_player(struct known *known, const char *id)
 {
-    return table_find(&known->players, id);
+    return find(&known->players, id);
 }
 
 const struct known_owner *known_owner(struct known *known, const char *id)
 {
-    return table_find(&known->owners, id);
+    return find(&known->owners, id);
 }
 
 void known_add_player(struct known *known, const struct known_player *player)
 {
-    table_add(&known->players, player, sizeof *player);
+    add(&known->players, &known->player_count, player, sizeof *player);
 }
 
 void known_add_owner(struct known *known, const struct known_owner *owner)
 {
-    table_add(&known->owners, owner, sizeof *owner);
+    add(&known->owners, &known->owner_count, owner, sizeof *owner);
 }
