@@ -19,11 +19,18 @@
 #define TRANSACTIONS 16384
 
 struct use {
-    uint32_t hash, used; /* `used`: when, by the cache's clock */
+    uint32_t hash, used; /* `used`: when, by the cache's clock; 0: the slot is free */
+};
+
+/* Entries by an id, a string within them. */
+struct sets {
+    size_t count, size, id_at; /* number of sets; size of an entry, and where its id stands */
+    struct use *uses;          /* WAYS a set; NULL: there is no entry yet */
+    char *entries;
 };
 
 struct cached_number {
-    char id[PLAYER_ID_SIZE]; /* "": there is none */
+    char id[PLAYER_ID_SIZE];
     int64_t number;
 };
 _Static_assert(PLAYER_ID_SIZE >= CUSTOMER_ID_SIZE, "an id of either fits");
@@ -31,10 +38,7 @@ _Static_assert(PLAYER_ID_SIZE >= CUSTOMER_ID_SIZE, "an id of either fits");
 struct ledger_cache {
     uint64_t seed;
     uint32_t clock;
-    struct use (*account_uses)[WAYS];
-    struct ledger_stored (*accounts)[WAYS];
-    struct use (*number_uses)[WAYS];
-    struct cached_number (*numbers)[WAYS];
+    struct sets accounts, numbers;
     struct cached_player *players;
     struct cached_transaction *transactions;
 };
@@ -43,6 +47,10 @@ struct ledger_cache *ledger_cache_create(void)
 {
     struct ledger_cache *cache = memory_alloc_zeroed(1, sizeof *cache);
     cache->seed = hash_random_seed();
+    cache->accounts = (struct sets){.count = ACCOUNT_SETS,
+                                    .size = sizeof(struct ledger_stored),
+                                    .id_at = offsetof(struct ledger_stored, account.player.id)};
+    cache->numbers = (struct sets){.count = NUMBER_SETS, .size = sizeof(struct cached_number)};
     return cache;
 }
 
@@ -50,10 +58,10 @@ void ledger_cache_destroy(struct ledger_cache **cache)
 {
     if (*cache == NULL)
         return;
-    memory_free((*cache)->account_uses);
-    memory_free((*cache)->accounts);
-    memory_free((*cache)->number_uses);
-    memory_free((*cache)->numbers);
+    memory_free((*cache)->accounts.uses);
+    memory_free((*cache)->accounts.entries);
+    memory_free((*cache)->numbers.uses);
+    memory_free((*cache)->numbers.entries);
     memory_free((*cache)->players);
     memory_free((*cache)->transactions);
     memory_free(*cache);
@@ -62,9 +70,11 @@ void ledger_cache_destroy(struct ledger_cache **cache)
 
 void ledger_cache_forget_accounts(struct ledger_cache *cache)
 {
-    if (cache->account_uses != NULL)
-        memset(cache->account_uses, 0, ACCOUNT_SETS * sizeof cache->account_uses[0]);
+    if (cache->accounts.uses != NULL)
+        memset(cache->accounts.uses, 0, ACCOUNT_SETS * WAYS * sizeof cache->accounts.uses[0]);
 }
+
+/* ---- by id ----------------------------------------------------------------------------------- */
 
 /* The time of a use. After it has gone round, what seems newest is merely kept for longer. */
 static uint32_t tick(struct ledger_cache *cache)
@@ -75,81 +85,65 @@ static uint32_t tick(struct ledger_cache *cache)
     return cache->clock;
 }
 
-/* The slot that makes room. */
-static size_t oldest(const struct use uses[WAYS])
+static void *find(struct ledger_cache *cache, struct sets *sets, const char *id)
 {
-    size_t found = 0;
-    for (size_t way = 1; way < WAYS; way++)
-        if (uses[way].used < uses[found].used)
-            found = way;
-    return found;
-}
-
-/* ---- accounts -------------------------------------------------------------------------------- */
-
-struct ledger_stored *ledger_cache_account(struct ledger_cache *cache, const char *player_id)
-{
-    uint64_t hash = hash_string(cache->seed, player_id);
-    size_t set = hash % ACCOUNT_SETS;
-    for (size_t way = 0; way < WAYS && cache->accounts != NULL; way++) {
-        struct use *use = &cache->account_uses[set][way];
-        struct ledger_stored *account = &cache->accounts[set][way];
+    uint64_t hash = hash_string(cache->seed, id);
+    size_t at = hash % sets->count * WAYS;
+    for (size_t end = at + WAYS; at < end && sets->uses != NULL; at++) {
+        struct use *use = &sets->uses[at];
+        char *entry = sets->entries + at * sets->size;
         if (use->used != 0 && use->hash == (uint32_t)(hash >> 32) &&
-            strcmp(account->account.player.id, player_id) == 0) {
+            strcmp(entry + sets->id_at, id) == 0) {
             use->used = tick(cache);
-            return account;
+            return entry;
         }
     }
     return NULL;
 }
 
-void ledger_cache_put_account(struct ledger_cache *cache, const struct ledger_stored *account)
+/* In the place of the entry that has the id, or else of the oldest of its set. */
+static void put(struct ledger_cache *cache, struct sets *sets, const void *entry)
 {
-    uint64_t hash = hash_string(cache->seed, account->account.player.id);
-    size_t set = hash % ACCOUNT_SETS;
-    if (cache->accounts == NULL) {
-        cache->account_uses = memory_alloc_zeroed(ACCOUNT_SETS, sizeof cache->account_uses[0]);
-        cache->accounts = memory_alloc_zeroed(ACCOUNT_SETS, sizeof cache->accounts[0]);
+    const char *id = (const char *)entry + sets->id_at;
+    uint64_t hash = hash_string(cache->seed, id);
+    size_t first = hash % sets->count * WAYS;
+    if (sets->uses == NULL) {
+        sets->uses = memory_alloc_zeroed(sets->count * WAYS, sizeof sets->uses[0]);
+        sets->entries = memory_alloc_zeroed(sets->count * WAYS, sets->size);
     }
-    struct ledger_stored *there = ledger_cache_account(cache, account->account.player.id);
-    size_t way =
-        there != NULL ? (size_t)(there - cache->accounts[set]) : oldest(cache->account_uses[set]);
-    cache->accounts[set][way] = *account;
-    cache->account_uses[set][way] = (struct use){(uint32_t)(hash >> 32), tick(cache)};
+    char *place = find(cache, sets, id);
+    size_t at = first;
+    if (place != NULL)
+        at = (size_t)(place - sets->entries) / sets->size;
+    else
+        for (size_t way = 1; way < WAYS; way++)
+            if (sets->uses[first + way].used < sets->uses[at].used)
+                at = first + way;
+    memcpy(sets->entries + at * sets->size, entry, sets->size);
+    sets->uses[at] = (struct use){(uint32_t)(hash >> 32), tick(cache)};
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+struct ledger_stored *ledger_cache_account(struct ledger_cache *cache, const char *player_id)
+{
+    return find(cache, &cache->accounts, player_id);
+}
+
+void ledger_cache_put_account(struct ledger_cache *cache, const struct ledger_stored *account)
+{
+    put(cache, &cache->accounts, account);
+}
 
 int64_t ledger_cache_number(struct ledger_cache *cache, const char *id)
 {
-    uint64_t hash = hash_string(cache->seed, id);
-    size_t set = hash % NUMBER_SETS;
-    for (size_t way = 0; way < WAYS && cache->numbers != NULL; way++) {
-        struct use *use = &cache->number_uses[set][way];
-        if (use->used != 0 && use->hash == (uint32_t)(hash >> 32) &&
-            strcmp(cache->numbers[set][way].id, id) == 0) {
-            use->used = tick(cache);
-            return cache->numbers[set][way].number;
-        }
-    }
-    return 0;
+    const struct cached_number *found = find(cache, &cache->numbers, id);
+    return found != NULL ? found->number : 0;
 }
 
 void ledger_cache_put_number(struct ledger_cache *cache, const char *id, int64_t number)
 {
-    uint64_t hash = hash_string(cache->seed, id);
-    size_t set = hash % NUMBER_SETS;
-    size_t size = strlen(id) + 1;
-    if (size > sizeof cache->numbers[0][0].id || ledger_cache_number(cache, id) != 0)
-        return;
-    if (cache->numbers == NULL) {
-        cache->number_uses = memory_alloc_zeroed(NUMBER_SETS, sizeof cache->number_uses[0]);
-        cache->numbers = memory_alloc_zeroed(NUMBER_SETS, sizeof cache->numbers[0]);
-    }
-    size_t way = oldest(cache->number_uses[set]);
-    memcpy(cache->numbers[set][way].id, id, size);
-    cache->numbers[set][way].number = number;
-    cache->number_uses[set][way] = (struct use){(uint32_t)(hash >> 32), tick(cache)};
+    struct cached_number entry = {.number = number};
+    if (text_copy_plain(text_of(id), entry.id, sizeof entry.id))
+        put(cache, &cache->numbers, &entry);
 }
 
 /* ---- by number ------------------------------------------------------------------------------- */
