@@ -31,20 +31,6 @@
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-static enum status constraint_failure(int code, const char *path, const char *detail,
-                                      struct error *error)
-{
-    switch (code) {
-    case SQLITE_CONSTRAINT_UNIQUE:
-    case SQLITE_CONSTRAINT_PRIMARYKEY:
-        return error_set(error, STATUS_EXISTS, "%s: it is there already (%s)", path, detail);
-    case SQLITE_CONSTRAINT_FOREIGNKEY:
-        return error_set(error, STATUS_NOT_FOUND, "%s: what it refers to is not there", path);
-    default:
-        return error_set(error, STATUS_INVALID, "%s: not acceptable (%s)", path, detail);
-    }
-}
-
 /* ID: [->] POSIX ADVISORY KIND PROCESS MAJOR:MINOR:INODE FIRST LAST (proc(5)). 0: it is not of a
  * process that has that byte of the file locked for itself. */
 static uint64_t holder_in(char *line, const char *kind, const char *file, uint64_t byte)
@@ -109,56 +95,63 @@ static enum status locked(const struct sqlite_store *store, struct error *error)
                      store->path, holder, store->timeout_ms);
 }
 
+#define CANNOT_OPEN \
+    "; its user must be able to write to the file, to its -wal and -shm, and to their directory"
+
+/* The meaning of SQLite's codes: an extended code's row comes before that of its kind. */
+static const struct failure_rule {
+    int code;
+    enum status status;
+    const char *meaning; /* SQLite's or the system's own words follow it */
+    const char *remedy;
+} failure_rules[] = {
+    {SQLITE_CONSTRAINT_UNIQUE, STATUS_EXISTS, "it is there already", ""},
+    {SQLITE_CONSTRAINT_PRIMARYKEY, STATUS_EXISTS, "it is there already", ""},
+    {SQLITE_CONSTRAINT_FOREIGNKEY, STATUS_NOT_FOUND, "what it refers to is not there", ""},
+    {SQLITE_CONSTRAINT, STATUS_INVALID, "not acceptable", ""},
+    {SQLITE_FULL, STATUS_FULL, "the disk is full and nothing was changed",
+     "; free some space and try again"},
+    {SQLITE_INTERRUPT, STATUS_UNAVAILABLE, "it is not waited for any more", ""},
+    {SQLITE_IOERR, STATUS_UNAVAILABLE, "input/output error",
+     "; check the disk, and whether the change was kept before you repeat it"},
+    {SQLITE_READONLY, STATUS_UNAVAILABLE, "cannot be written", ""},
+    {SQLITE_CANTOPEN, STATUS_UNAVAILABLE, "cannot be opened", CANNOT_OPEN},
+    {SQLITE_PERM, STATUS_UNAVAILABLE, "cannot be opened", CANNOT_OPEN},
+    {SQLITE_AUTH, STATUS_UNAVAILABLE, "cannot be opened", CANNOT_OPEN},
+    {SQLITE_NOTADB, STATUS_MALFORMED, "is not a database",
+     "; move it away, or name another file in [platform] store"},
+    {SQLITE_CORRUPT, STATUS_MALFORMED, "is damaged",
+     "; stop croupier and restore a backup, or try sqlite3's command .recover"},
+};
+
+static const struct failure_rule *rule_of(int extended, int kind)
+{
+    static const struct failure_rule unknown = {0, STATUS_INTERNAL, "unexpected SQLite error", ""};
+    for (size_t i = 0; i < sizeof failure_rules / sizeof failure_rules[0]; i++)
+        if (failure_rules[i].code == extended || failure_rules[i].code == kind)
+            return &failure_rules[i];
+    return &unknown;
+}
+
 enum status sqlite_failure(struct sqlite_store *store, struct error *error)
 {
     int code = sqlite3_extended_errcode(store->database);
     int reason = sqlite3_system_errno(store->database);
     const char *detail = sqlite3_errmsg(store->database);
-    const char *path = store->path;
     int kind = code == SQLITE_IOERR_SHORT_READ ? SQLITE_CORRUPT : code & 0xFF;
     store->failed = kind == SQLITE_IOERR || kind == SQLITE_READONLY || kind == SQLITE_CORRUPT ||
                     kind == SQLITE_NOTADB || kind == SQLITE_CANTOPEN;
-    if (kind == SQLITE_FULL || (kind == SQLITE_IOERR && (reason == ENOSPC || reason == EDQUOT)))
-        return error_set(
-            error, STATUS_FULL,
-            "%s: the disk is full and nothing was changed; free some space and try again", path);
-    switch (kind) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
+    if (kind == SQLITE_IOERR && (reason == ENOSPC || reason == EDQUOT))
+        kind = SQLITE_FULL;
+    if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED)
         return locked(store, error);
-    case SQLITE_ABORT: /* a function of ours failed, and says all of it (ids.c) */
+    if (kind == SQLITE_ABORT) /* a function of ours failed, and says all of it (ids.c) */
         return error_set(error, STATUS_UNAVAILABLE, "%s", detail);
-    case SQLITE_INTERRUPT:
-        return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more", path);
-    case SQLITE_IOERR:
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: input/output error (%s); check the disk, and whether the change was "
-                         "kept before you repeat it",
-                         path, reason != 0 ? strerror(reason) : detail);
-    case SQLITE_READONLY:
-        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", path, detail);
-    case SQLITE_CANTOPEN:
-    case SQLITE_PERM:
-    case SQLITE_AUTH:
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: cannot be opened (%s); user %u must be able to write to the file, to "
-                         "its -wal and -shm, and to their directory",
-                         path, reason != 0 ? strerror(reason) : detail, (unsigned)geteuid());
-    case SQLITE_NOTADB:
-        return error_set(error, STATUS_MALFORMED,
-                         "%s: is not a database; move it away, or name another file in [platform] "
-                         "store",
-                         path);
-    case SQLITE_CORRUPT:
-        return error_set(error, STATUS_MALFORMED,
-                         "%s: is damaged (%s); stop croupier and restore a backup, or try: sqlite3 "
-                         "%s .recover",
-                         path, detail, path);
-    case SQLITE_CONSTRAINT:
-        return constraint_failure(code, path, detail, error);
-    default:
-        return error_set(error, STATUS_INTERNAL, "%s: %s (SQLite error %d)", path, detail, code);
-    }
+    if ((kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) && reason != 0)
+        detail = strerror(reason);
+    const struct failure_rule *rule = rule_of(code, kind);
+    return error_set(error, rule->status, "%s: %s (%s)%s", store->path, rule->meaning, detail,
+                     rule->remedy);
 }
 
 /* ---- statements and transactions ------------------------------------------------------------- */
