@@ -29,6 +29,10 @@ struct platform_engine {
     const struct sql_verbs *sql; /* for records */
     const struct ledger_verbs *ledger;
     const struct ledger_texts *texts; /* ledger/texts.h */
+    /* NULL: a row of a transaction has its player's columns. Else it begins with the player's
+     * number, whose record this finds in the engine's memory or by another statement; NULL: it is
+     * not there. */
+    const struct player_record *(*player_of)(struct platform_store *store, int64_t number);
 };
 
 /* See platform_store_stop_when. */

@@ -113,14 +113,14 @@ static enum status take_entry(void *context, const struct sql_row *row, bool *wa
     const int after = LEDGER_TRANSACTION_COLUMN_COUNT;
     struct audit *audit = context;
     const struct audit_options *options = audit->options;
-    struct before before = {.sequence = (uint64_t)ledger_read_integer(row, after),
-                            .balance_minor = ledger_read_integer(row, after + 1)};
+    struct before before = {.sequence = (uint64_t)sql_integer(row, after),
+                            .balance_minor = sql_integer(row, after + 1)};
     struct ledger_transaction entry;
     bool sound = ledger_read_row(audit->store, row, &entry) && ledger_is_entry(&entry);
     sound &= ledger_read_hash(row, after + 2, before.hash) || before.sequence == 0;
     if (!sound)
         return platform_damaged(audit->store, "an entry of the ledger is malformed", error);
-    if (ledger_read_integer(row, after + 3) != 0)
+    if (sql_integer(row, after + 3) != 0)
         audit->followed += before.sequence;
     if (prove_entry(audit, &entry, &before) != STATUS_OK) {
         *wanted = false;
@@ -167,8 +167,8 @@ static enum status take_account(void *context, const struct sql_row *row, bool *
     const int after = LEDGER_ACCOUNT_COLUMN_COUNT + LEDGER_DECLINED_COLUMN_COUNT;
     struct audit *audit = context;
     struct ledger_account account = {.sequence = 0};
-    struct before last = {.sequence = (uint64_t)ledger_read_integer(row, after),
-                          .balance_minor = ledger_read_integer(row, after + 1)};
+    struct before last = {.sequence = (uint64_t)sql_integer(row, after),
+                          .balance_minor = sql_integer(row, after + 1)};
     uint8_t head[LEDGER_HASH_SIZE];
     if (!ledger_read_account(row, 0, &account) ||
         !ledger_read_declined(row, LEDGER_ACCOUNT_COLUMN_COUNT, &account))
@@ -179,18 +179,10 @@ static enum status take_account(void *context, const struct sql_row *row, bool *
     audit->result.players += account.sequence > 0;
     enum status status = account_fits(audit, &account, &last);
     if (status == STATUS_OK && !audit->options->recent)
-        status = declines_fit(audit, &account, (uint64_t)ledger_read_integer(row, after + 3), head);
+        status = declines_fit(audit, &account, (uint64_t)sql_integer(row, after + 3), head);
     *wanted = status == STATUS_OK;
     return STATUS_OK;
 }
-
-/* A player whose account has another last sequence than there are entries. */
-static const char text_miscounted[] =
-    "SELECT player.id, max(ledger_transaction.sequence) FROM ledger_transaction"
-    " JOIN player ON player.number = ledger_transaction.player_number"
-    " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
-    " WHERE ledger_transaction.sequence IS NOT NULL GROUP BY player.id"
-    " HAVING count(*) <> coalesce(max(ledger_account.sequence), 0) ORDER BY 1 LIMIT 1";
 
 /* A player whose entries are not as many as its account says. */
 static enum status take_miscounted(void *context, const struct sql_row *row, bool *wanted,
@@ -201,7 +193,7 @@ static enum status take_miscounted(void *context, const struct sql_row *row, boo
     (void)wanted;
     (void)error;
     (void)ledger_read_string(row, 0, player_id, sizeof player_id);
-    (void)broken(audit, player_id, (uint64_t)ledger_read_integer(row, 1),
+    (void)broken(audit, player_id, (uint64_t)sql_integer(row, 1),
                  "the account has another last sequence than its entries");
     return STATUS_OK;
 }
@@ -261,7 +253,8 @@ static enum status audit_accounts(struct audit *audit)
     enum status status = read_rows(audit, texts->accounts, texts->accounts_since, take_account);
     if (status != STATUS_OK || audit->expected == audit->followed + audit->result.entries)
         return status;
-    status = ledger_read(audit->store, text_miscounted, NULL, take_miscounted, audit, audit->error);
+    status =
+        ledger_read(audit->store, texts->miscounted, NULL, take_miscounted, audit, audit->error);
     if (status == STATUS_OK)
         status = audit->status;
     return status != STATUS_OK

@@ -48,17 +48,16 @@ static enum status take_number(void *context, const struct sql_row *row, bool *w
 {
     (void)wanted;
     (void)error;
-    *(int64_t *)context = ledger_read_integer(row, 0);
+    *(int64_t *)context = sql_integer(row, 0);
     return STATUS_OK;
 }
 
 bool ledger_read_row(struct platform_store *store, const struct sql_row *row,
                      struct ledger_transaction *transaction)
 {
-    const struct ledger_texts *texts = store->engine->texts;
     const struct player_record *player = NULL;
-    if (texts->player_of != NULL) {
-        player = texts->player_of(store, ledger_read_integer(row, 0));
+    if (store->engine->player_of != NULL) {
+        player = store->engine->player_of(store, sql_integer(row, 0));
         if (player == NULL)
             return false;
     }
@@ -214,7 +213,7 @@ static enum status take_decline(void *context, const struct sql_row *row, bool *
     uint8_t before[LEDGER_HASH_SIZE];
     bool sound = ledger_read_row(declines->store, row, &decline) && !ledger_is_entry(&decline);
     if (sound) {
-        decline.decline = (uint64_t)ledger_read_integer(row, after);
+        decline.decline = (uint64_t)sql_integer(row, after);
         sound = decline.decline > 0 && ledger_read_hash(row, after + 1, decline.hash);
     }
     if (!sound)
@@ -233,33 +232,16 @@ enum status platform_ledger_declines(struct platform_store *store, ledger_declin
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-/* The clearing accounts; also what players hold without one, which must be nothing. */
-static const char text_clearings[] =
-    "SELECT customer.id, coalesce(ledger_clearing.currency, held.currency),"
-    " coalesce(ledger_clearing.balance_minor, 0), coalesce(held.balance_minor, 0)"
-    " FROM ledger_clearing FULL JOIN"
-    " (SELECT customer.number, player.currency,"
-    "  CAST(sum(ledger_account.balance_minor) AS bigint) AS balance_minor FROM ledger_account"
-    "  JOIN player ON player.number = ledger_account.player_number"
-    "  JOIN customer ON customer.id = player.customer_id"
-    "  GROUP BY customer.number, player.currency) AS held"
-    " ON held.number = ledger_clearing.customer_number"
-    " AND held.currency = ledger_clearing.currency"
-    " LEFT JOIN customer"
-    " ON customer.number = coalesce(ledger_clearing.customer_number, held.number)"
-    " WHERE ledger_clearing.currency IS NOT NULL OR held.balance_minor <> 0"
-    " ORDER BY customer.number, 2";
-
 static enum status take_clearing(void *context, const struct sql_row *row, bool *wanted,
                                  struct error *error)
 {
     const struct visit *visit = context;
-    struct ledger_clearing clearing = {.balance_minor = ledger_read_integer(row, 2)};
+    struct ledger_clearing clearing = {.balance_minor = sql_integer(row, 2)};
     bool sound = ledger_read_string(row, 0, clearing.customer_id, sizeof clearing.customer_id);
     sound &= ledger_read_string(row, 1, clearing.currency, sizeof clearing.currency);
     if (!sound)
         return platform_damaged(visit->store, "a clearing account is malformed", error);
-    *wanted = visit->clearing(visit->context, &clearing, ledger_read_integer(row, 3));
+    *wanted = visit->clearing(visit->context, &clearing, sql_integer(row, 3));
     return STATUS_OK;
 }
 
@@ -267,7 +249,7 @@ enum status platform_ledger_clearings(struct platform_store *store, ledger_clear
                                       void *context, struct error *error)
 {
     struct visit visits = {.store = store, .clearing = visit, .context = context};
-    return ledger_read(store, text_clearings, NULL, take_clearing, &visits, error);
+    return ledger_read(store, store->engine->texts->clearings, NULL, take_clearing, &visits, error);
 }
 
 static const char text_count[] =
@@ -311,9 +293,9 @@ static enum status take_newest(void *context, const struct sql_row *row, bool *w
         ledger_read_account(row, LEDGER_TRANSACTION_COLUMN_COUNT, &account))
         flaw = ledger_entry_flaw(
             &entry, &account, ledger_read_hash(row, PREVIOUS_COLUMN, previous) ? previous : NULL);
-    return flaw == NULL ? STATUS_OK
-                        : platform_damaged_row(
-                              context, ledger_read_integer(row, PREVIOUS_COLUMN + 1), flaw, error);
+    return flaw == NULL
+               ? STATUS_OK
+               : platform_damaged_row(context, sql_integer(row, PREVIOUS_COLUMN + 1), flaw, error);
 }
 
 enum status ledger_check_newest(struct platform_store *store, struct error *error)

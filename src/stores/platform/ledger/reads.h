@@ -2,6 +2,7 @@
 #define CROUPIER_STORES_PLATFORM_LEDGER_READS_H
 
 #include "stores/platform/engine.h"
+#include "stores/platform/ledger/rows.h"
 #include "stores/platform/ledger/texts.h"
 
 /* Reading the ledger by an engine's texts; for the files in stores/platform/ledger and the engines'

@@ -3,14 +3,9 @@
 
 #include <string.h>
 
-static struct text read_text(const struct sql_row *row, int column)
-{
-    return row->value(row, column, COLUMN_TEXT).bytes;
-}
-
 bool ledger_read_string(const struct sql_row *row, int column, char *out, size_t room)
 {
-    return text_copy_plain(read_text(row, column), out, room);
+    return text_copy_plain(sql_text(row, column), out, room);
 }
 
 static bool read_optional(const struct sql_row *row, int column, char *out, size_t room)
@@ -32,7 +27,7 @@ bool ledger_read_hash(const struct sql_row *row, int column, uint8_t hash[LEDGER
 
 static bool read_exponent(const struct sql_row *row, int column, uint8_t *exponent)
 {
-    int64_t read = ledger_read_integer(row, column);
+    int64_t read = sql_integer(row, column);
     *exponent = (uint8_t)read;
     return read >= 0 && read <= CURRENCY_EXPONENT_MAX;
 }
@@ -44,14 +39,14 @@ bool ledger_read_player(const struct sql_row *row, int first, struct player_reco
     sound &= ledger_read_string(row, first + 2, player->reference, sizeof player->reference);
     sound &= ledger_read_string(row, first + 3, player->currency, sizeof player->currency);
     sound &= read_exponent(row, first + 4, &player->currency_exponent);
-    player->created_ms = ledger_read_integer(row, first + 5);
+    player->created_ms = sql_integer(row, first + 5);
     return sound;
 }
 
 bool ledger_read_balance(const struct sql_row *row, int first, struct ledger_account *account)
 {
-    int64_t sequence = ledger_read_integer(row, first + 1);
-    account->balance_minor = ledger_read_integer(row, first);
+    int64_t sequence = sql_integer(row, first + 1);
+    account->balance_minor = sql_integer(row, first);
     account->sequence = (uint64_t)sequence;
     bool stored = ledger_read_hash(row, first + 2, account->head);
     return account->balance_minor >= 0 && account->balance_minor <= LEDGER_BALANCE_MAX &&
@@ -70,7 +65,7 @@ bool ledger_read_account(const struct sql_row *row, int first, struct ledger_acc
 
 bool ledger_read_declined(const struct sql_row *row, int first, struct ledger_account *account)
 {
-    int64_t declines = ledger_read_integer(row, first);
+    int64_t declines = sql_integer(row, first);
     account->declines = (uint64_t)declines;
     bool stored = ledger_read_hash(row, first + 1, account->declines_head);
     return stored ? declines >= 1 : declines == 0 && ledger_read_null(row, first + 1);
@@ -102,17 +97,17 @@ bool ledger_read_transaction(const struct sql_row *row, int first,
     sound &= read_optional(row, first + 5, read.reference, sizeof read.reference);
     sound &= read_optional(row, first + 6, read.game_id, sizeof read.game_id);
     sound &= read_optional(row, first + 7, read.round_id, sizeof read.round_id);
-    sound &= ledger_operation_parse(read_text(row, first + 8), &read.operation);
-    sound &= ledger_outcome_parse(read_text(row, first + 9), &read.outcome);
-    read.amount_minor = ledger_read_integer(row, first + 10);
-    read.created_ms = ledger_read_integer(row, first + 11);
+    sound &= ledger_operation_parse(sql_text(row, first + 8), &read.operation);
+    sound &= ledger_outcome_parse(sql_text(row, first + 9), &read.outcome);
+    read.amount_minor = sql_integer(row, first + 10);
+    read.created_ms = sql_integer(row, first + 11);
     sound &= read_optional(row, first + 16, read.provider_id, sizeof read.provider_id);
     sound &= read_optional(row, first + 17, read.launch_id, sizeof read.launch_id);
     if (sound && ledger_is_entry(&read)) {
-        int64_t sequence = ledger_read_integer(row, first + 12);
+        int64_t sequence = sql_integer(row, first + 12);
         read.sequence = (uint64_t)sequence;
-        read.movement_minor = ledger_read_integer(row, first + 13);
-        read.balance_minor = ledger_read_integer(row, first + 14);
+        read.movement_minor = sql_integer(row, first + 13);
+        read.balance_minor = sql_integer(row, first + 14);
         sound = sequence >= 1 && ledger_read_hash(row, first + 15, read.hash);
     }
     if (sound)

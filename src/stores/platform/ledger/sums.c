@@ -63,21 +63,21 @@ static bool read_names(const struct sql_row *row, struct ledger_sum *sum)
 static struct ledger_movements read_movements(const struct sql_row *row, int column)
 {
     return (struct ledger_movements){
-        .entries = {[LEDGER_DEBIT] = (uint64_t)ledger_read_integer(row, column),
-                    [LEDGER_CREDIT] = (uint64_t)ledger_read_integer(row, column + 1),
-                    [LEDGER_ROLLBACK] = (uint64_t)ledger_read_integer(row, column + 2)},
-        .debits_minor = ledger_read_integer(row, column + 3),
-        .credits_minor = ledger_read_integer(row, column + 4),
-        .debits_back_minor = ledger_read_integer(row, column + 5),
-        .credits_back_minor = ledger_read_integer(row, column + 6)};
+        .entries = {[LEDGER_DEBIT] = (uint64_t)sql_integer(row, column),
+                    [LEDGER_CREDIT] = (uint64_t)sql_integer(row, column + 1),
+                    [LEDGER_ROLLBACK] = (uint64_t)sql_integer(row, column + 2)},
+        .debits_minor = sql_integer(row, column + 3),
+        .credits_minor = sql_integer(row, column + 4),
+        .debits_back_minor = sql_integer(row, column + 5),
+        .credits_back_minor = sql_integer(row, column + 6)};
 }
 
 static enum status take_sum(void *context, const struct sql_row *row, bool *wanted,
                             struct error *error)
 {
     const struct summing *summing = context;
-    struct ledger_sum sum = {.currency_exponent = (uint8_t)ledger_read_integer(row, 2),
-                             .day = ledger_read_integer(row, 3)};
+    struct ledger_sum sum = {.currency_exponent = (uint8_t)sql_integer(row, 2),
+                             .day = sql_integer(row, 3)};
     struct ledger_sum read = {.play = read_movements(row, 7), .transfers = read_movements(row, 14)};
     read.all = read.play;
     if (!read_names(row, &sum) || !add_movements(&read.all, &read.transfers) ||

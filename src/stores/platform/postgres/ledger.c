@@ -35,6 +35,8 @@
 #include "base/memory.h"
 #include "stores/platform/postgres/ledger.h"
 
+_Static_assert(LEDGER_BATCH_MAX == 256, "sql/ledger/postgresql.sql counts on it");
+
 #define RESOLVE_MS 3000 /* the least time for asking about a lost commit */
 #define RESOLVE_PAUSE_MS 50
 

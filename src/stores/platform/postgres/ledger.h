@@ -7,8 +7,7 @@
 
 /*
  * Shared by the files of the PostgreSQL ledger: ledger_load.c begins a batch, ledger.c writes and
- * commits it, ledger_read.c reads balances and ids, and ledger_texts.c has
- * the SQL by which stores/platform/ledger reads all of it.
+ * commits it, and ledger_read.c reads balances and ids.
  */
 
 /* The memory of batches: their players, and how the last one ended. */
@@ -25,14 +24,9 @@ struct postgres_ledger *postgres_ledger_of(struct postgres_store *store);
 MUST_CHECK enum status postgres_ledger_fail(struct postgres_store *store, enum status status,
                                             struct error *error);
 
-#define LEDGER_TRANSACTION_COLUMNS                                                          \
-    LEDGER_TRANSACTION_OF(LEDGER_WHOSE_JOINED, "ledger_transaction.game_id", "provider.id", \
-                          "ledger_transaction.launch_id")
-
-/* All facts about ids: $1 is an array of owners' numbers, $2 of the ids, $3 of 1 where standing
- * credits are to be counted and else 0. Rows for each that anything is known of; ledger_read_fact
- * fills one in, in facts that were asked for in this order and whose `id` was zeroed. */
-extern const char ledger_find_facts[];
+/* A row of the texts `facts` and `fact` (ledger/texts.h), which have one or two for each id that
+ * anything is known of: fills it in, in facts that were asked for in this order and whose `id` was
+ * zeroed. */
 MUST_CHECK bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *asked,
                                  size_t count);
 

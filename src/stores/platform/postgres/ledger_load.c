@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "stores/platform/ledger/texts.h"
 #include "stores/platform/postgres/ledger.h"
 
 /* A batch on its way. */
@@ -89,15 +90,6 @@ static enum status run(struct loading *loading, struct sql_query *queries, size_
 
 /* ---- players and owners of ids --------------------------------------------------------------- */
 
-static const char find_players[] =
-    "SELECT account.* FROM unnest($1::text[]) AS asked (id)"
-    " CROSS JOIN LATERAL (SELECT " LEDGER_ACCOUNT_COLUMNS ", player.number,"
-    "   customer.number AS customer_number FROM player"
-    "  JOIN customer ON customer.id = player.customer_id"
-    "  JOIN currency ON currency.code = player.currency"
-    "  LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
-    "  WHERE player.id = asked.id LIMIT 1) AS account";
-
 static const char find_owners[] =
     "SELECT owner.id, owner.number FROM unnest($1::text[]) AS asked (id)"
     " CROSS JOIN LATERAL (SELECT id, number FROM customer WHERE customer.id = asked.id"
@@ -109,11 +101,11 @@ static bool on_player(void *context, const struct sql_row *row)
     struct ledger_account account = {.sequence = 0};
     if (!ledger_read_account(row, 0, &account))
         return note_row(loading, false, "a player is malformed");
-    const struct known_player known = {
-        .record = account.player,
-        .number = ledger_read_integer(row, LEDGER_ACCOUNT_COLUMN_COUNT),
-        .customer_number = ledger_read_integer(row, LEDGER_ACCOUNT_COLUMN_COUNT + 1),
-        .has_account = account.sequence > 0};
+    const struct known_player known = {.record = account.player,
+                                       .number = sql_integer(row, LEDGER_ACCOUNT_COLUMN_COUNT),
+                                       .customer_number =
+                                           sql_integer(row, LEDGER_ACCOUNT_COLUMN_COUNT + 1),
+                                       .has_account = account.sequence > 0};
     known_add_player(loading->ledger->known, &known);
     return true;
 }
@@ -121,7 +113,7 @@ static bool on_player(void *context, const struct sql_row *row)
 static bool on_owner(void *context, const struct sql_row *row)
 {
     struct loading *loading = context;
-    struct known_owner owner = {.number = ledger_read_integer(row, 1)};
+    struct known_owner owner = {.number = sql_integer(row, 1)};
     if (!ledger_read_string(row, 0, owner.id, sizeof owner.id))
         return note_row(loading, false, "a player is malformed");
     known_add_owner(loading->ledger->known, &owner);
@@ -148,7 +140,7 @@ static enum status load_unknown_ids(struct loading *loading, bool *begun, struct
     if (!*begun)
         return STATUS_OK;
     struct sql_query queries[] = {{.sql = postgres_begin},
-                                  {.sql = find_players,
+                                  {.sql = postgres_ledger_texts.players_of_ids,
                                    .parameters = arrays_bind(&loading->new_players),
                                    .row = on_player,
                                    .context = loading},
@@ -300,7 +292,7 @@ static bool on_block(void *context, const struct sql_row *row)
 {
     struct ledger_account *account = account_of(context, row);
     if (account != NULL)
-        account->player.blocked_ms = ledger_read_integer(row, 1);
+        account->player.blocked_ms = sql_integer(row, 1);
     return note_row(context, account != NULL, bad_account);
 }
 
@@ -310,7 +302,7 @@ static bool on_clearing(void *context, const struct sql_row *row)
     size_t at = 0;
     if (!ledger_read_ordinal(row, batch->clearing_count, &at))
         return note_row(context, false, bad_account);
-    batch->clearings[at].balance_minor = ledger_read_integer(row, 1);
+    batch->clearings[at].balance_minor = sql_integer(row, 1);
     batch->loaded.clearings[at].balance_minor = batch->clearings[at].balance_minor;
     batch->loaded.clearings[at].found = true;
     return true;
@@ -341,8 +333,8 @@ static bool note_accounts(struct loading *loading)
 static bool on_numbers(void *context, const struct sql_row *row)
 {
     struct loading *loading = context;
-    loading->batch->loaded.first_number = ledger_read_integer(row, 0);
-    loading->batch->loaded.transaction = ledger_read_integer(row, 1);
+    loading->batch->loaded.first_number = sql_integer(row, 0);
+    loading->batch->loaded.transaction = sql_integer(row, 1);
     return loading->flaw == NULL && note_row(loading, note_accounts(loading), "an account is gone");
 }
 
@@ -369,7 +361,7 @@ static enum status load(struct loading *loading, bool begun, struct error *error
         {find_declines, numbers, on_declined, false},
         {find_blocks, numbers, on_block, false},
         {find_clearings, clearings, on_clearing, false},
-        {ledger_find_facts, arrays_bind(&loading->ids), on_fact, false},
+        {postgres_ledger_texts.facts, arrays_bind(&loading->ids), on_fact, false},
         {take_numbers, NULL, on_numbers, false},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)

@@ -11,51 +11,12 @@
 
 bool ledger_read_ordinal(const struct sql_row *row, size_t count, size_t *at)
 {
-    int64_t ordinal = ledger_read_integer(row, 0);
+    int64_t ordinal = sql_integer(row, 0);
     *at = (size_t)(ordinal - 1);
     return ordinal >= 1 && (uint64_t)ordinal <= count;
 }
 
 /* ---- ids ------------------------------------------------------------------------------------- */
-
-/* A rolled-back id has a row of ledger_transaction: a transaction's, or one that holds its key. So
- * one look-up is enough for an unused id. The count of standing credits stops at one more than a
- * batch could take away (LEDGER_BATCH_MAX + 1). */
-#define FIND_FACTS(asked)                                                                     \
-    "SELECT asked.at, " LEDGER_TRANSACTION_COLUMNS ", rollback.player_id,"                    \
-    " (SELECT count(*) FROM (SELECT FROM ledger_transaction AS credit"                        \
-    "  WHERE asked.counts = 1 AND ledger_transaction.operation = 'DEBIT'"                     \
-    "  AND ledger_transaction.outcome = 'applied'"                                            \
-    "  AND credit.owner_number = asked.owner_number AND credit.reference = asked.id"          \
-    "  AND credit.operation = 'CREDIT' AND credit.outcome = 'applied'"                        \
-    "  AND credit.reference IS NOT NULL"                                                      \
-    "  AND NOT EXISTS (SELECT FROM ledger_rollback AS undone"                                 \
-    "   WHERE undone.owner_number = credit.owner_number"                                      \
-    "   AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)"       \
-    " FROM (" asked ") AS asked"                                                              \
-    " CROSS JOIN LATERAL (SELECT * FROM ledger_transaction AS kept"                           \
-    "  WHERE kept.owner_number = asked.owner_number AND kept.transaction_id = asked.id"       \
-    "  LIMIT 2) AS ledger_transaction"                                                        \
-    " LEFT JOIN LATERAL (SELECT * FROM player"                                                \
-    "  WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player ON true"     \
-    " LEFT JOIN LATERAL (SELECT * FROM currency"                                              \
-    "  WHERE currency.code = player.currency LIMIT 1) AS currency ON true"                    \
-    " LEFT JOIN LATERAL (SELECT id FROM provider"                                             \
-    "  WHERE provider.number = -ledger_transaction.owner_number LIMIT 1) AS provider ON true" \
-    " LEFT JOIN LATERAL (SELECT player.id AS player_id FROM ledger_rollback"                  \
-    "  JOIN player ON player.number = ledger_rollback.player_number"                          \
-    "  WHERE ledger_rollback.owner_number = asked.owner_number"                               \
-    "  AND ledger_rollback.target_id = asked.id LIMIT 1) AS rollback ON true"
-
-const char ledger_find_facts[] =
-    FIND_FACTS("SELECT unnest($1::bigint[]) AS owner_number, unnest($2::text[]) AS id,"
-               " unnest($3::bigint[]) AS counts, generate_subscripts($2::text[], 1) AS at");
-
-/* Of the owner $1, the id $2. */
-static const char find_fact[] =
-    FIND_FACTS("SELECT owner.number AS owner_number, $2::text AS id, 1 AS counts, 1 AS at"
-               " FROM (SELECT number FROM customer WHERE id = $1"
-               "  UNION ALL SELECT -number FROM provider WHERE id = $1) AS owner");
 
 bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *asked, size_t count)
 {
@@ -69,7 +30,7 @@ bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *aske
     if (read.rolled_back)
         sound &=
             ledger_read_string(row, after, read.rolled_back_player, sizeof read.rolled_back_player);
-    read.standing_credits = (uint32_t)ledger_read_integer(row, after + 1);
+    read.standing_credits = (uint32_t)sql_integer(row, after + 1);
     /* Of an id that was held and then used there are two rows, and the transaction's says more. */
     if (sound && (read.known || !asked[at]->id.known))
         asked[at]->id = read;
@@ -97,8 +58,10 @@ enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *
     struct ledger_fact found = {0};
     struct answers answers = {.fact = &found, .sound = true};
     struct sql_parameters parameters = {0};
-    struct sql_query query = {
-        .sql = find_fact, .parameters = &parameters, .row = on_fact, .context = &answers};
+    struct sql_query query = {.sql = postgres_ledger_texts.fact,
+                              .parameters = &parameters,
+                              .row = on_fact,
+                              .context = &answers};
     sql_add_text(&parameters, text_of(fact->owner_id));
     sql_add_text(&parameters, text_of(fact->transaction_id));
     enum status status = postgres_read(postgres_store_of(base), &query, 1, error);
@@ -110,13 +73,6 @@ enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *
 }
 
 /* ---- balances -------------------------------------------------------------------------------- */
-
-static const char find_accounts[] =
-    "SELECT asked.at, account.* FROM unnest($1::text[]) WITH ORDINALITY AS asked (id, at)"
-    " CROSS JOIN LATERAL (SELECT " LEDGER_ACCOUNT_COLUMNS " FROM player"
-    "  JOIN currency ON currency.code = player.currency"
-    "  LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
-    "  WHERE player.id = asked.id LIMIT 1) AS account";
 
 static bool on_account(void *context, const struct sql_row *row)
 {
@@ -139,7 +95,7 @@ enum status postgres_ledger_balances(struct platform_store *base,
         arrays_add_string(&ids, players[i].player_id);
         players[i].found = false;
     }
-    struct sql_query query = {.sql = find_accounts,
+    struct sql_query query = {.sql = postgres_ledger_texts.accounts_of_ids,
                               .parameters = arrays_bind(&ids),
                               .row = on_account,
                               .context = &answers};

@@ -258,4 +258,5 @@ const struct platform_engine platform_sqlite_engine = {
     .sql = &sqlite_sql,
     .ledger = &sqlite_ledger,
     .texts = &sqlite_ledger_texts,
+    .player_of = sqlite_player_of,
 };

@@ -141,9 +141,9 @@ static enum status open_runs(struct ids_audit *audit, struct error *error)
 static bool read_row(const struct sql_row *row, struct audited *to)
 {
     struct ledger_transaction *transaction = &to->transaction;
-    to->number = ledger_read_integer(row, 0);
-    to->customer_number = ledger_read_integer(row, 1);
-    transaction->sequence = (uint64_t)ledger_read_integer(row, 2);
+    to->number = sql_integer(row, 0);
+    to->customer_number = sql_integer(row, 1);
+    transaction->sequence = (uint64_t)sql_integer(row, 2);
     bool sound =
         ledger_read_string(row, 3, transaction->transaction_id, sizeof transaction->transaction_id);
     sound &= ledger_read_string(row, 4, transaction->reference, sizeof transaction->reference);

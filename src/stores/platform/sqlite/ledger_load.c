@@ -15,18 +15,7 @@
 
 /* ---- accounts -------------------------------------------------------------------------------- */
 
-/* Whether an account agrees with its last entry; and, if there is no account, that there is no
- * entry. */
-#define ACCOUNT_FITS                                                                          \
-    ", CASE WHEN ledger_account.player_number IS NULL"                                        \
-    " THEN NOT EXISTS (SELECT 1 FROM ledger_transaction AS entry"                             \
-    "  WHERE entry.player_number = player.number AND entry.sequence = 1"                      \
-    "  AND entry.sequence % 256 = 1)"                                                         \
-    " ELSE EXISTS (SELECT 1 FROM ledger_transaction AS last"                                  \
-    "  WHERE last.number = ledger_account.last_number AND last.player_number = player.number" \
-    "  AND last.sequence = ledger_account.sequence AND last.hash = ledger_account.head"       \
-    "  AND last.balance_minor = ledger_account.balance_minor) END"
-
+/* Whether the account agrees with its last entry; the number of that follows. */
 #define FITS_COLUMN (LEDGER_ACCOUNT_COLUMN_COUNT + LEDGER_DECLINED_COLUMN_COUNT)
 
 /* Balances are answered and decided from it, so nothing of it is taken that nothing else
@@ -36,7 +25,7 @@ static bool read_sound_account(const struct sql_row *row, const char *player_id,
 {
     return ledger_read_account(row, 0, account) &&
            ledger_read_declined(row, LEDGER_ACCOUNT_COLUMN_COUNT, account) &&
-           ledger_read_integer(row, FITS_COLUMN) == 1 && strcmp(account->player.id, player_id) == 0;
+           sql_integer(row, FITS_COLUMN) == 1 && strcmp(account->player.id, player_id) == 0;
 }
 
 /* All of `to` but the customer's number. `player_number` is 0 when there is no such player. */
@@ -50,15 +39,8 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
     enum status status = sqlite_player_number(store, player_id, &number, error);
     if (status != STATUS_OK || number == 0)
         return status;
-    status = sqlite_find(store,
-                         "SELECT " LEDGER_ACCOUNT_COLUMNS ", " LEDGER_DECLINED_COLUMNS ACCOUNT_FITS
-                         ", coalesce(ledger_account.last_number, 0) FROM player"
-                         " JOIN currency ON currency.code = player.currency"
-                         " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
-                         " LEFT JOIN ledger_declined"
-                         "  ON ledger_declined.player_number = player.number"
-                         " WHERE player.number = ?1",
-                         &number, &statement, &found, error);
+    status = sqlite_find(store, sqlite_ledger_texts.account_of_number, &number, &statement, &found,
+                         error);
     if (status != STATUS_OK)
         return status;
     const struct sql_row row = sqlite_sql_row(&statement);

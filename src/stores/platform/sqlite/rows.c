@@ -6,6 +6,8 @@
  */
 #include "stores/platform/sqlite/rows.h"
 
+#include "stores/platform/ledger/texts.h"
+
 struct ledger_cache *sqlite_cache(struct sqlite_store *store)
 {
     if (store->cache == NULL)
@@ -64,11 +66,8 @@ enum status sqlite_player(struct sqlite_store *store, int64_t number,
     *player = ledger_cache_player(cache, number);
     if (*player != NULL)
         return STATUS_OK;
-    enum status status =
-        sqlite_find(store,
-                    "SELECT " LEDGER_PLAYER_COLUMNS " FROM player"
-                    " JOIN currency ON currency.code = player.currency WHERE player.number = ?1",
-                    &number, &statement, &found, error);
+    enum status status = sqlite_find(store, sqlite_ledger_texts.player_of_number, &number,
+                                     &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     const struct sql_row row = sqlite_sql_row(&statement);
@@ -86,31 +85,18 @@ enum status sqlite_player(struct sqlite_store *store, int64_t number,
     return STATUS_OK;
 }
 
+const struct player_record *sqlite_player_of(struct platform_store *store, int64_t number)
+{
+    const struct cached_player *player = NULL;
+    struct error error;
+    return sqlite_player(sqlite_store_of(store), number, &player, &error) == STATUS_OK
+               ? &player->record
+               : NULL;
+}
+
 /* ---- proof ----------------------------------------------------------------------------------- */
 
-/* Rows with all that proves them: of an entry the hash of the one before it; of a decline its place
- * and hash in the chain of declines, and the hash before that. With CASE, SQLite does not look for
- * the declines of entries. */
-#define ROWS                                                                                     \
-    "SELECT " LEDGER_TRANSACTION_OF(                                                             \
-        "NULL, NULL, NULL, NULL", "ledger_transaction.game", "ledger_transaction.provider",      \
-        "ledger_transaction.launch") ", ledger_transaction.number, "                             \
-                                     "ledger_transaction.customer_number,"                       \
-                                     " ledger_transaction.player_number, "                       \
-                                     "ledger_transaction.previous, entry.hash,"                  \
-                                     " decline.position, decline.hash, before.hash FROM "        \
-                                     "ledger_transaction"                                        \
-                                     " LEFT JOIN ledger_transaction AS entry ON entry.number = " \
-                                     "ledger_transaction.previous"                               \
-                                     " LEFT JOIN ledger_decline AS decline ON "                  \
-                                     "decline.transaction_number ="                              \
-                                     "  CASE WHEN ledger_transaction.sequence IS NULL THEN "     \
-                                     "ledger_transaction.number END"                             \
-                                     "  AND decline.player_number = "                            \
-                                     "ledger_transaction.player_number"                          \
-                                     " LEFT JOIN ledger_decline AS before ON "                   \
-                                     "before.player_number = decline.player_number"              \
-                                     "  AND before.position = decline.position - 1"
+/* The columns after those of a transaction. */
 enum {
     NUMBER = LEDGER_TRANSACTION_COLUMN_COUNT,
     CUSTOMER_NUMBER,
@@ -135,7 +121,7 @@ static bool is_proved_entry(const struct sql_row *columns, struct ledger_row *ro
 static bool is_proved_decline(const struct sql_row *columns, struct ledger_row *row)
 {
     struct ledger_transaction chained = row->transaction;
-    const int64_t position = ledger_read_integer(columns, POSITION);
+    const int64_t position = sql_integer(columns, POSITION);
     uint8_t before[LEDGER_HASH_SIZE];
     uint8_t stored[LEDGER_HASH_SIZE];
     if (position < 1 || !ledger_read_hash(columns, DECLINE_HASH, stored) ||
@@ -146,15 +132,15 @@ static bool is_proved_decline(const struct sql_row *columns, struct ledger_row *
     return memcmp(row->hash, stored, sizeof stored) == 0;
 }
 
-/* A row of ROWS, with its player from the cache. May run other statements. */
+/* A row, with its player from the cache. May run other statements. */
 static enum status read_proved(struct sqlite_store *store, const struct sql_row *columns,
                                struct ledger_row *row, struct error *error)
 {
     const struct cached_player *player = NULL;
-    row->number = ledger_read_integer(columns, NUMBER);
-    row->customer_number = ledger_read_integer(columns, CUSTOMER_NUMBER);
-    row->player_number = ledger_read_integer(columns, PLAYER_NUMBER);
-    row->previous = ledger_read_integer(columns, PREVIOUS);
+    row->number = sql_integer(columns, NUMBER);
+    row->customer_number = sql_integer(columns, CUSTOMER_NUMBER);
+    row->player_number = sql_integer(columns, PLAYER_NUMBER);
+    row->previous = sql_integer(columns, PREVIOUS);
     enum status status = sqlite_player(store, row->player_number, &player, error);
     if (status != STATUS_OK)
         return status;
@@ -172,8 +158,8 @@ enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct l
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_find(store, ROWS " WHERE ledger_transaction.number = ?1", &number,
-                                     &statement, &found, error);
+    enum status status =
+        sqlite_find(store, sqlite_ledger_texts.proved_row, &number, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     const struct sql_row columns = sqlite_sql_row(&statement);
@@ -211,8 +197,7 @@ enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t
 {
     struct visiting visiting = {store, first, visit, context, false, STATUS_OK, error};
     struct sql_parameters parameters = {0};
-    struct sql_query query = {.sql = ROWS " WHERE ledger_transaction.number BETWEEN $1 AND $2"
-                                          " ORDER BY ledger_transaction.number",
+    struct sql_query query = {.sql = sqlite_ledger_texts.proved_rows,
                               .parameters = &parameters,
                               .row = visit_row,
                               .context = &visiting};

@@ -46,6 +46,9 @@ MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const ch
 MUST_CHECK enum status sqlite_player(struct sqlite_store *store, int64_t number,
                                      const struct cached_player **player, struct error *error);
 
+/* The same for readers of rows (engine.h). */
+const struct player_record *sqlite_player_of(struct platform_store *store, int64_t number);
+
 /* The cache of the handle's connection. */
 struct ledger_cache *sqlite_cache(struct sqlite_store *store);
 

@@ -22,7 +22,6 @@
  *   ids.c             from ids to rows; the index behind it, in files, is id_index.h
  *   cache.c           accounts, numbers and rows that were used lately
  *   rows.c            reads rows of the ledger and proves their hashes
- *   ledger_texts.c    the SQL by which stores/platform/ledger reads all of it.
  *   audit.c           checks the file; ids_audit.c the ids of the rows
  *   ledger_end.c      whether the newest rows are there, by the mark of watermark.c
  *   checkpoint.c      copies the write-ahead log into the file beside the batches

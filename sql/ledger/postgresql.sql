@@ -1,0 +1,260 @@
+-- The SQL by which the ledger is read in PostgreSQL (shared.sql has the rest).
+
+-- define WHOSE
+player.customer_id, player.id, player.currency, currency.exponent
+-- define OWN_GAME
+ledger_transaction.game_id
+-- define OWN_PROVIDER
+provider.id
+-- define OWN_LAUNCH
+ledger_transaction.launch_id
+-- define ROW_JOINS
+{JOINS}
+-- define INNER
+JOIN
+-- define BYTES
+COLLATE "C"
+-- define LAST
+last.player_number = player.number AND last.sequence = (SELECT max(entry.sequence)
+  FROM ledger_transaction AS entry WHERE entry.player_number = player.number)
+
+-- define JOINS
+JOIN player ON player.number = ledger_transaction.player_number
+JOIN currency ON currency.code = player.currency
+LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number
+
+-- The reference of an entry: a CREDIT leads to its DEBIT, a ROLLBACK to its target, and to the DEBIT
+-- of that.
+-- define REFERRED(as, from)
+LEFT JOIN ledger_transaction AS {as} ON {as}.operation IS NOT NULL
+  AND {as}.owner_number = ledger_transaction.owner_number
+  AND {as}.transaction_id = {from}.reference
+-- define ORIGIN
+{JOINS} {REFERRED(one, ledger_transaction)} {REFERRED(two, one)}
+LEFT JOIN game ON game.id = coalesce(ledger_transaction.game_id, one.game_id, two.game_id)
+-- define GAME
+coalesce(ledger_transaction.game_id, one.game_id, two.game_id, '')
+-- define ROUND
+coalesce(ledger_transaction.round_id, one.round_id, two.round_id, '')
+-- define PROVIDER
+coalesce(provider.id, game.provider_id, '')
+-- define SUMMED
+ledger_transaction
+-- define SUMMED_WHERE
+true
+
+-- define ENTRIES(origin)
+SELECT {COLUMNS} FROM ledger_transaction {{origin}} WHERE ledger_transaction.sequence IS NOT NULL
+-- define BY_PLAYER
+ORDER BY ledger_transaction.player_number, ledger_transaction.sequence
+-- define OF_PLAYER
+AND ledger_transaction.player_number = (SELECT number FROM player WHERE player.id = $1)
+AND ledger_transaction.sequence >= $2 AND ledger_transaction.sequence < $3
+-- define OF_CUSTOMER
+AND ($1 = '' OR player.customer_id = $1)
+-- define ENTERED
+AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2
+AND ($3 = '' OR player.customer_id = $3)
+-- define BY_TIME
+ORDER BY ledger_transaction.created_ms, ledger_transaction.number
+
+-- field entered
+{ENTRIES(JOINS)} {ENTERED} {BY_TIME}
+-- field entered_of_provider
+{ENTRIES(ORIGIN)} {ENTERED} {OF_PROVIDER_4} {BY_TIME}
+-- field entries_of_player
+{ENTRIES(JOINS)} {OF_PLAYER} {BY_PLAYER}
+-- field entries_of_player_and_provider
+{ENTRIES(ORIGIN)} {OF_PLAYER} {OF_PROVIDER_4} {BY_PLAYER}
+-- field entries
+{ENTRIES(JOINS)} {OF_CUSTOMER} {BY_PLAYER}
+-- field entries_of_provider
+{ENTRIES(ORIGIN)} {OF_CUSTOMER} {OF_PROVIDER_2} {BY_PLAYER}
+
+-- Of a player, all from the first that is of the time on: clocks of instances differ, and go back,
+-- so an entry may seem older than one that it follows.
+-- define FIRSTS
+(SELECT since.player_number, min(since.sequence) AS sequence FROM ledger_transaction AS since
+  WHERE since.created_ms >= $1 AND since.sequence IS NOT NULL GROUP BY since.player_number)
+-- define PLAYERS_SINCE
+SELECT player_number FROM {FIRSTS} AS first
+
+-- field chained
+SELECT {COLUMNS}, lag(ledger_transaction.sequence) OVER whose,
+  lag(ledger_transaction.balance_minor) OVER whose, lag(ledger_transaction.hash) OVER whose, 0
+FROM ledger_transaction {JOINS} WHERE ledger_transaction.sequence IS NOT NULL
+WINDOW whose AS (PARTITION BY ledger_transaction.player_number
+  ORDER BY ledger_transaction.sequence) {BY_PLAYER}
+-- field chained_since
+SELECT {COLUMNS}, before.sequence, before.balance_minor, before.hash,
+  (ledger_transaction.sequence = first.sequence)::int
+FROM {FIRSTS} AS first
+JOIN ledger_transaction ON ledger_transaction.player_number = first.player_number
+  AND ledger_transaction.sequence >= first.sequence {JOINS}
+LEFT JOIN ledger_transaction AS before
+  ON before.player_number = ledger_transaction.player_number
+  AND before.sequence = ledger_transaction.sequence - 1 {BY_PLAYER}
+
+-- field newest
+SELECT {COLUMNS}, {ACCOUNT_COLUMNS}, previous.hash, ledger_transaction.number
+FROM (SELECT * FROM ledger_transaction ORDER BY number DESC LIMIT 512) AS ledger_transaction
+CROSS JOIN LATERAL (SELECT * FROM player
+  WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player
+JOIN currency ON currency.code = player.currency
+LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number
+LEFT JOIN LATERAL (SELECT * FROM ledger_account
+  WHERE ledger_account.player_number = ledger_transaction.player_number LIMIT 1)
+  AS ledger_account ON true
+LEFT JOIN LATERAL (SELECT entry.hash FROM ledger_transaction AS entry
+  WHERE entry.player_number = ledger_transaction.player_number
+  AND entry.sequence = ledger_transaction.sequence - 1 LIMIT 1) AS previous ON true
+WHERE ledger_transaction.sequence IS NOT NULL
+
+-- ---- look-ups: LATERAL with LIMIT, see src/stores/platform/postgres/ledger_read.c ----
+
+-- A rolled-back id has a row of ledger_transaction: a transaction's, or one that holds its key. So
+-- one look-up is enough for an unused id. The count of standing credits stops at one more than a
+-- batch could take away (LEDGER_BATCH_MAX + 1).
+-- define FACTS(asked)
+SELECT asked.at, {COLUMNS}, rollback.player_id,
+  (SELECT count(*) FROM (SELECT FROM ledger_transaction AS credit
+   WHERE asked.counts = 1 AND ledger_transaction.operation = 'DEBIT'
+   AND ledger_transaction.outcome = 'applied'
+   AND credit.owner_number = asked.owner_number AND credit.reference = asked.id
+   AND credit.operation = 'CREDIT' AND credit.outcome = 'applied'
+   AND credit.reference IS NOT NULL
+   AND NOT EXISTS (SELECT FROM ledger_rollback AS undone
+     WHERE undone.owner_number = credit.owner_number
+     AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)
+FROM ({{asked}}) AS asked
+CROSS JOIN LATERAL (SELECT * FROM ledger_transaction AS kept
+  WHERE kept.owner_number = asked.owner_number AND kept.transaction_id = asked.id
+  LIMIT 2) AS ledger_transaction
+LEFT JOIN LATERAL (SELECT * FROM player
+  WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player ON true
+LEFT JOIN LATERAL (SELECT * FROM currency
+  WHERE currency.code = player.currency LIMIT 1) AS currency ON true
+LEFT JOIN LATERAL (SELECT id FROM provider
+  WHERE provider.number = -ledger_transaction.owner_number LIMIT 1) AS provider ON true
+LEFT JOIN LATERAL (SELECT player.id AS player_id FROM ledger_rollback
+  JOIN player ON player.number = ledger_rollback.player_number
+  WHERE ledger_rollback.owner_number = asked.owner_number
+  AND ledger_rollback.target_id = asked.id LIMIT 1) AS rollback ON true
+
+-- define BY_ARRAYS
+SELECT unnest($1::bigint[]) AS owner_number, unnest($2::text[]) AS id,
+  unnest($3::bigint[]) AS counts, generate_subscripts($2::text[], 1) AS at
+-- define BY_NAMES
+SELECT owner.number AS owner_number, $2::text AS id, 1 AS counts, 1 AS at
+FROM (SELECT number FROM customer WHERE id = $1
+  UNION ALL SELECT -number FROM provider WHERE id = $1) AS owner
+
+-- Owners' numbers, the ids, and 1 where standing credits are to be counted and else 0.
+-- field facts
+{FACTS(BY_ARRAYS)}
+-- Of the owner $1, the id $2.
+-- field fact
+{FACTS(BY_NAMES)}
+
+-- field players_of_ids
+SELECT account.* FROM unnest($1::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT {ACCOUNT_COLUMNS}, player.number,
+    customer.number AS customer_number FROM player
+  JOIN customer ON customer.id = player.customer_id
+  JOIN currency ON currency.code = player.currency
+  LEFT JOIN ledger_account ON ledger_account.player_number = player.number
+  WHERE player.id = asked.id LIMIT 1) AS account
+
+-- field accounts_of_ids
+SELECT asked.at, account.* FROM unnest($1::text[]) WITH ORDINALITY AS asked (id, at)
+CROSS JOIN LATERAL (SELECT {ACCOUNT_COLUMNS} FROM player
+  JOIN currency ON currency.code = player.currency
+  LEFT JOIN ledger_account ON ledger_account.player_number = player.number
+  WHERE player.id = asked.id LIMIT 1) AS account
+
+-- ---- checks ----
+
+-- check it is not what was opened
+SELECT 'player ' || player.id FROM player
+LEFT JOIN player_opened AS opened ON opened.player_number = player.number
+LEFT JOIN currency ON currency.code = player.currency
+WHERE (opened.id, opened.customer_id, opened.reference, opened.currency, opened.exponent,
+  opened.created_ms) IS DISTINCT FROM (player.id, player.customer_id, player.reference,
+  player.currency, currency.exponent, player.created_ms) LIMIT 1
+
+-- check it is not of its customer's player
+SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t
+LEFT JOIN player ON player.number = t.player_number
+LEFT JOIN customer ON customer.id = player.customer_id
+WHERE customer.number IS NULL
+OR (t.owner_number > 0 AND customer.number <> t.owner_number) LIMIT 1
+
+-- check there is no such provider
+SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t
+WHERE t.owner_number <= 0
+AND NOT EXISTS (SELECT FROM provider WHERE provider.number = -t.owner_number) LIMIT 1
+
+-- check its player has no account
+SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t
+WHERE t.sequence IS NOT NULL AND NOT EXISTS (SELECT FROM ledger_account AS account
+  WHERE account.player_number = t.player_number) LIMIT 1
+
+-- check its account is not of its last entry
+SELECT 'player number ' || account.player_number FROM ledger_account AS account
+WHERE NOT EXISTS (SELECT FROM ledger_transaction AS last
+  WHERE last.player_number = account.player_number AND last.sequence = account.sequence) LIMIT 1
+
+-- check it refers to no debit that it could settle
+SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t
+WHERE t.operation = 'CREDIT' AND t.outcome = 'applied' AND t.reference IS NOT NULL
+AND NOT EXISTS (SELECT FROM ledger_transaction AS debit
+  WHERE debit.owner_number = t.owner_number AND debit.transaction_id = t.reference
+  AND debit.player_number = t.player_number AND debit.operation = 'DEBIT'
+  AND debit.outcome = 'applied' AND NOT debit.late) LIMIT 1
+
+-- check it is not marked as having rolled back its reference
+SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t
+WHERE t.operation = 'ROLLBACK' AND t.sequence IS NOT NULL
+AND NOT EXISTS (SELECT FROM ledger_rollback AS mark
+  WHERE mark.owner_number = t.owner_number AND mark.target_id = t.reference
+  AND mark.transaction_number = t.number) LIMIT 1
+
+-- check it is marked as rolled back by what is not its ROLLBACK
+SELECT 'transaction id ' || mark.target_id FROM ledger_rollback AS mark
+WHERE NOT EXISTS (SELECT FROM ledger_transaction AS undo
+  WHERE undo.number = mark.transaction_number AND undo.operation = 'ROLLBACK'
+  AND undo.sequence IS NOT NULL AND undo.owner_number = mark.owner_number
+  AND undo.player_number = mark.player_number AND undo.reference = mark.target_id) LIMIT 1
+
+-- check it is rolled back and nothing holds its key
+SELECT 'transaction id ' || mark.target_id FROM ledger_rollback AS mark
+WHERE NOT EXISTS (SELECT FROM ledger_transaction AS target
+  WHERE target.owner_number = mark.owner_number AND target.transaction_id = mark.target_id
+  AND target.player_number = mark.player_number AND NOT target.late) LIMIT 1
+
+-- The key follows its ROLLBACK by LEDGER_BATCH_MAX, and has the same time.
+-- check its key is held for no ROLLBACK
+SELECT 'transaction id ' || key.transaction_id FROM ledger_transaction AS key
+WHERE key.operation IS NULL AND NOT EXISTS (SELECT FROM ledger_rollback AS mark
+  JOIN ledger_transaction AS undo ON undo.number = mark.transaction_number
+  WHERE mark.owner_number = key.owner_number AND mark.target_id = key.transaction_id
+  AND mark.player_number = key.player_number AND undo.created_ms = key.created_ms
+  AND undo.number = key.number - 256 AND NOT key.late) LIMIT 1
+
+-- check it is late for an id that nothing held
+SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t
+WHERE t.late AND NOT EXISTS (SELECT FROM ledger_transaction AS key
+  WHERE key.owner_number = t.owner_number AND key.transaction_id = t.transaction_id
+  AND key.operation IS NULL) LIMIT 1
+
+-- check it is declined and not chained
+SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t
+WHERE t.sequence IS NULL AND t.operation IS NOT NULL
+AND NOT EXISTS (SELECT FROM ledger_decline AS chained
+  WHERE chained.transaction_number = t.number AND chained.player_number = t.player_number) LIMIT 1
+
+-- check there is no such customer, or currency
+SELECT 'the clearing account of customer number ' || clearing.customer_number
+FROM ledger_clearing AS clearing WHERE NOT EXISTS (SELECT FROM customer
+  WHERE customer.number = clearing.customer_number) OR NOT EXISTS (SELECT FROM currency
+  WHERE currency.code = clearing.currency) LIMIT 1

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Turns the SQL by which an engine reads the ledger into C: `const struct ledger_texts NAME_ledger_texts`.
+
+usage: embed_ledger_sql.py NAME OUTPUT.c FILE.sql…
+
+A line of a file that begins with one of these words in a comment begins a part, which ends where the
+next begins; other comments stand for themselves:
+
+    -- define NAME             a piece of SQL, for {NAME} in others
+    -- define NAME(a, b)       the same with words for {a} and {b}, for {NAME(x, y)}; {{a}} is the
+                               piece whose name was given as `a`
+    -- field NAME              a member of struct ledger_texts (src/stores/platform/ledger/texts.h),
+                               which is a piece as well
+    -- check WHAT              a row of its `checks`; without WHAT the statement itself says it
+"""
+import json
+import re
+import sys
+
+PART = re.compile(r"-- (define|field|check)\b *(.*)")
+CALL = re.compile(r"\{(\w+)(?:\(([^(){}]*)\))?\}")
+
+
+def parts(paths):
+    """(kind, name, SQL) of each part, without comments and line feeds."""
+    found = []
+    for path in paths:
+        with open(path, encoding="ascii") as file:
+            for line in file:
+                part = PART.match(line)
+                if part:
+                    found.append((part.group(1), part.group(2).strip(), []))
+                elif line.strip() and not line.startswith("--"):
+                    found[-1][2].append(line.strip())
+    return [(kind, name, " ".join(lines)) for kind, name, lines in found]
+
+
+def expand(sql, pieces, depth=0):
+    """The text with all its pieces in place."""
+    if depth > 20:
+        sys.exit(f"a piece stands within itself: {sql:.80}")
+
+    def piece(call):
+        words, body = pieces[call.group(1)]
+        given = re.split(r", *", call.group(2)) if call.group(2) else []
+        if len(words) != len(given):
+            sys.exit(f"{call.group(0)}: wants {len(words)} words")
+        for word, value in zip(words, given):
+            body = body.replace("{" + word + "}", value)
+        return expand(body, pieces, depth + 1)
+
+    return re.sub(CALL, piece, sql)
+
+
+def main():
+    name, output, paths = sys.argv[1], sys.argv[2], sys.argv[3:]
+    found, pieces = parts(paths), {}
+    for kind, title, sql in found:
+        if kind != "check":
+            head = re.fullmatch(r"(\w+)(?:\(([\w, ]+)\))?", title)
+            if head is None or head.group(1) in pieces:
+                sys.exit(f"{title}: is no name, or is there twice")
+            pieces[head.group(1)] = (re.split(r", *", head.group(2)) if head.group(2) else [], sql)
+    text = {at: json.dumps(re.sub(r" +", " ", expand(sql, pieces)).strip())
+            for at, (kind, _, sql) in enumerate(found) if kind != "define"}
+    with open(output, "w", encoding="ascii") as file:
+        file.write("/* Made by tools/embed_ledger_sql.py from sql/ledger/; do not edit. */\n")
+        file.write('#include "stores/platform/ledger/texts.h"\n\n')
+        file.write("static const struct ledger_check_text checks[] = {\n")
+        for at, (kind, title, _) in enumerate(found):
+            if kind == "check":
+                file.write(f"    {{{json.dumps(title) if title else 'NULL'}, {text[at]}}},\n")
+        file.write(f"}};\n\nconst struct ledger_texts {name}_ledger_texts = {{\n")
+        for at, (kind, title, _) in enumerate(found):
+            if kind == "field":
+                file.write(f"    .{title} = {text[at]},\n")
+        file.write("    .checks = checks,\n    .check_count = sizeof checks / sizeof checks[0],\n};\n")
+
+
+main()
