@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "stores/platform/sqlite/id_parts.h"
 #include "stores/platform/sqlite/id_run_write.h"
@@ -15,6 +16,7 @@
 #define OPEN_PATIENCE_MS 60000 /* another process may be making runs again */
 #define READY_PATIENCE_MS 5000
 #define PROGRESS_ROWS 65536
+#define LOG_EVERY_MS 2000
 #define RUNS_UNMERGED 64 /* unmerged runs that a rebuild leaves to upkeep; each has a descriptor */
 
 /* ---- reading rows ---------------------------------------------------------------------------- */
@@ -25,7 +27,8 @@ struct id_feed {
     bool loads;                           /* holds `upkeep`: full tables are written at once, */
     const struct id_directory *directory; /* which is locked; NULL: it cannot be used */
     int64_t next, last;                   /* rows that may come */
-    int64_t done, all;                    /* for progress */
+    int64_t done, all;                    /* for the log, */
+    uint64_t logged_ms;                   /* where it was last; only what takes long is */
     enum status status;                   /* why it was stopped */
     struct error *error;
 };
@@ -94,8 +97,12 @@ bool id_feed_row(struct id_feed *feed, int64_t number, const uint64_t *keys, siz
         id_part_append(index, number + 1);
     uv_mutex_unlock(&index->lock);
     feed->next = number + 1;
-    if (++feed->done % PROGRESS_ROWS == 0 && feed->source->progress != NULL)
-        feed->source->progress(feed->source->context, feed->done, feed->all);
+    if (++feed->done % PROGRESS_ROWS == 0 &&
+        clock_monotonic_ms() >= feed->logged_ms + LOG_EVERY_MS) {
+        feed->logged_ms = clock_monotonic_ms();
+        log_event(index->log, LOG_INFO, "the ledger's index of ids is being made from its rows",
+                  LOG_INTEGER("done", feed->done), LOG_INTEGER("rows", feed->all));
+    }
     if (!full)
         return true;
     id_parts_wake(index);
@@ -112,6 +119,7 @@ static enum status read_rows(struct id_feed *feed, int64_t last)
     enum status status = STATUS_OK;
     feed->last = last;
     feed->all = last - feed->next + 1;
+    feed->logged_ms = clock_monotonic_ms();
     if (feed->all > 0)
         status = source->read(source->context, feed->next, last, feed, feed->error);
     if (feed->status != STATUS_OK)

@@ -84,8 +84,6 @@ struct id_source {
     /* The proof of one row: STATUS_NOT_FOUND when it is not there. */
     MUST_CHECK enum status (*proof)(void *context, int64_t number, uint8_t proof[ID_PROOF_SIZE],
                                     struct error *error);
-    /* May be NULL. While many rows are read: how many of how many so far, now and then. */
-    void (*progress)(void *context, int64_t done, int64_t all);
     void *context;
 };
 

@@ -1,5 +1,6 @@
 /*
- * Writes full tables of the index of ids as runs, and merges runs.
+ * Writes full tables of the index of ids as runs, and merges runs: upkeep, and the thread that does
+ * it.
  *
  * A run that replaces others is durable, under its name, before these are deleted. A crash in
  * between leaves too many runs and never too few; the next process that opens the directory takes
@@ -9,10 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "stores/platform/sqlite/id_parts.h"
 #include "stores/platform/sqlite/id_run_write.h"
 
 #define LOCK_PATIENCE_MS 5000
+#define RETRY_NS ((uint64_t)5 * 1000000000)
 #define MERGED_MAX (4 * ID_INDEX_FANOUT) /* runs at once */
 
 /* ---- the choice ------------------------------------------------------------------------------ */
@@ -50,12 +53,6 @@ static bool choose(const struct id_index *index, bool merges, struct choice *cho
         }
     }
     return false;
-}
-
-bool id_merge_is_wanted(const struct id_index *index)
-{
-    struct choice choice = {0};
-    return choose(index, true, &choice);
 }
 
 /* ---- one step -------------------------------------------------------------------------------- */
@@ -216,4 +213,56 @@ enum status id_merge_step(struct id_index *index, bool merges, const struct id_d
     id_directory_close(&own);
     note(index, status, error);
     return status;
+}
+
+/* ---- upkeep ---------------------------------------------------------------------------------- */
+
+bool id_index_wants_upkeep(struct id_index *index)
+{
+    struct choice choice = {0};
+    if (atomic_load_explicit(&index->outdated, memory_order_relaxed))
+        return false;
+    uv_mutex_lock(&index->lock);
+    bool wanted = choose(index, true, &choice);
+    uv_mutex_unlock(&index->lock);
+    return wanted;
+}
+
+void id_index_upkeep(struct id_index *index)
+{
+    enum status status = STATUS_OK;
+    struct error error = {0};
+    uv_mutex_lock(&index->upkeep);
+    while (status == STATUS_OK && !atomic_load_explicit(&index->hurry, memory_order_relaxed) &&
+           !atomic_load_explicit(&index->outdated, memory_order_relaxed))
+        status = id_merge_step(index, true, NULL, &error);
+    uv_mutex_unlock(&index->upkeep);
+}
+
+static void run(void *argument)
+{
+    struct id_index *index = argument;
+    struct background *thread = &index->thread;
+    uv_mutex_lock(&thread->lock);
+    while (!thread->stopping) {
+        uint64_t retry_ns = clock_monotonic_ns() + RETRY_NS;
+        while (!index->woken && !thread->stopping &&
+               condition_wait_until(&thread->wake, &thread->lock, retry_ns)) {
+        }
+        bool ends = thread->stopping;
+        index->woken = false;
+        uv_mutex_unlock(&thread->lock);
+        if (!ends && id_index_wants_upkeep(index))
+            id_index_upkeep(index);
+        uv_mutex_lock(&thread->lock);
+    }
+    uv_mutex_unlock(&thread->lock);
+}
+
+void id_index_start(struct id_index *index)
+{
+    CHECK(!index->has_thread);
+    index->has_thread = true;
+    background_start(&index->thread, "ledger-ids", run, index);
+    id_parts_wake(index);
 }

@@ -83,6 +83,5 @@ void id_run_reject(struct id_index *index, const struct id_run *run);
  * nothing to do. Under `upkeep`. `directory`, when given, is open and locked. */
 MUST_CHECK enum status id_merge_step(struct id_index *index, bool merges,
                                      const struct id_directory *directory, struct error *error);
-bool id_merge_is_wanted(const struct id_index *index); /* under `lock` */
 
 #endif

@@ -11,7 +11,6 @@
  */
 #include "stores/platform/sqlite/ids.h"
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "stores/platform/sqlite/id_index.h"
 
@@ -114,26 +113,9 @@ static enum status prove_row(void *context, int64_t number, uint8_t proof[ID_PRO
 }
 _Static_assert(ID_PROOF_SIZE == LEDGER_HASH_SIZE, "the hash of a row is its proof");
 
-#define LOG_EVERY_MS 2000
-
-/* Only what takes long is logged. */
-static void tell_progress(void *context, int64_t done, int64_t all)
-{
-    struct sqlite_store *store = context;
-    uint64_t now_ms = clock_monotonic_ms();
-    if (store->logged_ms == 0 || now_ms < store->logged_ms)
-        store->logged_ms = now_ms;
-    if (now_ms < store->logged_ms + LOG_EVERY_MS)
-        return;
-    store->logged_ms = now_ms;
-    log_event(store->log, LOG_INFO, "the ledger's index of ids is being made from its rows",
-              LOG_INTEGER("done", done), LOG_INTEGER("rows", all));
-}
-
 static struct id_source source_of(struct sqlite_store *store)
 {
-    return (struct id_source){
-        .read = read_rows, .proof = prove_row, .progress = tell_progress, .context = store};
+    return (struct id_source){.read = read_rows, .proof = prove_row, .context = store};
 }
 
 /* What ledger_last says: the newest number, and which ledger it is. */
@@ -160,7 +142,6 @@ static enum status open_index(struct sqlite_store *store, const struct id_source
 {
     struct id_index_options options = {.database = store->path, .log = store->log};
     memcpy(options.identity, store->ledger, sizeof options.identity);
-    store->logged_ms = 0;
     enum status status = id_index_open(&store->index, &options, source, last, error);
     if (status == STATUS_OK && upkeep)
         id_index_start(store->index);
@@ -230,6 +211,11 @@ void sqlite_ledger_index_facts(struct platform_store *base, struct ledger_index_
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
+static enum status damaged_index(const struct sqlite_store *store, struct error *error)
+{
+    return platform_damaged(&store->base, "its index of transaction ids", error);
+}
+
 /* A row that the index leads to. One that it leads to and that is not there is damage. */
 static enum status load_found(struct sqlite_store *store, int64_t number, struct ledger_row *row,
                               struct error *error)
@@ -243,128 +229,104 @@ static enum status load_found(struct sqlite_store *store, int64_t number, struct
     }
     enum status status = sqlite_row_load(store, number, row, error);
     if (status == STATUS_NOT_FOUND)
-        status = platform_damaged(&store->base, "its index of transaction ids", error);
+        status = damaged_index(store, error);
     return status;
 }
 
-/* Adds the facts of one row under the id's key. False: the row cannot be there. */
-static bool take_found(const struct sqlite_store *store, const struct ledger_row *found,
-                       uint64_t key, struct ledger_fact *fact)
+/* Takes a row that the index leads to from `key`. */
+typedef enum status row_taker(struct sqlite_store *store, uint64_t key,
+                              const struct ledger_row *row, struct ledger_fact *fact,
+                              struct error *error);
+
+/* Hands on the rows to which an id leads, or those that settle the DEBIT of the id. There is no id of
+ * a customer that is not there. One more standing credit than a batch could take away is as good as
+ * any number. */
+static enum status find_rows(struct sqlite_store *store, struct ledger_fact *fact, bool settling,
+                             row_taker *take, struct error *error)
+{
+    const bool of_provider = ledger_owner_is_provider(fact->owner_id);
+    const char *provider = of_provider ? fact->owner_id : "";
+    const struct text id = text_of(fact->transaction_id);
+    int64_t numbers[FOUND_AT_ONCE];
+    size_t count = FOUND_AT_ONCE;
+    int64_t after = 0;
+    int64_t customer = -1;
+    struct ledger_row found;
+    enum status status =
+        of_provider ? STATUS_OK : sqlite_customer_number(store, fact->owner_id, &customer, error);
+    if (status != STATUS_OK || customer == 0)
+        return status;
+    uint64_t key = settling ? sqlite_settling_key(store->ledger, customer, provider, id)
+                            : sqlite_id_key(store->ledger, customer, provider, id);
+    while (status == STATUS_OK && count == FOUND_AT_ONCE &&
+           fact->id.standing_credits <= LEDGER_BATCH_MAX) {
+        count = 0;
+        status = id_index_find(store->index, key, after, numbers, FOUND_AT_ONCE, &count, error);
+        for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+            status = load_found(store, numbers[i], &found, error);
+            if (status == STATUS_OK)
+                status = take(store, key, &found, fact, error);
+            after = numbers[i];
+        }
+    }
+    return status;
+}
+
+/* Adds the facts of one row under the id's key. */
+static enum status take_found(struct sqlite_store *store, uint64_t key,
+                              const struct ledger_row *found, struct ledger_fact *fact,
+                              struct error *error)
 {
     const struct ledger_transaction *transaction = &found->transaction;
     bool owners = strcmp(ledger_owner(transaction), fact->owner_id) == 0;
     if (owners && strcmp(transaction->transaction_id, fact->transaction_id) == 0) {
         if (fact->id.known)
-            return false;
+            return damaged_index(store, error);
         fact->id.known = true;
         fact->id.number = found->number;
         fact->id.transaction = *transaction;
-        return true;
+        return STATUS_OK;
     }
     if (owners && rolls_back(transaction) &&
         strcmp(transaction->reference, fact->transaction_id) == 0) {
         if (fact->id.rolled_back)
-            return false;
+            return damaged_index(store, error);
         fact->id.rolled_back = true;
         memcpy(fact->id.rolled_back_player, transaction->player_id,
                sizeof fact->id.rolled_back_player);
-        return true;
+        return STATUS_OK;
     }
     /* Another id, of the same key. */
     uint64_t keys[ROW_KEYS_MAX];
     size_t count = sqlite_row_keys(store->ledger, found->customer_number, transaction, keys);
     for (size_t i = 0; i < count; i++)
         if (keys[i] == key)
-            return true;
-    return false;
-}
-
-/* 0: there is no such customer, and so no such id; of a provider, -1. */
-static enum status owner_number(struct sqlite_store *store, const char *owner_id, int64_t *number,
-                                struct error *error)
-{
-    *number = -1;
-    return ledger_owner_is_provider(owner_id)
-               ? STATUS_OK
-               : sqlite_customer_number(store, owner_id, number, error);
-}
-
-static const char *provider_of(const char *owner_id)
-{
-    return ledger_owner_is_provider(owner_id) ? owner_id : "";
+            return STATUS_OK;
+    return damaged_index(store, error);
 }
 
 enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
                            struct error *error)
 {
-    int64_t numbers[FOUND_AT_ONCE];
-    size_t count = FOUND_AT_ONCE;
-    int64_t after = 0;
-    int64_t customer = 0;
-    struct ledger_row found;
-    enum status status = owner_number(store, fact->owner_id, &customer, error);
-    if (status != STATUS_OK || customer == 0)
-        return status;
-    uint64_t key = sqlite_id_key(store->ledger, customer, provider_of(fact->owner_id),
-                                 text_of(fact->transaction_id));
-    while (status == STATUS_OK && count == FOUND_AT_ONCE) {
-        count = 0;
-        status = id_index_find(store->index, key, after, numbers, FOUND_AT_ONCE, &count, error);
-        for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-            status = load_found(store, numbers[i], &found, error);
-            if (status == STATUS_OK && !take_found(store, &found, key, fact))
-                status = platform_damaged(&store->base, "its index of transaction ids", error);
-            after = numbers[i];
-        }
-    }
-    return status;
+    return find_rows(store, fact, false, take_found, error);
 }
 
 /* ---- standing credits ------------------------------------------------------------------------ */
 
-/* Whether a row is a CREDIT that settles the debit and was not rolled back. */
-static enum status stands(struct sqlite_store *store, const struct ledger_fact *debit,
-                          const struct ledger_row *row, bool *standing, struct error *error)
+/* Counts a CREDIT that settles the debit and was not rolled back. */
+static enum status take_credit(struct sqlite_store *store, uint64_t key,
+                               const struct ledger_row *row, struct ledger_fact *debit,
+                               struct error *error)
 {
     const struct ledger_transaction *credit = &row->transaction;
     struct ledger_fact fact;
-    *standing = false;
+    (void)key;
     if (!settles(credit) || strcmp(credit->reference, debit->transaction_id) != 0 ||
         strcmp(ledger_owner(credit), debit->owner_id) != 0)
         return STATUS_OK; /* another, of the same key */
     ledger_ask(&fact, ledger_owner(credit), credit->transaction_id);
     enum status status = sqlite_load_id(store, &fact, error);
-    *standing = !fact.id.rolled_back;
-    return status;
-}
-
-/* One more than a batch could take away is as good as any number. */
-static enum status load_standing_credits(struct sqlite_store *store, struct ledger_fact *fact,
-                                         struct error *error)
-{
-    int64_t numbers[FOUND_AT_ONCE];
-    size_t count = FOUND_AT_ONCE;
-    int64_t after = 0;
-    int64_t customer = 0;
-    struct ledger_row found;
-    enum status status = owner_number(store, fact->owner_id, &customer, error);
-    if (status != STATUS_OK)
-        return status;
-    uint64_t key = sqlite_settling_key(store->ledger, customer, provider_of(fact->owner_id),
-                                       text_of(fact->transaction_id));
-    while (status == STATUS_OK && count == FOUND_AT_ONCE &&
-           fact->id.standing_credits <= LEDGER_BATCH_MAX) {
-        count = 0;
-        status = id_index_find(store->index, key, after, numbers, FOUND_AT_ONCE, &count, error);
-        for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-            bool standing = false;
-            status = load_found(store, numbers[i], &found, error);
-            if (status == STATUS_OK)
-                status = stands(store, fact, &found, &standing, error);
-            fact->id.standing_credits += standing;
-            after = numbers[i];
-        }
-    }
+    debit->id.standing_credits += status == STATUS_OK && !fact.id.rolled_back;
     return status;
 }
 
@@ -376,7 +338,7 @@ enum status sqlite_load_fact(struct sqlite_store *store, struct ledger_fact *fac
     if (status == STATUS_OK && fact->counts_credits && fact->id.known &&
         fact->id.transaction.operation == LEDGER_DEBIT &&
         fact->id.transaction.outcome == LEDGER_APPLIED)
-        status = load_standing_credits(store, fact, error);
+        status = find_rows(store, fact, true, take_credit, error);
     return status;
 }
 

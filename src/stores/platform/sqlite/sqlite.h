@@ -63,7 +63,6 @@ struct sqlite_store {
     uint8_t ledger[16];  /* which one it is, since it was last asked how far it goes (ids.c) */
     int64_t last_number; /* the newest transaction that cache and index know of; -1: unknown */
     int64_t last_day;    /* and its day, of ledger_day */
-    uint64_t logged_ms;  /* when it was last logged how far the index is */
     int mark;            /* descriptor of the mark of its end (watermark.h); -1: not open */
     uint64_t marked_ms;  /* when that was synced */
 };
