@@ -69,6 +69,7 @@ struct visit {
     struct platform_store *store;
     ledger_transaction_visitor *transaction;
     ledger_clearing_visitor *clearing;
+    ledger_decline_visitor *decline;
     void *context;
 };
 
@@ -198,36 +199,30 @@ enum status platform_ledger_entries(struct platform_store *store, struct ledger_
 
 /* ---- declines -------------------------------------------------------------------------------- */
 
-struct declines {
-    struct platform_store *store;
-    ledger_decline_visitor *visit;
-    void *context;
-};
-
 static enum status take_decline(void *context, const struct sql_row *row, bool *wanted,
                                 struct error *error)
 {
     const int after = LEDGER_TRANSACTION_COLUMN_COUNT;
-    const struct declines *declines = context;
+    const struct visit *visit = context;
     struct ledger_transaction decline;
     uint8_t before[LEDGER_HASH_SIZE];
-    bool sound = ledger_read_row(declines->store, row, &decline) && !ledger_is_entry(&decline);
+    bool sound = ledger_read_row(visit->store, row, &decline) && !ledger_is_entry(&decline);
     if (sound) {
         decline.decline = (uint64_t)sql_integer(row, after);
         sound = decline.decline > 0 && ledger_read_hash(row, after + 1, decline.hash);
     }
     if (!sound)
-        return platform_damaged(declines->store, "a decline is malformed", error);
+        return platform_damaged(visit->store, "a decline is malformed", error);
     bool follows = ledger_read_hash(row, after + 2, before);
-    *wanted = declines->visit(declines->context, &decline, follows ? before : NULL);
+    *wanted = visit->decline(visit->context, &decline, follows ? before : NULL);
     return STATUS_OK;
 }
 
 enum status platform_ledger_declines(struct platform_store *store, ledger_decline_visitor *visit,
                                      void *context, struct error *error)
 {
-    struct declines declines = {store, visit, context};
-    return ledger_read(store, store->engine->texts->declines, NULL, take_decline, &declines, error);
+    struct visit visits = {.store = store, .decline = visit, .context = context};
+    return ledger_read(store, store->engine->texts->declines, NULL, take_decline, &visits, error);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */

@@ -131,3 +131,21 @@ size_t ledger_player_of_kept(const struct ledger_batch *batch, size_t at)
             player++;
     return player;
 }
+
+bool ledger_find_clearing(struct ledger_batch *batch, struct ledger_batch_player *player)
+{
+    const struct player_record *record = &player->account.player;
+    size_t at = 0;
+    while (at < batch->clearing_count &&
+           (strcmp(batch->clearings[at].customer_id, record->customer_id) != 0 ||
+            strcmp(batch->clearings[at].currency, record->currency) != 0))
+        at++;
+    player->clearing = at;
+    if (at < batch->clearing_count)
+        return false;
+    struct ledger_clearing *clearing = &batch->clearings[batch->clearing_count++];
+    *clearing = (struct ledger_clearing){0};
+    memcpy(clearing->customer_id, record->customer_id, sizeof clearing->customer_id);
+    memcpy(clearing->currency, record->currency, sizeof clearing->currency);
+    return true;
+}

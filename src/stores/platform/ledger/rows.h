@@ -32,6 +32,11 @@ MUST_CHECK bool ledger_read_transaction(const struct sql_row *row, int first,
 /* The player of a kept transaction, by its hint or by search; player_count: it was not asked for. */
 size_t ledger_player_of_kept(const struct ledger_batch *batch, size_t at);
 
+/* Finds the clearing account of a player among those of the batch. True: it was not among them, and
+ * is now, to be loaded. */
+MUST_CHECK bool ledger_find_clearing(struct ledger_batch *batch,
+                                     struct ledger_batch_player *player);
+
 static inline bool ledger_read_null(const struct sql_row *row, int column)
 {
     return row->value(row, column, COLUMN_TEXT).null;

@@ -191,27 +191,6 @@ static const char find_clearings[] =
 static const char take_numbers[] =
     "SELECT nextval('ledger_number'), pg_current_xact_id()::text::bigint";
 
-/* The clearing account of a player, among the batch's. */
-static void set_clearing(struct ledger_batch *batch, struct ledger_batch_player *player,
-                         int64_t customer_number)
-{
-    const struct player_record *record = &player->account.player;
-    size_t at = 0;
-    while (at < batch->clearing_count &&
-           (batch->loaded.clearings[at].customer_number != customer_number ||
-            strcmp(batch->clearings[at].currency, record->currency) != 0))
-        at++;
-    player->clearing = at;
-    if (at < batch->clearing_count)
-        return;
-    struct ledger_clearing *clearing = &batch->clearings[batch->clearing_count++];
-    *clearing = (struct ledger_clearing){0};
-    memcpy(clearing->customer_id, record->customer_id, sizeof clearing->customer_id);
-    memcpy(clearing->currency, record->currency, sizeof clearing->currency);
-    batch->loaded.clearings[at] =
-        (struct ledger_stored_clearing){.customer_number = customer_number};
-}
-
 static int compare_numbered(const void *a, const void *b)
 {
     const struct numbered *left = a;
@@ -232,7 +211,9 @@ static void list_players(struct loading *loading)
             continue;
         player->account = (struct ledger_account){.player = known->record};
         batch->loaded.players[i].player_number = known->number;
-        set_clearing(batch, player, known->customer_number);
+        if (ledger_find_clearing(batch, player))
+            batch->loaded.clearings[player->clearing] =
+                (struct ledger_stored_clearing){.customer_number = known->customer_number};
         loading->players[loading->count++] =
             (struct numbered){known->number, player, known->has_account};
     }

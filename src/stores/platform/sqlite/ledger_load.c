@@ -98,27 +98,6 @@ static enum status load_clearing(struct sqlite_store *store, struct ledger_clear
     return STATUS_OK;
 }
 
-/* Finds the clearing account of a player among those of the batch, or loads it. */
-static enum status find_clearing(struct sqlite_store *store, struct ledger_batch *batch,
-                                 struct ledger_batch_player *player, struct error *error)
-{
-    const struct player_record *record = &player->account.player;
-    for (size_t i = 0; i < batch->clearing_count; i++) {
-        if (strcmp(batch->clearings[i].customer_id, record->customer_id) == 0 &&
-            strcmp(batch->clearings[i].currency, record->currency) == 0) {
-            player->clearing = i;
-            return STATUS_OK;
-        }
-    }
-    struct ledger_clearing *clearing = &batch->clearings[batch->clearing_count];
-    struct ledger_stored_clearing *loaded = &batch->loaded.clearings[batch->clearing_count];
-    *clearing = (struct ledger_clearing){0};
-    memcpy(clearing->customer_id, record->customer_id, sizeof clearing->customer_id);
-    memcpy(clearing->currency, record->currency, sizeof clearing->currency);
-    player->clearing = batch->clearing_count++;
-    return load_clearing(store, clearing, loaded, error);
-}
-
 /* ---- a batch --------------------------------------------------------------------------------- */
 
 /* From the cache, or into it. */
@@ -182,8 +161,9 @@ static enum status load_batch(struct sqlite_store *store, struct ledger_batch *b
     for (size_t i = 0; i < batch->player_count && status == STATUS_OK; i++) {
         struct ledger_batch_player *player = &batch->players[i];
         status = load_player(store, player, &batch->loaded.players[i], error);
-        if (status == STATUS_OK && player->found)
-            status = find_clearing(store, batch, player, error);
+        if (status == STATUS_OK && player->found && ledger_find_clearing(batch, player))
+            status = load_clearing(store, &batch->clearings[player->clearing],
+                                   &batch->loaded.clearings[player->clearing], error);
     }
     if (status == STATUS_OK)
         status = load_blocks(store, batch, error);
