@@ -47,7 +47,7 @@ struct migrated {
 /* ---- what leads back ------------------------------------------------------------------------- */
 
 /* Sees to a backup of a store that is to be changed. Returns its path; NULL: none is made here. */
-static const char *see_to_backup(const struct command_line *line, struct platform_store *store)
+static const char *require_backup(const struct command_line *line, struct platform_store *store)
 {
     struct platform_schema schema;
     struct error *error = command_error(line);
@@ -105,7 +105,7 @@ void run_migrate(const struct command_line *line)
     struct migrated migrated = {.before = 0};
     size_t providers = 0;
     platform_store_watch(store, command_watch(line));
-    migrated.backup = see_to_backup(line, store);
+    migrated.backup = require_backup(line, store);
     command_require(line, platform_store_migrate(store, &migrated.before, &migrated.after,
                                                  command_error(line)));
     /* Each provider has a secret, which is stored under the key: so there was one. */

@@ -46,7 +46,7 @@ static void print_link(const struct command_line *line, const struct credential 
     json_time(json, "expires_at", link->record.expires_ms);
 }
 
-static void give_link(const struct command_line *line, struct platform_store *store,
+static void make_link(const struct command_line *line, struct platform_store *store,
                       const char *name)
 {
     struct credential link = {.secret = ""};
@@ -60,7 +60,7 @@ static void give_link(const struct command_line *line, struct platform_store *st
 
 static void run_link(const struct command_line *line)
 {
-    give_link(line, command_platform(line), command_argument(line, 0));
+    make_link(line, command_platform(line), command_argument(line, 0));
 }
 
 /* ---- add ------------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static void run_add(const struct command_line *line)
                          resource_insert(&operator_resource, store, &record, command_error(line)));
     if (!command_json(line))
         tell(line, &record, true);
-    give_link(line, store, record.name);
+    make_link(line, store, record.name);
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */

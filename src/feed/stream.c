@@ -302,7 +302,7 @@ static void begin_group(struct stream *stream, struct group *group)
 
 /* Must the line have a group for itself, with nothing else under way? A withdrawal of a sport needs
  * the odds that the store has when all earlier lines are published. */
-static bool stands_alone(const struct item *item)
+static bool needs_own_group(const struct item *item)
 {
     for (size_t i = 0; i < item->line.count; i++)
         if (item->line.steps[i].whole_sport)
@@ -313,7 +313,7 @@ static bool stands_alone(const struct item *item)
 /* All lines under way together have at most the bytes of one group: deadlines are made for that. */
 static bool fits(const struct item *item, size_t bytes)
 {
-    return bytes == 0 || (bytes + item->size <= FEED_GROUP_BYTES && !stands_alone(item));
+    return bytes == 0 || (bytes + item->size <= FEED_GROUP_BYTES && !needs_own_group(item));
 }
 
 /* Takes a group from the queue, which is not empty. Under the lock. */
@@ -331,7 +331,7 @@ static struct group *take_group(struct stream *stream, size_t bytes_under_way)
         stream->queued_bytes -= held_by(item);
         group->bytes += held_by(item);
         lines++;
-        if (stands_alone(item))
+        if (needs_own_group(item))
             break;
     }
     uv_cond_broadcast(&stream->changed);

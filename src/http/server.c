@@ -24,7 +24,7 @@
 
 static void on_sweep(uv_timer_t *timer);
 static void on_listener(uv_poll_t *poll, int status, int events);
-static void turn_away_newcomers(struct http_server *server);
+static void refuse_new_connections(struct http_server *server);
 static void stop_listening(struct http_server *server);
 
 static void start_sweeping(struct http_server *server)
@@ -73,7 +73,7 @@ static void on_sweep(uv_timer_t *timer)
         if (server->turning_away)
             stop_listening(server);
         else
-            turn_away_newcomers(server);
+            refuse_new_connections(server);
     }
     /* libuv closes handles after this callback, so the list does not change during the loop. */
     struct http_connection *at;
@@ -240,7 +240,7 @@ static void log_accept_failure(struct http_server *server, int error)
 /* No descriptor is left to accept the connection at the head of the queue, and leaving it there
  * would wake the loop for ever. So close the reserve, accept and close the connection, and open the
  * reserve again. */
-static bool turn_one_away(struct http_server *server)
+static bool refuse_one_connection(struct http_server *server)
 {
     if (server->reserve < 0)
         return false;
@@ -277,7 +277,7 @@ static bool accept_one(struct http_server *server)
         return false;
     int error = errno;
     log_accept_failure(server, error);
-    if ((error == EMFILE || error == ENFILE) && turn_one_away(server))
+    if ((error == EMFILE || error == ENFILE) && refuse_one_connection(server))
         return true;
     pause_accepting(server);
     return false;
@@ -342,7 +342,7 @@ void http_server_set_deadlines(struct http_server *server, const struct http_dea
  * client that connects between the last accept and the close would be reset after sending its
  * request. If the kernel forbids the filter, that gap remains.
  */
-static void turn_away_newcomers(struct http_server *server)
+static void refuse_new_connections(struct http_server *server)
 {
     static struct sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13), /* the flags of the TCP header */
@@ -373,7 +373,7 @@ static void close_listener(struct http_server *server)
 
 static void stop_listening(struct http_server *server)
 {
-    turn_away_newcomers(server);
+    refuse_new_connections(server);
     /* Closing the socket resets the connections that are still in its queue. */
     for (int i = 0; i < ACCEPTS_AT_THE_END && accept_one(server); i++) {
     }

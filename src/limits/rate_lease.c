@@ -111,8 +111,8 @@ static uint64_t drawn_in(uint64_t seen, uint64_t window, int64_t store_ms)
 }
 
 /* Decides without the store. A request that is refused is not counted. */
-static void take_alone(struct rate_lease *lease, const struct rate_limit *rate, uint64_t now_ns,
-                       struct rate_verdict *verdict)
+static void take_without_store(struct rate_lease *lease, const struct rate_limit *rate,
+                               uint64_t now_ns, struct rate_verdict *verdict)
 {
     int64_t store_ms = store_wall_ms(lease->leases, now_ns);
     uint64_t window = rate_window_count(lease->budget->window, rate->window_seconds, store_ms);
@@ -129,7 +129,7 @@ void rate_lease_take_alone(const struct rate_claim *claim, uint64_t now_ns,
                            struct rate_verdict *verdict)
 {
     uv_mutex_lock(&claim->budget->lock);
-    take_alone(lease_of(claim), &claim->rate, now_ns, verdict);
+    take_without_store(lease_of(claim), &claim->rate, now_ns, verdict);
     uv_mutex_unlock(&claim->budget->lock);
 }
 
@@ -288,7 +288,7 @@ enum status rate_lease_take(const struct rate_claim *claim, uint64_t now_ns,
     if (ask)
         begin_ask(lease, &claim->rate, demand, now_ns);
     if (away)
-        take_alone(lease, &claim->rate, now_ns, verdict);
+        take_without_store(lease, &claim->rate, now_ns, verdict);
     uv_mutex_unlock(&claim->budget->lock);
     if (ask)
         send_ask(lease, now_ns);

@@ -70,7 +70,7 @@ static enum status read_manifest(struct restoring *restoring, struct error *erro
     return status;
 }
 
-static enum status refuse_what_is_there(const char *path, const char *suffix, struct error *error)
+static enum status require_absent(const char *path, const char *suffix, struct error *error)
 {
     struct stat facts;
     char *name = join(path, "", suffix);
@@ -93,7 +93,7 @@ static enum status check_platform(const char *path, struct error *error)
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", "-ids", "-last"};
     enum status status = STATUS_OK;
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0] && status == STATUS_OK; i++)
-        status = refuse_what_is_there(path, suffixes[i], error);
+        status = require_absent(path, suffixes[i], error);
     return status;
 }
 
@@ -143,7 +143,7 @@ static enum status check_targets(struct restoring *restoring, struct error *erro
             continue;
         status = i == BACKUP_PLATFORM      ? check_platform(path, error)
                  : i == BACKUP_SECRETS_KEY ? check_key(restoring, path, error)
-                                           : refuse_what_is_there(path, "", error);
+                                           : require_absent(path, "", error);
         if (status == STATUS_OK && restoring->files[i].wanted && i != BACKUP_ODDS)
             status = check_folder(path, error);
     }

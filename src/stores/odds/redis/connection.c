@@ -300,7 +300,7 @@ static void on_message(void *owner, const struct redis_reply *message)
 
 /* ---- heartbeats ------------------------------------------------------------------------------ */
 
-static void come_up(struct redis_connection *connection)
+static void mark_connected(struct redis_connection *connection)
 {
     connection->phase = PHASE_UP;
     connection->up_since_ns = clock_monotonic_ns();
@@ -382,7 +382,7 @@ static void end_beat(struct redis_connection *connection)
     atomic_store(&connection->confirmed_until_ns,
                  connection->beat_sent_ns + window_ms(connection) * NS_PER_MS);
     if (connection->phase != PHASE_UP)
-        come_up(connection);
+        mark_connected(connection);
 }
 
 static void on_beat_reply(void *context, unsigned index, const struct redis_reply *reply)
@@ -542,7 +542,7 @@ static void on_greeting(void *context, unsigned index, const struct redis_reply 
         connection->counted_roles = 0;
         ask_beat(connection);
     } else {
-        come_up(connection);
+        mark_connected(connection);
     }
 }
 

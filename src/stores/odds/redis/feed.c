@@ -112,7 +112,7 @@ static void on_all_published(struct redis_call *call, enum status status)
     struct sending *sending = (struct sending *)call;
     struct odds_publishing *publishing = sending->publishing;
     struct error error;
-    redis_link_say(call->link, status, CANNOT_PUBLISH, &error);
+    redis_link_explain(call->link, status, CANNOT_PUBLISH, &error);
     end_sending(sending, status, &error);
     publishing->done(publishing);
 }
@@ -152,7 +152,7 @@ enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
     if (status == STATUS_PENDING)
         return STATUS_PENDING;
     struct error error;
-    redis_link_say(link, status, CANNOT_PUBLISH, &error);
+    redis_link_explain(link, status, CANNOT_PUBLISH, &error);
     end_sending(sending, status, &error);
     return STATUS_OK;
 }

@@ -252,8 +252,8 @@ enum status redis_link_submit(struct redis_link *link, struct redis_call *call)
 
 /* ---- why a call has failed ------------------------------------------------------------------- */
 
-void redis_link_say(struct redis_link *link, enum status status, const char *what,
-                    struct error *error)
+void redis_link_explain(struct redis_link *link, enum status status, const char *what,
+                        struct error *error)
 {
     enum status now = redis_link_now(link);
     if (status == STATUS_FULL)
@@ -291,7 +291,7 @@ enum status redis_link_ask(struct redis_link *link, struct redis_call *call, con
     if (asking.status == STATUS_PENDING)
         uv_sem_wait(&asking.over);
     if (asking.status != STATUS_OK)
-        redis_link_say(link, asking.status, what, error);
+        redis_link_explain(link, asking.status, what, error);
     uv_sem_destroy(&asking.over);
     call->asking = NULL;
     return asking.status;

@@ -82,11 +82,11 @@ MUST_CHECK enum status redis_link_submit(struct redis_link *link, struct redis_c
 
 /* Says why a call failed: redis_link_submit or `done` gave this status. `what` could not be done;
  * `error` may be NULL. */
-void redis_link_say(struct redis_link *link, enum status status, const char *what,
-                    struct error *error);
+void redis_link_explain(struct redis_link *link, enum status status, const char *what,
+                        struct error *error);
 
 /* Submits the call and waits until it is over; not on the I/O thread. Sets `done`. `error` says why
- * the call failed, as redis_link_say; error replies are for `reply`. */
+ * the call failed, as redis_link_explain; error replies are for `reply`. */
 MUST_CHECK enum status redis_link_ask(struct redis_link *link, struct redis_call *call,
                                       const char *what, struct error *error);
 

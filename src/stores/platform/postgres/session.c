@@ -131,8 +131,8 @@ static bool on_greeting(void *context, const struct sql_row *row)
 }
 
 /* Connects to one host, and checks its server and database. */
-static enum status meet(struct postgres_store *store, size_t host, bool create,
-                        char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
+static enum status connect_and_check(struct postgres_store *store, size_t host, bool create,
+                                     char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
 {
     struct greeting greeting = {store, identity, STATUS_OK, error};
     struct sql_query query = {.sql = greet, .row = on_greeting, .context = &greeting};
@@ -163,7 +163,7 @@ static enum status meet_any(struct postgres_store *store, bool create,
         uint64_t left_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
         size_t host = (first + i) % count;
         store->deadline_ms = now_ms + left_ms / (count - i);
-        status = meet(store, host, create, identity, error);
+        status = connect_and_check(store, host, create, identity, error);
         store->host = host;
         if (status == STATUS_OK || (status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT))
             break;

@@ -456,7 +456,7 @@ static struct column_value row_value(const struct sql_row *row, int column, enum
 }
 
 /* Hands one streamed row on. False: the rest need not be read. */
-static bool hand_on(const struct sql_query *query, const PGresult *result, uint64_t *discarded)
+static bool deliver_row(const struct sql_query *query, const PGresult *result, uint64_t *discarded)
 {
     const struct sql_row row = {row_value, result, 0};
     CHECK(query != NULL && query->row != NULL); /* only a query that is a stream has single rows */
@@ -490,7 +490,7 @@ static bool take_result(struct flight *flight, struct sql_query *query, PGresult
     switch (PQresultStatus(result)) {
     case PGRES_SINGLE_TUPLE:
         flight->streamed = true;
-        if (!hand_on(query, result, discarded))
+        if (!deliver_row(query, result, discarded))
             store->failed = true; /* hangs up: the reader wants no more rows */
         postgres_renew(store);    /* the time that the reader took is not the server's */
         break;
