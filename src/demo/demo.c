@@ -68,7 +68,7 @@ enum status demo_write_config(const char *directory, char **file, struct error *
         "change.\n"
         "# Other commands can use it: croupier customer list -c THIS_FILE\n"
         "[server]\nmax_connections = 1000\n\n"
-        "[odds]\nstore = embedded:%s/odds\nstale_after_s = 150\n\n"
+        "[odds]\nstore = embedded:%s/odds\n\n"
         "[platform]\nstore = sqlite:%s/platform.db\n\n"
         "[log]\nlevel = warning\n",
         directory, directory);
