@@ -469,7 +469,17 @@ class Service:
     def connect(self, source=None, timeout=60.0, address=None):
         return Connection(address or self.address, source, self.tls, timeout)
 
-    def request(self, method, path, key=None, headers=(), body=None, source=None, address=None, tls=None):
+    def request(self, *arguments, **options):
+        """One request as `attempt`. On a machine that is so busy that the policies could not be confirmed for a while, which is
+        503, it is sent again for some seconds; nothing has been done then."""
+        until = time.monotonic() + 3 * PATIENCE
+        while True:
+            response = self.attempt(*arguments, **options)
+            if response.status != 503 or b"security_config_unavailable" not in response.body or time.monotonic() > until:
+                return response
+            time.sleep(0.05)
+
+    def attempt(self, method, path, key=None, headers=(), body=None, source=None, address=None, tls=None):
         """One request on a connection of its own, by Python's own HTTP client. `tls`: of another address than the customers'."""
         host, port = address or self.address
         options = {"timeout": 60 * PATIENCE, "source_address": (source, 0) if source else None}

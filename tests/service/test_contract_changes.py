@@ -374,7 +374,7 @@ def test_without_the_platform_store_nobody_is_admitted_and_no_one_is_refused(mak
     service.start(healthy=False)
     for path in ("/api/v1/sports", "/api/v1/cricket/events", "/nothing", "/api/v1/cricket/events/abc"):
         for key in (None, "crk_x"):
-            assert service.get(path, key=key).error == (503, "security_config_unavailable")
+            assert service.attempt("GET", path, key).error == (503, "security_config_unavailable")
     assert service.get("/api/v1/health").status == 503
     service.run("migrate")
     customer = service.add_customer()
@@ -413,8 +413,8 @@ def test_a_platform_store_overwritten_while_serving_is_noticed_and_recovered_fro
             file.write(content)
 
     overwrite(spoil(good))
-    eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 503)
-    assert service.get("/api/v1/sports", key=customer.key).error == (503, "security_config_unavailable")
+    eventually(lambda: service.attempt("GET", "/api/v1/sports", customer.key).status == 503)
+    assert service.attempt("GET", "/api/v1/sports", customer.key).error == (503, "security_config_unavailable")
     eventually(lambda: service.get("/api/v1/health").status == 503)
     failed = service.run("customer", "list", status=1)
     assert "No such file" not in failed.errors and "platform.db" in failed.errors
@@ -456,8 +456,8 @@ def test_a_table_that_could_not_be_confirmed_is_not_used_and_is_used_again(fragi
     service.start()
     service.await_admission(customer.key)
     service.platform.take_away()
-    eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 503)
-    assert service.get("/api/v1/sports", key=customer.key).error == (503, "security_config_unavailable")
+    eventually(lambda: service.attempt("GET", "/api/v1/sports", customer.key).status == 503)
+    assert service.attempt("GET", "/api/v1/sports", customer.key).error == (503, "security_config_unavailable")
     eventually(lambda: service.get("/api/v1/health").status == 503)
     service.platform.bring_back()
     eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 200)
@@ -472,6 +472,6 @@ def test_a_request_that_began_long_ago_is_judged_by_the_time_it_is_whole(fragile
     with service.connect() as connection:
         connection.send(b"GET /api/v1/sports HTTP/1.1\r\nHost: a\r\n")
         service.platform.take_away()
-        eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 503)
+        eventually(lambda: service.attempt("GET", "/api/v1/sports", customer.key).status == 503)
         connection.send(f"X-Api-Key: {customer.key}\r\n\r\n".encode())
         assert connection.receive().error == (503, "security_config_unavailable")

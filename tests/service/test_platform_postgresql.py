@@ -44,7 +44,7 @@ def guarded(make_service, tmp_path):
 
 def admitted(service, key):
     """The status of a request that admission must judge."""
-    return service.get("/api/v1/sports", key=key).status
+    return service.attempt("GET", "/api/v1/sports", key).status
 
 
 def post(service, path, key, **document):
