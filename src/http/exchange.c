@@ -15,12 +15,6 @@
 #include "http/internal.h"
 
 #define DATE_CHECK_MS 50 /* how far Date may lag behind the clock */
-#define USER_ALIGNMENT 16U
-
-static size_t exchange_size(void)
-{
-    return (sizeof(struct http_exchange) + USER_ALIGNMENT - 1) / USER_ALIGNMENT * USER_ALIGNMENT;
-}
 
 /* Ten random characters of the server, then a counter: unique in practice, not secret. */
 static void write_id(struct http_server *server, char *id)
@@ -40,11 +34,11 @@ static struct http_exchange *exchange_take(struct http_server *server)
         SLIST_REMOVE_HEAD(&server->spare_exchanges, link);
         server->spare_exchange_count--;
     } else {
-        exchange = memory_alloc(exchange_size() + server->options.request_user_size);
+        exchange = memory_alloc(sizeof *exchange + server->options.request_user_size);
     }
     memset(exchange, 0, offsetof(struct http_exchange, reply_head));
     if (server->options.request_user_size > 0) {
-        exchange->request.user = (char *)exchange + exchange_size();
+        exchange->request.user = exchange->user;
         memset(exchange->request.user, 0, server->options.request_user_size);
     }
     exchange->magic = EXCHANGE_MAGIC;

@@ -87,7 +87,7 @@ struct http_exchange {
     /* The members above are zeroed for each request. */
     char reply_head[HTTP_REPLY_HEAD_SIZE]; /* Date, X-Request-Id, the added fields, Connection */
     struct http_intake intake;
-    /* request->user follows */
+    _Alignas(16) char user[]; /* request->user */
 };
 
 /* The result of sending bytes. */

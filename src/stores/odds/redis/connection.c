@@ -29,9 +29,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "stores/odds/redis/command.h"
 #include "stores/odds/redis/lookup.h"
@@ -86,7 +86,6 @@ struct redis_connection {
     uv_timer_t step;   /* the end of a phase, or of the rest */
     unsigned failures; /* in a row */
     uint64_t up_since_ns;
-    uint64_t random;
     bool complained; /* about `problem` */
 
     uv_timer_t beat;
@@ -119,13 +118,6 @@ static uint32_t window_ms(const struct redis_connection *connection)
 static uint32_t greeting_ms(const struct redis_connection *connection)
 {
     return between(connection->options.link->timeout_ms, GREETING_MS_MIN, GREETING_MS_MAX);
-}
-
-/* A number below `limit` that differs from instance to instance. */
-static uint32_t jitter(struct redis_connection *connection, uint32_t limit)
-{
-    connection->random = connection->random * 6364136223846793005U + 1442695040888963407U;
-    return limit == 0 ? 0 : (uint32_t)(connection->random >> 33) % limit;
 }
 
 static void set_step(struct redis_connection *connection, uint64_t delay_ms)
@@ -172,11 +164,11 @@ static void forget_addresses(struct redis_connection *connection)
 }
 
 /* How long to rest before the next attempt. */
-static uint32_t rest_ms(struct redis_connection *connection)
+static uint32_t rest_ms(const struct redis_connection *connection)
 {
     unsigned doublings = connection->failures < 6 ? connection->failures : 6;
     uint32_t most_ms = between(REST_MS_MIN << doublings, REST_MS_MIN, REST_MS_MAX);
-    return most_ms / 2 + jitter(connection, most_ms / 2 + 1);
+    return most_ms / 2 + (uint32_t)(hash_random_seed() % (most_ms / 2 + 1));
 }
 
 /* A command has time for a resolver that is slow. Its calls wait for it, up to their deadlines. */
@@ -698,7 +690,6 @@ struct redis_connection *redis_connection_create(const struct redis_connection_o
     struct redis_connection *made = memory_alloc_zeroed(1, sizeof *made);
     made->options = *options;
     atomic_init(&made->standing, (int)STATUS_PENDING);
-    CHECK(getrandom(&made->random, sizeof made->random, 0) == (ssize_t)sizeof made->random);
     CHECK(uv_mutex_init(&made->lock) == 0);
     return made;
 }

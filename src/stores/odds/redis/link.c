@@ -195,8 +195,9 @@ static void pump(struct redis_link *link)
 
 /* The connection is lost. Calls that may be sent again wait again when there is hope; all others
  * end. */
-static void lose_calls(struct redis_link *link, enum status status, bool hope)
+static void lose_calls(void *owner, enum status status, bool hope)
 {
+    struct redis_link *link = owner;
     struct redis_call *call;
     struct redis_call *older;
     /* From the newest to the oldest, so that they keep their order. */
@@ -362,11 +363,6 @@ static void on_up(void *owner)
     pump(owner);
 }
 
-static void on_lost(void *owner, enum status status, bool hope)
-{
-    lose_calls(owner, status, hope);
-}
-
 struct redis_link *redis_link_create(const struct redis_link_options *options)
 {
     struct redis_link *made = memory_alloc_zeroed(1, sizeof *made);
@@ -381,7 +377,7 @@ struct redis_link *redis_link_create(const struct redis_link_options *options)
                                                            .mailbox = made->mailbox,
                                                            .owner = made,
                                                            .up = on_up,
-                                                           .lost = on_lost};
+                                                           .lost = lose_calls};
     made->connection = redis_connection_create(&of_connection);
     made->stop.deliver = on_stop;
     CHECK(uv_timer_init(&made->loop, &made->deadline) == 0);

@@ -23,9 +23,10 @@
 #define PORT_OF_SENTINEL 26379
 #define DATABASE_MAX 999999
 
-static enum status invalid(struct error *error, const char *what)
+static bool invalid(struct error *error, const char *what)
 {
-    return error_set(error, STATUS_INVALID, "the address of the Redis odds store: %s", what);
+    (void)error_set(error, STATUS_INVALID, "the address of the Redis odds store: %s", what);
+    return false;
 }
 
 static char *copy(struct text text)
@@ -92,8 +93,7 @@ static bool read_host(struct text text, uint16_t port, struct redis_host *host)
     return true;
 }
 
-static enum status read_hosts(struct redis_location *location, struct text text,
-                              struct error *error)
+static bool read_hosts(struct redis_location *location, struct text text, struct error *error)
 {
     bool many = location->way == REDIS_BY_SENTINEL;
     while (text.at != NULL) {
@@ -110,10 +110,10 @@ static enum status read_hosts(struct redis_location *location, struct text text,
                            "a host is a name or an address, as in localhost, 10.0.0.7:6379 or "
                            "[::1]:6379; a '/', '?', '@' or ':' in a password is percent-encoded");
     }
-    return STATUS_OK;
+    return true;
 }
 
-static enum status read_user(struct redis_location *location, struct text text, struct error *error)
+static bool read_user(struct redis_location *location, struct text text, struct error *error)
 {
     if (memchr(text.at, '@', text.size) != NULL)
         return invalid(error, "an '@' in a user or password is written %40");
@@ -128,29 +128,26 @@ static enum status read_user(struct redis_location *location, struct text text, 
         location->user = decode(user);
     if (location->password == NULL || (user.size > 0 && location->user == NULL))
         return invalid(error, "a user or password has a '%' without two hexadecimal digits");
-    return STATUS_OK;
+    return true;
 }
 
-static enum status read_database(struct redis_location *location, struct text digits,
-                                 struct error *error)
+static bool read_database(struct redis_location *location, struct text digits, struct error *error)
 {
     uint64_t number = 0;
     if (digits.size > 0 && text_to_u64(digits, DATABASE_MAX, &number) != STATUS_OK)
         return invalid(error, "a database is a number, as in redis://localhost/0");
     location->database = (uint32_t)number;
-    return STATUS_OK;
+    return true;
 }
 
-static enum status read_options(struct redis_location *location, struct text options,
-                                struct error *error)
+static bool read_options(struct redis_location *location, struct text options, struct error *error)
 {
     while (options.at != NULL) {
         struct text value = text_cut(&options, '&');
         struct text name = text_cut(&value, '=');
         if (location->way == REDIS_BY_UNIX && text_equals(name, TEXT("db")) && value.size > 0) {
-            enum status status = read_database(location, value, error);
-            if (status != STATUS_OK)
-                return status;
+            if (!read_database(location, value, error))
+                return false;
         } else if (location->tls && text_equals(name, TEXT("tls_ca")) && value.size > 0 &&
                    location->tls_ca == NULL) {
             location->tls_ca = decode(value);
@@ -162,23 +159,23 @@ static enum status read_options(struct redis_location *location, struct text opt
                            "are known");
         }
     }
-    return STATUS_OK;
+    return true;
 }
 
 /* ---- the kinds ------------------------------------------------------------------------------- */
 
 /* Cuts the user, which ends at the last '@', off the start of `text`. */
-static enum status cut_user(struct redis_location *location, struct text *text, struct error *error)
+static bool cut_user(struct redis_location *location, struct text *text, struct error *error)
 {
     const char *at = text->size == 0 ? NULL : memrchr(text->at, '@', text->size);
     if (at == NULL)
-        return STATUS_OK;
+        return true;
     struct text user = {text->at, (size_t)(at - text->at)};
     *text = (struct text){at + 1, text->size - user.size - 1};
     return read_user(location, user, error);
 }
 
-static enum status read_unix(struct redis_location *location, struct text rest, struct error *error)
+static bool read_unix(struct redis_location *location, struct text rest, struct error *error)
 {
     if (text_starts_with(rest, TEXT("//"))) {
         struct text path = {rest.at + 2, rest.size - 2};
@@ -186,9 +183,8 @@ static enum status read_unix(struct redis_location *location, struct text rest, 
         struct text user = {path.at, slash == NULL ? path.size : (size_t)(slash - path.at)};
         rest = (struct text){path.at + user.size, path.size - user.size};
         if (user.size > 0) {
-            enum status status = cut_user(location, &user, error);
-            if (status != STATUS_OK)
-                return status;
+            if (!cut_user(location, &user, error))
+                return false;
             if (user.size > 0 || location->password == NULL)
                 return invalid(error,
                                "unix:// is followed by user:password@ or nothing, and a path "
@@ -201,18 +197,15 @@ static enum status read_unix(struct redis_location *location, struct text rest, 
         return invalid(error,
                        "the path of a socket has 1 to 107 bytes, as in unix:/run/redis.sock");
     location->path = copy(rest);
-    return STATUS_OK;
+    return true;
 }
 
-static enum status read_net(struct redis_location *location, struct text rest, struct error *error)
+static bool read_net(struct redis_location *location, struct text rest, struct error *error)
 {
     struct text path = rest;
     struct text authority = text_cut(&path, '/');
-    enum status status = cut_user(location, &authority, error);
-    if (status == STATUS_OK)
-        status = read_hosts(location, authority, error);
-    if (status != STATUS_OK)
-        return status;
+    if (!cut_user(location, &authority, error) || !read_hosts(location, authority, error))
+        return false;
     if (location->way == REDIS_BY_SENTINEL) {
         struct text service = text_cut(&path, '/');
         if (!is_clean(service, ".-_") || service.size >= REDIS_HOST_SIZE)
@@ -244,7 +237,7 @@ static void show_path(struct redis_location *location)
         buffer_append_format(&location->shown, "?db=%u", location->database);
 }
 
-static enum status parse(struct redis_location *location, const char *uri, struct error *error)
+static bool parse(struct redis_location *location, const char *uri, struct error *error)
 {
     struct text options = text_of(uri);
     struct text rest = text_cut(&options, '?');
@@ -264,29 +257,27 @@ static enum status parse(struct redis_location *location, const char *uri, struc
     location->way = schemes[i].way;
     location->tls = schemes[i].tls;
     rest = (struct text){rest.at + schemes[i].scheme.size, rest.size - schemes[i].scheme.size};
-    enum status status = location->way == REDIS_BY_UNIX ? read_unix(location, rest, error)
-                                                        : read_net(location, rest, error);
-    if (status == STATUS_OK)
-        status = read_options(location, options, error);
-    if (status != STATUS_OK)
-        return status;
+    if (!(location->way == REDIS_BY_UNIX ? read_unix(location, rest, error)
+                                         : read_net(location, rest, error)) ||
+        !read_options(location, options, error))
+        return false;
     if (location->way == REDIS_BY_UNIX)
         show_path(location);
     else
         show_hosts(location, schemes[i].scheme.at);
-    return STATUS_OK;
+    return true;
 }
 
 enum status redis_location_parse(struct redis_location **location, const char *uri,
                                  struct error *error)
 {
     struct redis_location *parsed = memory_alloc_zeroed(1, sizeof *parsed);
-    enum status status = parse(parsed, uri, error);
-    if (status == STATUS_OK)
+    if (parse(parsed, uri, error)) {
         *location = parsed;
-    else
-        redis_location_destroy(&parsed);
-    return status;
+        return STATUS_OK;
+    }
+    redis_location_destroy(&parsed);
+    return STATUS_INVALID;
 }
 
 static void free_secret(char *secret)
