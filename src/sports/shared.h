@@ -23,8 +23,9 @@
  *
  *   cache.c     where a request comes in: a thread's answers and its deferred requests.
  *   waiting.c   polls that wait for a change; changes.c reports the changes to it.
- *   sports.c    the life of the shared state; joins a request to the job for a missing entry.
- *   table.c     which entry is the newest of a value, and which job makes the next one.
+ *   sports.c    the life of the shared state.
+ *   table.c     which entry is the newest of a value, and which job makes the next one; joins a
+ *               request to the job for a missing entry.
  *   job.c       reads a value on a pool's thread and makes its entry.
  *   entry.c     a value that was read, with its catalog.c or event.c, and its answer.
  *   ages.c      the age of that value.
@@ -136,13 +137,7 @@ bool sports_forget(struct sports *sports, struct completion *completion);
 /* Runs a job and ends in sports_finish. On a pool thread. */
 void job_run(struct work *work);
 
-/* With the lock held. A job that was started is in its draft's place until sports_finish or, when
- * it could not be submitted, sports_cancel_job. */
-struct job *sports_start_job(const struct job *draft);
-void sports_cancel_job(struct job *job);
-void sports_drop_event(struct sports *sports, struct slot *slot);
-struct slot *sports_event_slot(struct sports *sports, enum sport sport, const struct event_id *id,
-                               uint64_t now_ms);
+void sports_drop_event(struct sports *sports, struct slot *slot); /* with the lock held */
 
 /* ---- ages.c ---------------------------------------------------------------------------------- */
 void sports_ages(struct sports *sports, struct sports_ages ages[SPORT_COUNT]);

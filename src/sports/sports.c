@@ -1,7 +1,4 @@
-/*
- * The life of the shared state of the sports, and its functions for the serving threads. Each call
- * joins the job that is under way for a value, or starts one; see shared.h and table.c.
- */
+/* The life of the shared state of the sports; see shared.h. */
 #include "sports/shared.h"
 
 #include <uv.h>
@@ -100,46 +97,6 @@ void sports_facts(struct sports *sports, struct sports_facts *facts)
         .waiting = atomic_load_explicit(&sports->waiting, memory_order_relaxed),
     };
     sports_ages(sports, facts->ages);
-}
-
-/* ---- jobs and completions -------------------------------------------------------------------- */
-
-/* Joins the job that is in the draft's place, or starts it. The lock is held. */
-static enum status join(struct sports *sports, const struct job *draft,
-                        struct completion *completion)
-{
-    struct job *job = *draft->place;
-    if (job == NULL) {
-        job = sports_start_job(draft);
-        job->work.run = job_run;
-        enum status status = work_pool_submit(sports->pool, &job->work);
-        if (status != STATUS_OK) {
-            sports_cancel_job(job);
-            return status;
-        }
-    }
-    completion->job = job;
-    completion->next = job->completions;
-    job->completions = completion;
-    return STATUS_PENDING;
-}
-
-enum status sports_want(struct sports *sports, struct job draft, struct completion *completion,
-                        uint64_t now_ms)
-{
-    draft.sports = sports;
-    uv_mutex_lock(&sports->lock);
-    if (draft.kind == JOB_ANSWER) {
-        draft.place = &draft.source->job;
-    } else {
-        draft.slot = draft.kind == JOB_CATALOG
-                         ? &sports->catalogs[draft.sport]
-                         : sports_event_slot(sports, draft.sport, &draft.row->id, now_ms);
-        draft.place = &draft.slot->job;
-    }
-    enum status status = join(sports, &draft, completion);
-    uv_mutex_unlock(&sports->lock);
-    return status;
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */

@@ -91,7 +91,8 @@ static void drop_old_events(struct sports *sports, uint64_t now_ms)
     }
 }
 
-struct slot *sports_event_slot(struct sports *sports, enum sport sport, const struct event_id *id,
+/* The lock is held. */
+static struct slot *event_slot(struct sports *sports, enum sport sport, const struct event_id *id,
                                uint64_t now_ms)
 {
     struct slot *slot = (struct slot *)event_table_find(&sports->events, sport, id);
@@ -105,10 +106,11 @@ struct slot *sports_event_slot(struct sports *sports, enum sport sport, const st
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-/* The lock is held. */
-struct job *sports_start_job(const struct job *draft)
+/* The job is in its draft's place until sports_finish. The lock is held. */
+static struct job *start_job(const struct job *draft)
 {
     struct job *job = memory_copy(draft, sizeof *draft);
+    job->work.run = job_run;
     job->sports->job_count++;
     if (job->source != NULL)
         job->source = entry_hold(job->source);
@@ -134,12 +136,43 @@ static void count_ended(struct sports *sports)
         uv_cond_broadcast(&sports->no_jobs);
 }
 
-void sports_cancel_job(struct job *job)
+/* Joins the job that is in the draft's place, or starts it. The lock is held. */
+static enum status join(struct sports *sports, const struct job *draft,
+                        struct completion *completion)
 {
-    struct sports *sports = job->sports;
-    *job->place = NULL;
-    free_job(job);
-    count_ended(sports);
+    struct job *job = *draft->place;
+    if (job == NULL) {
+        job = start_job(draft);
+        enum status status = work_pool_submit(sports->pool, &job->work);
+        if (status != STATUS_OK) {
+            *job->place = NULL;
+            free_job(job);
+            count_ended(sports);
+            return status;
+        }
+    }
+    completion->job = job;
+    completion->next = job->completions;
+    job->completions = completion;
+    return STATUS_PENDING;
+}
+
+enum status sports_want(struct sports *sports, struct job draft, struct completion *completion,
+                        uint64_t now_ms)
+{
+    draft.sports = sports;
+    uv_mutex_lock(&sports->lock);
+    if (draft.kind == JOB_ANSWER) {
+        draft.place = &draft.source->job;
+    } else {
+        draft.slot = draft.kind == JOB_CATALOG
+                         ? &sports->catalogs[draft.sport]
+                         : event_slot(sports, draft.sport, &draft.row->id, now_ms);
+        draft.place = &draft.slot->job;
+    }
+    enum status status = join(sports, &draft, completion);
+    uv_mutex_unlock(&sports->lock);
+    return status;
 }
 
 void sports_finish(struct job *job, enum status result)
