@@ -24,6 +24,14 @@ void feed_publication_add(struct feed_publication *publication, const struct odd
     publication->changes[publication->count++] = *change;
 }
 
+static void withdraw(struct feed_publication *publication, enum sport sport,
+                     const struct event_id *event, feed_odds_stay *stays, const void *context)
+{
+    const struct odds_change withdrawn = {.kind = ODDS_MARKETS, .sport = sport, .event = *event};
+    if (stays == NULL || !stays(context, sport, event))
+        feed_publication_add(publication, &withdrawn);
+}
+
 enum status feed_publication_withdraw_odds(struct feed_publication *publication,
                                            struct odds_store *store, enum sport sport,
                                            feed_odds_stay *stays, const void *context,
@@ -31,14 +39,13 @@ enum status feed_publication_withdraw_odds(struct feed_publication *publication,
 {
     struct event_id *events = NULL;
     size_t count = 0;
+    size_t before = publication->count;
     enum status status = odds_store_list_events(store, sport, &events, &count, error);
-    struct odds_change withdrawn = {.kind = ODDS_MARKETS, .sport = sport};
-    for (size_t i = 0; status == STATUS_OK && i < count; i++) {
-        if (stays != NULL && stays(context, sport, &events[i]))
-            continue;
-        withdrawn.event = events[i];
-        feed_publication_add(publication, &withdrawn);
-    }
+    for (size_t i = 0; status == STATUS_OK && i < count; i++)
+        withdraw(publication, sport, &events[i], stays, context);
+    for (size_t i = 0; status == STATUS_OK && i < before; i++)
+        if (publication->changes[i].kind == ODDS_MARKETS && publication->changes[i].sport == sport)
+            withdraw(publication, sport, &publication->changes[i].event, stays, context);
     memory_free(events);
     return status;
 }

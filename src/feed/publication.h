@@ -22,8 +22,8 @@ void feed_publication_clear(struct feed_publication *publication);
 
 void feed_publication_add(struct feed_publication *publication, const struct odds_change *change);
 
-/* Withdraws the odds of all events of the sport that the store has, but those that are to stay:
- * `stays` may be NULL. */
+/* Withdraws the odds of all events of the sport that the store has or that were added before, but
+ * those that are to stay: `stays` may be NULL. */
 typedef bool feed_odds_stay(const void *context, enum sport sport, const struct event_id *event);
 MUST_CHECK enum status feed_publication_withdraw_odds(struct feed_publication *publication,
                                                       struct odds_store *store, enum sport sport,

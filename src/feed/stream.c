@@ -229,24 +229,6 @@ static void append_answer(struct buffer *out, const struct item *item)
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
-/* Withdraws every event of a sport that has odds: those that are stored, and those that were
- * published earlier in the same line. */
-static enum status add_events(struct stream *stream, struct feed_publication *publication,
-                              enum sport sport, struct error *error)
-{
-    size_t before = publication->count;
-    enum status status = feed_publication_withdraw_odds(publication, stream->options.store, sport,
-                                                        NULL, NULL, error);
-    struct odds_change withdrawn = {.kind = ODDS_MARKETS, .sport = sport};
-    for (size_t i = 0; i < before && status == STATUS_OK; i++) {
-        const struct odds_change *change = &publication->changes[i];
-        withdrawn.event = change->event;
-        if (change->kind == ODDS_MARKETS && change->sport == sport)
-            feed_publication_add(publication, &withdrawn);
-    }
-    return status;
-}
-
 /* Makes the publication of a good line. False: it has failed. */
 static bool make_publication(struct stream *stream, struct item *item)
 {
@@ -262,7 +244,8 @@ static bool make_publication(struct stream *stream, struct item *item)
         const struct feed_step *step = &item->line.steps[i];
         feed_publication_add(changes, &step->change);
         if (step->whole_sport)
-            status = add_events(stream, changes, step->change.sport, &error);
+            status = feed_publication_withdraw_odds(changes, stream->options.store,
+                                                    step->change.sport, NULL, NULL, &error);
     }
     item->publication.changes = changes->changes;
     item->publication.count = changes->count;
