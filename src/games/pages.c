@@ -75,7 +75,8 @@ static bool slot_is(const struct slot *slot, const char *customer_id, struct tex
 static void slot_put(struct slot *slot, const char *customer_id, struct text query,
                      uint64_t generation, struct answer *answer)
 {
-    bool same = slot_is(slot, customer_id, query) && answer_equals(slot->answer, answer);
+    bool same = slot_is(slot, customer_id, query) &&
+                text_equals(answer_body(slot->answer), answer_body(answer));
     slot->generation = generation;
     if (same) { /* keeps what is compressed already */
         answer_release(&answer);

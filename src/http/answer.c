@@ -221,8 +221,3 @@ struct text answer_body(const struct answer *answer)
 {
     return (struct text){answer->plain->body, answer->plain->body_size};
 }
-
-bool answer_equals(const struct answer *a, const struct answer *b)
-{
-    return text_equals(answer_body(a), answer_body(b));
-}

@@ -37,7 +37,6 @@ uint64_t answer_mark(const struct answer *answer);
 bool answer_is_named(const struct answer *answer, const struct http_request *request);
 
 struct text answer_body(const struct answer *answer);
-bool answer_equals(const struct answer *a, const struct answer *b); /* the same body */
 
 /* The message for this request, by its Accept-Encoding and If-None-Match; it lives as long as the
  * answer. NULL: the client wants gzip, which has not been made yet: answer_compress, then ask again

@@ -57,8 +57,7 @@ struct lmdb_store {
 
     /* The background thread's (before it starts: the opener's). */
     uint64_t epoch;
-    bool complained; /* about `complaint` */
-    struct error complaint;
+    bool complained; /* about `problem`, of an opening */
 
     atomic_uint_fast64_t opened;
     uv_loop_t loop; /* the background thread's, as the next two */
@@ -168,13 +167,12 @@ static void try_to_open(struct lmdb_store *store)
         return;
     }
     uv_mutex_lock(&store->lock);
+    bool news = !store->complained || strcmp(error.text, store->problem.text) != 0;
     store->problem = error;
     uv_mutex_unlock(&store->lock);
-    if (store->complained && strcmp(error.text, store->complaint.text) == 0)
-        return;
-    log_event(store->log, LOG_ERROR, "odds store cannot be used; trying again until it can",
-              LOG_STRING("reason", error.text));
-    store->complaint = error;
+    if (news)
+        log_event(store->log, LOG_ERROR, "odds store cannot be used; trying again until it can",
+                  LOG_STRING("reason", error.text));
     store->complained = true;
 }
 
