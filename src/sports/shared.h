@@ -73,6 +73,7 @@ struct sports {
     struct odds_store *odds;
     uint32_t read_ms; /* deadline of a read */
     struct work_pool *pool;
+    void (*run_job)(struct work *work); /* job_run: table.c is below job.c */
     struct log *log;
     struct answer_counts counts;
     struct changes *changes;

@@ -40,6 +40,7 @@ struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct w
     sports->odds = odds;
     sports->read_ms = read_ms;
     sports->pool = pool;
+    sports->run_job = job_run;
     sports->log = log;
     sports->changes = changes_create(odds);
     atomic_init(&sports->waiting, 0);

@@ -110,7 +110,7 @@ static struct slot *event_slot(struct sports *sports, enum sport sport, const st
 static struct job *start_job(const struct job *draft)
 {
     struct job *job = memory_copy(draft, sizeof *draft);
-    job->work.run = job_run;
+    job->work.run = job->sports->run_job;
     job->sports->job_count++;
     if (job->source != NULL)
         job->source = entry_hold(job->source);
