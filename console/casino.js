@@ -119,8 +119,7 @@ export async function providerPage(page) {
         content: [facts([...[launchField(provider), ...PROVIDER_FIELDS.slice(1)].map(({ name, label }) =>
             [label, Array.isArray(provider[name]) ? provider[name].join(" ") || "anywhere" : provider[name]]),
         ["Added", time(provider.created_at)], ["Id", copyable(provider.id)],
-        ["Games", h("a", { href: `#/casino?provider=${provider.id}` }, "of this provider")],
-        ["Changes", h("a", { href: `#/audit?object=${provider.id}` }, "in the audit")]]),
+        ["Games", h("a", { href: `#/casino?provider=${provider.id}` }, "of this provider")]]),
         page.may("owner") && trial(page, path, provider.launch_endpoint !== null),
         secrets(page, path, provider)] };
 }
@@ -143,8 +142,7 @@ export async function gamePage(page) {
             ["Category", game.category], ["Features", game.features.join(", ") || "none"],
             ["Return", game.rtp_bps === null ? "–" : `${(game.rtp_bps / 100).toFixed(2)} %`], ["Volatility", game.volatility],
             ["Demo", game.demo ? "yes" : "no"], ["Currencies", game.currencies.join(" ")], ["Languages", game.languages.join(" ")],
-            ["Devices", game.devices.join(" ")], ["Changed", time(game.updated_at)], ["Id", copyable(game.id, 24)],
-            ["Changes", h("a", { href: `#/audit?object=${game.id}` }, "in the audit")]]),
+            ["Devices", game.devices.join(" ")], ["Changed", time(game.updated_at)], ["Id", copyable(game.id, 24)]]),
         h("p", { class: "quiet" }, "An import sets the facts of a game. Each customer's page sets whether the customer may use it."),
         ] };
 }

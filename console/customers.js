@@ -60,7 +60,6 @@ export async function customerPage(page) {
     return { title: customer.name, state: enabledBadge(customer.enabled), actions: changes(page, { path, where, shown: customer, name: customer.name, warning: WARNING }), content: [
         h("div", { class: "pair" },
             facts([...policyFacts(customer, FIELDS), ["Live keys", number(customer.keys)], ["Added", time(customer.created_at)], ["Id", copyable(customer.id, 24)],
-                ["Changes", h("a", { href: `#/audit?object=${customer.id}` }, "in the audit")],
                 ["For its developers", h("a", { href: "/console/openapi.yaml", download: "openapi.yaml" }, "openapi.yaml")]]),
             requests.element),
         section("Keys", keys(page, customer)),
@@ -246,16 +245,15 @@ const addressPath = (page) => [`addresses/${encodeURIComponent(page.id)}`, `addr
 export async function addressPage(page) {
     const [path, where] = addressPath(page);
     const shown = await get(path, {}, page.signal);
-    return { title: shown.address, state: enabledBadge(shown.enabled), actions: page.may("operator") && [changes(page, { path, where, shown, name: shown.address, warning: WARNING }),
-        action("Remove", async () => {
+    return { title: shown.address, state: enabledBadge(shown.enabled), actions: [changes(page, { path, where, id: shown.address, shown, name: shown.address, warning: WARNING }),
+        page.may("operator") && action("Remove", async () => {
             if (await confirm(`Remove ${shown.address}?`, "Without a key it is denied within a second.", "Remove")) {
                 await remove(path);
                 say(`${shown.address} is removed.`);
                 page.go("/addresses");
             }
         }, { class: "danger" })],
-    content: facts([...policyFacts(shown, ADDRESS_FIELDS), ["Added", time(shown.created_at)],
-        ["Changes", h("a", { href: `#/audit?object=${encodeURIComponent(shown.address)}` }, "in the audit")]]) };
+    content: facts([...policyFacts(shown, ADDRESS_FIELDS), ["Added", time(shown.created_at)]]) };
 }
 
 export async function editAddressPage(page) {

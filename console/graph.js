@@ -23,7 +23,8 @@ function tickName(seconds, step) {
 
 /* Round steps of a scale of numbers, from 0 or the least value on. */
 function scaleOf(least, most, room) {
-    const span = most - least || Math.abs(most) || 1;
+    most = most > least ? most : least + (Math.abs(least) || 1);
+    const span = most - least;
     const power = 10 ** Math.floor(Math.log10(span / room));
     const step = power * [1, 2, 2.5, 5, 10].find((one) => one * power * room >= span);
     const from = Math.floor(least / step) * step;
@@ -43,7 +44,7 @@ function pathOf(points, stepped) {
             open = false;
             continue;
         }
-        path += !open ? `M${x} ${y}` : stepped ? `H${x}V${y}` : `L${x} ${y}`;
+        path += !open ? `M${x} ${y}h0` : stepped ? `H${x}V${y}` : `L${x} ${y}`;
         open = true;
     }
     return path;
@@ -133,10 +134,11 @@ export function graph(page, { title, unit, bars = false, stepped = false, zero =
     }
 
     function drawLines(x, y, points) {
-        return shown.series.map((one, which) => one.colour > 0 && [
-            shown.series.length === 1 && svg("path", { class: `area c${one.colour}`,
-                d: `${pathOf(points[which].filter(([, at]) => at !== null), stepped)}V${HEIGHT - BOTTOM}H${points[which].find(([, at]) => at !== null)?.[0] ?? 0}Z` }),
+        const drawn = shown.series.map((one, which) => one.colour > 0 && (which === 0 || one.values.some((value) => value)) && [
+            shown.series.length === 1 && points[which].every(([, at]) => at !== null) && svg("path", { class: `area c${one.colour}`,
+                d: `${pathOf(points[which], stepped)}V${HEIGHT - BOTTOM}H${points[which][0][0]}Z` }),
             svg("path", { d: pathOf(points[which], stepped), class: `line c${one.colour}` })]);
+        return drawn.reverse(); // the first lies on top, and what never is lies nowhere
     }
 
     function draw() {

@@ -140,14 +140,16 @@ function showState({ state }, good, text) {
 /* Whether all is well stands at the top of every page. */
 async function watchHealth(mine) {
     while (frame === mine) {
+        let pause = HEALTH_SECONDS;
         try {
             const health = await get("health");
             showState(mine, health.status === "ok", health.status === "ok" ? "All stores answer" : "A store is away");
         } catch (error) {
+            pause = 1;
             showState(mine, false, error.status === 0 ? "The server does not answer"
                 : error.code === "store_unavailable" ? "The platform store is away" : "Health is not known");
         }
-        await new Promise((over) => setTimeout(over, HEALTH_SECONDS * 1000));
+        await new Promise((over) => setTimeout(over, pause * 1000));
     }
 }
 

@@ -64,9 +64,8 @@ async function firstSteps(page, overview) {
     return steps.every(([done]) => done) ? [] : steps;
 }
 
-const stepList = (steps) => h("div", { class: "notice idle" }, h("p", null, h("strong", null, "First steps")), h("ol", { class: "steps" },
-    steps.map(([done, text, command, to]) => h("li", null, badge(done ? "good" : "idle", done ? "✔ done" : "to do"), " ",
-        h("a", { href: to }, text), " ", done ? null : h("code", null, command)))));
+const stepList = (steps) => h("section", { class: "steps" }, h("h2", null, "First steps"), h("ol", null, steps.map(([done, text, command, to]) =>
+    h("li", null, badge(done ? "good" : "idle", done ? "✔ done" : "to do"), h("a", { href: to }, text), done ? null : h("code", null, command)))));
 
 function drawCharts(charts, { at, series, window_seconds: window }) {
     for (const chart of charts) {

@@ -337,8 +337,12 @@ export function action(label, run, properties) {
     return h("span", null, button, said);
 }
 
-/** The buttons of a record: to edit it, where its page has one (`where`), and to turn it off and on, which asks with `warning`. */
-export const changes = (page, { path, where, shown, name, warning }) => page.may("operator") && [
+/** Leads to the changes of a record. */
+export const history = (id) => h("a", { class: "button", href: `#/audit?object=${encodeURIComponent(id)}` }, "Changes");
+
+/** The buttons of a record: to see its changes, to edit it, where its page has one (`where`), and to turn it off and on, which asks
+ *  with `warning`. */
+export const changes = (page, { path, where, id, shown, name, warning }) => [history(id ?? shown.id), page.may("operator") && [
     where && h("a", { class: "button", href: `#/${where}/edit` }, "Edit"),
     action(shown.enabled ? "Disable" : "Enable", async () => {
         if (!shown.enabled || await confirm(`Disable ${name}?`, warning, "Disable")) {
@@ -346,7 +350,7 @@ export const changes = (page, { path, where, shown, name, warning }) => page.may
             say(`${name} is ${shown.enabled ? "disabled" : "enabled"}.`);
             page.again();
         }
-    }, { class: shown.enabled ? "danger" : "main" })];
+    }, { class: shown.enabled ? "danger" : "main" })]];
 
 /** A page that edits what another one (`where`) shows. */
 export function editor(page, { path, where, shown, name, fields }) {

@@ -1,7 +1,7 @@
 // Players: found by whatever somebody has of them, and what their money did.
 import { get, patch } from "./api.js";
 import { ago, amount, badge, copyable, facts, fill, h, number, signed, time } from "./dom.js";
-import { action, confirm, counted, empty, follow, list, problem, say, section, table } from "./parts.js";
+import { action, confirm, counted, empty, follow, history, list, problem, say, section, table } from "./parts.js";
 import { graph } from "./graph.js";
 import { customerLink } from "./names.js";
 
@@ -24,7 +24,7 @@ export async function playersPage(page) {
         search: "Reference, or any id: player, launch, provider's",
         extra: customer && h("span", { class: "inline" }, "of ", customerLink(customer), " · ", h("a", { href: "#/players" }, "of all customers")),
         nothing: empty(customer ? "This customer has no player yet. A player begins with a first launch." : "There are no players yet. A player begins with a first launch.") });
-    page.every(5, async () => listed.refresh());
+    page.every(10, async () => listed.refresh());
     return { title: "Players", content: listed };
 }
 
@@ -52,7 +52,8 @@ function whatOf({ of }) {
     if (!of.some((one) => one.game_id || one.round_id || one.provider)) {
         return has("ROLLBACK") ? "Rolled back" : of[0].operation === "CREDIT" ? "Transfer in" : "Transfer out";
     }
-    return !has("DEBIT") ? (has("ROLLBACK") ? "Rolled back" : "Win") : has("ROLLBACK") ? "Bet, rolled back" : has("CREDIT") ? "Bet and win" : "Bet";
+    return !has("DEBIT") ? (has("ROLLBACK") ? "Rolled back" : "Win") : has("ROLLBACK") ? "Bet, rolled back"
+        : !has("CREDIT") ? "Bet" : of.some((one) => one.operation === "CREDIT" && one.movement_minor > 0) ? "Bet and win" : "Bet, lost";
 }
 
 function detailOf(player, group) {
@@ -187,14 +188,13 @@ export async function playerPage(page) {
     const show = (now) => {
         fill(top, facts([["Balance", h("strong", { class: "large" }, amount(now.balance_minor, now.currency_exponent, now.currency))],
             ["Customer", customerLink(now.customer)], ["Last active", ago(now.last_active_at)], ["Since", time(now.created_at)],
-            now.blocked_at ? ["Blocked", time(now.blocked_at)] : null, ["Id", copyable(now.player_id, 24)],
-            ["Changes", h("a", { href: `#/audit?object=${now.player_id}` }, "in the audit")]]));
+            now.blocked_at ? ["Blocked", time(now.blocked_at)] : null, ["Id", copyable(now.player_id, 24)]]));
         fill(launches, launchTable(now.launches ?? []));
         money.changed(now);
     };
     show(player);
     follow(page, path, { show, refused: () => {} });
     return { title: `Player ${player.player_reference}`, state: blocked ? badge("bad", "blocked") : badge("good", "may play"),
-        actions: page.may("operator") && action(blocked ? "Unblock" : "Block", () => block(page, path, player), { class: blocked ? "main" : "danger" }),
+        actions: [history(player.player_id), page.may("operator") && action(blocked ? "Unblock" : "Block", () => block(page, path, player), { class: blocked ? "main" : "danger" })],
         content: [top, section("Statement", money.content), section("Launches", launches)] };
 }

@@ -37,7 +37,7 @@ function explanation(said, welcome) {
         } else {
             signIn(secret[0], said, welcome);
         }
-    } }, h("p", null, "You sign in with a link that works once. An owner makes one on the page Operators, or whoever administers the server with"),
+    } }, h("p", null, "You sign in with a link that works once. An owner makes one on the page Operators, or the server's administrator with"),
     h("p", null, h("code", null, "croupier operator link NAME")),
     h("div", { class: "field" }, h("label", { for: id, class: "name" }, "Your link"), h("div", null, field)),
     h("div", { class: "buttons" }, h("button", { class: "main" }, "Sign in")));

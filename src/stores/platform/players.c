@@ -119,8 +119,9 @@ enum status platform_players_named(struct platform_store *store, const char *cus
     " WHERE ($1 = '' OR player.customer_id = $1) AND ($2 = '' OR player.id = $2"             \
     " OR replace(lower(player.reference), lower($2), '') <> lower(player.reference)"         \
     " OR player.id IN (SELECT player_id FROM launch WHERE id = $2 AND player_id IS NOT NULL" \
-    "  UNION SELECT launch.player_id FROM provider JOIN launch ON launch.provider_id"        \
-    "  = provider.id AND launch.subject = $2 AND launch.player_id IS NOT NULL))"
+    "  UNION SELECT launch.player_id FROM provider CROSS JOIN launch"                        \
+    "   WHERE launch.provider_id = provider.id AND launch.subject = $2"                      \
+    "   AND launch.player_id IS NOT NULL))"
 
 static const char count_players[] = "SELECT count(*) FROM player" FITS;
 
