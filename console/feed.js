@@ -121,7 +121,7 @@ export async function eventPage(page) {
         fill(markets, odds.length === 0 ? empty("The event has no markets.")
             : odds.map((market, at) => marketBlock(market, at, before, seen)));
         before = seen;
-        return [["Name", event.ename], ["Status", event.status], ["Markets", number(odds.length)]];
+        return [["Status", event.status], ["Markets", number(odds.length)]];
     }
 
     function show(answer) {

@@ -106,7 +106,7 @@ function instanceFacts(health, figures) {
 
 function backupText(figures) {
     const age = figures.get("croupier_backup_age_seconds");
-    return age === undefined ? "not known here" : Number.isNaN(age) ? badge("warn", "never") : `${duration(age)} ago`;
+    return age === undefined ? "by PostgreSQL's own tools" : Number.isNaN(age) ? badge("warn", "never") : `${duration(age)} ago`;
 }
 
 export async function healthPage(page) {

@@ -29,7 +29,7 @@ static const struct field fields[] = {
     {"currency_exponent", NULL, NULL, &field_exponent, FIELD_OF(player_record, currency_exponent)},
     {"balance_minor", "balance", NULL, &balance_type, FIELD_OF(player_view, balance_minor)},
     {"entries", "entries", NULL, &field_count, FIELD_OF(player_view, entries)},
-    {"last_active_at", "last active", NULL, &field_time, FIELD_OF(player_view, active_ms),
+    {"last_active_at", "active", NULL, &field_time, FIELD_OF(player_view, active_ms),
      .words = "never"},
     {"blocked_at", "blocked", NULL, &field_time, FIELD_OF(player_record, blocked_ms),
      .words = "no"},
