@@ -110,6 +110,16 @@ TEST_OF(fixture, a_provider_means_players_that_were_launched_with_it)
     kept[1].created_ms++;
     OK(platform_launches_add(fixture->store, kept, 4, &fixture->error));
 
+    static struct players_page page; /* in the list of players as well */
+    static const char *const hers[] = {"lau_1", ALICE};
+    for (size_t i = 0; i < sizeof hers / sizeof hers[0]; i++) {
+        OK(platform_players_active(fixture->store, "", hers[i], 0, 9, &page, &fixture->error));
+        assert_int_equal(page.found, 1);
+        assert_string_equal(page.ids[0], alice.id);
+    }
+    OK(platform_players_active(fixture->store, "", "lau_4", 0, 9, &page, &fixture->error));
+    assert_int_equal(page.found, 0);
+
     struct launch_look_up found = find(fixture, "acme", ALICE, "lau_2");
     assert_true(found.known && found.launched);
     assert_string_equal(found.player_id, alice.id);

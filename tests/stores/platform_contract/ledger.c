@@ -78,6 +78,48 @@ TEST_OF(fixture, a_batch_of_the_ledger_is_there_when_it_was_committed)
     platform_store_close(&other);
 }
 
+/* How many there are of this customer and with these words; the ids of the page come into `page`. */
+static uint64_t active(struct fixture *fixture, const char *customer_id, const char *words,
+                       uint64_t offset, uint64_t limit, struct players_page *page)
+{
+    OK(platform_players_active(fixture->store, customer_id, words, offset, limit, page,
+                               &fixture->error));
+    return page->found;
+}
+
+TEST_OF(fixture, players_are_listed_with_the_last_active_first)
+{
+    static struct ledger_batch batch;
+    static struct players_page page;
+    bool unknown = true;
+    add_two_customers(fixture);
+    struct player_record players[] = {open_player(fixture, "cus_One", "a_1", "EUR", 2),
+                                      open_player(fixture, "cus_One", "a_2", "EUR", 2),
+                                      open_player(fixture, "cus_Two", "ax3", "EUR", 2)};
+    assert_int_equal(active(fixture, "", "", 0, 10, &page), 3);
+    assert_string_equal(page.ids[0], players[2].id); /* none was active: the newest first */
+    memset(&batch, 0, sizeof batch);
+    batch.player_count = 1;
+    memcpy(batch.players[0].player_id, players[0].id, sizeof players[0].id);
+    batch.fact_count = 1;
+    ledger_ask(&batch.facts[0], "cus_One", "t-1");
+    OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
+    enter_first(&batch, "t-1", 70);
+    OK(fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error));
+    assert_int_equal(active(fixture, "", "", 0, 10, &page), 3);
+    assert_int_equal(page.count, 3);
+    assert_string_equal(page.ids[0], players[0].id);
+    assert_string_equal(page.ids[1], players[2].id);
+    assert_int_equal(active(fixture, "", "", 2, 1, &page), 3);
+    assert_int_equal(page.count, 1);
+    assert_string_equal(page.ids[0], players[1].id);
+    assert_int_equal(active(fixture, "cus_One", "", 0, 10, &page), 2);
+    assert_int_equal(active(fixture, "", "A_", 0, 10, &page), 2); /* and not ax3 */
+    assert_int_equal(active(fixture, "cus_Two", "a_1", 0, 10, &page), 0);
+    assert_int_equal(active(fixture, "", players[1].id, 0, 10, &page), 1);
+    assert_string_equal(page.ids[0], players[1].id);
+}
+
 struct transactions_seen {
     size_t count;
     struct ledger_transaction transactions[4];
