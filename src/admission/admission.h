@@ -62,15 +62,12 @@ struct policies *policies_create(const struct policies_options *options);
  * last write of uses: a few store timeouts at most. */
 void policies_destroy(struct policies **policies);
 
-struct policy_table_facts {
-    uint64_t revision;
-    uint64_t customers, keys, addresses; /* keys: live or expired; not revoked */
-};
-
 struct policies_facts {
     int64_t age_ms;  /* since the table was last confirmed; negative: never */
     uint64_t errors; /* failed reads of the store */
-    struct policy_table_facts table;
+    /* of the table: */
+    uint64_t revision;
+    uint64_t customers, keys, addresses; /* keys: live or expired; not revoked */
 };
 void policies_facts(struct policies *policies, struct policies_facts *facts);
 extern const struct metric policies_metrics[];

@@ -48,7 +48,7 @@ static enum status read_changes(void *context, struct platform_store *store, boo
 static void recovered(void *context, const void *table, bool first, uint64_t took_ms)
 {
     struct policies *policies = context;
-    struct policy_table_facts facts;
+    struct policies_facts facts;
     policy_table_facts(table, &facts);
     log_event(policies->options.log, LOG_INFO,
               first ? "policies loaded" : "policies refreshed again",
@@ -160,7 +160,7 @@ void policies_facts(struct policies *policies, struct policies_facts *facts)
     *facts = (struct policies_facts){.age_ms = refresher_age_ms(policies->refresher),
                                      .errors = refresher_errors(policies->refresher)};
     if (newest != NULL)
-        policy_table_facts(newest, &facts->table);
+        policy_table_facts(newest, facts);
     refresher_release(policies->refresher, &hold);
 }
 
@@ -169,11 +169,11 @@ void policies_facts(struct policies *policies, struct policies_facts *facts)
 const struct metric policies_metrics[] = {
     METRIC_AGE("croupier_policy_age_seconds", struct policies_facts, age_ms, "+Inf",
                "Time since the policy table was last confirmed; +Inf: never"),
-    METRIC_FACT("croupier_policy_customers", "gauge", struct policies_facts, table.customers,
+    METRIC_FACT("croupier_policy_customers", "gauge", struct policies_facts, customers,
                 "Customers in the policy table"),
-    METRIC_FACT("croupier_policy_keys", "gauge", struct policies_facts, table.keys,
+    METRIC_FACT("croupier_policy_keys", "gauge", struct policies_facts, keys,
                 "Keys in the policy table"),
-    METRIC_FACT("croupier_policy_addresses", "gauge", struct policies_facts, table.addresses,
+    METRIC_FACT("croupier_policy_addresses", "gauge", struct policies_facts, addresses,
                 "Legacy addresses in the policy table"),
     {.name = "croupier_store_failures_total",
      .type = "counter",

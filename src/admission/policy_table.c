@@ -469,14 +469,12 @@ void policy_table_destroy(struct policy_table **table)
     *table = NULL;
 }
 
-void policy_table_facts(const struct policy_table *table, struct policy_table_facts *facts)
+void policy_table_facts(const struct policy_table *table, struct policies_facts *facts)
 {
-    *facts = (struct policy_table_facts){
-        .revision = table->revision,
-        .customers = table->rows.customers.count,
-        .keys = table->rows.keys.count - table->rows.revoked,
-        .addresses = table->rows.addresses.count,
-    };
+    facts->revision = table->revision;
+    facts->customers = table->rows.customers.count;
+    facts->keys = table->rows.keys.count - table->rows.revoked;
+    facts->addresses = table->rows.addresses.count;
 }
 
 /* ---- use of keys ----------------------------------------------------------------------------- */

@@ -83,6 +83,7 @@ size_t policy_table_collect_uses(const struct policy_table *table, uint32_t *cur
 void policy_table_mark_written(const struct policy_table *table, const struct key_use *uses,
                                size_t count);
 
-void policy_table_facts(const struct policy_table *table, struct policy_table_facts *facts);
+/* Sets those of the table. */
+void policy_table_facts(const struct policy_table *table, struct policies_facts *facts);
 
 #endif

@@ -205,8 +205,8 @@ static bool fake_settle(struct policies *policies, uint32_t timeout_ms)
         struct timespec moment = {.tv_nsec = 1000000};
         (void)nanosleep(&moment, NULL);
         policies_facts(policies, &facts);
-    } while (facts.table.revision != revision && clock_monotonic_ms() - began_ms < timeout_ms);
-    return facts.table.revision == revision;
+    } while (facts.revision != revision && clock_monotonic_ms() - began_ms < timeout_ms);
+    return facts.revision == revision;
 }
 
 #endif

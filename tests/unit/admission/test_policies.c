@@ -70,9 +70,9 @@ TEST_WITH(everything_is_read_once_and_then_only_what_changed, set_up, tear_down)
     (void)fake_add_legacy("192.0.2.1");
     settle(policies);
     policies_facts(policies, &facts);
-    assert_int_equal(facts.table.customers, 2);
-    assert_int_equal(facts.table.keys, 1);
-    assert_int_equal(facts.table.addresses, 1);
+    assert_int_equal(facts.customers, 2);
+    assert_int_equal(facts.keys, 1);
+    assert_int_equal(facts.addresses, 1);
     policies_destroy(&policies);
     assert_int_equal(fake.asked_all, 1);
 }
@@ -120,7 +120,7 @@ TEST_WITH(after_trouble_the_store_is_opened_and_read_anew, set_up, tear_down)
     fake_end();
     settle(policies);
     policies_facts(policies, &facts);
-    assert_int_equal(facts.table.addresses, 1);
+    assert_int_equal(facts.addresses, 1);
     policies_destroy(&policies);
     assert_true(fake.opened >= 2);
 }
@@ -151,7 +151,7 @@ TEST_WITH(an_older_copy_of_the_store_is_read_from_the_start, set_up, tear_down)
     fake_end();
     settle(policies);
     policies_facts(policies, &facts);
-    assert_int_equal(facts.table.addresses, 1);
+    assert_int_equal(facts.addresses, 1);
     policies_destroy(&policies);
 }
 
@@ -169,7 +169,7 @@ TEST_WITH(a_reading_that_breaks_off_is_not_published, set_up, tear_down)
     wait_for_error(policies);
     struct policies_facts facts;
     policies_facts(policies, &facts);
-    assert_int_equal(facts.table.revision, 2);
+    assert_int_equal(facts.revision, 2);
     assert_int_equal(ask(admission, "192.0.2.1", key), DENIAL_NONE);
     fake_set(&fake.changes_status, STATUS_OK);
     settle(policies);

@@ -76,9 +76,9 @@ static struct policy_entry *find_entry(const struct policy_table *table, unsigne
     return entry;
 }
 
-static struct policy_table_facts facts_of(const struct policy_table *table)
+static struct policies_facts facts_of(const struct policy_table *table)
 {
-    struct policy_table_facts facts;
+    struct policies_facts facts;
     policy_table_facts(table, &facts);
     return facts;
 }
