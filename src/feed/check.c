@@ -72,21 +72,14 @@ enum status feed_check_value(enum odds_kind kind, struct text document, struct f
     return STATUS_OK;
 }
 
-enum status feed_check_text(enum odds_kind kind, struct text document, struct feed_report *report,
-                            struct json_text_error *wrong)
-{
-    if (json_text_check(document, NULL, wrong) != STATUS_OK)
-        return STATUS_MALFORMED;
-    return feed_check_value(kind, document, report, wrong);
-}
-
 enum status feed_check(enum odds_kind kind, const char *name, struct text document,
                        struct feed_report *report, struct error *error)
 {
     struct json_text_error wrong;
     if (document.size > ODDS_VALUE_MAX)
         return error_set(error, STATUS_MALFORMED, "%s: more than 32 MiB", name);
-    if (feed_check_text(kind, document, report, &wrong) != STATUS_OK)
+    if (json_text_check(document, NULL, &wrong) != STATUS_OK ||
+        feed_check_value(kind, document, report, &wrong) != STATUS_OK)
         return error_set(error, STATUS_MALFORMED, "%s:%zu:%zu: %s", name, wrong.line, wrong.column,
                          wrong.reason);
     return STATUS_OK;

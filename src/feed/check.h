@@ -38,11 +38,8 @@ struct feed_report {
 MUST_CHECK enum status feed_check(enum odds_kind kind, const char *name, struct text document,
                                   struct feed_report *report, struct error *error);
 
-/* The same for a caller that says where in its own words: `wrong` is set with STATUS_MALFORMED. */
-MUST_CHECK enum status feed_check_text(enum odds_kind kind, struct text document,
-                                       struct feed_report *report, struct json_text_error *wrong);
-
-/* The same for a document that is a value of a text that json_text_check has accepted. */
+/* The same for a document that is a value of a text that json_text_check has accepted, and for a
+ * caller that says where in its own words: `wrong` is set with STATUS_MALFORMED. */
 MUST_CHECK enum status feed_check_value(enum odds_kind kind, struct text document,
                                         struct feed_report *report, struct json_text_error *wrong);
 

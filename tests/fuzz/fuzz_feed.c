@@ -18,7 +18,8 @@ static void check_step(const struct feed_step *step, struct text text)
         struct json_text_error wrong;
         struct text document = {change->bytes, change->size};
         CHECK(change->bytes >= text.at && change->bytes + change->size <= text.at + text.size);
-        CHECK(feed_check_text(change->kind, document, &report, &wrong) == STATUS_OK);
+        CHECK(json_text_check(document, NULL, &wrong) == STATUS_OK);
+        CHECK(feed_check_value(change->kind, document, &report, &wrong) == STATUS_OK);
     }
 }
 

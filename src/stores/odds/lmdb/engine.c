@@ -45,8 +45,7 @@ static enum status look_up(struct odds_store *store, struct lmdb_lookup *lookup,
         return status;
     status = lmdb_store_leave(&use, lmdb_values_look_up(use.values, lookup));
     if (status != STATUS_OK && error != NULL)
-        (void)error_set(error, status, "the odds store at %s cannot be read",
-                        lmdb_store_root(&use));
+        (void)error_set(error, status, "the odds store at %s cannot be read", use.root);
     return status;
 }
 

@@ -99,7 +99,8 @@ static void retire(struct lmdb_store *store, struct lmdb_values *values, const c
 enum status lmdb_store_enter(struct odds_store *base, struct lmdb_use *use, struct error *error)
 {
     struct lmdb_store *store = lmdb_store_of(base);
-    *use = (struct lmdb_use){store, gate_of_thread(store), NULL, store->interest};
+    *use = (struct lmdb_use){store, gate_of_thread(store), NULL, store->interest,
+                             store->location.root};
     (void)atomic_fetch_add(&use->gate->inside, 1);
     use->values = atomic_load(&store->values);
     if (use->values != NULL)
@@ -121,11 +122,6 @@ enum status lmdb_store_leave(struct lmdb_use *use, enum status status)
     }
     (void)atomic_fetch_sub(&use->gate->inside, 1);
     return status;
-}
-
-const char *lmdb_store_root(const struct lmdb_use *use)
-{
-    return use->store->location.root;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

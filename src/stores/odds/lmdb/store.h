@@ -18,6 +18,7 @@ struct lmdb_use {
     struct lmdb_gate *gate;
     struct lmdb_values *values;
     struct lmdb_interest *interest;
+    const char *root; /* of the store */
 };
 /* STATUS_UNAVAILABLE, and why: there are no values now. `error` may be NULL. */
 MUST_CHECK enum status lmdb_store_enter(struct odds_store *store, struct lmdb_use *use,
@@ -32,6 +33,5 @@ void lmdb_store_facts(struct odds_store *store, struct odds_facts *facts);
 MUST_CHECK enum status lmdb_store_publish(struct odds_store *store,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);
-const char *lmdb_store_root(const struct lmdb_use *use);
 
 #endif

@@ -41,9 +41,9 @@ static unsigned replies_to(size_t count)
     return count > 1 ? (unsigned)count + 2 : 1;
 }
 
-/* One command, or a transaction of several. Returns how many replies they bring. */
-static unsigned append_changes(struct buffer *out, const char *prefix,
-                               const struct odds_change *changes, size_t count)
+/* One command, or a transaction of several. */
+static void append_changes(struct buffer *out, const char *prefix,
+                           const struct odds_change *changes, size_t count)
 {
     if (count > 1)
         redis_command(out, "MULTI");
@@ -51,7 +51,6 @@ static unsigned append_changes(struct buffer *out, const char *prefix,
         append_change(out, prefix, &changes[i]);
     if (count > 1)
         redis_command(out, "EXEC");
-    return replies_to(count);
 }
 
 /* A list of publications under way. It belongs to the I/O thread once it is submitted. */
@@ -135,7 +134,8 @@ enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
     STAILQ_FOREACH (each, &publishing->list, others) {
         each->status = STATUS_OK;
         each->reason = NULL;
-        replies += append_changes(&sending->commands, prefix, each->changes, each->count);
+        replies += replies_to(each->count);
+        append_changes(&sending->commands, prefix, each->changes, each->count);
     }
     sending->call = (struct redis_call){.bytes = buffer_text(&sending->commands),
                                         .replies = replies,
