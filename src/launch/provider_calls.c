@@ -136,7 +136,8 @@ static void finish(struct provider_calls *calls, struct provider_call *call,
 static void count_duration(struct provider_calls *calls, const struct provider_call *call)
 {
     uint64_t ns = clock_monotonic_ns() - call->submitted_ns;
-    size_t bucket = metric_bucket_of_time(provider_call_bounds_ms, PROVIDER_CALL_BUCKETS, ns);
+    size_t bucket = metric_bucket(provider_call_bounds_ms, PROVIDER_CALL_BUCKETS,
+                                  /* rounded up */ (ns + 999999) / 1000000);
     uv_mutex_lock(&calls->thread.lock);
     calls->facts.durations[bucket]++;
     calls->facts.duration_ns += ns;

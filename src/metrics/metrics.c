@@ -219,11 +219,6 @@ size_t metric_bucket(const uint32_t *bounds, size_t bucket_count, uint64_t value
     return bucket;
 }
 
-size_t metric_bucket_of_time(const uint32_t *bounds_ms, size_t bucket_count, uint64_t ns)
-{
-    return metric_bucket(bounds_ms, bucket_count, ns / 1000000 + (ns % 1000000 > 0));
-}
-
 /* Without the zeros at the end: "0.00025", "5". */
 static void append_bound(struct buffer *out, double bound)
 {

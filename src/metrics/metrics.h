@@ -135,9 +135,8 @@ struct metric_histogram {
     unsigned per_second; /* of times: the unit of the bounds, 1000 for ms; else 1 */
     const char *labels;  /* as in the row, or NULL */
 };
-/* The bucket that counts a value; of times, in nanoseconds, where bounds are milliseconds. */
+/* The bucket that counts a value. */
 size_t metric_bucket(const uint32_t *bounds, size_t bucket_count, uint64_t value);
-size_t metric_bucket_of_time(const uint32_t *bounds_ms, size_t bucket_count, uint64_t ns);
 void metric_histogram(struct buffer *out, const char *name,
                       const struct metric_histogram *histogram);
 /* A percentile in the unit of the bounds, at most the last bound; negative: nothing was counted. */

@@ -414,7 +414,8 @@ static void count_batch(struct ledger *ledger, size_t count)
 static void count_commit(struct ledger *ledger, uint64_t took_ns)
 {
     struct ledger_facts *facts = &ledger->facts;
-    size_t bucket = metric_bucket_of_time(commit_bounds_ms, LEDGER_COMMIT_BUCKETS, took_ns);
+    size_t bucket = metric_bucket(commit_bounds_ms, LEDGER_COMMIT_BUCKETS,
+                                  /* rounded up */ (took_ns + 999999) / 1000000);
     add(ledger, &facts->commits[bucket], 1);
     add(ledger, &facts->commit_ns, took_ns);
 }
