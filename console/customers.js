@@ -55,7 +55,7 @@ const customerPath = (page) => [`customers/${encodeURIComponent(page.id)}`, `cus
 export async function customerPage(page) {
     const [path, where] = customerPath(page);
     const customer = await get(path, {}, page.signal);
-    const requests = graph(page, { title: "Requests a day", unit: "the last 14 days", bars: true });
+    const requests = graph(page, { title: "Requests a day", bars: true });
     noteName(customer);
     return { title: customer.name, state: enabledBadge(customer.enabled), actions: changes(page, { path, where, shown: customer, name: customer.name, warning: WARNING }), content: [
         h("div", { class: "pair" },

@@ -57,13 +57,14 @@ function pathOf(points, stepped) {
  * series is the large number above (the first).
  */
 export function graph(page, { title, unit, bars = false, stepped = false, zero = true, figure = 0, write = number }) {
+    const range = h("span", { class: "range" });
     const large = h("b");
     const when = h("span", { class: "when" });
     const legend = h("div", { class: "legend" });
     const canvas = h("div", { class: "canvas" });
     const numbers = h("div");
     const details = h("details", { ontoggle: () => drawTable() }, h("summary", null, "As a table"), numbers);
-    const element = h("figure", { class: "graph" }, h("figcaption", null, h("strong", null, title), unit && h("span", null, ` ${unit}`)),
+    const element = h("figure", { class: "graph" }, h("figcaption", null, h("strong", null, title), unit && h("span", null, ` ${unit}`), range),
         h("div", { class: "reading" }, large, when), legend, canvas, details);
     let shown = { at: [], series: [], window: 0 };
     let scene = null; // what the pointer needs: x of each value, and the group of what it moves
@@ -71,6 +72,11 @@ export function graph(page, { title, unit, bars = false, stepped = false, zero =
 
     const span = () => (shown.at.length > 1 ? shown.at.at(-1) - shown.at[0] : 0);
     const timeName = (seconds) => (bars ? iso(seconds).slice(0, 10) : span() < DAY ? `${iso(seconds).slice(11, 19)} UTC` : `${moment(iso(seconds)).slice(0, 16)} UTC`);
+    function rangeName() {
+        const [from, to] = [shown.at[0], shown.at.at(-1)];
+        const name = (seconds) => `${span() < DAY ? "" : `${dayName(seconds)} `}${iso(seconds).slice(11, 16)}`;
+        return from === undefined ? "" : bars ? `${dayName(from)} – ${dayName(to)}` : `${name(from)} – ${name(to)} UTC`;
+    }
     const total = (at) => shown.series.reduce((sum, one) => sum + (one.values[at] ?? 0), 0);
 
     function pointedIndex() {
@@ -89,6 +95,7 @@ export function graph(page, { title, unit, bars = false, stepped = false, zero =
         const value = (one) => write(one.values[index] ?? null);
         fill(large, bars ? write(total(index)) : shown.series.length > 0 ? value(shown.series[figure]) : "–");
         fill(when, index < 0 ? "" : `${shown.window > 0 ? `${shown.window} s to ` : ""}${timeName(shown.at[index])}`);
+        fill(range, rangeName());
         fill(legend, shown.series.length > 1 && shown.series.filter((one) => one.colour > 0).map((one) =>
             h("span", null, h("i", { class: `c${one.colour}` }), one.label, " ", h("b", null, value(one)))));
         if (scene !== null) {

@@ -106,7 +106,7 @@ function statementTable(player, groups, opened) {
     [...shown.querySelectorAll("tbody tr")].forEach((row, at) => {
         const button = row.querySelector("button.open");
         row.classList.add("opens");
-        row.addEventListener("click", (event) => event.target.closest("a, .copy") === null && toggle(groups[at], row, button));
+        row.addEventListener("click", (event) => event.target.closest("a, .copy") === null && getSelection().isCollapsed && toggle(groups[at], row, button));
         if (opened.has(groups[at].key)) {
             row.after(detailsRow(groups[at]));
         }

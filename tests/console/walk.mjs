@@ -147,6 +147,33 @@ walk("frozen", async () => {
     await seen("Nothing is wrong", "main");
 });
 
+walk("first_steps", async () => {
+    // What an empty system is answered.
+    const overview = await page.evaluate(async () => (await fetch("/admin/v1/overview")).json());
+    overview.feed.forEach((row) => { row.age_seconds = null; });
+    const answer = (request) => {
+        const body = request.url().includes("/admin/v1/overview") ? overview
+            : /\/admin\/v1\/(customers|games)\?limit/.test(request.url()) ? { items: [], found: 0, next: null } : null;
+        return body === null ? request.continue() : request.respond({ contentType: "application/json", body: JSON.stringify(body) });
+    };
+    await page.setRequestInterception(true);
+    page.on("request", answer);
+    await visit("#/customers/new");
+    await title("Add a customer");
+    await visit("#/");
+    await seen("First steps", "main");
+    assert.deepEqual(await page.$$eval(".steps li", (steps) => steps.map((step) => [step.querySelector(".badge").textContent, step.querySelector("a").hash])), [
+        ["✔ done", "#/health"], ["to do", "#/customers/new"], ["to do", "#/customers"], ["to do", "#/feed"], ["to do", "#/casino/import"]]);
+    await seen("croupier customer add", ".steps");
+    await look("first_steps");
+    page.off("request", answer);
+    await page.setRequestInterception(false);
+    await visit("#/customers");
+    await title("Customers");
+    await visit("#/");
+    await seen("Nothing is wrong", "main");
+});
+
 walk("overview", async () => {
     await page.waitForFunction(() => document.querySelectorAll(".graphs svg").length === 6);
     for (const sport of ["Cricket", "Football", "Tennis", "Horse Racing", "Greyhound Racing"]) {
