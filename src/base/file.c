@@ -176,7 +176,7 @@ static enum status pass(struct passing *passing, uint64_t *bytes, struct error *
     return status;
 }
 
-static enum status open_source(struct passing *passing, struct error *error)
+static enum status open_both(struct passing *passing, mode_t mode, struct error *error)
 {
     struct stat facts;
     passing->from = open(passing->path, O_RDONLY | O_CLOEXEC);
@@ -186,25 +186,19 @@ static enum status open_source(struct passing *passing, struct error *error)
         return error_set(error, STATUS_UNAVAILABLE, "%s: is no regular file", passing->path);
     passing->total = (uint64_t)facts.st_size;
     (void)posix_fadvise(passing->from, 0, 0, POSIX_FADV_DONTNEED);
-    return STATUS_OK;
-}
-
-static enum status open_target(struct passing *passing, mode_t mode, struct error *error)
-{
+    if (passing->to == NULL)
+        return STATUS_OK;
     passing->into = open(passing->to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (passing->into < 0)
-        return failed(error, passing->to, "made");
-    return give_to_owner(passing->into, passing->to) ? STATUS_OK
-                                                     : failed(error, passing->to, "made");
+    return passing->into >= 0 && give_to_owner(passing->into, passing->to)
+               ? STATUS_OK
+               : failed(error, passing->to, "made");
 }
 
 static enum status run(struct passing *passing, mode_t mode, struct file_print *print,
                        struct error *error)
 {
     struct file_print found = {0};
-    enum status status = open_source(passing, error);
-    if (status == STATUS_OK && passing->to != NULL)
-        status = open_target(passing, mode, error);
+    enum status status = open_both(passing, mode, error);
     if (status == STATUS_OK) {
         passing->digest = digest_begin();
         status = pass(passing, &found.bytes, error);
