@@ -15,13 +15,6 @@ static void answer_health(struct service *service, struct http_request *request,
 static void answer_sports(struct service *service, struct http_request *request,
                           const struct caller *caller, const struct text *values)
 {
-    (void)values;
-    sports_route_sports(service->sports, request, caller->sports);
-}
-
-static void answer_sport(struct service *service, struct http_request *request,
-                         const struct caller *caller, const struct text *values)
-{
     sports_route(service->sports, request, caller->sports, values);
 }
 
@@ -51,8 +44,8 @@ static void answer_wallet(struct service *service, struct http_request *request,
 
 /* The most frequent routes come first. */
 static const struct route routes[] = {
-    {METHOD_GET, "/api/v1/{sport}/events/{eventId}", true, true, USAGE_SPORTS, answer_sport},
-    {METHOD_GET, "/api/v1/{sport}/events", true, true, USAGE_SPORTS, answer_sport},
+    {METHOD_GET, "/api/v1/{sport}/events/{eventId}", true, true, USAGE_SPORTS, answer_sports},
+    {METHOD_GET, "/api/v1/{sport}/events", true, true, USAGE_SPORTS, answer_sports},
     {METHOD_GET, "/api/v1/sports", true, true, USAGE_SPORTS, answer_sports},
     {METHOD_GET, "/api/v1/casino/games", true, false, USAGE_GAMES, answer_games},
     {METHOD_POST, "/api/v1/casino/games/{gameId}/launch", true, false, USAGE_LAUNCH, answer_launch},

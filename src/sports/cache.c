@@ -643,12 +643,21 @@ static void answer_from_cache(struct sports_cache *cache, struct http_request *r
     start_lookup(cache, request, subject, leads);
 }
 
+static void answer_sports(const struct sports_cache *cache, struct http_request *request,
+                          sport_set allowed)
+{
+    struct answer *answer = cache->sports->lists[allowed & SPORT_SET_ALL];
+    answer_reply(answer, request, answer_pick(answer, request));
+}
+
 void sports_route(struct sports_cache *cache, struct http_request *request, sport_set allowed,
                   const struct text values[HTTP_PATH_VALUES])
 {
     bool wants_event = values[1].size > 0;
     struct odds_subject subject = {.kind = wants_event ? ODDS_MARKETS : ODDS_CATALOG};
-    if (sport_from_key(values[0], &subject.sport) != STATUS_OK)
+    if (values[0].size == 0)
+        answer_sports(cache, request, allowed);
+    else if (sport_from_key(values[0], &subject.sport) != STATUS_OK)
         http_reply_error(request, &error_invalid_sport);
     else if (wants_event && event_id_parse(values[1], &subject.event) != STATUS_OK)
         http_reply_error(request, &error_invalid_event_id);
@@ -656,13 +665,6 @@ void sports_route(struct sports_cache *cache, struct http_request *request, spor
         http_reply_error(request, &error_sport_not_allowed);
     else
         answer_from_cache(cache, request, &subject);
-}
-
-void sports_route_sports(struct sports_cache *cache, struct http_request *request,
-                         sport_set allowed)
-{
-    struct answer *answer = cache->sports->lists[allowed & SPORT_SET_ALL];
-    answer_reply(answer, request, answer_pick(answer, request));
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

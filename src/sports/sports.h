@@ -90,14 +90,13 @@ void sports_cache_drain(struct sports_cache *cache);
  * mailbox may be destroyed after it. The loop must run once more to close a timer. */
 void sports_cache_destroy(struct sports_cache **cache);
 
-/* The routes, on the cache's thread. The caller has checked admission, rate limit, method and the
- * form of the path. They reply at once or later; until then they own request->abandoned and
- * request->deferral. */
-void sports_route_sports(struct sports_cache *cache, struct http_request *request,
-                         sport_set allowed);
-/* `values` are the texts in the path: the sport, and the event or "" for the list. Answers, in this
- * order: 400 invalid_sport, then 400 invalid_event_id, then 403 sport_not_allowed, then the
- * store. */
+/* The routes of sports, on the cache's thread. The caller has checked admission, rate limit, method
+ * and the form of the path. They reply at once or later; until then they own request->abandoned and
+ * request->deferral.
+ *
+ * `values` are the texts in the path: the sport, or "" for the list of sports; and the event, or ""
+ * for the list of events. Answers, in this order: 400 invalid_sport, then 400 invalid_event_id,
+ * then 403 sport_not_allowed, then the store. */
 void sports_route(struct sports_cache *cache, struct http_request *request, sport_set allowed,
                   const struct text values[HTTP_PATH_VALUES]);
 

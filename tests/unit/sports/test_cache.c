@@ -722,7 +722,8 @@ static void assert_sports(struct world *world, sport_set allowed, const char *bo
 {
     struct fake_request request;
     fake_request_init(&request, NULL, NULL);
-    sports_route_sports(world->thread.cache, &request.request, allowed);
+    sports_route(world->thread.cache, &request.request, allowed,
+                 (const struct text[HTTP_PATH_VALUES]){{NULL, 0}});
     assert_string_equal(request.outcome, FAKE_SENT);
     assert_true(text_equals((struct text){request.message->body, request.message->body_size},
                             text_of(body)));
