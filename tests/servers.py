@@ -320,6 +320,17 @@ class Server:
     def _last_stop(self):
         self.kill()
 
+    def _start_somewhere(self):
+        for _ in range(5):
+            try:
+                self.start()
+                return
+            except ServerError as failure:
+                if "ddress already in use" not in str(failure):
+                    raise
+                self.port = free_port()
+        raise ServerError("no free port")
+
     def _make_disk(self, megabytes):
         """A file system of its own in memory, of this size, at `disk`; PermissionError when we may not."""
         disk = self.directory / "disk"
@@ -446,17 +457,6 @@ class Redis(Server):
         self._executable = redis_server()
         if start:
             self._start_somewhere()
-
-    def _start_somewhere(self):
-        for _ in range(5):
-            try:
-                self.start()
-                return
-            except ServerError as failure:
-                if "ddress already in use" not in str(failure):
-                    raise
-                self.port = free_port()
-        raise ServerError("no free port")
 
     def _configuration(self):
         lines = ["bind 127.0.0.1", f"port {self.port}", f"unixsocket {self.socket}", "unixsocketperm 777",
@@ -783,17 +783,6 @@ class Postgres(Server):
         (self.data / "pg_hba.conf").write_text("local all all trust\nlocal replication all trust\n"
                                                f"host all all 127.0.0.1/32 {method}\n"
                                                "host replication all 127.0.0.1/32 trust\n")
-
-    def _start_somewhere(self):
-        for _ in range(5):
-            try:
-                self.start()
-                return
-            except ServerError as failure:
-                if "ddress already in use" not in str(failure):
-                    raise
-                self.port = free_port()
-        raise ServerError("no free port")
 
     def _command(self):
         self._write_configuration()

@@ -39,15 +39,7 @@ def shared_server(kind):
     return _shared[kind]
 
 
-class EmbeddedOdds:
-    def __init__(self, directory, own):
-        self.path = directory / "odds"
-        self.uri = f"embedded:{self.path}"
-        self.where = str(self.path)
-
-    def settle(self, metrics, prefix):
-        """What is published is seen at once."""
-
+class Files:
     def take_away(self):
         self.path.rename(self.path.with_suffix(".away"))
 
@@ -58,7 +50,26 @@ class EmbeddedOdds:
         pass
 
 
-class RedisOdds:
+class OfServer:
+    def take_away(self):
+        assert self.own, "others use this server too: make the service with own_stores=True"
+        self.server.stop()
+
+    def bring_back(self):
+        self.server.start()
+
+
+class EmbeddedOdds(Files):
+    def __init__(self, directory, own):
+        self.path = directory / "odds"
+        self.uri = f"embedded:{self.path}"
+        self.where = str(self.path)
+
+    def settle(self, metrics, prefix):
+        """What is published is seen at once."""
+
+
+class RedisOdds(OfServer):
     MARKERS = 256  # more than a test ever changes at once
     SEEN = "croupier_odds_invalidations_total"
 
@@ -85,13 +96,6 @@ class RedisOdds:
             assert time.monotonic() < deadline, "the server never heard of what was published"
             time.sleep(0.001)
 
-    def take_away(self):
-        assert self.own, "others use this server too: make the service with own_stores=True"
-        self.server.stop()
-
-    def bring_back(self):
-        self.server.start()
-
     def remove(self):
         if self.own:
             self.server.remove()
@@ -99,22 +103,13 @@ class RedisOdds:
             self.call("FLUSHDB")
 
 
-class SqlitePlatform:
+class SqlitePlatform(Files):
     def __init__(self, directory, own):
         self.path = directory / "platform.db"
         self.uri = f"sqlite:{self.path}"
         self.where = str(self.path)
 
     def make(self):
-        pass
-
-    def take_away(self):
-        self.path.rename(self.path.with_suffix(".away"))
-
-    def bring_back(self):
-        self.path.with_suffix(".away").rename(self.path)
-
-    def remove(self):
         pass
 
     def execute(self, *statements, tampering=False):
@@ -151,7 +146,7 @@ class SqlitePlatform:
         return f"zeroblob({size})"
 
 
-class PostgresPlatform:
+class PostgresPlatform(OfServer):
     def __init__(self, directory, own):
         self.own = own
         self.server = Postgres() if own else shared_server(Postgres)
@@ -164,13 +159,6 @@ class PostgresPlatform:
         if not self.made:
             self.server.create_database(self.database)
             self.made = True
-
-    def take_away(self):
-        assert self.own, "others use this server too: make the service with own_stores=True"
-        self.server.stop()
-
-    def bring_back(self):
-        self.server.start()
 
     def remove(self):
         if self.own:
