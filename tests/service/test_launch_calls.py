@@ -20,7 +20,7 @@ pytestmark = pytest.mark.depends_on("platform")
 SECRET = "0123456789abcdef0123456789abcdef"
 REAL = {"mode": "real", "player_reference": "player-1", "currency": "EUR"}
 UNAVAILABLE = (503, "provider_unavailable")
-TIMEOUT_MS = int(1500 * PATIENCE)
+TIMEOUT_MS = int(5000 * PATIENCE)
 URL = "https://play.oasis.example/?session=s1#lobby"
 GOOD = {"launch_url": URL}
 # Nothing of the environment may lead a call elsewhere.
