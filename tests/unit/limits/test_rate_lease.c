@@ -117,6 +117,14 @@ static struct shop shop_at(uint32_t second)
     return (struct shop){.lock = PTHREAD_MUTEX_INITIALIZER, .wall_us = (uint64_t)second * 1000000};
 }
 
+#define SERVERS 3
+
+/* One store, and the servers that a test opens at it. */
+struct world {
+    struct shop shop;
+    struct server servers[SERVERS];
+};
+
 static void server_open(struct server *server, struct shop *shop, uint32_t requests,
                         uint32_t seconds)
 {
@@ -140,6 +148,33 @@ static struct rate_claim claim_of(struct server *server)
 {
     rate_lease_prepare(server->leases, &server->claim, "cus_0123456789abcdef");
     return server->claim;
+}
+
+static int set_up(void **state)
+{
+    struct world *world = memory_alloc_zeroed(1, sizeof *world);
+    world->shop = shop_at(MINUTE_S);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    for (size_t i = 0; i < SERVERS; i++)
+        server_close(&world->servers[i]);
+    memory_free(world);
+    return 0;
+}
+
+/* The next server of the world, with a budget of so many requests in so many seconds. */
+static struct server *open_server(struct world *world, uint32_t requests, uint32_t seconds)
+{
+    struct server *server = world->servers;
+    while (server->leases != NULL)
+        server++;
+    server_open(server, &world->shop, requests, seconds);
+    return server;
 }
 
 /* A thread that can be sent mails. */
@@ -252,131 +287,112 @@ TEST(one_server_admits_exactly_the_budget)
     }
 }
 
-TEST(a_few_calls_do_for_a_thousand_requests)
+TEST_OF(world, a_few_calls_do_for_a_thousand_requests)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 1000, 60);
+    struct server *server = open_server(world, 1000, 60);
     for (uint32_t k = 0; k < 1000; k++) {
-        assert_true(take(&server, NOW_NS + k).allowed);
-        answer_all(&server, NOW_NS + k);
+        assert_true(take(server, NOW_NS + k).allowed);
+        answer_all(server, NOW_NS + k);
     }
-    assert_true(server.calls <= 40);
-    server_close(&server);
+    assert_true(server->calls <= 40);
 }
 
-TEST(the_next_lease_comes_before_the_first_is_spent)
+TEST_OF(world, the_next_lease_comes_before_the_first_is_spent)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 1600, 60);
-    (void)take(&server, NOW_NS); /* a lease of 100 */
+    struct server *server = open_server(world, 1600, 60);
+    (void)take(server, NOW_NS); /* a lease of 100 */
     for (int i = 0; i < 48; i++)
-        (void)take(&server, NOW_NS);
-    assert_int_equal(server.calls, 1);
-    (void)take(&server, NOW_NS); /* the fiftieth */
-    assert_int_equal(server.calls, 2);
-    struct rate_claim claim = claim_of(&server);
+        (void)take(server, NOW_NS);
+    assert_int_equal(server->calls, 1);
+    (void)take(server, NOW_NS); /* the fiftieth */
+    assert_int_equal(server->calls, 2);
+    struct rate_claim claim = claim_of(server);
     struct rate_verdict verdict;
     for (int i = 0; i < 50; i++) {
         assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_OK);
         assert_true(verdict.allowed);
     }
-    assert_int_equal(server.calls, 2); /* one at a time */
+    assert_int_equal(server->calls, 2); /* one at a time */
     assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_PENDING);
-    answer(&server, NOW_NS);
+    answer(server, NOW_NS);
     assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_OK);
     assert_int_equal(verdict.remaining, 1600 - 101);
-    server_close(&server);
 }
 
-TEST(what_is_left_of_a_lease_is_added_to_the_next)
+TEST_OF(world, what_is_left_of_a_lease_is_added_to_the_next)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 1600, 60);
+    struct server *server = open_server(world, 1600, 60);
     for (int i = 0; i < 50; i++)
-        (void)take(&server, NOW_NS);
-    answer(&server, NOW_NS);
-    struct rate_claim claim = claim_of(&server);
+        (void)take(server, NOW_NS);
+    answer(server, NOW_NS);
+    struct rate_claim claim = claim_of(server);
     struct rate_verdict verdict;
-    server.refusal = STATUS_UNAVAILABLE; /* nothing more comes */
+    server->refusal = STATUS_UNAVAILABLE; /* nothing more comes */
     for (int i = 0; i < 150; i++) {
         assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_OK);
         assert_true(verdict.allowed && !verdict.alone);
     }
     assert_int_equal(rate_lease_take(&claim, NOW_NS, NULL, &verdict), STATUS_OK);
     assert_true(verdict.alone);
-    server_close(&server);
 }
 
-TEST(a_used_up_window_is_remembered_without_a_call)
+TEST_OF(world, a_used_up_window_is_remembered_without_a_call)
 {
-    struct shop shop = shop_at(1763701200);
-    struct server server;
-    server_open(&server, &shop, 3, 3600);
+    world->shop = shop_at(1763701200);
+    struct server *server = open_server(world, 3, 3600);
     for (int i = 0; i < 3; i++)
-        assert_true(take(&server, NOW_NS).allowed);
-    answer_all(&server, NOW_NS);
-    assert_false(take(&server, NOW_NS).allowed);
-    uint32_t calls = server.calls;
+        assert_true(take(server, NOW_NS).allowed);
+    answer_all(server, NOW_NS);
+    assert_false(take(server, NOW_NS).allowed);
+    uint32_t calls = server->calls;
     for (uint64_t i = 0; i < 3000; i++)
-        assert_false(take(&server, NOW_NS + i * SECOND_NS).allowed);
-    assert_true(server.calls <= calls + 1);
-    server_close(&server);
+        assert_false(take(server, NOW_NS + i * SECOND_NS).allowed);
+    assert_true(server->calls <= calls + 1);
 }
 
 /* ---- windows and clocks ---------------------------------------------------------------------- */
 
-TEST(the_stores_clock_decides_the_window)
+TEST_OF(world, the_stores_clock_decides_the_window)
 {
-    struct shop shop = shop_at(MINUTE_S + 45); /* whatever clock_wall_ms says here */
-    struct server server;
-    server_open(&server, &shop, 2, 60);
-    assert_int_equal(take(&server, NOW_NS).reset_seconds, 15);
-    assert_int_equal(take(&server, NOW_NS + 14 * (uint64_t)SECOND_NS).reset_seconds, 1);
-    assert_false(take(&server, NOW_NS + 14 * (uint64_t)SECOND_NS).allowed);
-    assert_true(take(&server, NOW_NS + 15 * (uint64_t)SECOND_NS).allowed);
-    assert_int_equal(shop.since, MINUTE_S + 60);
-    server_close(&server);
+    world->shop = shop_at(MINUTE_S + 45); /* whatever clock_wall_ms says here */
+    struct server *server = open_server(world, 2, 60);
+    assert_int_equal(take(server, NOW_NS).reset_seconds, 15);
+    assert_int_equal(take(server, NOW_NS + 14 * (uint64_t)SECOND_NS).reset_seconds, 1);
+    assert_false(take(server, NOW_NS + 14 * (uint64_t)SECOND_NS).allowed);
+    assert_true(take(server, NOW_NS + 15 * (uint64_t)SECOND_NS).allowed);
+    assert_int_equal(world->shop.since, MINUTE_S + 60);
 }
 
-TEST(an_unspent_lease_is_void_in_the_next_window)
+TEST_OF(world, an_unspent_lease_is_void_in_the_next_window)
 {
-    struct shop shop = shop_at(MINUTE_S + 50);
-    struct server server;
-    server_open(&server, &shop, 1600, 60);
-    (void)take(&server, NOW_NS);
+    world->shop = shop_at(MINUTE_S + 50);
+    struct server *server = open_server(world, 1600, 60);
+    (void)take(server, NOW_NS);
     uint64_t paused_ns = NOW_NS + 10 * (uint64_t)SECOND_NS; /* the process was stopped */
-    struct rate_claim claim = claim_of(&server);
+    struct rate_claim claim = claim_of(server);
     struct rate_verdict verdict;
     assert_int_equal(rate_lease_take(&claim, paused_ns, NULL, &verdict), STATUS_PENDING);
-    assert_int_equal(take_all(&server, paused_ns), 1600);
-    server_close(&server);
+    assert_int_equal(take_all(server, paused_ns), 1600);
 }
 
-TEST(a_lease_that_arrives_after_its_window_is_void)
+TEST_OF(world, a_lease_that_arrives_after_its_window_is_void)
 {
-    struct shop shop = shop_at(MINUTE_S + 59);
-    struct server server;
-    server_open(&server, &shop, 1600, 60);
-    (void)take(&server, NOW_NS);
+    world->shop = shop_at(MINUTE_S + 59);
+    struct server *server = open_server(world, 1600, 60);
+    (void)take(server, NOW_NS);
     for (int i = 0; i < 49; i++)
-        (void)take(&server, NOW_NS);
-    assert_non_null(server.asked);
+        (void)take(server, NOW_NS);
+    assert_non_null(server->asked);
     uint64_t next_ns = NOW_NS + SECOND_NS;
-    answer_late(&server, NOW_NS + SECOND_NS / 2, next_ns + SECOND_NS / 2);
-    assert_int_equal(take_all(&server, next_ns + SECOND_NS / 2), 1600);
-    server_close(&server);
+    answer_late(server, NOW_NS + SECOND_NS / 2, next_ns + SECOND_NS / 2);
+    assert_int_equal(take_all(server, next_ns + SECOND_NS / 2), 1600);
 }
 
-TEST(a_lease_is_spent_only_before_the_end_that_the_asking_allows)
+TEST_OF(world, a_lease_is_spent_only_before_the_end_that_the_asking_allows)
 {
     assert_true(rate_lease_deadline(7, 1000000) == 7 + 999000000); /* 0.1 % for clock rates */
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 1600, 1);
-    struct rate_claim claim = claim_of(&server);
+    struct server *server = open_server(world, 1600, 1);
+    struct rate_claim claim = claim_of(server);
     struct rate_verdict verdict;
     struct waiting waiting = {.pending = {.mail = {.deliver = count_mail}}};
     struct post post;
@@ -384,39 +400,33 @@ TEST(a_lease_is_spent_only_before_the_end_that_the_asking_allows)
     waiting.pending.mailbox = post.mailbox;
     assert_int_equal(rate_lease_take(&claim, NOW_NS, &waiting.pending, &verdict), STATUS_PENDING);
     /* It took 300 ms to get there, so at the store 1 s was left when here it was 1.3 s. */
-    answer_late(&server, NOW_NS, NOW_NS + 300000000);
+    answer_late(server, NOW_NS, NOW_NS + 300000000);
     assert_int_equal(rate_lease_take(&claim, NOW_NS + 998999999, NULL, &verdict), STATUS_OK);
     assert_int_equal(rate_lease_take(&claim, NOW_NS + 999000000, NULL, &verdict), STATUS_PENDING);
     post_close(&post);
-    server_close(&server);
 }
 
-TEST(a_long_window_is_confirmed_now_and_then)
+TEST_OF(world, a_long_window_is_confirmed_now_and_then)
 {
-    struct shop shop = shop_at(1763596800); /* midnight */
-    struct server server;
-    server_open(&server, &shop, 1600, 86400);
-    (void)take(&server, NOW_NS);
+    world->shop = shop_at(1763596800); /* midnight */
+    struct server *server = open_server(world, 1600, 86400);
+    (void)take(server, NOW_NS);
     uint64_t later_ns = NOW_NS + RATE_LEASE_TERM_NS;
-    assert_true(take(&server, later_ns - 1).allowed);
-    assert_int_equal(server.calls, 1);
-    shop.wall_us += 86400000000U; /* somebody has set the store's clock */
-    assert_true(take(&server, later_ns).allowed);
-    assert_int_equal(server.calls, 2);
-    assert_int_equal(shop.since, 1763596800 + 86400);
-    server_close(&server);
+    assert_true(take(server, later_ns - 1).allowed);
+    assert_int_equal(server->calls, 1);
+    world->shop.wall_us += 86400000000U; /* somebody has set the store's clock */
+    assert_true(take(server, later_ns).allowed);
+    assert_int_equal(server->calls, 2);
+    assert_int_equal(world->shop.since, 1763596800 + 86400);
 }
 
-TEST(seconds_left_are_rounded_up_and_at_least_one)
+TEST_OF(world, seconds_left_are_rounded_up_and_at_least_one)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 1600, 60);
-    assert_int_equal(take(&server, NOW_NS).reset_seconds, 60);
-    assert_int_equal(take(&server, NOW_NS + 1).reset_seconds, 60);
-    assert_int_equal(take(&server, NOW_NS + SECOND_NS + 1).reset_seconds, 59);
-    assert_int_equal(take(&server, NOW_NS + 59999999999).reset_seconds, 1);
-    server_close(&server);
+    struct server *server = open_server(world, 1600, 60);
+    assert_int_equal(take(server, NOW_NS).reset_seconds, 60);
+    assert_int_equal(take(server, NOW_NS + 1).reset_seconds, 60);
+    assert_int_equal(take(server, NOW_NS + SECOND_NS + 1).reset_seconds, 59);
+    assert_int_equal(take(server, NOW_NS + 59999999999).reset_seconds, 1);
 }
 
 /* ---- several servers ------------------------------------------------------------------------- */
@@ -440,82 +450,64 @@ TEST(servers_together_never_exceed_the_budget_and_use_all_of_it)
     }
 }
 
-TEST(little_is_stranded_with_a_server_that_goes_idle)
+TEST_OF(world, little_is_stranded_with_a_server_that_goes_idle)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server busy;
-    struct server idle;
-    server_open(&busy, &shop, 1000, 60);
-    server_open(&idle, &shop, 1000, 60);
-    (void)take(&idle, NOW_NS);
-    assert_true(take_all(&busy, NOW_NS) >= 929);
-    server_close(&busy);
-    server_close(&idle);
+    struct server *busy = open_server(world, 1000, 60);
+    struct server *idle = open_server(world, 1000, 60);
+    (void)take(idle, NOW_NS);
+    assert_true(take_all(busy, NOW_NS) >= 929);
 }
 
 /* ---- changed policies ------------------------------------------------------------------------ */
 
-TEST(a_raised_limit_holds_at_once)
+TEST_OF(world, a_raised_limit_holds_at_once)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 10, 60);
-    (void)take_all(&server, NOW_NS);
-    server.claim.rate.requests = 15;
+    struct server *server = open_server(world, 10, 60);
+    (void)take_all(server, NOW_NS);
+    server->claim.rate.requests = 15;
     for (int i = 0; i < 5; i++) {
-        assert_true(take(&server, NOW_NS).allowed);
-        answer_all(&server, NOW_NS);
+        assert_true(take(server, NOW_NS).allowed);
+        answer_all(server, NOW_NS);
     }
-    assert_false(take(&server, NOW_NS).allowed);
-    server_close(&server);
+    assert_false(take(server, NOW_NS).allowed);
 }
 
-TEST(a_lowered_limit_voids_what_is_left_of_a_lease)
+TEST_OF(world, a_lowered_limit_voids_what_is_left_of_a_lease)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 1600, 60);
-    (void)take(&server, NOW_NS); /* 100 were drawn, one is spent */
-    server.claim.rate.requests = 50;
-    assert_false(take(&server, NOW_NS).allowed);
-    server_close(&server);
+    struct server *server = open_server(world, 1600, 60);
+    (void)take(server, NOW_NS); /* 100 were drawn, one is spent */
+    server->claim.rate.requests = 50;
+    assert_false(take(server, NOW_NS).allowed);
 }
 
-TEST(a_lowered_limit_above_what_was_drawn_keeps_the_lease)
+TEST_OF(world, a_lowered_limit_above_what_was_drawn_keeps_the_lease)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 1600, 60);
-    (void)take(&server, NOW_NS);
-    server.claim.rate.requests = 200;
-    assert_int_equal(take_all(&server, NOW_NS), 199);
-    server_close(&server);
+    struct server *server = open_server(world, 1600, 60);
+    (void)take(server, NOW_NS);
+    server->claim.rate.requests = 200;
+    assert_int_equal(take_all(server, NOW_NS), 199);
 }
 
-TEST(a_window_made_longer_keeps_the_count)
+TEST_OF(world, a_window_made_longer_keeps_the_count)
 {
-    struct shop shop = shop_at(MINUTE_S + 35);
-    struct server server;
-    server_open(&server, &shop, 4, 10);
-    (void)take_all(&server, NOW_NS);
-    server.claim.rate.window_seconds = 60;
-    struct rate_verdict verdict = take(&server, NOW_NS);
+    world->shop = shop_at(MINUTE_S + 35);
+    struct server *server = open_server(world, 4, 10);
+    (void)take_all(server, NOW_NS);
+    server->claim.rate.window_seconds = 60;
+    struct rate_verdict verdict = take(server, NOW_NS);
     assert_false(verdict.allowed);
     assert_int_equal(verdict.reset_seconds, 25);
-    server_close(&server);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-TEST(all_who_wait_are_served_by_one_call)
+TEST_OF(world, all_who_wait_are_served_by_one_call)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
     struct post post;
     struct waiting waiting[50] = {0};
-    server_open(&server, &shop, 1600, 60);
+    struct server *server = open_server(world, 1600, 60);
     post_open(&post);
-    struct rate_claim claim = claim_of(&server);
+    struct rate_claim claim = claim_of(server);
     struct rate_verdict verdict;
     for (size_t i = 0; i < 50; i++) {
         waiting[i].pending =
@@ -524,8 +516,8 @@ TEST(all_who_wait_are_served_by_one_call)
         assert_int_equal(rate_lease_take(&claim, NOW_NS, &waiting[i].pending, &verdict),
                          STATUS_PENDING);
     }
-    assert_int_equal(server.calls, 1);
-    answer(&server, NOW_NS);
+    assert_int_equal(server->calls, 1);
+    answer(server, NOW_NS);
     post_deliver(&post);
     for (size_t i = 0; i < 50; i++) {
         assert_int_equal(waiting[i].mails, 1);
@@ -533,176 +525,145 @@ TEST(all_who_wait_are_served_by_one_call)
         assert_true(verdict.allowed);
     }
     post_close(&post);
-    server_close(&server);
 }
 
-TEST(a_budget_may_go_while_the_store_is_asked)
+TEST_OF(world, a_budget_may_go_while_the_store_is_asked)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 1600, 60);
+    struct server *server = open_server(world, 1600, 60);
     for (int i = 0; i < 50; i++)
-        (void)take(&server, NOW_NS);
-    assert_non_null(server.asked);
-    rate_budget_release(&server.budget); /* the customer was removed */
-    answer(&server, NOW_NS);
-    rate_leases_destroy(&server.leases);
+        (void)take(server, NOW_NS);
+    assert_non_null(server->asked);
+    rate_budget_release(&server->budget); /* the customer was removed */
+    answer(server, NOW_NS);
+    rate_leases_destroy(&server->leases);
 }
 
 /* ---- without the store ----------------------------------------------------------------------- */
 
-TEST(without_the_store_a_server_limits_for_itself)
+TEST_OF(world, without_the_store_a_server_limits_for_itself)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 20, 1);
-    server.refusal = STATUS_UNAVAILABLE;
-    struct rate_verdict verdict = take(&server, NOW_NS);
+    struct server *server = open_server(world, 20, 1);
+    server->refusal = STATUS_UNAVAILABLE;
+    struct rate_verdict verdict = take(server, NOW_NS);
     assert_true(verdict.allowed && verdict.alone);
     assert_int_equal(verdict.remaining, 19);
     assert_int_equal(verdict.reset_seconds, 1);
-    uint32_t calls = server.calls;
+    uint32_t calls = server->calls;
     for (int i = 0; i < 18; i++)
-        assert_true(take(&server, NOW_NS).allowed);
-    assert_int_equal(server.calls, calls); /* not tried again at once */
-    server_close(&server);
+        assert_true(take(server, NOW_NS).allowed);
+    assert_int_equal(server->calls, calls); /* not tried again at once */
 }
 
-TEST(the_store_is_tried_again_and_no_one_waits_for_it)
+TEST_OF(world, the_store_is_tried_again_and_no_one_waits_for_it)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
     struct rate_verdict verdict;
-    server_open(&server, &shop, 1600, 60);
-    server.refusal = STATUS_UNAVAILABLE;
-    (void)take(&server, NOW_NS);
-    server.refusal = STATUS_OK;
-    struct rate_claim claim = claim_of(&server);
+    struct server *server = open_server(world, 1600, 60);
+    server->refusal = STATUS_UNAVAILABLE;
+    (void)take(server, NOW_NS);
+    server->refusal = STATUS_OK;
+    struct rate_claim claim = claim_of(server);
     uint64_t later_ns = NOW_NS + RATE_LEASE_RETRY_NS;
     assert_int_equal(rate_lease_take(&claim, later_ns - 1, NULL, &verdict), STATUS_OK);
-    assert_null(server.asked);
+    assert_null(server->asked);
     assert_int_equal(rate_lease_take(&claim, later_ns, NULL, &verdict), STATUS_OK);
     assert_true(verdict.allowed && verdict.alone);
-    assert_non_null(server.asked);
+    assert_non_null(server->asked);
     assert_int_equal(rate_lease_take(&claim, later_ns, NULL, &verdict), STATUS_OK); /* meanwhile */
     assert_true(verdict.alone);
-    answer(&server, later_ns);
+    answer(server, later_ns);
     assert_int_equal(rate_lease_take(&claim, later_ns, NULL, &verdict), STATUS_OK);
     assert_false(verdict.alone);
-    server_close(&server);
 }
 
-TEST(a_lease_is_spent_though_the_store_has_gone)
+TEST_OF(world, a_lease_is_spent_though_the_store_has_gone)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 1600, 60);
-    (void)take(&server, NOW_NS);
-    server.refusal = STATUS_UNAVAILABLE;
+    struct server *server = open_server(world, 1600, 60);
+    (void)take(server, NOW_NS);
+    server->refusal = STATUS_UNAVAILABLE;
     for (int i = 0; i < 99; i++)
-        assert_false(take(&server, NOW_NS).alone);
-    struct rate_verdict verdict = take(&server, NOW_NS);
+        assert_false(take(server, NOW_NS).alone);
+    struct rate_verdict verdict = take(server, NOW_NS);
     assert_true(verdict.allowed && verdict.alone);
     assert_int_equal(verdict.remaining, 1600 - 101);
     assert_int_equal(verdict.reset_seconds, 60); /* the store's window */
-    server_close(&server);
 }
 
-TEST(without_the_store_no_more_is_admitted_than_was_known_to_be_left)
+TEST_OF(world, without_the_store_no_more_is_admitted_than_was_known_to_be_left)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server one;
-    struct server other;
     uint32_t admitted = 0;
-    server_open(&one, &shop, 1000, 60);
-    server_open(&other, &shop, 1000, 60);
+    struct server *one = open_server(world, 1000, 60);
+    struct server *other = open_server(world, 1000, 60);
     for (int i = 0; i < 600; i++) {
-        admitted += take(&one, NOW_NS).allowed ? 1 : 0;
-        answer_all(&one, NOW_NS);
+        admitted += take(one, NOW_NS).allowed ? 1 : 0;
+        answer_all(one, NOW_NS);
     }
-    admitted += take(&other, NOW_NS).allowed ? 1 : 0;
-    int64_t left = 1000 - shop.used;
-    one.refusal = other.refusal = STATUS_TIMEOUT;
-    admitted += take_all(&one, NOW_NS) + take_all(&other, NOW_NS);
+    admitted += take(other, NOW_NS).allowed ? 1 : 0;
+    int64_t left = 1000 - world->shop.used;
+    one->refusal = other->refusal = STATUS_TIMEOUT;
+    admitted += take_all(one, NOW_NS) + take_all(other, NOW_NS);
     assert_true(admitted <= 1000 + left + 63);
     assert_true(admitted >= 1000);
     /* In the next window each has the whole budget. */
-    assert_int_equal(take_all(&one, NOW_NS + 60 * (uint64_t)SECOND_NS), 1000);
-    assert_int_equal(take_all(&other, NOW_NS + 60 * (uint64_t)SECOND_NS), 1000);
-    server_close(&one);
-    server_close(&other);
+    assert_int_equal(take_all(one, NOW_NS + 60 * (uint64_t)SECOND_NS), 1000);
+    assert_int_equal(take_all(other, NOW_NS + 60 * (uint64_t)SECOND_NS), 1000);
 }
 
-TEST(the_store_is_told_what_was_admitted_without_it)
+TEST_OF(world, the_store_is_told_what_was_admitted_without_it)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server one;
-    struct server other;
-    server_open(&one, &shop, 100, 60);
-    server_open(&other, &shop, 100, 60);
-    assert_true(take(&one, NOW_NS).allowed); /* 7 drawn */
-    one.refusal = STATUS_UNAVAILABLE;
+    struct server *one = open_server(world, 100, 60);
+    struct server *other = open_server(world, 100, 60);
+    assert_true(take(one, NOW_NS).allowed); /* 7 drawn */
+    one->refusal = STATUS_UNAVAILABLE;
     for (int i = 0; i < 46; i++)
-        assert_true(take(&one, NOW_NS).allowed); /* 6 of the lease, 40 without it */
-    one.refusal = STATUS_OK;
+        assert_true(take(one, NOW_NS).allowed); /* 6 of the lease, 40 without it */
+    one->refusal = STATUS_OK;
     uint64_t later_ns = NOW_NS + RATE_LEASE_RETRY_NS;
-    assert_true(take(&one, later_ns).allowed); /* it is asked again; 41 */
-    assert_true(take(&one, later_ns).allowed); /* 42: these two were too late to be told */
-    answer(&one, later_ns);
-    assert_int_equal(shop.used, 7 + 40 + 7);
-    uint32_t rest = take_all(&one, later_ns) + take_all(&other, later_ns);
+    assert_true(take(one, later_ns).allowed); /* it is asked again; 41 */
+    assert_true(take(one, later_ns).allowed); /* 42: these two were too late to be told */
+    answer(one, later_ns);
+    assert_int_equal(world->shop.used, 7 + 40 + 7);
+    uint32_t rest = take_all(one, later_ns) + take_all(other, later_ns);
     assert_int_equal(7 + 42 + rest, 100);
-    assert_int_equal(shop.used, 100);
-    server_close(&one);
-    server_close(&other);
+    assert_int_equal(world->shop.used, 100);
 }
 
-TEST(a_store_that_forgot_is_told_what_was_drawn)
+TEST_OF(world, a_store_that_forgot_is_told_what_was_drawn)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
     uint32_t admitted = 0;
-    server_open(&server, &shop, 100, 60);
+    struct server *server = open_server(world, 100, 60);
     for (int i = 0; i < 50; i++) {
-        admitted += take(&server, NOW_NS).allowed ? 1 : 0;
-        answer_all(&server, NOW_NS);
+        admitted += take(server, NOW_NS).allowed ? 1 : 0;
+        answer_all(server, NOW_NS);
     }
-    shop.since = 0; /* FLUSHALL */
-    shop.used = 0;
-    admitted += take_all(&server, NOW_NS);
+    world->shop.since = 0; /* FLUSHALL */
+    world->shop.used = 0;
+    admitted += take_all(server, NOW_NS);
     assert_int_equal(admitted, 100);
-    server_close(&server);
 }
 
-TEST(a_call_that_timed_out_is_counted_on_the_safe_side)
+TEST_OF(world, a_call_that_timed_out_is_counted_on_the_safe_side)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
     struct odds_lease lost = {.window_seconds = 60, .limit = 100, .demand = 1};
     uint32_t admitted = 0;
-    server_open(&server, &shop, 100, 60);
+    struct server *server = open_server(world, 100, 60);
     for (int i = 0; i < 4; i++)
-        admitted += take(&server, NOW_NS).allowed ? 1 : 0;
-    assert_non_null(server.asked);
-    draw(&shop, &lost, NOW_NS); /* the store granted it, and no one ever heard */
-    fail_call(&server, STATUS_TIMEOUT, NOW_NS);
+        admitted += take(server, NOW_NS).allowed ? 1 : 0;
+    assert_non_null(server->asked);
+    draw(&world->shop, &lost, NOW_NS); /* the store granted it, and no one ever heard */
+    fail_call(server, STATUS_TIMEOUT, NOW_NS);
     uint64_t later_ns = NOW_NS + RATE_LEASE_RETRY_NS;
     for (int i = 0; i < 3; i++) /* the rest of the lease; the first of them asks again */
-        admitted += take(&server, later_ns).allowed ? 1 : 0;
-    answer_all(&server, later_ns);
-    admitted += take_all(&server, later_ns);
+        admitted += take(server, later_ns).allowed ? 1 : 0;
+    answer_all(server, later_ns);
+    admitted += take_all(server, later_ns);
     assert_true(admitted <= 100 && admitted >= 90);
-    server_close(&server);
 }
 
-TEST(a_budget_that_the_store_cannot_keep_is_kept_here)
+TEST_OF(world, a_budget_that_the_store_cannot_keep_is_kept_here)
 {
-    struct shop shop = shop_at(MINUTE_S);
-    struct server server;
-    server_open(&server, &shop, 5, 3600);
-    server.refusal = STATUS_MALFORMED;
-    assert_int_equal(take_all(&server, NOW_NS), 5);
-    server_close(&server);
+    struct server *server = open_server(world, 5, 3600);
+    server->refusal = STATUS_MALFORMED;
+    assert_int_equal(take_all(server, NOW_NS), 5);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
