@@ -54,7 +54,7 @@ def test_any_other_address_is_judged_as_itself(proxied, forwarded):
 
 
 @pytest.mark.parametrize("unreadable", [
-    "garbage", "unknown", "_hidden", "203.0.113", "203.0.113.7.1", "203.0.113.256", "203.0.113.007", "0xcb.0.113.7",
+    "", "garbage", "unknown", "_hidden", "203.0.113", "203.0.113.7.1", "203.0.113.256", "203.0.113.007", "0xcb.0.113.7",
     "3405803783", "203.0.113.7:", "203.0.113.7:99999", "203.0.113.7:5x", "203.0.113.7:-1", "203.0.113.7 198.51.100.1",
     "[2001:db8::7", "2001:db8::7]", "[2001:db8::7]443", "2001:db8::7%eth0", "2001:db8:::7", "[]", "203.0.113.7/32",
     '"203.0.113.7"', "for=203.0.113.7", "localhost", "%32%30", "203.0.113.7;x", "0.0.0.0",
@@ -101,7 +101,7 @@ def test_a_customers_networks_hold_both_families(proxied, forwarded, allowed):
 
 @pytest.mark.parametrize("forwarded, logged", [
     (["198.51.100.99, 10.1.2.3"], "198.51.100.99"), (["198.51.100.1, 2001:db8::66"], "2001:db8::66"),
-    (["garbage"], TRUSTED_PEER), ([], TRUSTED_PEER)])
+    (["garbage"], TRUSTED_PEER), ([], TRUSTED_PEER), (["10.0.0.3, 10.0.0.2"], "10.0.0.3")])
 def test_the_log_names_the_address_that_was_judged_also_when_it_was_refused(proxied, forwarded, logged):
     response = proxied.get("/api/v1/sports", key=proxied.customer.key, source=TRUSTED_PEER,
                            headers=[("X-Forwarded-For", value) for value in forwarded])

@@ -63,7 +63,7 @@ def test_an_api_key_header_admits(world):
     assert admitted(world.get("/api/v1/sports", headers={"X-Api-Key": world.customer.key}))
 
 
-@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "bEaReR"])
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "bEaReR", "Bearer\t"])
 def test_scheme_names_compare_case_insensitively(world, scheme):
     assert admitted(world.get("/api/v1/sports", headers={"Authorization": f"{scheme} {world.customer.key}"}))
 
@@ -111,6 +111,8 @@ def test_two_lines_of_a_key_header_are_an_unusable_key(world, same):
                                                         ("Authorization", f"Bearer {other}")])) == NOT_ALLOWED
     assert verdict(world.get("/api/v1/sports", headers=[("Authorization", basic()),
                                                         ("Authorization", f"Bearer {key}")])) == NOT_ALLOWED
+    assert verdict(world.get("/api/v1/sports", headers=[("Authorization", f"Bearer {key}"), ("X-Api-Key", key),
+                                                        ("X-Api-Key", other)])) == NOT_ALLOWED
 
 
 def test_two_lines_of_a_key_header_do_not_fall_through_to_the_address(world):

@@ -1,4 +1,7 @@
-/* admission/admission: the verdict, rule by rule (docs/interface.md, "Keys"). */
+/*
+ * admission/admission: the verdict, and what a connection remembers of it. Which header has the key
+ * and which block holds an address, tests/service/test_contract_admission.py says rule by rule.
+ */
 #include "admission/admission.h"
 #include "fake_platform.h"
 #include "limits/rate_limit.h"
@@ -56,14 +59,6 @@ static struct admission_question from(const char *peer)
     return question;
 }
 
-static struct admission_question with_bearer(const char *peer, const char *authorization)
-{
-    struct admission_question question = from(peer);
-    question.authorization_count = 1;
-    question.authorization = text_trim(text_of(authorization));
-    return question;
-}
-
 static struct admission_question with_api_key(const char *peer, const char *api_key)
 {
     struct admission_question question = from(peer);
@@ -99,117 +94,6 @@ static void assert_verdict(struct scene *scene, struct admission_question questi
                            enum admission_denial expected)
 {
     assert_int_equal(judge(scene, &question), expected);
-}
-
-static const char *bearer(const struct scene *scene, const char *format)
-{
-    static char line[128];
-    const char *start = strchr(format, '*');
-    (void)snprintf(line, sizeof line, "%.*s%s%s", (int)(start - format), format, scene->key,
-                   start + 1);
-    return line;
-}
-
-/* ---- which key ------------------------------------------------------------------------------- */
-
-TEST_OF(scene, a_bearer_token_admits)
-{
-    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer *")), DENIAL_NONE);
-    assert_string_equal(scene->policy->customer_id, "cus_0000000000000000");
-    assert_true(scene->policy->is_customer);
-}
-
-TEST_OF(scene, the_scheme_has_no_case_and_the_token_may_stand_off)
-{
-    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "bEARER *")), DENIAL_NONE);
-    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer   *")), DENIAL_NONE);
-    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer\t*")), DENIAL_NONE);
-}
-
-TEST_OF(scene, an_x_api_key_admits)
-{
-    assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_NONE);
-}
-
-TEST_OF(scene, a_bearer_token_comes_before_x_api_key)
-{
-    struct admission_question question = with_bearer("192.0.2.1", "Bearer wrong");
-    question.api_key_count = 1;
-    question.api_key = text_of(scene->key);
-    assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
-    question = with_bearer("192.0.2.1", bearer(scene, "Bearer *"));
-    question.api_key_count = 1;
-    question.api_key = TEXT("wrong");
-    assert_verdict(scene, question, DENIAL_NONE);
-}
-
-TEST_OF(scene, an_empty_bearer_token_is_a_supplied_key)
-{
-    struct admission_question question = with_bearer("203.0.113.7", "Bearer");
-    assert_verdict(scene, question, DENIAL_UNUSABLE_KEY); /* no legacy access */
-    question = with_bearer("203.0.113.7", "Bearer   ");
-    assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
-    question = with_bearer("192.0.2.1", "bearer");
-    question.api_key_count = 1; /* no X-Api-Key */
-    question.api_key = text_of(scene->key);
-    assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
-}
-
-TEST_OF(scene, an_empty_x_api_key_is_a_supplied_key)
-{
-    assert_verdict(scene, with_api_key("203.0.113.7", ""), DENIAL_UNUSABLE_KEY);
-    assert_verdict(scene, with_api_key("203.0.113.7", "  "), DENIAL_UNUSABLE_KEY);
-}
-
-TEST_OF(scene, other_schemes_are_ignored)
-{
-    const char *others[] = {"Basic dXNlcjpwYXNz", "Bearerxyz", "Bear", "", "Digest Bearer x"};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        struct admission_question question = with_bearer("203.0.113.7", others[i]);
-        assert_verdict(scene, question, DENIAL_NONE); /* by its address */
-        assert_false(scene->policy->is_customer);
-        question = with_bearer("192.0.2.1", others[i]);
-        question.api_key_count = 1;
-        question.api_key = text_of(scene->key);
-        assert_verdict(scene, question, DENIAL_NONE); /* by X-Api-Key */
-        assert_true(scene->policy->is_customer);
-    }
-}
-
-TEST_OF(scene, two_lines_of_either_field_are_an_unusable_key)
-{
-    struct admission_question question = with_bearer("192.0.2.1", bearer(scene, "Bearer *"));
-    question.authorization_count = 2;
-    assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
-    question = with_api_key("192.0.2.1", scene->key);
-    question.api_key_count = 2;
-    assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
-    question = with_bearer("192.0.2.1", bearer(scene, "Bearer *"));
-    question.api_key_count = 2; /* also beside a good token */
-    assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
-    question = with_bearer("203.0.113.7", "Basic x");
-    question.authorization_count = 2; /* and no legacy access either */
-    assert_verdict(scene, question, DENIAL_UNUSABLE_KEY);
-}
-
-TEST_OF(scene, a_malformed_or_unknown_key_is_denied)
-{
-    char unknown[KEY_SIZE];
-    char typo[KEY_SIZE];
-    char overlong[5000];
-    key_generate(unknown);
-    memcpy(typo, scene->key, sizeof typo);
-    typo[20] = typo[20] == 'x' ? 'y' : 'x';
-    memset(overlong, 'x', sizeof overlong);
-    overlong[sizeof overlong - 1] = '\0';
-    assert_verdict(scene, with_api_key("192.0.2.1", unknown), DENIAL_UNKNOWN_KEY);
-    assert_verdict(scene, with_api_key("192.0.2.1", typo), DENIAL_UNUSABLE_KEY);
-    assert_verdict(scene, with_api_key("192.0.2.1", overlong), DENIAL_UNUSABLE_KEY);
-    assert_verdict(scene, with_api_key("203.0.113.7", unknown), DENIAL_UNKNOWN_KEY);
-    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer * x")),
-                   DENIAL_UNUSABLE_KEY);
-    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer *,")),
-                   DENIAL_UNUSABLE_KEY);
 }
 
 /* ---- whose key ------------------------------------------------------------------------------- */
@@ -275,17 +159,6 @@ TEST_OF(scene, a_key_may_be_for_sports_or_for_the_casino_only)
     assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
     assert_int_equal(scene->memory.sports, 0);
     assert_true(scene->memory.casino);
-}
-
-/* Customer 0 may call from 192.0.2.0/24. */
-TEST_OF(scene, the_blocks_of_a_key_narrow_those_of_its_customer)
-{
-    narrow_key(scene, KEY_SCOPE_ALL, "192.0.2.128/25");
-    assert_verdict(scene, with_api_key("192.0.2.129", scene->key), DENIAL_NONE);
-    assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
-    narrow_key(scene, KEY_SCOPE_ALL, "198.51.100.0/24"); /* which its customer has not */
-    assert_verdict(scene, with_api_key("198.51.100.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
-    assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
 TEST_OF(scene, a_disabled_customer_is_denied_until_enabled_again)
@@ -361,36 +234,6 @@ TEST_OF(scene, the_operator_can_be_told_why_it_was_denied)
 
 /* ---- from where ------------------------------------------------------------------------------ */
 
-TEST_OF(scene, an_address_outside_the_customers_blocks_is_denied)
-{
-    assert_verdict(scene, with_api_key("192.0.3.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
-    assert_verdict(scene, with_api_key("::1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
-}
-
-TEST_OF(scene, a_legacy_address_does_not_help_a_key)
-{
-    assert_verdict(scene, with_api_key("203.0.113.7", scene->key), DENIAL_ADDRESS_NOT_LISTED);
-}
-
-TEST_OF(scene, an_empty_list_of_blocks_denies)
-{
-    char key[KEY_SIZE];
-    (void)fake_add_key(fake_add_customer(""), key);
-    settle(scene->policies);
-    assert_verdict(scene, with_api_key("192.0.2.1", key), DENIAL_ADDRESS_NOT_LISTED);
-}
-
-TEST_OF(scene, v6_blocks_and_several_blocks_work)
-{
-    char key[KEY_SIZE];
-    (void)fake_add_key(fake_add_customer("198.51.100.4,2001:db8::/32"), key);
-    settle(scene->policies);
-    assert_verdict(scene, with_api_key("198.51.100.4", key), DENIAL_NONE);
-    assert_verdict(scene, with_api_key("198.51.100.5", key), DENIAL_ADDRESS_NOT_LISTED);
-    assert_verdict(scene, with_api_key("2001:db8:1::5", key), DENIAL_NONE);
-    assert_verdict(scene, with_api_key("2001:db9::5", key), DENIAL_ADDRESS_NOT_LISTED);
-}
-
 TEST_OF(scene, a_connection_that_moves_to_another_address_is_judged_anew)
 {
     struct text forwarded = TEXT("192.0.2.9");
@@ -446,14 +289,6 @@ TEST_OF(scene, trusted_proxies_can_change)
 }
 
 /* ---- without a key --------------------------------------------------------------------------- */
-
-TEST_OF(scene, a_legacy_address_admits_exactly_itself)
-{
-    assert_verdict(scene, from("203.0.113.7"), DENIAL_NONE);
-    assert_false(scene->policy->is_customer);
-    assert_verdict(scene, from("203.0.113.8"), DENIAL_NO_POLICY);
-    assert_verdict(scene, from("192.0.2.1"), DENIAL_NO_POLICY); /* a customer's block is no help */
-}
 
 TEST_OF(scene, a_disabled_unusable_or_removed_legacy_address_is_denied)
 {
