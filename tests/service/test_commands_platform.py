@@ -108,23 +108,6 @@ def test_a_store_that_is_not_migrated_is_refused(unmade, command):
     assert unmade.platform.where in message and "run: croupier migrate" in message
 
 
-@pytest.mark.only("sqlite")
-def test_an_empty_file_is_a_store_that_is_not_migrated(unmade):
-    unmade.platform.path.touch()
-    message = unmade.refused("customer", "list")
-    assert unmade.platform.where in message and "run: croupier migrate" in message
-
-
-@pytest.mark.only("sqlite")
-def test_a_missing_directory_and_a_foreign_file_are_named(unmade):
-    unmade.platform.path.write_text("not a database at all\n" * 100)
-    done = unmade.run("migrate", status=1)
-    assert unmade.platform.where in done.stderr and "not a database" in done.stderr
-    unmade.environment["CROUPIER_PLATFORM_STORE"] = f"sqlite:{unmade.directory}/no/platform.db"
-    done = unmade.run("migrate", status=1)
-    assert f"no directory {unmade.directory}/no" in done.stderr
-
-
 # ---- customers ----------------------------------------------------------------------------------------
 
 
@@ -338,6 +321,7 @@ def test_an_expiry_may_be_a_date_or_a_time(shell, customer, expires, stored):
     (["--expires", "0d"], "not in the future"),
     (["--expires", "soon"], "not a time"),
     (["--label", "l" * 65], "label: must be 0 to 64 bytes"),
+    (["--label", "a\tb"], "control characters"),
     (["--only", "money"], "only: must be sports or casino"),
     (["--cidr", "203.0.113.1/24"], "did you mean 203.0.113.0/24"),
     ([word for i in range(17) for word in ("--cidr", f"203.0.113.{i}")], "at most 16 CIDR blocks"),

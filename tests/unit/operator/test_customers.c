@@ -17,20 +17,6 @@ static struct customer_view get(struct fixture *fixture, const char *id)
     return view;
 }
 
-TEST_OF(fixture, a_new_customer_has_all_sports_no_limit_and_no_casino)
-{
-    struct customer_record record = add(fixture, EDIT({"name", "Acme"}));
-    assert_memory_equal(record.id, "cus_", 4);
-    assert_int_equal(strlen(record.id), 20);
-    assert_true(record.enabled && record.usable && !record.casino && !record.rate.enabled);
-    assert_int_equal(record.sports, SPORT_SET_ALL);
-    assert_int_equal(record.cidr_count, 0);
-    assert_true(record.created_ms == NOW_MS);
-    struct customer_view found = get(fixture, record.id);
-    assert_string_equal(found.record.name, "Acme");
-    assert_int_equal(found.live_keys, 0);
-}
-
 TEST_OF(fixture, blocks_may_be_listed_and_are_kept_once)
 {
     struct customer_record record =
@@ -90,34 +76,6 @@ TEST_OF(fixture, more_blocks_than_a_customer_may_have_are_refused)
     struct customer_record record = add(fixture, edit);
     assert_int_equal(record.cidr_count, CIDRS_MAX);
     buffer_free(&list);
-}
-
-TEST_OF(fixture, a_change_leaves_what_is_not_mentioned)
-{
-    struct customer_record record =
-        add(fixture, EDIT({"name", "Acme"}, {"sports", "tennis"}, {"rate", "5/60"},
-                          {"cidrs", "192.0.2.0/24"}, {"casino", "yes"}));
-    struct customer_view view = {0};
-    struct customer_record *changed = &view.record;
-    OK(resource_change(&customer_resource, fixture->store, record.id, EDIT({"enabled", "no"}),
-                       &view, &fixture->error));
-    assert_false(changed->enabled);
-    assert_string_equal(changed->name, "Acme");
-    assert_int_equal(changed->sports, SPORT_BIT(SPORT_TENNIS));
-    assert_int_equal(changed->rate.requests, 5);
-    assert_int_equal(changed->cidr_count, 1);
-    assert_true(changed->casino);
-
-    OK(resource_change(&customer_resource, fixture->store, record.id,
-                       EDIT({"name", "Zenith"}, {"rate", "off"}, {"cidrs", NULL}, {"casino", NULL}),
-                       &view, &fixture->error));
-    view = get(fixture, record.id);
-    assert_string_equal(changed->name, "Zenith");
-    assert_false(changed->enabled);
-    assert_false(changed->rate.enabled);
-    assert_false(changed->casino);
-    assert_int_equal(changed->cidr_count, 0);
-    assert_int_equal(changed->sports, SPORT_BIT(SPORT_TENNIS));
 }
 
 TEST_OF(fixture, a_change_that_is_refused_changes_nothing)

@@ -50,55 +50,6 @@ TEST_OF(fixture, what_is_stored_of_a_key_is_its_digest_and_prefix)
     assert_true(stored.expires_ms == NOW_MS + DAY_MS);
 }
 
-TEST_OF(fixture, issuing_is_refused_without_a_customer_or_with_bad_texts)
-{
-    char customer_id[CUSTOMER_ID_SIZE];
-    char long_label[KEY_LABEL_SIZE + 1];
-    char key[KEY_SIZE] = "";
-    struct key_record record = {0};
-    memset(long_label, 'l', KEY_LABEL_SIZE);
-    long_label[KEY_LABEL_SIZE] = '\0';
-    add_customer(fixture, customer_id);
-    const struct {
-        const struct resource_edit *edit;
-        enum status status;
-        const char *words;
-    } wrong[] = {
-        {EDIT({"customer", "cus_nobody"}), STATUS_NOT_FOUND, "no customer 'cus_nobody'"},
-        {EDIT({"customer", "cus_0123456789abcdef0123456789"}), STATUS_NOT_FOUND, "no customer"},
-        {EDIT({"customer", customer_id}, {"label", long_label}), STATUS_INVALID,
-         "label: must be 0 to 64 bytes"},
-        {EDIT({"customer", customer_id}, {"label", "a\tb"}), STATUS_INVALID, "control characters"},
-        {EDIT({"customer", customer_id}, {"expires_at", "2001-01-01"}), STATUS_INVALID,
-         "not in the future"},
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        REFUSED(issue(fixture, wrong[i].edit, key, &record), wrong[i].status, wrong[i].words);
-    assert_string_equal(key, "");
-}
-
-TEST_OF(fixture, a_key_is_found_by_id_by_all_of_it_and_by_its_prefix)
-{
-    char customer_id[CUSTOMER_ID_SIZE];
-    char key[KEY_SIZE];
-    char prefix[KEY_PREFIX_SIZE];
-    struct key_record issued;
-    struct key_record found;
-    add_customer(fixture, customer_id);
-    OK(issue(fixture, EDIT({"customer", customer_id}), key, &issued));
-    key_prefix(text_of(key), prefix);
-    const char *const names[] = {issued.id, key, prefix};
-    for (size_t i = 0; i < 3; i++) {
-        memset(&found, 0, sizeof found);
-        OK(keys_find(fixture->store, names[i], NOW_MS, &found, &fixture->error));
-        assert_string_equal(found.id, issued.id);
-    }
-    REFUSED(keys_find(fixture->store, "key_none", NOW_MS, &found, &fixture->error),
-            STATUS_NOT_FOUND, "no key 'key_none'");
-    REFUSED(keys_find(fixture->store, "crk_----", NOW_MS, &found, &fixture->error),
-            STATUS_NOT_FOUND, "no key 'crk_----'");
-}
-
 TEST_OF(fixture, a_whole_key_is_never_repeated_in_a_refusal)
 {
     char key[KEY_SIZE];
@@ -139,18 +90,6 @@ TEST_OF(fixture, a_prefix_of_several_live_keys_is_refused_with_their_ids)
     assert_string_equal(record.id, "key_b"); /* the one that was still live */
     REFUSED(keys_revoke(fixture->store, "crk_same", NOW_MS, &record, &fixture->error),
             STATUS_EXISTS, "none of them is live");
-}
-
-TEST_OF(fixture, revoking_twice_keeps_the_first_time)
-{
-    char customer_id[CUSTOMER_ID_SIZE];
-    struct key_record record;
-    add_customer(fixture, customer_id);
-    add_key(fixture, customer_id, "key_a", 0);
-    OK(keys_revoke(fixture->store, "key_a", NOW_MS, &record, &fixture->error));
-    assert_true(record.revoked_ms == NOW_MS);
-    OK(keys_revoke(fixture->store, "crk_same", NOW_MS + 5, &record, &fixture->error));
-    assert_true(record.revoked_ms == NOW_MS);
 }
 
 struct seen {
