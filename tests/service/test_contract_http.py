@@ -5,8 +5,6 @@ before the service might read otherwise must end in an error document and a clos
 
 import json
 import socket
-import struct
-import time
 
 import pytest
 
@@ -218,16 +216,6 @@ def test_a_proper_request_is_answered_and_the_connection_goes_on(shared, request
         assert connection.receive().status == 200
 
 
-def test_the_answer_does_not_depend_on_how_the_bytes_arrive(shared):
-    request = head("Transfer-Encoding: chunked", f"X-Api-Key: {shared.customer.key}",
-                   request=b"GET /api/v1/cricket/events/1?q HTTP/1.1") + b"5\r\nhello\r\n0\r\nT: x\r\n\r\n"
-    with shared.connect() as connection:
-        for size in (1, 2, 3, 7, 64):
-            for at in range(0, len(request), size):
-                connection.send(request[at:at + size])
-            assert connection.receive().status == 200
-
-
 def test_pipelined_requests_are_answered_in_order(shared):
     key = f"X-Api-Key: {shared.customer.key}"
     kinds = [(head(key, request=b"GET /api/v1/sports HTTP/1.1"), 200, "GET"),
@@ -244,48 +232,12 @@ def test_pipelined_requests_are_answered_in_order(shared):
             assert connection.receive(method).status == status
 
 
-def test_more_is_pipelined_than_the_server_reads_ahead(shared):
-    request = head(f"X-Api-Key: {shared.customer.key}", "X-Padding: " + "p" * 900, request=b"GET /api/v1/sports HTTP/1.1")
-    with shared.connect() as connection:
-        connection.send(request * 300)
-        assert all(connection.receive().status == 200 for _ in range(300))
-
-
 def test_a_bad_request_behind_good_ones_is_refused_after_their_answers(shared):
     with shared.connect() as connection:
         connection.send(HEALTH * 3 + b"GET / HTTP/1.1\r\nBad : x\r\n\r\n" + SMUGGLED)
         assert [connection.receive().status for _ in range(3)] == [200] * 3
         assert connection.receive().error == (400, "bad_request")
         assert connection.at_end()
-
-
-def test_connection_close_is_obeyed(shared):
-    for value in ("close", "Close", "x, close", "close, keep-alive", "close\t", "close \t",
-                  "\tclose", "close\t,foo", "foo,\tclose"):
-        with shared.connect() as connection:
-            connection.send(head(f"Connection: {value}") + SMUGGLED)
-            response = connection.receive()
-            assert response.status == 200 and response.header("connection").lower() == "close"
-            assert connection.at_end()
-
-
-def test_http_1_0_closes_after_its_answer_and_needs_no_host(shared):
-    with shared.connect() as connection:
-        connection.send(head(request=b"GET /api/v1/health HTTP/1.0", host=None))
-        response = connection.receive()
-        assert response.status == 200 and response.header("content-length")
-        assert connection.at_end()
-
-
-def test_http_1_0_with_keep_alive_goes_on(shared):
-    with shared.connect() as connection:
-        for value in ("keep-alive", "keep-alive\t", "foo\t,\tkeep-alive \t"):
-            connection.send(head(f"Connection: {value}", request=b"GET /api/v1/health HTTP/1.0"))
-            response = connection.receive()
-            assert response.status == 200
-            if response.header("connection") is None or response.header("connection").lower() != "keep-alive":
-                assert connection.at_end()  # not to offer it is allowed too
-                return
 
 
 def test_options_asterisk_is_a_request_like_any_other(shared):
@@ -299,54 +251,6 @@ def test_connect_is_refused_and_is_no_tunnel(shared):
     with shared.connect() as connection:
         connection.send(b"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n" + SMUGGLED)
         assert connection.receive().status in (400, 403, 405, 501)
-
-
-def test_expect_100_continue_is_answered_before_the_body(shared):
-    with shared.connect() as connection:
-        connection.send(head(f"X-Api-Key: {shared.customer.key}", "Expect: 100-continue", "Content-Length: 5",
-                             request=b"GET /api/v1/sports HTTP/1.1"))
-        assert connection.until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 ")
-        connection.send(b"hello")
-        assert connection.receive().status == 200
-
-
-def test_expect_without_a_body_and_with_the_body_at_once(shared):
-    with shared.connect() as connection:
-        connection.send(head("Expect: 100-continue") + head("Expect: 100-Continue", "Content-Length: 5") + b"hello" + HEALTH)
-        assert [connection.receive().status for _ in range(3)] == [200] * 3
-
-
-def test_another_expectation_is_417(shared):
-    with shared.connect() as connection:
-        connection.send(head("Expect: miracles"))
-        assert connection.receive().error == (417, "expectation_failed")
-
-
-def test_expect_does_not_invite_a_body_that_is_too_large(shared):
-    with shared.connect() as connection:
-        connection.send(head("Expect: 100-continue", "Content-Length: 16385"))
-        assert connection.until(b"\r\n").startswith(b"HTTP/1.1 413 ")
-
-
-def test_a_refusal_reaches_a_client_that_is_still_sending(shared):
-    """The connection is closed so that the answer is not lost to a reset."""
-    with shared.connect() as connection:
-        connection.send(head("Content-Length: 1000000"))
-        try:
-            for _ in range(20):
-                connection.send(b"x" * 50_000)
-        except OSError:
-            pass
-        assert connection.receive().error == (413, "payload_too_large")
-
-
-def test_a_client_that_resets_harms_no_one(shared):
-    for _ in range(20):
-        connection = shared.connect()
-        connection.send(head(f"X-Api-Key: {shared.customer.key}", request=b"GET /api/v1/cricket/events/1 HTTP/1.1") * 20)
-        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        connection.close()
-    assert shared.get("/api/v1/health").status == 200
 
 
 def test_many_idle_connections_do_not_keep_others_out(shared):
@@ -380,24 +284,6 @@ def test_a_head_that_does_not_end_is_408(hasty):
         assert connection.at_end()
 
 
-def test_a_head_that_comes_drop_by_drop_is_408_all_the_same(hasty):
-    with hasty.connect() as connection:
-        connection.socket.settimeout(0.1)
-        for byte in head("X: " + "y" * 1000):
-            try:
-                connection.send(bytes([byte]))
-                connection.buffer += connection.socket.recv(65536)
-                break
-            except socket.timeout:
-                continue
-            except OSError:
-                break
-        else:
-            raise AssertionError("the whole head was taken")
-        connection.socket.settimeout(connection.timeout)
-        assert connection.receive().error == (408, "request_timeout")
-
-
 def test_a_body_that_does_not_come_is_408(hasty):
     for framing, start in [("Content-Length: 10", b"hello"), ("Transfer-Encoding: chunked", b"5\r\nhel")]:
         with hasty.connect() as connection:
@@ -418,12 +304,3 @@ def test_a_client_that_does_not_read_is_given_up(hasty):
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.send(head(f"X-Api-Key: {hasty.customer.key}", request=b"GET /api/v1/cricket/events HTTP/1.1") * 4)
         eventually(lambda: hasty.metrics()["croupier_connections"] == 0)  # closed in the middle of an answer
-
-
-def test_a_slow_reader_that_goes_on_reading_gets_everything(hasty):
-    with hasty.connect() as connection:
-        connection.send(head(f"X-Api-Key: {hasty.customer.key}", request=b"GET /api/v1/cricket/events HTTP/1.1"))
-        while len(connection.buffer) < 1_000_000:
-            connection.buffer += connection.socket.recv(50_000)
-            time.sleep(0.1)  # three seconds and more in all
-        assert len(connection.receive().json()) == 8000

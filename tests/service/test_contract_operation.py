@@ -271,24 +271,6 @@ def test_https_serves_the_same(secure):
         assert [connection.receive().status for _ in range(50)] == [200] * 50
 
 
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_tls_1_2_and_1_3_are_spoken(secure, version):
-    secure.tls.minimum_version = secure.tls.maximum_version = version
-    assert secure.get("/api/v1/health").status == 200
-
-
-def test_older_tls_is_refused(secure):
-    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-    old.set_ciphers("ALL:@SECLEVEL=0")
-    with pytest.deprecated_call():
-        old.minimum_version = ssl.TLSVersion.TLSv1
-        old.maximum_version = ssl.TLSVersion.TLSv1_1
-    with pytest.raises((ssl.SSLError, ConnectionError)), socket.create_connection(secure.address, 10) as raw:
-        old.wrap_socket(raw, server_hostname="localhost")
-    assert secure.get("/api/v1/health").status == 200
-
-
 def test_tls_1_2_takes_nothing_but_ecdhe_with_aead(make_service, tmp_path):
     """With an RSA certificate, which the static key exchange would need."""
     paths = certificate(tmp_path, key=("rsa:2048",))
@@ -313,34 +295,6 @@ def test_plain_http_on_the_https_port_is_told_so(secure):
         connection.send(HEALTH + HEALTH)
         assert connection.receive().error == (400, "https_required")
         assert connection.at_end()
-
-
-def test_alpn_offers_http_1_1(secure):
-    secure.tls.set_alpn_protocols(["h2", "http/1.1"])
-    with secure.connect() as connection:
-        assert connection.socket.selected_alpn_protocol() == "http/1.1"
-
-
-def test_plain_http_on_the_https_port_and_other_noise_harm_no_one(secure):
-    for noise in (HEALTH, b"\x16\x03\x01\x00\x05hello", b"\x00" * 1000, b""):
-        with socket.create_connection(secure.address, 10 * PATIENCE) as raw:
-            raw.sendall(noise)
-            raw.shutdown(socket.SHUT_WR)
-            try:
-                while raw.recv(65536):
-                    pass
-            except ConnectionResetError:
-                pass
-    assert secure.get("/api/v1/health").status == 200
-
-
-def test_a_tls_handshake_that_does_not_come_is_given_up(secure):
-    with socket.create_connection(secure.address, 20 * PATIENCE) as raw:
-        raw.sendall(b"\x16\x03\x01")
-        try:
-            assert raw.recv(65536) == b""
-        except ConnectionResetError:
-            pass
 
 
 def test_an_https_client_that_goes_away_in_the_middle_harms_no_one(secure):

@@ -151,14 +151,6 @@ def test_what_was_rolled_back_is_still_answered_as_it_was(casino, player):
     assert ask(casino, debit(player, bet, 40)).json() == {**first, "replayed": True}
 
 
-def test_a_rollback_is_not_rolled_back(casino, player):
-    bet, undo = ids(), ids()
-    ask(casino, credit(player, ids(), 100))
-    ask(casino, debit(player, bet, 40))
-    ask(casino, rollback(player, undo, bet))
-    assert ask(casino, rollback(player, ids(), undo)).error == (409, "not_rollbackable")
-
-
 def test_an_id_that_is_rolled_back_before_it_comes_is_never_applied(casino, player):
     early = ids()
     ask(casino, credit(player, ids(), 100))
@@ -166,25 +158,6 @@ def test_an_id_that_is_rolled_back_before_it_comes_is_never_applied(casino, play
     assert (document["status"], document["amount_minor"], document["balance_minor"]) == ("voided", 0, 100)
     assert ask(casino, debit(player, early, 1)).error == (409, "transaction_rolled_back")
     assert ask(casino, balance(player)).json()["balance_minor"] == 100
-
-
-def test_a_settled_debit_is_rolled_back_after_its_credit(casino, player):
-    settled, win = ids(), ids()
-    ask(casino, credit(player, ids(), 100))
-    ask(casino, debit(player, settled, 10))
-    ask(casino, credit(player, win, 0, settled))
-    assert ask(casino, rollback(player, ids(), settled)).error == (409, "already_settled")
-    assert ask(casino, rollback(player, ids(), win)).json()["status"] == "applied"
-    assert ask(casino, rollback(player, ids(), settled)).json()["balance_minor"] == 100
-
-
-def test_a_credit_refers_to_a_debit_that_is_there_and_stands(casino, player):
-    bet = ids()
-    ask(casino, credit(player, ids(), 100))
-    assert ask(casino, credit(player, ids(), 1, ids())).error == (404, "reference_not_found")
-    ask(casino, debit(player, bet, 10))
-    ask(casino, rollback(player, ids(), bet))
-    assert ask(casino, credit(player, ids(), 1, bet)).error == (409, "transaction_rolled_back")
 
 
 def test_what_a_request_may_say_of_money(casino):
