@@ -76,7 +76,7 @@ void http_exchange_give_back(struct http_server *server, struct http_exchange *e
 
 static struct http_exchange *exchange_of(struct http_request *request)
 {
-    struct http_exchange *exchange = (struct http_exchange *)request;
+    struct http_exchange *exchange = (struct http_exchange *)(void *)request;
     CHECK(exchange->magic == EXCHANGE_MAGIC && !exchange->replied);
     return exchange;
 }

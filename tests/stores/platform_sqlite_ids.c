@@ -74,10 +74,11 @@ static void keep(const struct fixture *fixture, struct ledger_batch *batch, unsi
     batch->players[id % 2].declined = true;
 }
 
-static enum status write_ids(struct fixture *fixture, unsigned first, unsigned count)
+/* `meanwhile`, unless it is NULL, happens between the batch's begin and its commit. */
+static enum status write_ids_while(struct fixture *fixture, unsigned first, unsigned count,
+                                   void (*meanwhile)(struct fixture *), bool *unknown)
 {
     static struct ledger_batch batch;
-    bool unknown = true;
     memset(&batch, 0, sizeof batch);
     for (; batch.player_count < 2; batch.player_count++)
         memcpy(batch.players[batch.player_count].player_id, fixture->players[batch.player_count].id,
@@ -85,8 +86,15 @@ static enum status write_ids(struct fixture *fixture, unsigned first, unsigned c
     OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
     for (unsigned i = 0; i < count; i++)
         keep(fixture, &batch, first + i);
-    enum status status =
-        fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error);
+    if (meanwhile != NULL)
+        meanwhile(fixture);
+    return fixture->store->ledger->commit(fixture->store, &batch, unknown, &fixture->error);
+}
+
+static enum status write_ids(struct fixture *fixture, unsigned first, unsigned count)
+{
+    bool unknown = true;
+    enum status status = write_ids_while(fixture, first, count, NULL, &unknown);
     assert_false(unknown);
     return status;
 }
@@ -612,4 +620,49 @@ TEST_OF(fixture, what_others_do_with_the_files_through_sqlite_raises_no_alarm)
         assert_int_equal(sqlite3_close(other), SQLITE_OK);
     }
     assert_sound(fixture);
+}
+
+static struct {
+    char bytes[1 << 20];
+    size_t size;
+} older_log;
+
+static int open_log(const struct fixture *fixture)
+{
+    char path[sizeof fixture->place.uri + sizeof "-wal"];
+    (void)snprintf(path, sizeof path, "%s-wal", strchr(fixture->place.uri, ':') + 1);
+    int log = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(log >= 0);
+    return log;
+}
+
+static void keep_log(const struct fixture *fixture)
+{
+    int log = open_log(fixture);
+    ssize_t size = read(log, older_log.bytes, sizeof older_log.bytes);
+    assert_in_range(size, 1, sizeof older_log.bytes - 1);
+    older_log.size = (size_t)size;
+    (void)close(log);
+}
+
+/* As `cp` does it. */
+static void bring_older_log_back(struct fixture *fixture)
+{
+    int log = open_log(fixture);
+    assert_int_equal(ftruncate(log, 0), 0);
+    assert_int_equal(write(log, older_log.bytes, older_log.size), older_log.size);
+    (void)close(log);
+}
+
+/* What the batch writes lies beyond a hole, which the next start would take for the log's end. */
+TEST_OF(fixture, a_batch_behind_a_hole_in_the_log_is_not_acknowledged)
+{
+    bool unknown = false;
+    write_more(fixture, 3);
+    keep_log(fixture);
+    write_more(fixture, 3);
+    assert_int_equal(write_ids_while(fixture, fixture->written, 3, bring_older_log_back, &unknown),
+                     STATUS_UNAVAILABLE);
+    assert_true(unknown);
+    assert_non_null(strstr(fixture->error.text, "does not end with what was written into it"));
 }

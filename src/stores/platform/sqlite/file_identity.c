@@ -23,6 +23,7 @@ enum part { DATABASE, LOG, INDEX, PARTS };
 static const char *const endings[PARTS] = {"", "-wal", "-shm"};
 
 #define INDEX_REGION 32768
+#define LOG_HEAD 32 /* bytes */
 #define LOOKS_MAX 16
 
 /* The index begins with this: numbers in the machine's byte order, salts as the log has them. */
@@ -41,6 +42,13 @@ struct index_header {
     uint32_t copying; /* and those that they have begun to */
 };
 _Static_assert(sizeof(struct index_header) == 132, "as it stands in the file");
+
+/* A frame of the log that was its last once: its number, and what its head says. */
+struct log_end {
+    uint32_t frames; /* 0: the log was empty */
+    uint32_t sum[2]; /* of all that was written since the log began */
+    uint8_t salts[8];
+};
 
 /* Which checkpoint was the last. */
 struct checkpoint {
@@ -65,6 +73,7 @@ struct open_files {
     unsigned handles;
     struct flaw misplaced; /* as of the last look */
     struct flaw damaged;   /* for this process it stays so */
+    struct log_end seen;   /* the log's end, when that was last looked at */
     bool is_idle; /* no checkpoint runs since `last`, so the database stays as it was then: */
     struct checkpoint last;
     struct timespec written;
@@ -123,40 +132,58 @@ static void read_index(const struct sqlite_store *store, struct index_header *he
     memcpy(header, numbers, sizeof *header);
 }
 
-/* The salts of the log's head and of its last frame, and that frame's checksum, which is of all
- * that was written since the log began. SQLITE_CORRUPT: they do not fit. */
-static int compare_log(const struct sqlite_store *store, const struct index_header *index)
+/* SQLITE_CORRUPT: the log does not have this frame. */
+static int compare_frame(sqlite3_file *log, const struct log_end *end, int64_t page)
 {
-    uint8_t head[32];
     uint8_t frame[24];
+    const int64_t at = LOG_HEAD + ((int64_t)end->frames - 1) * (page + (int64_t)sizeof frame);
+    int code = log->pMethods->xRead(log, frame, sizeof frame, at);
+    if (code != SQLITE_OK)
+        return code;
+    bool fits = memcmp(frame + 8, end->salts, 8) == 0 &&
+                sqlite_big_endian(frame + 16) == end->sum[0] &&
+                sqlite_big_endian(frame + 20) == end->sum[1];
+    return fits ? SQLITE_OK : SQLITE_CORRUPT;
+}
+
+/* The log's head, its last frame, and the frame that was the last at the look before: a log that an
+ * older one replaced in between has a hole there, whatever was written behind it. SQLITE_CORRUPT:
+ * they do not fit. */
+static int compare_log(struct open_files *files, const struct sqlite_store *store,
+                       const struct index_header *index)
+{
+    uint8_t head[LOG_HEAD];
     sqlite3_file *log = NULL;
     const int64_t page = index->page_size == 1 ? 65536 : index->page_size;
-    const int64_t last =
-        (int64_t)sizeof head + ((int64_t)index->frames - 1) * (page + (int64_t)sizeof frame);
+    struct log_end end = {.frames = index->frames,
+                          .sum = {index->frame_sum[0], index->frame_sum[1]}};
+    memcpy(end.salts, index->salts, sizeof end.salts);
     if (index->frames == 0 || index->is_made == 0) /* the log is empty */
         return SQLITE_OK;
     CHECK(sqlite3_file_control(store->database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) ==
           SQLITE_OK);
+    bool grown = files->seen.frames > 0 && files->seen.frames < end.frames &&
+                 memcmp(files->seen.salts, end.salts, sizeof end.salts) == 0;
     int code = log->pMethods->xRead(log, head, sizeof head, 0);
+    if (code == SQLITE_OK && memcmp(head + 16, end.salts, sizeof end.salts) != 0)
+        code = SQLITE_CORRUPT;
+    if (code == SQLITE_OK && grown)
+        code = compare_frame(log, &files->seen, page);
     if (code == SQLITE_OK)
-        code = log->pMethods->xRead(log, frame, sizeof frame, last);
-    if (code != SQLITE_OK)
-        return code == SQLITE_IOERR_SHORT_READ ? SQLITE_CORRUPT : code;
-    bool fits = memcmp(head + 16, index->salts, 8) == 0 &&
-                memcmp(frame + 8, index->salts, 8) == 0 &&
-                sqlite_big_endian(frame + 16) == index->frame_sum[0] &&
-                sqlite_big_endian(frame + 20) == index->frame_sum[1];
-    return fits ? SQLITE_OK : SQLITE_CORRUPT;
+        code = compare_frame(log, &end, page);
+    if (code == SQLITE_OK)
+        files->seen = end;
+    return code == SQLITE_IOERR_SHORT_READ ? SQLITE_CORRUPT : code;
 }
 
 /* A log that others write into does not fit while they do; but then its index changes, too. */
-static int check_log(const struct sqlite_store *store)
+static int check_log(struct open_files *files, const struct sqlite_store *store)
 {
     struct index_header before;
     struct index_header after;
     read_index(store, &before);
     for (int look = 0; look < LOOKS_MAX; look++) {
-        int code = compare_log(store, &before);
+        int code = compare_log(files, store, &before);
         read_index(store, &after);
         if (code != SQLITE_CORRUPT ||
             memcmp(&before, &after, offsetof(struct index_header, copy)) == 0)
@@ -203,7 +230,7 @@ static void check_database(struct open_files *files, const struct sqlite_store *
 
 static struct flaw find_damage(struct open_files *files, const struct sqlite_store *store)
 {
-    int code = files->damaged.what != NULL ? SQLITE_OK : check_log(store);
+    int code = files->damaged.what != NULL ? SQLITE_OK : check_log(files, store);
     if (code != SQLITE_OK && code != SQLITE_CORRUPT)
         return (struct flaw){.what = "cannot be read", .part = LOG};
     if (code == SQLITE_CORRUPT)
