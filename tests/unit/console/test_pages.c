@@ -1,26 +1,12 @@
 /* console/pages over a real socket. The loopback's handler knows "/later" alone, so a test asks for
  * that and changes the path before it has the request answered. */
-#include "../http/loopback.h"
+#include "../http/one_client.h"
 
 #define ZLIB_CONST
 #include <zlib.h>
 
 #include "console/files.h"
 #include "console/pages.h"
-
-static struct loopback loopback;
-
-static int open_loopback(void **state)
-{
-    loopback_open(&loopback, NULL, 8);
-    return 0;
-}
-
-static int close_loopback(void **state)
-{
-    loopback_close(&loopback);
-    return 0;
-}
 
 static const struct console_file *file_at(const char *path)
 {
@@ -60,7 +46,7 @@ static struct text body_of(struct client *client, size_t size)
     return (struct text){client->received.data + head, size};
 }
 
-TEST(every_file_is_sent_gzipped_and_plain_as_the_same_bytes)
+TEST_WITH(every_file_is_sent_gzipped_and_plain_as_the_same_bytes, open_loopback, close_loopback)
 {
     for (size_t i = 0; i < console_file_count; i++) {
         const struct console_file *file = &console_files[i];
@@ -89,64 +75,52 @@ TEST(every_file_is_sent_gzipped_and_plain_as_the_same_bytes)
     }
 }
 
-TEST(the_public_interface_is_a_file_of_its_own_type)
+TEST_OF(client, the_public_interface_is_a_file_of_its_own_type)
 {
     const struct console_file *file = file_at("/console/openapi.yaml");
-    struct client plain = client_open(&loopback);
-    assert_true(ask(&plain, "GET", file->path.at, ""));
-    struct text body = body_of(&plain, file->size);
-    assert_true(client_has(&plain, "Content-Type: application/yaml\r\n"));
+    assert_true(ask(client, "GET", file->path.at, ""));
+    struct text body = body_of(client, file->size);
+    assert_true(client_has(client, "Content-Type: application/yaml\r\n"));
     assert_true(text_starts_with(body, TEXT("openapi: 3.1")));
-    client_close(&plain);
 }
 
-TEST(a_tag_that_is_named_is_304_and_another_forms_is_not)
+TEST_OF(client, a_tag_that_is_named_is_304_and_another_forms_is_not)
 {
     char plain[80], zipped[80];
     const struct console_file *file = file_at("/console/main.js");
     (void)snprintf(plain, sizeof plain, "If-None-Match: \"%s\"\r\n", file->tag);
     (void)snprintf(zipped, sizeof zipped, "If-None-Match: \"%s-gz\"\r\nAccept-Encoding: gzip\r\n",
                    file->tag);
-    struct client client = client_open(&loopback);
-    assert_true(ask(&client, "GET", "/console/main.js", plain));
-    assert_true(ask(&client, "GET", "/console/main.js", zipped));
-    while (client_count(&client, "HTTP/1.1 304 Not Modified\r\n") < 2)
-        client_read(&client);
-    assert_false(client_has(&client, "Content-Length"));
+    assert_true(ask(client, "GET", "/console/main.js", plain));
+    assert_true(ask(client, "GET", "/console/main.js", zipped));
+    while (client_count(client, "HTTP/1.1 304 Not Modified\r\n") < 2)
+        client_read(client);
+    assert_false(client_has(client, "Content-Length"));
     (void)snprintf(zipped, sizeof zipped, "If-None-Match: \"%s-gz\"\r\n", file->tag);
-    assert_true(ask(&client, "GET", "/console/main.js", zipped));
-    client_expect(&client, "HTTP/1.1 200 OK\r\n");
-    client_close(&client);
+    assert_true(ask(client, "GET", "/console/main.js", zipped));
+    client_expect(client, "HTTP/1.1 200 OK\r\n");
 }
 
-TEST(the_page_is_at_the_root)
+TEST_OF(client, the_page_is_at_the_root)
 {
-    struct client client = client_open(&loopback);
-    assert_true(ask(&client, "GET", "/", ""));
-    struct text page = body_of(&client, file_at("/")->size);
+    assert_true(ask(client, "GET", "/", ""));
+    struct text page = body_of(client, file_at("/")->size);
     assert_true(text_starts_with(page, TEXT("<!doctype html>")));
-    client_close(&client);
 }
 
-TEST(head_has_the_fields_and_no_body)
+TEST_OF(client, head_has_the_fields_and_no_body)
 {
-    struct client client = client_open(&loopback);
-    assert_true(ask(&client, "HEAD", "/console/main.js", ""));
-    client_expect(&client, "Content-Length: ");
-    (void)body_of(&client, 0);
-    client_close(&client);
+    assert_true(ask(client, "HEAD", "/console/main.js", ""));
+    client_expect(client, "Content-Length: ");
+    (void)body_of(client, 0);
 }
 
-TEST(nothing_else_is_a_page)
+TEST_OF(client, nothing_else_is_a_page)
 {
     static const char *const paths[] = {"/console/none.js", "/../etc/passwd.", "/console/",
                                         "/console/main.jsx", ""};
-    struct client client = client_open(&loopback);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        assert_false(ask(&client, "GET", paths[i], ""));
-    assert_false(ask(&client, "DELETE", "/", ""));
-    client_expect(&client, "not_found");
-    client_close(&client);
+        assert_false(ask(client, "GET", paths[i], ""));
+    assert_false(ask(client, "DELETE", "/", ""));
+    client_expect(client, "not_found");
 }
-
-TESTS_WITH(open_loopback, close_loopback);

@@ -221,9 +221,12 @@ static inline struct client client_open(struct loopback *loopback)
     return client;
 }
 
+/* May be called again. */
 static inline void client_close(struct client *client)
 {
-    (void)close(client->descriptor);
+    if (client->descriptor >= 0)
+        (void)close(client->descriptor);
+    client->descriptor = -1;
     buffer_free(&client->received);
 }
 
