@@ -179,7 +179,9 @@ def test_ids_that_a_machine_integer_would_confuse_are_different(shared, read):
 @pytest.mark.parametrize("unusable", [b'{}', b'{"gmid":null}', b'{"gmid":true}', b'{"gmid":""}', b'{"gmid":"abc"}',
                                       b'{"gmid":0}', b'{"gmid":-5}', b'{"gmid":5.0}', b'{"gmid":5e0}', b'{"gmid":"5.0"}',
                                       b'{"gmid":[5]}', b'{"gmid":{"gmid":5}}', b'{"gmid":" 5"}', b'{"gmid":"+5"}',
-                                      b'{"gmid":123456789012345678901}', b'{"x":{"gmid":5}}', b'{"GMID":5}'])
+                                      b'{"gmid":123456789012345678901}', b'{"gmid":"000000000000000000005"}',
+                                      b'{"gmid":"000"}', b'{"gmid":"5\\u0000"}', b'{"gmid":"\\ud800"}',
+                                      b'{"x":{"gmid":5}}', b'{"GMID":5}'])
 def test_a_row_without_a_usable_id_stays_in_the_list_and_cannot_be_addressed(shared, read, unusable):
     document = b'[{"gmid":1},' + unusable + b',{"gmid":2}]'
     assert read.catalog(document).body == document

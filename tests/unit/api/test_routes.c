@@ -58,33 +58,6 @@ TEST(casino_is_never_a_sport)
     assert_false(route_is_casino(TEXT("/api/v1/Casino/events")));
 }
 
-TEST(paths_are_exact)
-{
-    const char *unknown[] = {
-        "",
-        "/",
-        "*",
-        "/api",
-        "/api/v1",
-        "/api/v1/",
-        "/api/v1/sports/",
-        "/api/v1//events",
-        "/api/v1/cricket/events/",
-        "/api/v1/cricket/events//",
-        "/api/v1/cricket/events/1/",
-        "/api/v1/cricket//events",
-        "//api/v1/sports",
-        "/api/v1/Sports",
-        "/api/v1/cricket/Events",
-        "/api/v2/sports",
-        "/sports",
-        "/api/v1/cricket/events/1/markets",
-        "/api/v1/sports%2F",
-    };
-    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
-        assert_no_route(unknown[i]);
-}
-
 TEST(routes_are_read_only_but_for_launch_and_wallet)
 {
     const struct route *routes = NULL;
@@ -112,17 +85,6 @@ TEST(launch_and_wallet_take_posts_alone)
     assert_true(text_equals(route_methods(launch), TEXT("POST")));
     for (int method = METHOD_GET; method <= METHOD_CONNECT; method++)
         assert_int_equal(route_allows(launch, (enum http_method)method), method == METHOD_POST);
-}
-
-TEST(each_listener_has_its_own_paths)
-{
-    assert_no_route(PROVIDER);
-    assert_null(route_find_of_provider(TEXT(WALLET)).route);
-    assert_null(route_find_of_provider(TEXT("/provider/v1/wallet/")).route);
-    const struct route *route = route_find_of_provider(TEXT(PROVIDER)).route;
-    assert_string_equal(route->path, PROVIDER);
-    for (int method = METHOD_GET; method <= METHOD_CONNECT; method++)
-        assert_int_equal(route_allows(route, (enum http_method)method), method == METHOD_POST);
 }
 
 TEST(only_health_is_free_of_admission_and_casino_of_limits)

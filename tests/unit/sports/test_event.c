@@ -1,4 +1,4 @@
-/* sports/event: the single-event body. */
+/* sports/event: the single-event body. (Its odds: tests/service/test_contract_pass_through.py.) */
 #include "sports/event.h"
 #include "tests.h"
 
@@ -7,22 +7,6 @@ static struct catalog_row row_of(const char *id, const char *object)
     struct catalog_row row = {.text = text_of(object)};
     assert_int_equal(event_id_parse(text_of(id), &row.id), STATUS_OK);
     return row;
-}
-
-static void assert_odds(const char *stored, const char *odds)
-{
-    struct catalog_row row = row_of("7", "{\"gmid\":7}");
-    struct buffer body = {0};
-    struct buffer expected = {0};
-    struct event_row_place place;
-    buffer_append_format(&expected,
-                         "{\"sport\":\"tennis\",\"event_id\":7,\"event\":{\"gmid\":7},\"odds\":%s}",
-                         odds);
-    assert_int_equal(event_body_append(SPORT_TENNIS, &row, text_of(stored), &body, &place, NULL),
-                     STATUS_OK);
-    assert_string_equal(buffer_string(&body), buffer_string(&expected));
-    buffer_free(&body);
-    buffer_free(&expected);
 }
 
 TEST(the_id_is_a_bare_number_whatever_its_size)
@@ -40,21 +24,6 @@ TEST(the_id_is_a_bare_number_whatever_its_size)
         "\"99999999999999999999\",\"x\":1.80},\"odds\":[]}");
     assert_true(text_equals((struct text){body.data + place.offset, place.size}, row.text));
     buffer_free(&body);
-}
-
-TEST(markets_pass_without_their_hidden_members)
-{
-    assert_odds("[]", "[]");
-    assert_odds(" [ { \"tv\" : 1 , \"marketId\":\"1.2\", \"price\" : 1.80 } , { } ] ",
-                "[{\"marketId\":\"1.2\",\"price\":1.80},{}]");
-    assert_odds("[{\"t\\u0076\":1,\"tvChannel\":[{}],\"\\u006fdd_type\":\"x\",\"tv\":2,\"TV\":3}]",
-                "[{\"TV\":3}]");
-    assert_odds("[{\"a\":{\"tv\":1},\"runners\":[{\"tvChannel\":2,\"odd_type\":3}]}]",
-                "[{\"a\":{\"tv\":1},\"runners\":[{\"tvChannel\":2,\"odd_type\":3}]}]");
-    assert_odds("[{\"feed_source\":1,\"providerEventId\":2}]",
-                "[{\"feed_source\":1,\"providerEventId\":2}]");
-    assert_odds("[{\"same\":1,\"same\":2,\"s\":\"\\ud83d \\/\"}]",
-                "[{\"same\":1,\"same\":2,\"s\":\"\\ud83d \\/\"}]");
 }
 
 TEST(unreadable_odds_leave_the_body_as_it_was)
