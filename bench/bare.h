@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BENCH_BARE_H
-#define CROUPIER_BENCH_BARE_H
+#pragma once
 
 /* What the bare servers share: a listener, and its connections. One thread. */
 #include <arpa/inet.h>
@@ -44,5 +43,3 @@ static int accept_next(int listener, int flags)
         (void)setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     return connection;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BENCH_SYNC_H
-#define CROUPIER_BENCH_SYNC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@
 
 /* Calls so far, and the nanoseconds in them. */
 void sync_counted(uint64_t *calls, uint64_t *nanoseconds);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_TESTS_TEST_CLOCK_H
-#define CROUPIER_TESTS_TEST_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ void test_clock_stop(void);
 void test_clock_advance_ms(uint64_t ms);
 /* The machine's own time, by which a test gives up what does not come. */
 uint64_t test_clock_real_ms(void);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * A directory of a test's own, below TMPDIR (tools/in_memory puts that into memory) or /tmp.
  */
-#ifndef CROUPIER_TEST_DIRECTORY_H
-#define CROUPIER_TEST_DIRECTORY_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,5 +22,3 @@ static inline void test_directory_make(char directory[TEST_DIRECTORY_SIZE])
         abort();
     }
 }
-
-#endif

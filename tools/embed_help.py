@@ -43,8 +43,8 @@ def main():
     with open(source, "w", encoding="utf-8") as file:
         file.write(f'{note}#include "commands/help_texts.h"\n\n' + "\n".join(texts))
     with open(header, "w", encoding="utf-8") as file:
-        file.write(f'{note}#ifndef CROUPIER_COMMANDS_HELP_TEXTS_H\n#define CROUPIER_COMMANDS_HELP_TEXTS_H\n\n#include "cli/command.h"\n\n')
-        file.write("".join(f"extern {name};\n" for name in names) + "\n#endif\n")
+        file.write(f'{note}#pragma once\n\n#include "cli/command.h"\n\n')
+        file.write("".join(f"extern {name};\n" for name in names))
 
 
 main()

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_ADMISSION_ADMISSION_H
-#define CROUPIER_ADMISSION_ADMISSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -154,5 +153,3 @@ MUST_CHECK bool admission_client(const struct admission *admission,
 /* A number that changes whenever a verdict may have changed, except by a key's expiry. 0: every
  * verdict is DENIAL_UNAVAILABLE at present. */
 uint64_t admission_epoch(struct admission *admission, uint64_t now_mono_ms);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_ADMISSION_CLIENT_ADDRESS_H
-#define CROUPIER_ADMISSION_CLIENT_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ struct forwarding {
 };
 bool client_address(const struct address *peer, const struct forwarding *forwarding,
                     struct address *client);
-
-#endif

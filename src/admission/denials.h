@@ -1,5 +1,4 @@
-#ifndef CROUPIER_ADMISSION_DENIALS_H
-#define CROUPIER_ADMISSION_DENIALS_H
+#pragma once
 
 #include "admission/admission.h"
 
@@ -34,5 +33,3 @@ struct denied {
 /* Lists a customer's denials, the latest first, at most `most`. Returns how many it listed. */
 size_t denials_list(struct denials *denials, const char *customer_id, int64_t now_ms,
                     struct denied *list, size_t most);
-
-#endif

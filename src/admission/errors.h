@@ -1,5 +1,4 @@
-#ifndef CROUPIER_ADMISSION_ERRORS_H
-#define CROUPIER_ADMISSION_ERRORS_H
+#pragma once
 
 #include "http/http.h"
 
@@ -12,5 +11,3 @@
 
 ADMISSION_ERRORS(HTTP_ERROR_DECLARE)
 extern const struct http_error *const admission_errors[]; /* all of them, then NULL */
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_ADMISSION_KEY_H
-#define CROUPIER_ADMISSION_KEY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ void key_prefix(struct text key, char out[KEY_PREFIX_SIZE]);
 /* A new identity: `prefix` ("cus_", "key_") and 16 random base62 characters, NUL-terminated. `size`
  * is the room at `out` (CUSTOMER_ID_SIZE, KEY_ID_SIZE). */
 void identity_generate(const char *prefix, char *out, size_t size);
-
-#endif

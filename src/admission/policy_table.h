@@ -1,5 +1,4 @@
-#ifndef CROUPIER_ADMISSION_POLICY_TABLE_H
-#define CROUPIER_ADMISSION_POLICY_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ void policy_table_mark_written(const struct policy_table *table, const struct ke
 
 /* Sets those of the table. */
 void policy_table_facts(const struct policy_table *table, struct policies_facts *facts);
-
-#endif

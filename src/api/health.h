@@ -1,5 +1,4 @@
-#ifndef CROUPIER_API_HEALTH_H
-#define CROUPIER_API_HEALTH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ void health_ask(struct health *health, struct http_deferral_queue *waits, struct
 /* No request may come any more. Waits for a probe that is under way, which the stores' timeouts
  * bound, and answers "degraded" what came after it. */
 void health_destroy(struct health **health);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_API_PROVIDER_ADMISSION_H
-#define CROUPIER_API_PROVIDER_ADMISSION_H
+#pragma once
 
 #include "admission/admission.h"
 #include "games/table.h"
@@ -28,5 +27,3 @@ MUST_CHECK enum admission_denial provider_admit(const struct games_table *table,
 /* May an admitted provider call from this address? */
 MUST_CHECK bool provider_may_call_from(const struct games_provider *provider,
                                        const struct address *client);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_API_ROUTES_H
-#define CROUPIER_API_ROUTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ const char *route_label(size_t number);         /* NULL beyond the last */
 
 /* All rows, for the test that compares them with docs/openapi.yaml and docs/provider.yaml. */
 size_t route_table(const struct route **routes);
-
-#endif

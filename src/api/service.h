@@ -1,5 +1,4 @@
-#ifndef CROUPIER_API_SERVICE_H
-#define CROUPIER_API_SERVICE_H
+#pragma once
 
 #include "admission/admission.h"
 #include "admission/denials.h"
@@ -76,5 +75,3 @@ struct service_totals {
     uint64_t denials[DENIAL_COUNT]; /* by reason; 0 for DENIAL_UNAVAILABLE, a store's error */
 };
 void service_totals(const struct metrics *metrics, struct service_totals *totals);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_APP_APP_H
-#define CROUPIER_APP_APP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ struct app_options {
  * changes nothing and is logged. Blocks; at most one at a time in a process.
  */
 MUST_CHECK enum status app_run(const struct app_options *options, struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_APP_HANDOVER_H
-#define CROUPIER_APP_HANDOVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void handover_destroy(struct handover **handover);
 MUST_CHECK enum status handover_receive(struct handover_sockets *sockets, struct error *error);
 /* "": it serves. Once. */
 void handover_report(const char *reason);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_APP_NOTIFIER_H
-#define CROUPIER_APP_NOTIFIER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ void notifier_send_main(struct notifier *notifier, int process);
 
 /* NOTICE_ALIVE is due more often than this ($WATCHDOG_USEC); 0: not asked for. */
 uint64_t notifier_watchdog_ms(const struct notifier *notifier);
-
-#endif

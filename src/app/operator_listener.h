@@ -1,5 +1,4 @@
-#ifndef CROUPIER_APP_OPERATOR_LISTENER_H
-#define CROUPIER_APP_OPERATOR_LISTENER_H
+#pragma once
 
 #include <uv.h>
 
@@ -49,5 +48,3 @@ void operator_listener_hand_over(struct operator_listener *listener);
 
 /* Cuts off a scrape that is under way. Runs the loop until the connections are closed. */
 void operator_listener_destroy(struct operator_listener **listener);
-
-#endif

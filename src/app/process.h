@@ -1,5 +1,4 @@
-#ifndef CROUPIER_APP_PROCESS_H
-#define CROUPIER_APP_PROCESS_H
+#pragma once
 
 #include "config/config.h"
 #include "metrics/metrics.h"
@@ -28,5 +27,3 @@ struct process_facts {
 /* Unknown values are 0. `started_ms`: when the program began, by the wall clock. */
 void process_facts(const struct config *config, int64_t started_ms, struct process_facts *facts);
 extern const struct metric process_metrics[];
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_APP_RELOAD_SOCKET_H
-#define CROUPIER_APP_RELOAD_SOCKET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ void reload_answer(int asker, bool done, const char *text);
  * appended. */
 MUST_CHECK enum status reload_ask(long process, enum reload_question question, struct buffer *text,
                                   struct error *error);
-
-#endif

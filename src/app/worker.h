@@ -1,5 +1,4 @@
-#ifndef CROUPIER_APP_WORKER_H
-#define CROUPIER_APP_WORKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ void worker_abort(struct worker *worker);
 /* Ends the thread and frees the worker; only when it has drained and no thread posts to it any
  * more. */
 void worker_stop(struct worker **worker);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_ADDRESS_H
-#define CROUPIER_BASE_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ bool cidr_is_everyone(const struct cidr *cidr);
 #define CIDR_TEXT_SIZE 50
 void address_format(const struct address *address, char out[ADDRESS_TEXT_SIZE]);
 void cidr_format(const struct cidr *cidr, char out[CIDR_TEXT_SIZE]);
-
-#endif

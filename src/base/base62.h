@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_BASE62_H
-#define CROUPIER_BASE_BASE62_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ extern const char base62_digits[63];
 void base62_random(char *out, size_t length);
 
 bool base62_is_digit(char character);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_BASE64URL_H
-#define CROUPIER_BASE_BASE64URL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ void buffer_append_base64url(struct buffer *buffer, const void *bytes, size_t si
 /* Appends what `text` stands for. False, and nothing appended: a character that is none, a length
  * that is none, or bits left over that are not zero (so one value has one text). */
 MUST_CHECK bool base64url_read(struct text text, struct buffer *out);
-
-#endif

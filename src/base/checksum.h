@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_CHECKSUM_H
-#define CROUPIER_BASE_CHECKSUM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@
 
 /* `seed` may be the checksum of what comes before: so several pieces make one checksum. */
 uint64_t checksum_add(uint64_t seed, const void *bytes, size_t size);
-
-#endif

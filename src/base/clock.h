@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_CLOCK_H
-#define CROUPIER_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -46,5 +45,3 @@ int64_t clock_day(int64_t wall_ms);
 #define CLOCK_DAY_SIZE 11
 void clock_format_day(int64_t day, char out[CLOCK_DAY_SIZE]);
 MUST_CHECK enum status clock_parse_day(struct text text, int64_t *day);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_DIGEST_H
-#define CROUPIER_BASE_DIGEST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ struct digest;
 struct digest *digest_begin(void);
 void digest_add(struct digest *digest, const void *bytes, size_t size);
 void digest_end(struct digest **digest, uint8_t out[DIGEST_SIZE]); /* and destroys */
-
-#endif

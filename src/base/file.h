@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_FILE_H
-#define CROUPIER_BASE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ MUST_CHECK enum status file_read_print(const char *path, const struct progress_w
 MUST_CHECK enum status file_copy(const char *path, const char *to, mode_t mode,
                                  const struct progress_watch *watch, struct file_print *print,
                                  struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_HASH_H
-#define CROUPIER_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ uint64_t hash_random_seed(void);
  * a caller that stores it notes the order. */
 #define HASH_KEY_SIZE 16
 uint64_t hash_keyed(const uint8_t key[HASH_KEY_SIZE], const void *bytes, size_t size);
-
-#endif

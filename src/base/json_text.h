@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_JSON_TEXT_H
-#define CROUPIER_BASE_JSON_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ bool json_text_string_equals(struct text string, struct text plain);
 /* Appends what the string stands for, as UTF-8. False: it has the escape of a lone surrogate, which
  * stands for no character; U+FFFD is in its place. */
 bool json_text_unescape(struct text string, struct buffer *out);
-
-#endif

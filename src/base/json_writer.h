@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_JSON_WRITER_H
-#define CROUPIER_BASE_JSON_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ void json_begin_raw(struct json_writer *json, const char *name);
 
 /* White space between the next value and the comma or bracket before it; a constant. */
 void json_space(struct json_writer *json, const char *space);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_LOG_H
-#define CROUPIER_BASE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -107,5 +106,3 @@ void log_batch_keep(struct log_batch *batch, struct log_kept *kept, const struct
 
 MUST_CHECK enum status log_level_parse(struct text text, enum log_level *level);
 MUST_CHECK enum status log_format_parse(struct text text, enum log_format *format);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_MAILBOX_H
-#define CROUPIER_BASE_MAILBOX_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -38,5 +37,3 @@ void mailbox_post_all(struct mailbox *mailbox, struct mail_list *mails);
 /* On the loop's thread, when no post can follow. Delivers the remaining mail first, then closes the
  * handle; the loop must run once more to release it. */
 void mailbox_destroy(struct mailbox **mailbox);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_MEMORY_H
-#define CROUPIER_BASE_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ void memory_free(void *memory);
 /* The `type` whose `member` is at `pointer`. */
 #define CONTAINER_OF(pointer, type, member) \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_NEAREST_H
-#define CROUPIER_BASE_NEAREST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ struct nearest {
 
 /* Returns whether this name is nearer than all before it. */
 bool nearest_offer(struct nearest *nearest, const char *name);
-
-#endif

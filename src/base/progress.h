@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_PROGRESS_H
-#define CROUPIER_BASE_PROGRESS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ static inline void progress_tell(const struct progress_watch *watch, const char 
     if (watch != NULL && watch->at != NULL)
         watch->at(watch->context, what, done, total);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_STATUS_H
-#define CROUPIER_BASE_STATUS_H
+#pragma once
 
 /*
  * The one result type of every function that can fail, and the text that goes with a failure.
@@ -61,5 +60,3 @@ void error_append(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3
 
 _Noreturn void check_failed(const char *expression, const char *file, int line,
                             const char *function);
-
-#endif

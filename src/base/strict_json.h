@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_STRICT_JSON_H
-#define CROUPIER_BASE_STRICT_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ struct strict_json_fault {
 MUST_CHECK enum strict_json strict_json_decode(struct text content_type, struct text body,
                                                const struct strict_json_form *form, void *out,
                                                struct strict_json_fault *fault);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_TEXT_H
-#define CROUPIER_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,5 +118,3 @@ void buffer_free(struct buffer *buffer);  /* gives the memory back; the buffer i
 
 /* Writes `value` in decimal at `at` (at least 20 bytes of room, no NUL); returns the length. */
 size_t decimal_write(char *at, uint64_t value);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_THREADS_H
-#define CROUPIER_BASE_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ bool background_sleep(struct background *background, uint64_t deadline_ns);
 
 /* Has the thread end, waits for that, and destroys lock and condition. */
 void background_stop(struct background *background);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_VERSION_H
-#define CROUPIER_BASE_VERSION_H
+#pragma once
 
 /*
  * Which program this is. The version is meson.build's; the commit is what `git describe` said when
@@ -8,5 +7,3 @@
  */
 #define CROUPIER_VERSION_TEXT "croupier " CROUPIER_VERSION /* "croupier 0.2.0" */
 extern const char croupier_commit[];
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_BASE_WORK_POOL_H
-#define CROUPIER_BASE_WORK_POOL_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/queue.h>
@@ -26,5 +25,3 @@ MUST_CHECK enum status work_pool_submit(struct work_pool *pool, struct work *wor
 size_t work_pool_depth(struct work_pool *pool);
 /* Runs what is queued, then ends the threads. No submit may follow. */
 void work_pool_destroy(struct work_pool **pool);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CLI_COMMAND_H
-#define CROUPIER_CLI_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -169,5 +168,3 @@ void table_print(struct table **table, FILE *out);      /* and destroys */
 /* Within `room` columns, whatever `out` is. */
 void table_print_within(struct table **table, size_t room, FILE *out);
 void table_destroy(struct table **table); /* unprinted; a NULL table is fine */
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CLI_COMMAND_LINE_H
-#define CROUPIER_CLI_COMMAND_LINE_H
+#pragma once
 
 #include <setjmp.h>
 
@@ -85,5 +84,3 @@ void command_print_help(const struct command_line *line, FILE *out);
 
 /* `croupier help settings`: every setting with its default; an array with --json. */
 void command_print_settings(bool json, FILE *out);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CLI_PROGRESS_H
-#define CROUPIER_CLI_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void progress_show(void *progress, const char *what, uint64_t done, uint64_t tot
 
 /* Leaves the line; the next thing that is done starts as zeros. */
 void progress_end(struct progress *progress);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_COMMANDS_COMMANDS_H
-#define CROUPIER_COMMANDS_COMMANDS_H
+#pragma once
 
 #include "cli/command.h"
 
@@ -40,5 +39,3 @@ extern const struct command_option export_options[], report_options[];
 struct resource_commands;
 extern const struct resource_commands customer_subject, key_subject, address_subject,
     provider_subject, game_subject, audit_subject, operator_subject; /* beside their commands */
-
-#endif

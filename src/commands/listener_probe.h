@@ -1,5 +1,4 @@
-#ifndef CROUPIER_COMMANDS_LISTENER_PROBE_H
-#define CROUPIER_COMMANDS_LISTENER_PROBE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ int listener_try(const struct listen_address *address);
  * the body, whatever its status: at most 64 KiB, replacing what is in it. The caller frees it. */
 bool listener_ask(enum listener_kind kind, const struct listen_address *address, bool tls,
                   struct buffer *answer);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_COMMANDS_RESOURCE_H
-#define CROUPIER_COMMANDS_RESOURCE_H
+#pragma once
 
 #include "cli/command.h"
 #include "operator/resource.h"
@@ -61,5 +60,3 @@ void resource_tell_state(const struct resource *resource, const void *record, co
 /* Prints a record, as a document or all of it for people. */
 void resource_print(const struct command_line *line, const struct resource *resource,
                     const void *record);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_COMMANDS_STORES_H
-#define CROUPIER_COMMANDS_STORES_H
+#pragma once
 
 #include "cli/command.h"
 #include "stores/odds.h"
@@ -27,5 +26,3 @@ void command_bound_reading(const struct command_line *line, const char *file, ui
 /* How to call the program in a hint that works as printed: "croupier", or "croupier -c FILE". It
  * lives until the command has returned. */
 const char *command_program(const struct command_line *line);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_COMMANDS_WALLET_OUTPUT_H
-#define CROUPIER_COMMANDS_WALLET_OUTPUT_H
+#pragma once
 
 #include "cli/command.h"
 #include "operator/field.h"
@@ -23,5 +22,3 @@ void wallet_print_extent(const struct audit_result *result);
 /* Proves the ledger of the configured store, all of it, as `wallet verify` does. A ledger that is
  * not sound, or cannot be proved, is a refusal, also as JSON where that is asked for. */
 void wallet_prove(const struct command_line *line, struct audit_result *result);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONFIG_CONFIG_H
-#define CROUPIER_CONFIG_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -142,5 +141,3 @@ void config_append_value(const struct config *config, size_t index, struct buffe
 const struct setting_description *config_setting(size_t index);
 /* The name of its environment variable: CROUPIER_ODDS_TIMEOUT_MS. */
 void config_append_variable(const struct setting_description *setting, struct buffer *out);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONFIG_SETTINGS_H
-#define CROUPIER_CONFIG_SETTINGS_H
+#pragma once
 
 #include "config/config.h"
 
@@ -63,5 +62,3 @@ typedef void config_taker(void *context, size_t setting, struct text value, cons
  * unreadable files are problems. */
 void config_file_read(const char *path, config_taker *take, void *context,
                       struct problems *problems);
-
-#endif

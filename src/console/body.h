@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_BODY_H
-#define CROUPIER_CONSOLE_BODY_H
+#pragma once
 
 #include "operator/resource.h"
 
@@ -24,5 +23,3 @@ MUST_CHECK enum status console_settings_read(const struct resource *resource, bo
                                              struct text body, struct console_settings *settings,
                                              char field[64], struct error *error);
 void console_settings_free(struct console_settings *settings);
-
-#endif

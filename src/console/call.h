@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_CALL_H
-#define CROUPIER_CONSOLE_CALL_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -79,5 +78,3 @@ void console_tag_answer(struct console_call *call);
 
 /* STATUS_CONFLICT, answered by 412: the record is not what If-Match says. */
 MUST_CHECK enum status console_changed(struct console_call *call, struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_CONSOLE_H
-#define CROUPIER_CONSOLE_CONSOLE_H
+#pragma once
 
 #include "console/sources.h"
 #include "http/http.h"
@@ -44,5 +43,3 @@ void console_set_config(struct console *console, const struct config *config);
 
 /* When no request is left. Waits for what is under way; the loop must run once more. */
 void console_destroy(struct console **console);
-
-#endif

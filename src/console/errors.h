@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_ERRORS_H
-#define CROUPIER_CONSOLE_ERRORS_H
+#pragma once
 
 #include "http/errors.h"
 
@@ -20,5 +19,3 @@
 
 CONSOLE_ERRORS(HTTP_ERROR_DECLARE)
 extern const struct http_error *const console_errors[]; /* all of them, then NULL */
-
-#endif

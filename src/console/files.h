@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_FILES_H
-#define CROUPIER_CONSOLE_FILES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct console_file {
 
 extern const struct console_file console_files[];
 extern const size_t console_file_count;
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_HISTORY_H
-#define CROUPIER_CONSOLE_HISTORY_H
+#pragma once
 
 #include "admission/admission.h"
 #include "base/json_writer.h"
@@ -48,5 +47,3 @@ void history_take(struct history *history, const struct console_sources *sources
 enum history_span { HISTORY_MINUTES, HISTORY_HOURS };
 /* When the newest sample was taken, by the wall clock. */
 int64_t history_write(struct history *history, enum history_span span, struct json_writer *json);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_LOCKOUT_H
-#define CROUPIER_CONSOLE_LOCKOUT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ uint32_t lockout_seconds(const struct lockout *lockout, const struct address *ad
                          uint64_t now_ms);
 
 void lockout_note_failure(struct lockout *lockout, const struct address *address, uint64_t now_ms);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_OVERVIEW_H
-#define CROUPIER_CONSOLE_OVERVIEW_H
+#pragma once
 
 #include "console/call.h"
 
@@ -12,5 +11,3 @@ console_handler console_denials;
 /* Nothing of a sport was published for so long: it is stale, as the alarm CroupierFeedStopped has
  * it. */
 #define OVERVIEW_FEED_STOPPED_S 120
-
-#endif

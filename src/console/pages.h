@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_PAGES_H
-#define CROUPIER_CONSOLE_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@
 /* Answers a GET or HEAD of a page or one of its files; false, and nothing done: it is neither. The
  * header fields that protect a page are the caller's to add. */
 bool console_pages_reply(struct http_request *request);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_PROVIDERS_H
-#define CROUPIER_CONSOLE_PROVIDERS_H
+#pragma once
 
 #include "console/call.h"
 
@@ -7,5 +6,3 @@
  * launch. */
 console_handler console_add_provider, console_add_secret, console_retire_secret,
     console_try_provider;
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_QUERY_H
-#define CROUPIER_CONSOLE_QUERY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -49,5 +48,3 @@ void console_end_page(struct json_writer *json, const struct console_page *page,
 
 /* For a parameter that the caller reads: refuses it with this rule, unless one was refused. */
 void console_refuse_parameter(struct console_query *query, const char *name, const char *rule);
-
-#endif

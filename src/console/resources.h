@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_RESOURCES_H
-#define CROUPIER_CONSOLE_RESOURCES_H
+#pragma once
 
 #include "console/call.h"
 #include "operator/resource.h"
@@ -31,5 +30,3 @@ MUST_CHECK enum status console_insert(struct console_call *call, struct error *e
 void console_answer(struct console_call *call);
 /* One more member of that answer, which is seen this once: letters and digits. */
 void console_answer_once(struct console_call *call, const char *name, struct text value);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_ROUTES_H
-#define CROUPIER_CONSOLE_ROUTES_H
+#pragma once
 
 #include "console/call.h"
 #include "http/http.h"
@@ -24,5 +23,3 @@ struct console_route {
 const struct console_route *console_route_find(struct text path, enum http_method method,
                                                struct text values[HTTP_PATH_VALUES],
                                                struct buffer *methods);
-
-#endif

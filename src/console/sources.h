@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_SOURCES_H
-#define CROUPIER_CONSOLE_SOURCES_H
+#pragma once
 
 #include "admission/denials.h"
 #include "config/config.h"
@@ -16,5 +15,3 @@ struct console_sources {
     const struct metrics *metrics;
     struct denials *denials;
 };
-
-#endif

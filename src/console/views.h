@@ -1,5 +1,4 @@
-#ifndef CROUPIER_CONSOLE_VIEWS_H
-#define CROUPIER_CONSOLE_VIEWS_H
+#pragma once
 
 #include "console/call.h"
 
@@ -7,5 +6,3 @@
  * the audit trail, usage, the settings in force and the health of the stores. */
 console_handler console_allowed_games, console_allow_games, console_import_games, console_statement,
     console_audit, console_usage, console_settings, console_health;
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_DEMO_CASINO_H
-#define CROUPIER_DEMO_CASINO_H
+#pragma once
 
 #include "http/http.h"
 #include "sealing/secrets.h"
@@ -56,5 +55,3 @@ void demo_casino_clear(struct demo_casino *casino);
  * loop's thread. A thread of libuv's pool makes the calls to croupier, each of at most 8 seconds,
  * so that the loop does not wait. */
 bool demo_casino_handle(void *casino, uv_loop_t *loop, struct http_request *request);
-
-#endif

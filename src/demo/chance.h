@@ -1,5 +1,4 @@
-#ifndef CROUPIER_DEMO_CHANCE_H
-#define CROUPIER_DEMO_CHANCE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ uint64_t chance_weight(int32_t millibits);
 /* Turns weights into probabilities that sum to CHANCE_ONE (rounded down; the rest goes to the
  * largest). At least one weight is above 0, and their sum is below 2^44. */
 void chance_share(const uint64_t *weights, size_t count, uint32_t *ppm);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_DEMO_CROWD_H
-#define CROUPIER_DEMO_CROWD_H
+#pragma once
 
 #include "base/log.h"
 #include "demo/simulate.h"
@@ -29,5 +28,3 @@ struct crowd_options {
 struct crowd *crowd_start(const struct crowd_options *options);
 /* Takes at most 2 seconds, the limit of a call. */
 void crowd_stop(struct crowd **crowd);
-
-#endif

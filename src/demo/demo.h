@@ -1,5 +1,4 @@
-#ifndef CROUPIER_DEMO_DEMO_H
-#define CROUPIER_DEMO_DEMO_H
+#pragma once
 
 #include "admission/key.h"
 #include "base/status.h"
@@ -57,5 +56,3 @@ struct demo_keys {
 MUST_CHECK enum status demo_prepare_platform(const char *directory, const struct config *config,
                                              struct demo_keys *keys, struct demo_casino *casino,
                                              struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_DEMO_EVENT_H
-#define CROUPIER_DEMO_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -101,5 +100,3 @@ void simulated_event_advance(struct event *event, int64_t now_ms);
 
 void simulated_event_write_row(const struct event *event, struct buffer *out);
 void simulated_event_write_markets(const struct event *event, struct buffer *out);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_DEMO_PRICE_LADDER_H
-#define CROUPIER_DEMO_PRICE_LADDER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ uint32_t price_ladder_floor(uint32_t hundredths);
 
 /* Writes hundredths as the shortest decimal number ("1.8", "2", "1.01"). */
 void price_write(uint32_t hundredths, char *out, size_t size);
-
-#endif

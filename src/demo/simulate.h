@@ -1,5 +1,4 @@
-#ifndef CROUPIER_DEMO_SIMULATE_H
-#define CROUPIER_DEMO_SIMULATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ void simulation_facts(struct simulation *simulation,
                       struct simulator_facts *facts); /* any thread */
 /* Takes at most 100 ms, plus the time of a publication that has begun. */
 void simulation_stop(struct simulation **simulation);
-
-#endif

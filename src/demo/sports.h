@@ -1,5 +1,4 @@
-#ifndef CROUPIER_DEMO_SPORTS_H
-#define CROUPIER_DEMO_SPORTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,5 +55,3 @@ int64_t table_number(yyjson_val *object, const char *name);
 void sports_name(const struct sports *sports, enum sport sport, struct chance *chance,
                  const char *pattern, const char (*sides)[NAME_SIZE], uint32_t number,
                  char out[NAME_SIZE]);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_DEMO_TEXTS_H
-#define CROUPIER_DEMO_TEXTS_H
+#pragma once
 
 /* Files of demo/ that the build puts into the program (tools/embed_texts.py). */
 extern const char demo_games[]; /* games.json: the casino's, as `croupier game import` reads them */
@@ -14,5 +13,3 @@ extern const char demo_tennis[];
 extern const char demo_horse_racing[];
 extern const char demo_greyhound_racing[];
 extern const char demo_names[];
-
-#endif

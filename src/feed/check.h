@@ -1,5 +1,4 @@
-#ifndef CROUPIER_FEED_CHECK_H
-#define CROUPIER_FEED_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ MUST_CHECK enum status feed_check_value(enum odds_kind kind, struct text documen
 MUST_CHECK enum status feed_catalog_lists(struct odds_store *store, enum sport sport,
                                           const struct event_id *event, bool *listed,
                                           struct error *error);
-
-#endif

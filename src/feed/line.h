@@ -1,5 +1,4 @@
-#ifndef CROUPIER_FEED_LINE_H
-#define CROUPIER_FEED_LINE_H
+#pragma once
 
 #include "feed/check.h"
 
@@ -36,5 +35,3 @@ struct feed_line {
 /* `text`, which is borrowed as long as the line is used, has no line end. */
 void feed_line_read(struct feed_line *line, struct text text);
 void feed_line_free(struct feed_line *line);
-
-#endif

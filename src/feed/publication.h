@@ -1,5 +1,4 @@
-#ifndef CROUPIER_FEED_PUBLICATION_H
-#define CROUPIER_FEED_PUBLICATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ MUST_CHECK enum status feed_publication_withdraw_sport(struct feed_publication *
  * seen"), when this returns STATUS_OK. An empty one is so at once. */
 MUST_CHECK enum status feed_publication_publish(const struct feed_publication *publication,
                                                 struct odds_store *store, struct error *error);
-
-#endif

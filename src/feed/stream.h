@@ -1,5 +1,4 @@
-#ifndef CROUPIER_FEED_STREAM_H
-#define CROUPIER_FEED_STREAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ struct feed_stream_options {
 /* STATUS_INVALID: input or output failed, and `error` says which. Publications that were answered
  * are durable. */
 MUST_CHECK enum status feed_stream(const struct feed_stream_options *options, struct error *error);
-
-#endif

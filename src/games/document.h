@@ -1,5 +1,4 @@
-#ifndef CROUPIER_GAMES_DOCUMENT_H
-#define CROUPIER_GAMES_DOCUMENT_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "stores/platform.h"
@@ -37,5 +36,3 @@ void games_document_free(struct games_document *document);
 void game_record_write(struct json_writer *json, const struct game_record *record);
 /* The members that a customer sees too: from `category` to `devices`. */
 void game_record_write_offer(struct json_writer *json, const struct game_record *record);
-
-#endif

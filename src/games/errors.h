@@ -1,5 +1,4 @@
-#ifndef CROUPIER_GAMES_ERRORS_H
-#define CROUPIER_GAMES_ERRORS_H
+#pragma once
 
 #include "base/strict_json.h"
 #include "http/http.h"
@@ -18,5 +17,3 @@ extern const struct http_error *const games_errors[]; /* all of them, then NULL 
 
 /* Refuses a request that could not be read: unknown_field or invalid_request, in these words. */
 void games_reply_fault(struct http_request *request, enum strict_json fault, const char *message);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_GAMES_GAMES_H
-#define CROUPIER_GAMES_GAMES_H
+#pragma once
 
 #include "base/log.h"
 #include "games/table.h"
@@ -39,5 +38,3 @@ const struct games_table *games_pages_table(struct games_pages *pages, uint64_t 
 /* GET /api/v1/casino/games: replies. */
 void games_route_list(struct games_pages *pages, struct http_request *request,
                       const char *customer_id);
-
-#endif

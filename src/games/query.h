@@ -1,5 +1,4 @@
-#ifndef CROUPIER_GAMES_QUERY_H
-#define CROUPIER_GAMES_QUERY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ void games_cursor_write(const uint8_t key[32], const char *customer_id,
  * customer and these filters. */
 MUST_CHECK bool games_cursor_read(const uint8_t key[32], const char *customer_id,
                                   const struct games_query *query, char last_id[GAME_ID_SIZE]);
-
-#endif

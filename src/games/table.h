@@ -1,5 +1,4 @@
-#ifndef CROUPIER_GAMES_TABLE_H
-#define CROUPIER_GAMES_TABLE_H
+#pragma once
 
 #include "base/log.h"
 #include "games/query.h"
@@ -74,5 +73,3 @@ void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,
                    const char *player_id, char out[GAMES_SUBJECT_SIZE]);
 /* For whoever finds the player where there is no table; to be wiped after use. */
 void games_table_subject_key(const struct games_table *table, uint8_t out[SECRETS_KEY_SIZE]);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_ANSWER_H
-#define CROUPIER_HTTP_ANSWER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -55,5 +54,3 @@ bool answer_gzip_wanted(const struct answer *answer);
  * does not make it smaller, the plain form is used in its place. */
 void answer_compress(struct answer *answer);
 bool answer_compressed(const struct answer *answer);
-
-#endif

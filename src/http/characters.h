@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_CHARACTERS_H
-#define CROUPIER_HTTP_CHARACTERS_H
+#pragma once
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -25,5 +24,3 @@ static inline bool is_unreserved(char character)
 {
     return isalnum((unsigned char)character) || is_one_of(character, "-._~");
 }
-
-#endif

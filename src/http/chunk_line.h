@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_CHUNK_LINE_H
-#define CROUPIER_HTTP_CHUNK_LINE_H
+#pragma once
 
 /*
  * Checks the line before a chunk byte by byte: its size and extensions (RFC 9112 section 7.1.1).
@@ -23,5 +22,3 @@ enum chunk_line {
 
 /* The state that follows `before` when `byte` is read. Must not be called after END or BAD. */
 enum chunk_line chunk_line_step(enum chunk_line before, char byte);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_DEFERRAL_H
-#define CROUPIER_HTTP_DEFERRAL_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -61,5 +60,3 @@ void http_deferral_remove(struct http_deferral *deferral);
  * and the timer is closed; it may free the queue's owner. The loop must run once more. */
 void http_deferral_queue_close(struct http_deferral_queue *queue, void (*over)(void *owner),
                                void *owner);
-
-#endif

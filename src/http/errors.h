@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_ERRORS_H
-#define CROUPIER_HTTP_ERRORS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -45,5 +44,3 @@ struct http_error {
 
 HTTP_ERRORS(HTTP_ERROR_DECLARE)
 extern const struct http_error *const http_errors[]; /* all of them, then NULL */
-
-#endif

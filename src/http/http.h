@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_HTTP_H
-#define CROUPIER_HTTP_HTTP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -344,5 +343,3 @@ void http_server_abort(struct http_server *server);
 
 /* Only when drained. */
 void http_server_destroy(struct http_server **server);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_INTAKE_H
-#define CROUPIER_HTTP_INTAKE_H
+#pragma once
 
 #include <llhttp.h>
 
@@ -81,5 +80,3 @@ void http_intake_reset(struct http_intake *intake); /* frees its memory */
  * and counts) when the head is whole, and its body when the request is whole. */
 enum http_intake_result http_intake_feed(struct http_intake *intake, struct http_request *request,
                                          struct text *input);
-
-#endif

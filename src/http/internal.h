@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_INTERNAL_H
-#define CROUPIER_HTTP_INTERNAL_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -213,5 +212,3 @@ void http_exchange_reply(struct http_server *server, struct http_exchange *excha
 struct http_message *http_message_of_text(int status, const char *content_type, struct text body);
 /* The same of an error; `text` as http_error_write. */
 struct http_message *http_message_of_error(const struct http_error *error, const char *text);
-
-#endif

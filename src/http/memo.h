@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_MEMO_H
-#define CROUPIER_HTTP_MEMO_H
+#pragma once
 
 #include "http/intake.h"
 
@@ -31,5 +30,3 @@ bool http_memo_keep(struct http_memo **memo, const struct http_intake *intake,
 void http_memo_restore(const struct http_memo *memo, struct http_intake *intake,
                        struct http_request *request);
 void http_memo_forget(struct http_memo **memo);
-
-#endif

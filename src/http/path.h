@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_PATH_H
-#define CROUPIER_HTTP_PATH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@
  * matches any segment that is not empty. If true, `values` holds those segments from left to right;
  * unused ones are "". */
 bool http_path_fits(const char *pattern, struct text path, struct text values[HTTP_PATH_VALUES]);
-
-#endif

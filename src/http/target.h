@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_TARGET_H
-#define CROUPIER_HTTP_TARGET_H
+#pragma once
 
 #include "base/text.h"
 #include "http/http.h"
@@ -20,5 +19,3 @@ MUST_CHECK enum status http_target_split(char *target, size_t size, enum http_me
 
 /* A host (name, IPv4 or bracketed IP literal; not empty) with an optional port. */
 bool http_host_is_valid(struct text host);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_TLS_H
-#define CROUPIER_HTTP_TLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ void http_tls_replace(struct http_tls *tls, struct http_tls **other);
 /* When the first certificate of the chain expires: wall clock, milliseconds since 1970. On the
  * owner's thread. */
 int64_t http_tls_expiry_ms(const struct http_tls *tls);
-
-#endif

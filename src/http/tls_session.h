@@ -1,5 +1,4 @@
-#ifndef CROUPIER_HTTP_TLS_SESSION_H
-#define CROUPIER_HTTP_TLS_SESSION_H
+#pragma once
 
 #include "base/text.h"
 #include "http/tls.h"
@@ -32,5 +31,3 @@ MUST_CHECK enum status tls_session_encrypt(struct tls_session *session, struct t
 
 /* close_notify */
 void tls_session_finish(struct tls_session *session);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_LAUNCH_DOCUMENT_H
-#define CROUPIER_LAUNCH_DOCUMENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -92,5 +91,3 @@ struct launch_answer {
  */
 MUST_CHECK const char *launch_answer_decode(struct text body, int64_t now_ms,
                                             struct launch_answer *answer);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_LAUNCH_ERRORS_H
-#define CROUPIER_LAUNCH_ERRORS_H
+#pragma once
 
 #include "http/http.h"
 
@@ -13,5 +12,3 @@
 
 LAUNCH_ERRORS(HTTP_ERROR_DECLARE)
 extern const struct http_error *const launch_errors[]; /* all of them, then NULL */
-
-#endif

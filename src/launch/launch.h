@@ -1,5 +1,4 @@
-#ifndef CROUPIER_LAUNCH_LAUNCH_H
-#define CROUPIER_LAUNCH_LAUNCH_H
+#pragma once
 
 #include "base/mailbox.h"
 #include "games/games.h"
@@ -41,5 +40,3 @@ extern const struct metric launcher_metrics[];
  * thread's (as `pages` is). */
 void launch_route(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
                   struct http_request *request, const char *customer_id, struct text game_id);
-
-#endif

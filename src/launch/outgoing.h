@@ -1,5 +1,4 @@
-#ifndef CROUPIER_LAUNCH_OUTGOING_H
-#define CROUPIER_LAUNCH_OUTGOING_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -83,5 +82,3 @@ MUST_CHECK bool outgoing_wait(struct outgoing *outgoing, struct outgoing_post *p
 
 /* Everything under way is done, as cancelled. */
 void outgoing_destroy(struct outgoing **outgoing);
-
-#endif

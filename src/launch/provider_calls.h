@@ -1,5 +1,4 @@
-#ifndef CROUPIER_LAUNCH_PROVIDER_CALLS_H
-#define CROUPIER_LAUNCH_PROVIDER_CALLS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <sys/queue.h>
@@ -97,5 +96,3 @@ struct provider_calls_facts {
     uint64_t duration_ns;                      /* in all */
 };
 void provider_calls_facts(struct provider_calls *calls, struct provider_calls_facts *facts);
-
-#endif

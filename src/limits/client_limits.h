@@ -1,5 +1,4 @@
-#ifndef CROUPIER_LIMITS_CLIENT_LIMITS_H
-#define CROUPIER_LIMITS_CLIENT_LIMITS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ void client_limits_remove(struct client_limits *limits, const struct address *ad
 /* Adds one to a customer's count, unless that would exceed the limit. */
 bool client_limits_take(const struct client_limits *limits, enum client_limit which,
                         atomic_uint *count);
-
-#endif

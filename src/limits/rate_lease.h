@@ -1,5 +1,4 @@
-#ifndef CROUPIER_LIMITS_RATE_LEASE_H
-#define CROUPIER_LIMITS_RATE_LEASE_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -89,5 +88,3 @@ void rate_lease_take_alone(const struct rate_claim *claim, uint64_t now_ns,
  * `left_us` from the store's answer. A clock under adjustment runs up to 0.05 % fast or slow
  * (adjtimex(2)); ours and the store's together 0.1 %. Pure. */
 uint64_t rate_lease_deadline(uint64_t asked_ns, uint64_t left_us);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_LIMITS_RATE_LIMIT_H
-#define CROUPIER_LIMITS_RATE_LIMIT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ void rate_limit_take(const struct rate_claim *claim, int64_t now_wall_ms,
 /* Makes the verdict of a limited request. Pure. */
 struct rate_verdict rate_verdict_of(const struct rate_limit *rate, bool allowed, uint64_t remaining,
                                     uint32_t reset_seconds);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_LIMITS_RATE_LIMITER_H
-#define CROUPIER_LIMITS_RATE_LIMITER_H
+#pragma once
 
 #include "http/http.h"
 #include "limits/rate_lease.h"
@@ -37,5 +36,3 @@ bool rate_limiter_take(struct rate_limiter *limiter, struct http_request *reques
                        struct rate_verdict *verdict);
 
 extern const struct metric rate_limiter_metrics[];
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_METRICS_METRICS_H
-#define CROUPIER_METRICS_METRICS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -141,5 +140,3 @@ void metric_histogram(struct buffer *out, const char *name,
                       const struct metric_histogram *histogram);
 /* A percentile in the unit of the bounds, at most the last bound; negative: nothing was counted. */
 double metric_percentile(const struct metric_histogram *histogram, unsigned percent);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_ADDRESSES_H
-#define CROUPIER_OPERATOR_ADDRESSES_H
+#pragma once
 
 #include "operator/resource.h"
 
@@ -11,5 +10,3 @@
  */
 
 extern const struct resource address_resource; /* of struct legacy_record */
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_BACKUP_H
-#define CROUPIER_OPERATOR_BACKUP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -81,5 +80,3 @@ MUST_CHECK enum status restore_files(const char *directory, const struct restore
                                      const struct progress_watch *watch,
                                      struct backup_manifest *manifest,
                                      bool placed[BACKUP_PART_COUNT], struct error *error);
-
-#endif

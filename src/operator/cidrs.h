@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_CIDRS_H
-#define CROUPIER_OPERATOR_CIDRS_H
+#pragma once
 
 #include "base/address.h"
 #include "operator/field.h"
@@ -19,5 +18,3 @@ MUST_CHECK enum status cidrs_add(struct text text, struct cidr *cidrs, size_t ro
 /* Takes the blocks of a text away; one that is not there is passed over. */
 MUST_CHECK enum status cidrs_remove(struct text text, struct cidr *cidrs, size_t *count,
                                     struct error *error);
-
-#endif

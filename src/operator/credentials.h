@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_CREDENTIALS_H
-#define CROUPIER_OPERATOR_CREDENTIALS_H
+#pragma once
 
 #include "operator/resource.h"
 #include "records/operator.h"
@@ -59,5 +58,3 @@ void operator_act(struct platform_store *store, const char *name, const char *co
 
 /* The sessions that are neither over nor ended, as begun: only listed. */
 extern const struct resource session_resource;
-
-#endif

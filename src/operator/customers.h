@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_CUSTOMERS_H
-#define CROUPIER_OPERATOR_CUSTOMERS_H
+#pragma once
 
 #include "operator/resource.h"
 
@@ -16,5 +15,3 @@ struct customer_view {
     struct customer_record record;
     size_t live_keys; /* neither revoked nor expired */
 };
-
-#endif

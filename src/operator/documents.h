@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_DOCUMENTS_H
-#define CROUPIER_OPERATOR_DOCUMENTS_H
+#pragma once
 
 #include "operator/field.h"
 #include "records/usage.h"
@@ -19,5 +18,3 @@ extern const struct field usage_movement_fields[];
 /* and what was played at a game or in a round. From LEDGER_PLAY_AT on, the sums alone. */
 #define LEDGER_PLAY_AT 4
 extern const struct field ledger_play_fields[];
-
-#endif

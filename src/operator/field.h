@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_FIELD_H
-#define CROUPIER_OPERATOR_FIELD_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "base/status.h"
@@ -110,5 +109,3 @@ void fields_append_row(const struct field *fields, const void *record, struct bu
 const struct field *field_find(const struct field *fields, const char *name);
 /* How it is set; NULL: it cannot be. */
 field_setter *field_setter_of(const struct field *field);
-
-#endif

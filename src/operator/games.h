@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_GAMES_H
-#define CROUPIER_OPERATOR_GAMES_H
+#pragma once
 
 #include "operator/resource.h"
 #include "stores/platform.h"
@@ -26,5 +25,3 @@ MUST_CHECK enum status games_allow(struct platform_store *store,
 MUST_CHECK enum status games_allowed(struct platform_store *store,
                                      struct game_policy_record *record, struct buffer *games,
                                      bool *casino, struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_KEYS_H
-#define CROUPIER_OPERATOR_KEYS_H
+#pragma once
 
 #include "admission/key.h"
 #include "operator/resource.h"
@@ -30,5 +29,3 @@ MUST_CHECK enum status keys_find(struct platform_store *store, const char *wante
 /* A key that was revoked before keeps its first time. */
 MUST_CHECK enum status keys_revoke(struct platform_store *store, const char *wanted, int64_t now_ms,
                                    struct key_record *record, struct error *error);
-
-#endif

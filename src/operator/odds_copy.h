@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_ODDS_COPY_H
-#define CROUPIER_OPERATOR_ODDS_COPY_H
+#pragma once
 
 #include "base/progress.h"
 #include "stores/odds.h"
@@ -24,5 +23,3 @@ struct odds_counts {
 MUST_CHECK enum status odds_copy(struct odds_store *from, struct odds_store *to, bool replace,
                                  const struct progress_watch *watch, struct odds_counts *counts,
                                  struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_OPERATORS_H
-#define CROUPIER_OPERATOR_OPERATORS_H
+#pragma once
 
 #include "operator/resource.h"
 
@@ -15,5 +14,3 @@ extern const struct resource operator_resource; /* struct operator_record */
 /* Is there one who is not removed? Until then there is no console. */
 MUST_CHECK enum status operators_exist(struct platform_store *store, bool *exist,
                                        struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_PLATFORM_COPY_H
-#define CROUPIER_OPERATOR_PLATFORM_COPY_H
+#pragma once
 
 #include "stores/platform_ledger.h"
 
@@ -33,5 +32,3 @@ struct platform_counts {
 MUST_CHECK enum status platform_copy(struct platform_store *from, struct platform_store *to,
                                      const struct progress_watch *watch,
                                      struct platform_counts *counts, struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_PLAYERS_H
-#define CROUPIER_OPERATOR_PLAYERS_H
+#pragma once
 
 #include "operator/resource.h"
 #include "stores/platform_ledger.h"
@@ -42,5 +41,3 @@ MUST_CHECK enum status players_find(struct platform_store *store,
 MUST_CHECK enum status players_block(struct platform_store *store, const char *id, bool blocked,
                                      int64_t now_ms, struct player_view *player,
                                      struct error *error);
-
-#endif

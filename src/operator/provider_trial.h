@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_PROVIDER_TRIAL_H
-#define CROUPIER_OPERATOR_PROVIDER_TRIAL_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "launch/provider_calls.h"
@@ -41,5 +40,3 @@ MUST_CHECK enum status provider_trial_run(struct platform_store *store,
 /* The call and its outcome, as members of a JSON object. */
 void provider_trial_write(struct json_writer *json, const char *provider_id,
                           const struct provider_trial *trial);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_PROVIDERS_H
-#define CROUPIER_OPERATOR_PROVIDERS_H
+#pragma once
 
 #include "operator/resource.h"
 #include "sealing/secrets.h"
@@ -26,5 +25,3 @@ resource_editor provider_retire_secret; /* the context is the secret's name, a s
 /* The secrets, without what is secret: an array of {kid, signs, added_at}. */
 void provider_write_secrets(struct json_writer *json, const char *name,
                             const struct provider_record *provider);
-
-#endif

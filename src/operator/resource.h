@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_RESOURCE_H
-#define CROUPIER_OPERATOR_RESOURCE_H
+#pragma once
 
 #include "operator/field.h"
 
@@ -132,5 +131,3 @@ void resource_show(const struct resource *resource, const void *record, struct b
 
 /* STATUS_NOT_FOUND: "there is no customer 'cus_…'". */
 enum status resource_missing(const struct resource *resource, const char *id, struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_TIMES_H
-#define CROUPIER_OPERATOR_TIMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ MUST_CHECK enum status time_parse_ahead(struct text text, int64_t now_ms, int64_
 /* Since when: "12h" is twelve hours ago. */
 MUST_CHECK enum status time_parse_past(struct text text, int64_t now_ms, int64_t *time_ms,
                                        struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_OPERATOR_VERIFICATION_H
-#define CROUPIER_OPERATOR_VERIFICATION_H
+#pragma once
 
 #include "records/trail.h"
 #include "stores/ledger_audit.h"
@@ -40,5 +39,3 @@ void verification_destroy(struct verification **verification);
 MUST_CHECK enum status verification_start(struct verification *verification, const char *who,
                                           const char *command, int64_t now_ms, struct error *error);
 void verification_look(struct verification *verification, struct verification_state *state);
-
-#endif

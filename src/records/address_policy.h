@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_ADDRESS_POLICY_H
-#define CROUPIER_RECORDS_ADDRESS_POLICY_H
+#pragma once
 
 #include "records/policy.h"
 
@@ -16,5 +15,3 @@ struct legacy_record {
 };
 
 extern const struct record_table legacy_table;
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_CURRENCY_H
-#define CROUPIER_RECORDS_CURRENCY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ MUST_CHECK bool currency_exponent(struct text code, uint8_t *exponent);
 /* An amount for people: 1250 with exponent 2 is "12.50". */
 #define CURRENCY_AMOUNT_SIZE 32
 void currency_format(int64_t minor, unsigned exponent, char out[CURRENCY_AMOUNT_SIZE]);
-
-#endif

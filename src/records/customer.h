@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_CUSTOMER_H
-#define CROUPIER_RECORDS_CUSTOMER_H
+#pragma once
 
 #include "records/policy.h"
 
@@ -37,5 +36,3 @@ extern const struct column_type column_cidr_array;
         "cidrs", &column_cidr_array, offsetof(struct record, cidrs),                       \
             sizeof(((struct record *)NULL)->cidrs), 0, offsetof(struct record, cidr_count) \
     }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_EVENT_ID_H
-#define CROUPIER_RECORDS_EVENT_ID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ MUST_CHECK enum status event_id_read(struct text value, struct event_id *id);
 
 bool event_id_equals(const struct event_id *a, const struct event_id *b);
 struct text event_id_text(const struct event_id *id);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_GAME_H
-#define CROUPIER_RECORDS_GAME_H
+#pragma once
 
 #include "records/customer.h"
 #include "records/provider.h"
@@ -39,5 +38,3 @@ extern const struct record_table game_table;
 extern const struct record_table game_policy_table; /* a malformed row allows nothing */
 
 extern const struct enum_names game_volatilities; /* "low", "medium", "high"; NULL for none */
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_GAME_RULES_H
-#define CROUPIER_RECORDS_GAME_RULES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ MUST_CHECK enum status game_url_check(const char *what, const char *url, bool fr
                                       struct error *error);
 MUST_CHECK enum status game_list_check(const char *what, const char *list,
                                        bool sound(struct text item), struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_KEY_H
-#define CROUPIER_RECORDS_KEY_H
+#pragma once
 
 #include "records/customer.h"
 
@@ -35,5 +34,3 @@ extern const struct enum_names key_scopes; /* "sports"; "" for all */
 
 /* Neither revoked nor expired. */
 bool key_is_live(const struct key_record *record, int64_t now_ms);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_LAUNCH_H
-#define CROUPIER_RECORDS_LAUNCH_H
+#pragma once
 
 #include "records/game.h"
 #include "records/player.h"
@@ -21,5 +20,3 @@ struct launch_record {
 
 /* A row that does not fit is an error: money depends on it. */
 extern const struct record_table launch_table;
-
-#endif

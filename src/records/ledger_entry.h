@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_LEDGER_ENTRY_H
-#define CROUPIER_RECORDS_LEDGER_ENTRY_H
+#pragma once
 
 #include "records/launch.h"
 #include "records/player.h"
@@ -132,5 +131,3 @@ struct ledger_id {
     char rolled_back_player[PLAYER_ID_SIZE]; /* of that ROLLBACK */
     uint32_t standing_credits; /* of a DEBIT: applied CREDITs that refer to it, not rolled back */
 };
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_OPERATOR_H
-#define CROUPIER_RECORDS_OPERATOR_H
+#pragma once
 
 #include "base/address.h"
 #include "records/record.h"
@@ -46,5 +45,3 @@ extern const struct record_table operator_table;
 extern const struct record_table credential_table;
 
 extern const struct enum_names operator_roles; /* "reader" */
-
-#endif

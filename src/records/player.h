@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_PLAYER_H
-#define CROUPIER_RECORDS_PLAYER_H
+#pragma once
 
 #include "records/customer.h"
 
@@ -25,5 +24,3 @@ extern const struct record_table player_table;
 
 /* A new id. */
 void player_id_generate(char id[PLAYER_ID_SIZE]);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_POLICY_H
-#define CROUPIER_RECORDS_POLICY_H
+#pragma once
 
 #include "base/address.h"
 #include "records/record.h"
@@ -23,5 +22,3 @@ extern const struct column_type column_sports; /* sport_set: "all", "none", "cri
 extern const struct column_type
     column_rate_requests;                           /* struct rate_limit; both are NULL where it */
 extern const struct column_type column_rate_window; /* is off. The requests stand first */
-
-#endif

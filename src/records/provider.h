@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_PROVIDER_H
-#define CROUPIER_RECORDS_PROVIDER_H
+#pragma once
 
 #include "base/address.h"
 #include "records/game_rules.h"
@@ -36,5 +35,3 @@ struct provider_record {
 };
 
 extern const struct record_table provider_table;
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_RECORD_H
-#define CROUPIER_RECORDS_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -185,5 +184,3 @@ bool currency_is_sound(struct text currency);
 
 /* 1 to 64 of [A-Za-z0-9._:-]: a customer's name of a player or a transaction. */
 bool is_outside_name(struct text name);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_RECORDS_H
-#define CROUPIER_RECORDS_RECORDS_H
+#pragma once
 
 #include "records/address_policy.h"
 #include "records/customer.h"
@@ -22,5 +21,3 @@ struct record_visitor {
     record_function *see[RECORD_KIND_COUNT];
     void *context;
 };
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_SPORT_H
-#define CROUPIER_RECORDS_SPORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ MUST_CHECK enum status sport_set_parse(struct text list, sport_set *set, struct 
 
 /* Writes "all", "none" or "cricket,tennis". */
 void sport_set_append(struct buffer *buffer, sport_set set);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_TRAIL_H
-#define CROUPIER_RECORDS_TRAIL_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "records/record.h"
@@ -58,5 +57,3 @@ bool trail_images_differ(const struct trail_image *before, const struct trail_im
  * nothing to `out_before`. */
 void trail_images_write(const struct trail_image *before, const struct trail_image *after,
                         struct buffer *out_before, struct buffer *out_after);
-
-#endif

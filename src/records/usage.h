@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_USAGE_H
-#define CROUPIER_RECORDS_USAGE_H
+#pragma once
 
 #include "records/customer.h"
 
@@ -23,5 +22,3 @@ struct usage_record {
 
 /* By customer, day and group. */
 int usage_compare(const void *record, const void *other);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_RECORDS_VERIFICATION_H
-#define CROUPIER_RECORDS_VERIFICATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ struct verification_record {
 
 /* As much of the text as fits. */
 void verification_set_reason(struct verification_record *record, const char *reason);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SEALING_PROVIDER_SECRET_H
-#define CROUPIER_SEALING_PROVIDER_SECRET_H
+#pragma once
 
 #include "records/provider.h"
 #include "sealing/secrets.h"
@@ -30,5 +29,3 @@ const char *provider_secret_name(const struct provider_secret *secret);
 MUST_CHECK enum status provider_secret_unseal(const struct secrets *secrets,
                                               const struct provider_record *record, size_t at,
                                               struct buffer *out);
-
-#endif

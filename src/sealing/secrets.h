@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SEALING_SECRETS_H
-#define CROUPIER_SEALING_SECRETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void secrets_seal(const struct secrets *secrets, struct text context, struct tex
  * context. The caller wipes the buffer. */
 MUST_CHECK enum status secrets_unseal(const struct secrets *secrets, struct text context,
                                       struct text sealed, struct buffer *out);
-
-#endif

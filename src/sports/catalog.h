@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SPORTS_CATALOG_H
-#define CROUPIER_SPORTS_CATALOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ const struct catalog_row *catalog_row(const struct catalog *catalog, size_t numb
 bool catalog_row_is(const struct catalog_row *row, struct text stored);
 
 size_t catalog_bytes(const struct catalog *catalog); /* memory held, about */
-
-#endif

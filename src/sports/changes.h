@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SPORTS_CHANGES_H
-#define CROUPIER_SPORTS_CHANGES_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -36,5 +35,3 @@ void changes_listen(struct changes *changes, struct change_reader *reader, bool 
 /* On the reader's thread, when its mail has come: takes the list, of struct odds_subject, which the
  * caller frees. True: the reader has missed some, or the store does not know what has changed. */
 bool changes_take(struct changes *changes, struct change_reader *reader, struct buffer *list);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SPORTS_ENTRY_H
-#define CROUPIER_SPORTS_ENTRY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ struct answer *entry_answer(const struct entry *entry); /* borrowed; NULL: not m
 
 /* The store still held it at `checked_ns`. */
 void entry_confirm(struct entry *entry, uint64_t checked_ns);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SPORTS_ERRORS_H
-#define CROUPIER_SPORTS_ERRORS_H
+#pragma once
 
 #include "http/http.h"
 
@@ -23,5 +22,3 @@ extern const struct http_error *const sports_errors[]; /* all of them, then NULL
 /* The error that a client gets for a store's status; `not_found` is the caller's. Not for OK and
  * PENDING. */
 const struct http_error *sports_error_of(enum status status, const struct http_error *not_found);
-
-#endif

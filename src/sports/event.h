@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SPORTS_EVENT_H
-#define CROUPIER_SPORTS_EVENT_H
+#pragma once
 
 #include "base/json_text.h"
 #include "base/text.h"
@@ -36,5 +35,3 @@ MUST_CHECK enum status event_body_append(enum sport sport, const struct catalog_
 MUST_CHECK bool event_row_as_of(const struct odds_part *part, bool whole,
                                 const struct event_id *event, const struct catalog_row **row,
                                 struct catalog **made);
-
-#endif

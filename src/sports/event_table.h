@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SPORTS_EVENT_TABLE_H
-#define CROUPIER_SPORTS_EVENT_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void event_table_remove(struct event_table *table, struct event_node *node);
 
 /* Makes it the newest, at most once a second for one node, so that a busy node costs nothing. */
 void event_table_touch(struct event_table *table, struct event_node *node, uint64_t now_ms);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SPORTS_FILTER_H
-#define CROUPIER_SPORTS_FILTER_H
+#pragma once
 
 #include "base/json_text.h"
 #include "base/text.h"
@@ -26,5 +25,3 @@ MUST_CHECK enum status feed_array_minify(struct text stored, struct buffer *mini
                                          struct json_text_error *error);
 /* STATUS_MALFORMED, with a reason that is about the document as a whole. */
 enum status feed_refuse(struct json_text_error *error, const char *reason);
-
-#endif

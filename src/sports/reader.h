@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SPORTS_READER_H
-#define CROUPIER_SPORTS_READER_H
+#pragma once
 
 #include "http/errors.h"
 #include "sports/catalog.h"
@@ -21,5 +20,3 @@ MUST_CHECK const struct http_error *sports_read_catalog(struct odds_store *odds,
 MUST_CHECK const struct http_error *sports_read_event(struct odds_store *odds, enum sport sport,
                                                       const struct event_id *event,
                                                       struct buffer *body, int64_t *published_ms);
-
-#endif

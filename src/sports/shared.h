@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SPORTS_SHARED_H
-#define CROUPIER_SPORTS_SHARED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -155,5 +154,3 @@ struct entry *sports_hold_current(struct sports *sports, struct slot *slot);
 
 /* Takes the job from its place, posts all completions with `result`, frees it. */
 void sports_finish(struct job *job, enum status result);
-
-#endif

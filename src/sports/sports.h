@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SPORTS_SPORTS_H
-#define CROUPIER_SPORTS_SPORTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -99,5 +98,3 @@ void sports_cache_destroy(struct sports_cache **cache);
  * then 403 sport_not_allowed, then the store. */
 void sports_route(struct sports_cache *cache, struct http_request *request, sport_set allowed,
                   const struct text values[HTTP_PATH_VALUES]);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_SPORTS_WAITING_H
-#define CROUPIER_SPORTS_WAITING_H
+#pragma once
 
 #include "base/mailbox.h"
 #include "http/http.h"
@@ -85,5 +84,3 @@ enum wait_outcome {
 };
 /* `group` NULL: does nothing. */
 void waiting_led(struct waiting *waiting, struct wait_group *group, enum wait_outcome outcome);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_CONFIGURED_H
-#define CROUPIER_STORES_CONFIGURED_H
+#pragma once
 
 #include "config/config.h"
 #include "stores/odds.h"
@@ -22,5 +21,3 @@ static inline struct platform_store_options platform_store_configured(const stru
     return (struct platform_store_options){.uri = config->platform_store,
                                            .timeout_ms = config->platform_timeout_ms};
 }
-
-#endif

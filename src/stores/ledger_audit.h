@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_LEDGER_AUDIT_H
-#define CROUPIER_STORES_LEDGER_AUDIT_H
+#pragma once
 
 #include "stores/platform_ledger.h"
 
@@ -59,5 +58,3 @@ MUST_CHECK enum status wallet_verify(struct platform_store *store,
                                      const struct audit_options *options,
                                      struct audit_result *result, struct error *unkept,
                                      struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_H
-#define CROUPIER_STORES_ODDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -303,5 +302,3 @@ MUST_CHECK enum status odds_store_list_events(struct odds_store *store, enum spo
  * STATUS_FULL: there is no room for it. Blocks. */
 MUST_CHECK enum status odds_store_back_up(struct odds_store *store, const char *path,
                                           struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_ENGINE_H
-#define CROUPIER_STORES_ODDS_ENGINE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <uv.h>
@@ -85,5 +84,3 @@ void odds_store_tell(struct odds_store *store, const struct odds_subject *subjec
 
 extern const struct odds_engine odds_engine_lmdb;
 extern const struct odds_engine odds_engine_redis;
-
-#endif

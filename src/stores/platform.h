@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_H
-#define CROUPIER_STORES_PLATFORM_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -380,5 +379,3 @@ MUST_CHECK enum status platform_games_revision(struct platform_store *store, uin
 MUST_CHECK enum status platform_games_read(struct platform_store *store,
                                            const struct record_visitor *visitor, uint64_t *revision,
                                            struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_LEDGER_H
-#define CROUPIER_STORES_PLATFORM_LEDGER_H
+#pragma once
 
 #include <string.h>
 
@@ -319,5 +318,3 @@ MUST_CHECK enum status platform_ledger_sums(struct platform_store *store,
                                             struct ledger_grouping grouping,
                                             ledger_sum_visitor *visit, void *context,
                                             struct error *error);
-
-#endif

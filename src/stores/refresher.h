@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_REFRESHER_H
-#define CROUPIER_STORES_REFRESHER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ const void *refresher_newest(struct refresher *refresher, struct table_hold *hol
 const void *refresher_confirmed(struct refresher *refresher, struct table_hold *hold,
                                 uint64_t now_mono_ms);
 void refresher_release(struct refresher *refresher, struct table_hold *hold);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_USAGE_USAGE_H
-#define CROUPIER_USAGE_USAGE_H
+#pragma once
 
 #include "base/log.h"
 #include "metrics/metrics.h"
@@ -55,5 +54,3 @@ struct usage_facts {
 };
 void usage_facts(const struct usage *usage, struct usage_facts *facts);
 extern const struct metric usage_metrics[];
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_WALLET_DECISION_H
-#define CROUPIER_WALLET_DECISION_H
+#pragma once
 
 #include "records/ledger_entry.h"
 
@@ -109,5 +108,3 @@ bool wallet_may_see(const struct player_record *player, const struct wallet_requ
 /* For every operation but BALANCE. */
 struct wallet_decision wallet_decide(const struct wallet_state *state,
                                      const struct wallet_request *request);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_WALLET_ERRORS_H
-#define CROUPIER_WALLET_ERRORS_H
+#pragma once
 
 #include "http/http.h"
 
@@ -19,5 +18,3 @@
 
 WALLET_ERRORS(HTTP_ERROR_DECLARE)
 extern const struct http_error *const wallet_errors[]; /* all of them, then NULL */
-
-#endif

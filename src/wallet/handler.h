@@ -1,5 +1,4 @@
-#ifndef CROUPIER_WALLET_HANDLER_H
-#define CROUPIER_WALLET_HANDLER_H
+#pragma once
 
 #include "base/mailbox.h"
 #include "games/games.h"
@@ -33,5 +32,3 @@ void wallet_handler_destroy(struct wallet_handler **handler);
  * `id` is the caller's. Replies at once or later. `games` looks up the game that a DEBIT names. */
 void wallet_route(struct wallet_handler *handler, struct games_pages *games,
                   struct http_request *request, enum wallet_client client, const char *id);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_WALLET_LEDGER_H
-#define CROUPIER_WALLET_LEDGER_H
+#pragma once
 
 #include "base/log.h"
 #include "base/mailbox.h"
@@ -120,5 +119,3 @@ bool ledger_has_begun(struct ledger *ledger);
 extern const struct metric ledger_metrics[];
 /* The time within which `percent` of the batches were committed, in ms; negative: none was. */
 double ledger_commit_ms(const uint64_t commits[LEDGER_COMMIT_BUCKETS], unsigned percent);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_WALLET_REQUEST_H
-#define CROUPIER_WALLET_REQUEST_H
+#pragma once
 
 #include "base/strict_json.h"
 #include "wallet/decision.h"
@@ -23,5 +22,3 @@ MUST_CHECK enum strict_json wallet_request_decode(struct text content_type, stru
                                                   enum wallet_client client,
                                                   struct wallet_request *request,
                                                   struct strict_json_fault *fault);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_WALLET_SESSIONS_H
-#define CROUPIER_WALLET_SESSIONS_H
+#pragma once
 
 #include "wallet/ledger.h"
 
@@ -13,5 +12,3 @@
  */
 MUST_CHECK enum status sessions_find(struct platform_store *store, struct ledger_job **jobs,
                                      size_t count, struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_WALLET_VERIFICATIONS_H
-#define CROUPIER_WALLET_VERIFICATIONS_H
+#pragma once
 
 #include "base/log.h"
 #include "metrics/metrics.h"
@@ -18,5 +17,3 @@ void verification_watch_destroy(struct verification_watch **watch);
 /* Called by one thread. As of the last answer of the store; nothing before the first. */
 struct verifications verification_watch_last(struct verification_watch *watch);
 extern const struct metric verification_metrics[]; /* of a struct verifications */
-
-#endif

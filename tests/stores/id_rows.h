@@ -1,5 +1,4 @@
-#ifndef CROUPIER_TESTS_STORES_ID_ROWS_H
-#define CROUPIER_TESTS_STORES_ID_ROWS_H
+#pragma once
 
 #include <string.h>
 
@@ -107,5 +106,3 @@ static inline void id_rows_add(struct id_rows *rows, struct id_index *index, int
     id_rows_proof(rows, last, proof);
     id_index_add(index, entries, count, last, proof);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_TESTS_STORES_PLATFORM_PLACES_H
-#define CROUPIER_TESTS_STORES_PLATFORM_PLACES_H
+#pragma once
 
 /*
  * Places for the platform stores of tests: a factory for each engine makes the URI of an empty
@@ -85,5 +84,3 @@ static inline const struct factory *factory_of(const char *engine)
             return &factories[i];
     return NULL;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_INTEREST_NOTES_H
-#define CROUPIER_STORES_ODDS_INTEREST_NOTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ size_t odds_notes_take(struct odds_notes *notes, const struct odds_note **list);
 
 /* Those that were taken could not be written: they count as dropped. */
 void odds_notes_lost(struct odds_notes *notes, size_t count);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_ENGINE_H
-#define CROUPIER_STORES_PLATFORM_ENGINE_H
+#pragma once
 
 #include "stores/platform.h"
 #include "stores/platform/sql.h"
@@ -50,5 +49,3 @@ enum status platform_damaged_row(const struct platform_store *store, int64_t num
 
 extern const struct platform_engine platform_sqlite_engine;
 extern const struct platform_engine platform_postgres_engine;
-
-#endif

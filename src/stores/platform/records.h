@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_RECORDS_H
-#define CROUPIER_STORES_PLATFORM_RECORDS_H
+#pragma once
 
 #include "records/records.h"
 #include "stores/platform/engine.h"
@@ -60,5 +59,3 @@ struct record_change {
 };
 MUST_CHECK enum status record_change(struct platform_store *store, struct record_change *change,
                                      struct error *error);
-
-#endif

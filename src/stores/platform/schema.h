@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SCHEMA_H
-#define CROUPIER_STORES_PLATFORM_SCHEMA_H
+#pragma once
 
 #include "stores/platform/engine.h"
 
@@ -43,5 +42,3 @@ MUST_CHECK enum status schema_check(const struct platform_store *store, const st
 /* Notes a step as applied, in the transaction that applied it. */
 MUST_CHECK enum status schema_record(struct platform_store *store,
                                      const struct migration *migration, struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQL_H
-#define CROUPIER_STORES_PLATFORM_SQL_H
+#pragma once
 
 #include "records/record.h"
 #include "stores/platform.h"
@@ -146,5 +145,3 @@ MUST_CHECK enum status sql_flight_run(struct sql_flight *flight, bool last, stru
 typedef enum status sql_flights(struct sql_flight *flight, void *context, struct error *error);
 MUST_CHECK enum status sql_transact(struct platform_store *store, sql_flights *body, void *context,
                                     struct error *error);
-
-#endif

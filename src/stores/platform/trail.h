@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_TRAIL_H
-#define CROUPIER_STORES_PLATFORM_TRAIL_H
+#pragma once
 
 #include "records/trail.h"
 #include "stores/platform/engine.h"
@@ -43,5 +42,3 @@ MUST_CHECK enum status trail_write(struct sql_flight *flight, const struct trail
 
 /* Locks the trail until the commit and changes nothing, for a table without a counter. */
 extern const char trail_lock[];
-
-#endif

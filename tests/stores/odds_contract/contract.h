@@ -1,5 +1,4 @@
-#ifndef CROUPIER_TESTS_ODDS_CONTRACT_H
-#define CROUPIER_TESTS_ODDS_CONTRACT_H
+#pragma once
 
 /*
  * What every engine of the odds store has to do, written against odds_store.h alone: what its parts
@@ -58,5 +57,3 @@ uint64_t stamp_of(struct odds_store *store);
 void publish_in_another_process(const struct fixture *fixture, const char *sport, const char *event,
                                 const char *bytes);
 void withdraw_sport(struct odds_store *store, enum sport sport);
-
-#endif

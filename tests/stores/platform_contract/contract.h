@@ -1,5 +1,4 @@
-#ifndef CROUPIER_TESTS_STORES_CONTRACT_H
-#define CROUPIER_TESTS_STORES_CONTRACT_H
+#pragma once
 
 /*
  * The contract of the platform store, written against stores/platform.h alone and run against every
@@ -52,5 +51,3 @@ struct player_record open_player(struct fixture *fixture, const char *customer_i
 struct provider_record provider(const char *id);
 struct game_record game(const char *id, const char *provider_id);
 void add_two_customers(struct fixture *fixture);
-
-#endif

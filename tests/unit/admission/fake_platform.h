@@ -1,5 +1,4 @@
-#ifndef CROUPIER_TESTS_FAKE_PLATFORM_H
-#define CROUPIER_TESTS_FAKE_PLATFORM_H
+#pragma once
 
 /*
  * A platform store in memory, with switches for its troubles: the functions that
@@ -208,5 +207,3 @@ static bool fake_settle(struct policies *policies, uint32_t timeout_ms)
     } while (facts.revision != revision && clock_monotonic_ms() - began_ms < timeout_ms);
     return facts.revision == revision;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_TESTS_ADMISSION_QUESTION_H
-#define CROUPIER_TESTS_ADMISSION_QUESTION_H
+#pragma once
 
 #include "admission/admission.h"
 
@@ -41,5 +40,3 @@ static enum admission_denial question_judge(struct admission *admission,
     return admission_judge(admission, memory != NULL ? memory : &new_connection, &request,
                            question->now_mono_ms, question->now_wall_ms, policy, client);
 }
-
-#endif

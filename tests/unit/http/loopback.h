@@ -1,5 +1,4 @@
-#ifndef CROUPIER_TESTS_HTTP_LOOPBACK_H
-#define CROUPIER_TESTS_HTTP_LOOPBACK_H
+#pragma once
 
 /*
  * A real server and real clients over loopback, in one thread: every wait of a client turns the
@@ -298,5 +297,3 @@ static inline void client_expect_end(struct client *client)
     }
     assert_false(client->reset);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_TESTS_OPERATOR_PLATFORM_FIXTURE_H
-#define CROUPIER_TESTS_OPERATOR_PLATFORM_FIXTURE_H
+#pragma once
 
 /* A platform store of each test's own, for the tests of what operators do to it. */
 #include <unistd.h>
@@ -62,5 +61,3 @@ static inline struct buffer document_of(const struct resource *resource, const v
     (void)buffer_string(&text);
     return text;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_TESTS_SPORTS_FAKES_H
-#define CROUPIER_TESTS_SPORTS_FAKES_H
+#pragma once
 
 /*
  * What a cache stands between, for its tests: an odds store in memory that can be told how to
@@ -370,5 +369,3 @@ static void fake_wait(struct fake_thread *thread, const struct fake_request *fak
     while (strcmp(fake->outcome, FAKE_OPEN) == 0)
         (void)uv_run(&thread->loop, UV_RUN_ONCE);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_LMDB_EDIT_H
-#define CROUPIER_STORES_ODDS_LMDB_EDIT_H
+#pragma once
 
 #include "stores/odds/lmdb/index.h"
 
@@ -16,5 +15,3 @@ int lmdb_edit_begin(struct lmdb_edit *edit, uint64_t identity);
 int lmdb_edit_change(struct lmdb_edit *edit, const struct odds_change *change);
 /* Writes what has changed, and the root. */
 int lmdb_edit_finish(struct lmdb_edit *edit);
-
-#endif

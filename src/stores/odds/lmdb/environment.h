@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_LMDB_ENVIRONMENT_H
-#define CROUPIER_STORES_ODDS_LMDB_ENVIRONMENT_H
+#pragma once
 
 #include <sys/queue.h>
 #include <sys/stat.h>
@@ -71,5 +70,3 @@ MUST_CHECK enum status lmdb_env_write(const struct lmdb_env *env, struct lmdb_in
 /* An LMDB result as a status. STATUS_INTERNAL: the environment is broken and must be opened
  * again. */
 enum status lmdb_status(const struct lmdb_env *env, int result);
-
-#endif

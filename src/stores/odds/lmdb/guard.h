@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_LMDB_GUARD_H
-#define CROUPIER_STORES_ODDS_LMDB_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ bool odds_guard_run(void (*body)(void *context), void *context) __attribute__((w
 /* Leaves the region that this thread is in, as a fault would: for a library's assertion that is
  * about to abort. Returns when the thread is in none. */
 void odds_guard_escape(void);
-
-#endif

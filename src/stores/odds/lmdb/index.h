@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_LMDB_INDEX_H
-#define CROUPIER_STORES_ODDS_LMDB_INDEX_H
+#pragma once
 
 #include "stores/odds/lmdb/records.h"
 
@@ -52,5 +51,3 @@ int lmdb_index_follow(struct lmdb_index *index, struct lmdb_view *view);
 
 /* Appends what one transaction changed; anything but 0: the store does not say. */
 int lmdb_changes_read(const struct lmdb_view *view, uint64_t transaction, struct buffer *entries);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_LMDB_INTEREST_H
-#define CROUPIER_STORES_ODDS_LMDB_INTEREST_H
+#pragma once
 
 #include "stores/odds.h"
 
@@ -17,5 +16,3 @@ void lmdb_interest_write(struct lmdb_interest *interest);
 MUST_CHECK enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport,
                                           int64_t since_ms, struct odds_interest **list,
                                           size_t *count, struct error *error);
-
-#endif

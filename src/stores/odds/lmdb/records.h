@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_LMDB_RECORDS_H
-#define CROUPIER_STORES_ODDS_LMDB_RECORDS_H
+#pragma once
 
 #include <lmdb.h>
 #include <stdbool.h>
@@ -90,5 +89,3 @@ int lmdb_record_delete(const struct lmdb_view *view, const struct lmdb_key *key)
 enum lmdb_format { LMDB_NO_FORMAT, LMDB_THIS_FORMAT, LMDB_OLDER_FORMAT, LMDB_NEWER_FORMAT };
 int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format);
 int lmdb_format_write(const struct lmdb_view *view);
-
-#endif

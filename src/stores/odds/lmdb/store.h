@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_LMDB_STORE_H
-#define CROUPIER_STORES_ODDS_LMDB_STORE_H
+#pragma once
 
 #include "stores/odds/lmdb/interest.h"
 #include "stores/odds/lmdb/values.h"
@@ -33,5 +32,3 @@ void lmdb_store_facts(struct odds_store *store, struct odds_facts *facts);
 MUST_CHECK enum status lmdb_store_publish(struct odds_store *store,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);
-
-#endif

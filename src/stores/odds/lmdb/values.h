@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_LMDB_VALUES_H
-#define CROUPIER_STORES_ODDS_LMDB_VALUES_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -59,5 +58,3 @@ MUST_CHECK enum status lmdb_values_publish(struct lmdb_values *values,
                                            struct error *error);
 MUST_CHECK enum status lmdb_values_back_up(struct lmdb_values *values, const char *path,
                                            struct error *error);
-
-#endif

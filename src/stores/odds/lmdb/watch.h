@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_LMDB_WATCH_H
-#define CROUPIER_STORES_ODDS_LMDB_WATCH_H
+#pragma once
 
 #include "stores/odds/lmdb/values.h"
 
@@ -18,5 +17,3 @@ void lmdb_watch_destroy(struct lmdb_watch **watch); /* they are closed */
 /* Reports to the store's watch, if there is one, what has changed in `values`, which the caller
  * keeps from being closed; NULL: there are none. `epoch`: of the opening. */
 void lmdb_watch_look(struct lmdb_watch *watch, struct lmdb_values *values, uint64_t epoch);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_COMMAND_H
-#define CROUPIER_STORES_ODDS_REDIS_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ bool redis_reply_is_refusal(const struct redis_reply *reply);
  * server. */
 enum status redis_error_of_reply(const struct redis_reply *reply, const char *what,
                                  struct error *error);
-
-#endif

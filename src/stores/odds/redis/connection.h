@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_CONNECTION_H
-#define CROUPIER_STORES_ODDS_REDIS_CONNECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <uv.h>
@@ -45,5 +44,3 @@ struct redis_expected *redis_connection_send(struct redis_connection *connection
 enum status redis_connection_now(const struct redis_connection *connection);
 void redis_connection_problem(struct redis_connection *connection, struct error *error);
 void redis_connection_facts(const struct redis_connection *connection, struct odds_facts *facts);
-
-#endif

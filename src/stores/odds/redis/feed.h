@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_FEED_H
-#define CROUPIER_STORES_ODDS_REDIS_FEED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ MUST_CHECK enum status redis_feed_list_interest(struct redis_link *link, const c
 MUST_CHECK enum status redis_feed_list_events(struct redis_link *link, const char *prefix,
                                               enum sport sport, struct event_id **list,
                                               size_t *count, struct error *error);
-
-#endif

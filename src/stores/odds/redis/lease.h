@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_LEASE_H
-#define CROUPIER_STORES_ODDS_REDIS_LEASE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -21,5 +20,3 @@ struct redis_leases {
 /* What odds_store_lease says. */
 MUST_CHECK enum status redis_lease_ask(struct redis_leases *leases, struct redis_link *link,
                                        struct odds_lease *lease);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_LINK_H
-#define CROUPIER_STORES_ODDS_REDIS_LINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -89,5 +88,3 @@ void redis_link_explain(struct redis_link *link, enum status status, const char 
  * the call failed, as redis_link_explain; error replies are for `reply`. */
 MUST_CHECK enum status redis_link_ask(struct redis_link *link, struct redis_call *call,
                                       const char *what, struct error *error);
-
-#endif

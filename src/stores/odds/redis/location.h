@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_LOCATION_H
-#define CROUPIER_STORES_ODDS_REDIS_LOCATION_H
+#pragma once
 
 #include <openssl/types.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ struct redis_location {
 MUST_CHECK enum status redis_location_parse(struct redis_location **location, const char *uri,
                                             struct error *error);
 void redis_location_destroy(struct redis_location **location);
-
-#endif

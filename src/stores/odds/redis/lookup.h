@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_LOOKUP_H
-#define CROUPIER_STORES_ODDS_REDIS_LOOKUP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ struct redis_lookup *redis_lookup_start(struct mailbox *mailbox, const char *nam
 /* `answered` is not called any more. On the thread of the mailbox, before the mailbox is
  * destroyed. */
 void redis_lookup_abandon(struct redis_lookup **lookup);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_OPTIONS_H
-#define CROUPIER_STORES_ODDS_REDIS_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ struct redis_link_options {
     /* At each heartbeat, after redis_link_wake, and at the last moment to submit a call. */
     void (*work)(void *owner);
 };
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_REPLY_H
-#define CROUPIER_STORES_ODDS_REDIS_REPLY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ MUST_CHECK enum status redis_parser_take(struct redis_parser *parser, struct tex
 const struct redis_reply *redis_reply_value(const struct redis_reply *reply, const char *name);
 /* Is it a string or a status of these bytes? */
 bool redis_reply_is(const struct redis_reply *reply, const char *text);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_RIGHTS_H
-#define CROUPIER_STORES_ODDS_REDIS_RIGHTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@
  * the command that Redis refused, with Redis's own error. Waits as redis_link_ask. */
 MUST_CHECK enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
                                         struct error *error);
-
-#endif

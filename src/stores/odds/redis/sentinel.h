@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_SENTINEL_H
-#define CROUPIER_STORES_ODDS_REDIS_SENTINEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <uv.h>
@@ -30,5 +29,3 @@ void redis_sentinel_destroy(struct redis_sentinel **sentinel); /* while the loop
 void redis_sentinel_ask(struct redis_sentinel *sentinel);
 /* Is the address of a sentinel still being looked up? */
 bool redis_sentinel_looks_up(const struct redis_sentinel *sentinel);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_VERSIONS_H
-#define CROUPIER_STORES_ODDS_REDIS_VERSIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ struct redis_seen {
 };
 uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_subject *subject,
                              const struct redis_seen *seen);
-
-#endif

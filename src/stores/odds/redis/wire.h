@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_ODDS_REDIS_WIRE_H
-#define CROUPIER_STORES_ODDS_REDIS_WIRE_H
+#pragma once
 
 #include <openssl/types.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ struct redis_expected *redis_wire_send(struct redis_wire *wire, struct text comm
                                        unsigned replies, redis_answered *answered, void *context);
 /* `answered` is not called any more for these commands. */
 void redis_wire_ignore(struct redis_expected *expected);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_LEDGER_READS_H
-#define CROUPIER_STORES_PLATFORM_LEDGER_READS_H
+#pragma once
 
 #include "stores/platform/engine.h"
 #include "stores/platform/ledger/rows.h"
@@ -28,5 +27,3 @@ enum status ledger_broken_row(struct error *error, struct text row, const char *
 
 /* Runs an engine's checks. STATUS_MALFORMED: `error` names the first row that does not fit. */
 MUST_CHECK enum status ledger_run_checks(struct platform_store *store, struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_LEDGER_ROWS_H
-#define CROUPIER_STORES_PLATFORM_LEDGER_ROWS_H
+#pragma once
 
 #include "stores/platform/sql.h"
 #include "stores/platform_ledger.h"
@@ -44,5 +43,3 @@ static inline bool ledger_read_null(const struct sql_row *row, int column)
 bool ledger_read_string(const struct sql_row *row, int column, char *out, size_t room);
 /* False and zeros where it is NULL or has another size. */
 bool ledger_read_hash(const struct sql_row *row, int column, uint8_t hash[LEDGER_HASH_SIZE]);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_LEDGER_TEXTS_H
-#define CROUPIER_STORES_PLATFORM_LEDGER_TEXTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -52,5 +51,3 @@ struct ledger_texts {
 };
 
 extern const struct ledger_texts sqlite_ledger_texts, postgres_ledger_texts;
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_POSTGRES_ARRAYS_H
-#define CROUPIER_STORES_PLATFORM_POSTGRES_ARRAYS_H
+#pragma once
 
 #include <string.h>
 
@@ -105,5 +104,3 @@ static inline void arrays_free(struct row_arrays *arrays)
     for (size_t i = 0; i < arrays->width; i++)
         buffer_free(&arrays->columns[i].bytes);
 }
-
-#endif

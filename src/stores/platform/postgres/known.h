@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_POSTGRES_KNOWN_H
-#define CROUPIER_STORES_PLATFORM_POSTGRES_KNOWN_H
+#pragma once
 
 #include "records/ledger_entry.h"
 
@@ -41,5 +40,3 @@ const struct known_owner *known_owner(struct known *known, const char *id);
 /* Does nothing if it was added before. There must be room. */
 void known_add_player(struct known *known, const struct known_player *player);
 void known_add_owner(struct known *known, const struct known_owner *owner);
-
-#endif

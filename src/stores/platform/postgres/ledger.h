@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_POSTGRES_LEDGER_H
-#define CROUPIER_STORES_PLATFORM_POSTGRES_LEDGER_H
+#pragma once
 
 #include "stores/platform/postgres/arrays.h"
 #include "stores/platform/postgres/known.h"
@@ -32,5 +31,3 @@ MUST_CHECK bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *
 
 /* Which of `count` things that were asked for a row is about, by its first column, from 1. */
 MUST_CHECK bool ledger_read_ordinal(const struct sql_row *row, size_t count, size_t *at);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_POSTGRES_POSTGRES_H
-#define CROUPIER_STORES_PLATFORM_POSTGRES_POSTGRES_H
+#pragma once
 
 #include <libpq-fe.h>
 
@@ -183,5 +182,3 @@ enum status postgres_ledger_balances(struct platform_store *, struct ledger_batc
 enum status postgres_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
 /* platform/postgres/audit.c */
 enum status postgres_ledger_integrity(struct platform_store *, const char **, struct error *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_POSTGRES_URI_H
-#define CROUPIER_STORES_PLATFORM_POSTGRES_URI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct text postgres_host_option(const struct postgres_target *target, const cha
 MUST_CHECK enum status postgres_target_create(struct postgres_target **target, const char *uri,
                                               uint32_t timeout_ms, struct error *error);
 void postgres_target_destroy(struct postgres_target **target);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_CACHE_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_CACHE_H
+#pragma once
 
 #include "stores/platform_ledger.h"
 
@@ -46,5 +45,3 @@ const struct cached_transaction *ledger_cache_transaction(const struct ledger_ca
 void ledger_cache_put_transaction(struct ledger_cache *cache, int64_t number,
                                   int64_t customer_number,
                                   const struct ledger_transaction *transaction);
-
-#endif

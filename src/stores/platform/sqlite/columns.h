@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_COLUMNS_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_COLUMNS_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -55,5 +54,3 @@ static inline struct text read_text(sqlite3_stmt *row, int column)
     const char *at = (const char *)sqlite3_column_text(row, column);
     return (struct text){at, at == NULL ? 0 : (size_t)sqlite3_column_bytes(row, column)};
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_FILE_IDENTITY_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_FILE_IDENTITY_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -42,5 +41,3 @@ MUST_CHECK enum status sqlite_files_named(const struct sqlite_store *store, stru
 /* The log ends with the frame that its index says is the last, and nothing but a checkpoint has
  * written into the database. */
 MUST_CHECK enum status sqlite_files_content(const struct sqlite_store *store, struct error *error);
-
-#endif

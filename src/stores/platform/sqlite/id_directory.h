@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ID_DIRECTORY_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_ID_DIRECTORY_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -53,5 +52,3 @@ MUST_CHECK enum status id_directory_state(const struct id_directory *directory, 
 
 /* Deletes what processes that were killed have not written to the end. Under the lock. */
 void id_directory_tidy(const struct id_directory *directory);
-
-#endif

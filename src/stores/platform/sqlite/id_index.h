@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ID_INDEX_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_ID_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -180,5 +179,3 @@ struct id_index_facts {
 };
 /* Any thread. */
 void id_index_facts(struct id_index *index, struct id_index_facts *facts);
-
-#endif

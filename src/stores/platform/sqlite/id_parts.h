@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ID_PARTS_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_ID_PARTS_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -83,5 +82,3 @@ void id_run_reject(struct id_index *index, const struct id_run *run);
  * nothing to do. Under `upkeep`. `directory`, when given, is open and locked. */
 MUST_CHECK enum status id_merge_step(struct id_index *index, bool merges,
                                      const struct id_directory *directory, struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ID_RUN_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_ID_RUN_H
+#pragma once
 
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -127,5 +126,3 @@ MUST_CHECK bool id_read_exactly(int descriptor, void *bytes, size_t size, off_t 
 
 /* Reads `count` blocks from block `at`. False: they are damaged, and so is the run. */
 MUST_CHECK bool id_run_read(struct id_run *run, uint64_t at, size_t count, struct id_block *blocks);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ID_RUN_WRITE_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_ID_RUN_WRITE_H
+#pragma once
 
 #include "stores/platform/sqlite/id_run.h"
 #include "stores/platform/sqlite/id_table.h"
@@ -62,5 +61,3 @@ MUST_CHECK enum status id_run_write(struct id_run **run, int directory, const ch
                                     const struct stat *like, const struct id_run_plan *plan,
                                     struct id_stream *streams, size_t stream_count,
                                     struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ID_TABLE_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_ID_TABLE_H
+#pragma once
 
 #include "stores/platform/sqlite/id_index.h"
 
@@ -39,5 +38,3 @@ void id_table_prefetch(const struct id_table *table, uint64_t key);
 struct id_entry *id_entries_sorted(const struct id_entry *entries, size_t count);
 
 size_t id_table_memory(void); /* bytes of one */
-
-#endif

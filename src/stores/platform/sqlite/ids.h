@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_IDS_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_IDS_H
+#pragma once
 
 #include "stores/platform/sqlite/id_index.h"
 #include "stores/platform/sqlite/rows.h"
@@ -60,5 +59,3 @@ MUST_CHECK enum status sqlite_ids_last(struct sqlite_store *store, int64_t *numb
 /* ids_audit.c: whether each id is used once, and the files of the index agree with the rows.
  * STATUS_MALFORMED: `error` names the first break. In a snapshot. */
 MUST_CHECK enum status sqlite_ids_audit(struct sqlite_store *store, struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_INDEX_GUARD_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_INDEX_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@
  */
 void index_guard_install(void);
 bool index_guard_was_needed(void);
-
-#endif

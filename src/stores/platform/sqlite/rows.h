@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ROWS_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_ROWS_H
+#pragma once
 
 #include "stores/platform/ledger/rows.h"
 #include "stores/platform/sqlite/cache.h"
@@ -51,5 +50,3 @@ const struct player_record *sqlite_player_of(struct platform_store *store, int64
 
 /* The cache of the handle's connection. */
 struct ledger_cache *sqlite_cache(struct sqlite_store *store);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_SQLITE_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_SQLITE_H
+#pragma once
 
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -192,5 +191,3 @@ enum status sqlite_ledger_upkeep(struct platform_store *, struct error *);
 MUST_CHECK enum status sqlite_log_renew(struct sqlite_store *store, struct error *error);
 /* and from now on upkeep copies the log into the file. */
 MUST_CHECK enum status sqlite_log_adopt(struct sqlite_store *store, struct error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CROUPIER_STORES_PLATFORM_SQLITE_WATERMARK_H
-#define CROUPIER_STORES_PLATFORM_SQLITE_WATERMARK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ MUST_CHECK enum status watermark_set(const char *database, const struct watermar
 /* Returns 0 or an errno; ENOENT: the file has lost its name, which is looked at with each sync.
  * `synced_ms`: when that was last, on the monotonic clock. */
 int watermark_write(const char *database, struct watermark *mark, int file, uint64_t *synced_ms);
-
-#endif
