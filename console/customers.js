@@ -141,10 +141,9 @@ async function games(page, customer) {
     }
     const path = `customers/${customer.id}/games`;
     const access = await get(path, {}, page.signal);
-    if (!page.may("operator")) {
-        return h("p", null, access.every_game ? "Every game." : `${access.games.length} games: ${access.games.join(" ")}`);
-    }
-    return form({ label: "Save", legend: "Games", values: { every_game: access.every_game, games: access.games },
+    const shown = access.every_game ? h("p", null, "Every game, also those that are added later.")
+        : h("p", null, access.games.length === 1 ? "1 game: " : `${number(access.games.length)} games: `, access.games.map((id, at) => [at > 0 && ", ", h("a", { href: `#/casino/games/${id}` }, id)]));
+    return [shown, page.may("operator") && h("details", null, h("summary", null, "Choose the games"), form({ label: "Save", legend: "Games", values: { every_game: access.every_game, games: access.games },
         fields: [
             { name: "every_game", label: "Every game", kind: "check", hint: "Also those that are added later." },
             { name: "games", label: "Or only these", kind: "lines", hint: "Ids of games, one a line." },
@@ -153,7 +152,7 @@ async function games(page, customer) {
             await put(path, values.every_game ? { every_game: true } : { games: values.games ?? access.games });
             say("Saved.");
             page.again();
-        } });
+        } }))];
 }
 
 const dayOf = (ago) => new Date(Date.now() - ago * 86400000).toISOString().slice(0, 10);

@@ -87,8 +87,9 @@ export function time(text, bare = false) {
     return h("time", { datetime: text, title: tip }, moment(text), !bare && h("small", null, " UTC"));
 }
 
+/** How long ago, which is what matters of a moment of today; the moment stands in its tip. */
 export function ago(text) {
-    return text ? `${duration(Math.max(0, (Date.now() - Date.parse(text)) / 1000))} ago` : "never";
+    return text ? h("time", { datetime: text, title: `${moment(text)} UTC` }, `${duration(Math.max(0, (Date.now() - Date.parse(text)) / 1000))} ago`) : "never";
 }
 
 /** Minor units as text. Balances are exact up to 2^53, which is what the ledger allows. */

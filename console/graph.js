@@ -75,7 +75,7 @@ export function graph(page, { title, unit, bars = false, stepped = false, zero =
     function rangeName() {
         const [from, to] = [shown.at[0], shown.at.at(-1)];
         const name = (seconds) => `${span() < DAY ? "" : `${dayName(seconds)} `}${iso(seconds).slice(11, 16)}`;
-        return from === undefined ? "" : bars ? `${dayName(from)} – ${dayName(to)}` : `${name(from)} – ${name(to)} UTC`;
+        return from === undefined ? "" : bars ? `${dayName(from)} – ${dayName(to)}` : `${name(from)} – ${name(to)}`; // in UTC, as the time beside the value says
     }
     const total = (at) => shown.series.reduce((sum, one) => sum + (one.values[at] ?? 0), 0);
 

@@ -354,6 +354,8 @@ walk("event", async () => {
     await page.locator("main tbody a").click();
     await page.waitForSelector(".ladder");
     await page.waitForSelector(".up, .down");
+    await page.waitForFunction(() => [...document.querySelectorAll(".ladder td")].some((cell) => cell.textContent === "–"));
+    assert.deepEqual(await page.$$eval(".ladder b", (prices) => prices.filter((one) => Number(one.textContent) === 0).length), 0);
     // Byte for byte what a customer gets, of one and the same moment.
     const [sport, event] = new URL(page.url()).hash.split("/").slice(2);
     await eventually(async () => await (await asCustomer(`/${sport}/events/${event}`, given.key)).text()
@@ -535,6 +537,10 @@ walk("audit", async () => {
     await title("Audit");
     await seen("127.0.0.77", "main tbody");
     assert.doesNotMatch(await page.$eval("main", (main) => main.textContent), /Ended ms|[0-9]{13}/); // times are read as times
+    await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 50);
+    await page.evaluate(() => scrollTo(0, 600)); // the head of a table stays below the page's
+    await page.waitForFunction(() => scrollY > 0
+        && Math.abs(document.querySelector("main thead th").getBoundingClientRect().top - document.querySelector("header").getBoundingClientRect().bottom) <= 1);
     await write("Object's id", given.player.id, "searchbox");
     await page.waitForFunction((id) => [...document.querySelectorAll("main tbody tr")].length >= 2
         && [...document.querySelectorAll("main tbody tr")].every((row) => row.textContent.includes(id)), {}, given.player.id);
@@ -625,7 +631,7 @@ walk("keyboard", async () => {
     await inDialog("Close");
 });
 
-const EVERY = ["/", "/customers", "/customers/new", `/customers/${given.player.customer}`, `/customers/${given.player.customer}/edit`, "/addresses", "/feed", "/feed/football",
+const EVERY = ["/", "/customers", "/customers/new", `/customers/${given.player.customer}`, `/customers/${given.player.customer}/edit`, "/addresses", "/addresses/127.0.0.2", "/addresses/127.0.0.2/edit", "/feed", "/feed/football", "/feed/cricket/34000001",
     "/casino", "/casino/games/anubis-falls", "/casino/providers/dune-studio", "/casino/providers/dune-studio/edit", "/casino/providers/new", "/casino/import", "/players",
     `/players/${given.player.id}`, "/ledger", "/audit", "/health", "/settings", "/operators"];
 
@@ -722,6 +728,11 @@ walk("signed_out", async () => {
     await page.goBack();
     await seen("You sign in with a link");
     assert.equal(await page.evaluate(async () => (await fetch("/admin/v1/customers")).status), 401);
+    for (const [width, theme] of [[1440, "light"], [1440, "dark"], [390, "light"], [390, "dark"]]) {
+        await page.setViewport({ width, height: 844, isMobile: width === 390, hasTouch: width === 390 });
+        await page.emulateMediaFeatures([STILL, { name: "prefers-color-scheme", value: theme }]);
+        await look(`sign_in_${theme}_${width}`);
+    }
 });
 
 walk("server_away", async () => {
