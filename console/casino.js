@@ -115,7 +115,8 @@ export async function providerPage(page) {
     const path = `providers/${encodeURIComponent(page.id)}`;
     const provider = await get(path, {}, page.signal);
     return { title: provider.name, state: enabledBadge(provider.enabled),
-        actions: changes(page, { path, where: `casino/${path}`, shown: provider, name: provider.name, warning: "Its games are hidden and its stakes are refused. Wins and rollbacks still pass." }),
+        actions: changes(page, { path, where: `casino/${path}`, shown: provider, name: provider.name,
+            warning: "Its games are hidden and its stakes are refused. Wins and rollbacks still pass." }),
         content: [facts([...[launchField(provider), ...PROVIDER_FIELDS.slice(1)].map(({ name, label }) =>
             [label, Array.isArray(provider[name]) ? provider[name].join(" ") || "anywhere" : provider[name]]),
         ["Added", time(provider.created_at)], ["Id", copyable(provider.id)],

@@ -57,7 +57,8 @@ export async function customerPage(page) {
     const customer = await get(path, {}, page.signal);
     const requests = graph(page, { title: "Requests a day", bars: true });
     noteName(customer);
-    return { title: customer.name, state: enabledBadge(customer.enabled), actions: changes(page, { path, where, shown: customer, name: customer.name, warning: WARNING }), content: [
+    return { title: customer.name, state: enabledBadge(customer.enabled),
+        actions: changes(page, { path, where, shown: customer, name: customer.name, warning: WARNING }), content: [
         h("div", { class: "pair" },
             facts([...policyFacts(customer, FIELDS), ["Live keys", number(customer.keys)], ["Added", time(customer.created_at)], ["Id", copyable(customer.id, 24)],
                 ["For its developers", h("a", { href: "/console/openapi.yaml", download: "openapi.yaml" }, "openapi.yaml")]]),
@@ -142,8 +143,10 @@ async function games(page, customer) {
     const path = `customers/${customer.id}/games`;
     const access = await get(path, {}, page.signal);
     const shown = access.every_game ? h("p", null, "Every game, also those that are added later.")
-        : h("p", null, access.games.length === 1 ? "1 game: " : `${number(access.games.length)} games: `, access.games.map((id, at) => [at > 0 && ", ", h("a", { href: `#/casino/games/${id}` }, id)]));
-    return [shown, page.may("operator") && h("details", null, h("summary", null, "Choose the games"), form({ label: "Save", legend: "Games", values: { every_game: access.every_game, games: access.games },
+        : h("p", null, access.games.length === 1 ? "1 game: " : `${number(access.games.length)} games: `,
+            access.games.map((id, at) => [at > 0 && ", ", h("a", { href: `#/casino/games/${id}` }, id)]));
+    return [shown, page.may("operator") && h("details", null, h("summary", null, "Choose the games"), form({ label: "Save", legend: "Games",
+        values: { every_game: access.every_game, games: access.games },
         fields: [
             { name: "every_game", label: "Every game", kind: "check", hint: "Also those that are added later." },
             { name: "games", label: "Or only these", kind: "lines", hint: "Ids of games, one a line." },
@@ -244,7 +247,8 @@ const addressPath = (page) => [`addresses/${encodeURIComponent(page.id)}`, `addr
 export async function addressPage(page) {
     const [path, where] = addressPath(page);
     const shown = await get(path, {}, page.signal);
-    return { title: shown.address, state: enabledBadge(shown.enabled), actions: [changes(page, { path, where, id: shown.address, shown, name: shown.address, warning: WARNING }),
+    return { title: shown.address, state: enabledBadge(shown.enabled), actions: [
+        changes(page, { path, where, id: shown.address, shown, name: shown.address, warning: WARNING }),
         page.may("operator") && action("Remove", async () => {
             if (await confirm(`Remove ${shown.address}?`, "Without a key it is denied within a second.", "Remove")) {
                 await remove(path);

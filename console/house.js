@@ -32,7 +32,8 @@ function difference(row) {
     const lines = names.map((name) => h("div", null, h("span", { class: "quiet" }, words(name.replace(/_(ms|bps|id)$/, ""))), " ",
         row.before && [h("del", null, readable(name, row.before[name])), " → "], row.after && h("ins", null, readable(name, row.after[name]))));
     const called = row.after?.name ?? row.after?.label ?? row.after?.reference;
-    return names.length <= 3 ? lines : h("details", null, h("summary", null, row.before ? `${names.length} fields` : called ? `added “${called}”` : "added"), lines);
+    const summary = row.before ? `${names.length} fields` : called ? `added “${called}”` : "added";
+    return names.length <= 3 ? lines : h("details", null, h("summary", null, summary), lines);
 }
 
 const OBJECTS = { address: "addresses", provider: "casino/providers", game: "casino/games", player: "players" };
@@ -45,7 +46,8 @@ function objectLink(row) {
 }
 
 export async function auditPage(page) {
-    const shown = list(page, { path: "audit", query: { limit: 50, object: page.query.object, who: page.query.who, since: page.query.since }, caption: "Changes, newest first", next: "before",
+    const { object: asked, who: author, since: from } = page.query;
+    const shown = list(page, { path: "audit", query: { limit: 50, object: asked, who: author, since: from }, caption: "Changes, newest first", next: "before",
         extra: [searchField("Object's id", page.query.object, (object) => shown.reload({ object })),
             searchField("Operator or user", page.query.who, (who) => shown.reload({ who })),
             searchField("Since: 12h, 7d, 2026-11-01", page.query.since, (since) => shown.reload({ since }))],
@@ -93,15 +95,18 @@ function certificateOf(figures, listener) {
 
 function verified(ledger, scope) {
     const last = ledger?.verified[scope];
-    return ledger === null ? "not known" : !last ? "never" : [last.sound ? badge("good", "sound") : badge("bad", "broken"), " ", h("a", { href: "#/ledger" }, ago(last.ended_at))];
+    return ledger === null ? "not known" : !last ? "never"
+        : [last.sound ? badge("good", "sound") : badge("bad", "broken"), " ", h("a", { href: "#/ledger" }, ago(last.ended_at))];
 }
 
 function instanceFacts(health, figures) {
     const of = (name) => figures.get(name);
     return facts([["Version", health.version], ["Commit", h("code", null, health.commit)], ["Process", String(health.pid)], ["Started", time(health.started_at)],
         ["Up for", duration((Date.now() - Date.parse(health.started_at)) / 1000)], ["Memory", bytes(of("process_resident_memory_bytes"))],
-        ["Processor time", duration(of("process_cpu_seconds_total"))], ["Connections", `${number(of("croupier_connections"))} of ${number(of("croupier_connections_max"))}`],
-        ["Open files", `${number(of("process_open_fds"))} of ${number(of("process_max_fds"))}`], ["Log lines dropped", number(of("croupier_log_lines_dropped_total"))]]);
+        ["Processor time", duration(of("process_cpu_seconds_total"))],
+        ["Connections", `${number(of("croupier_connections"))} of ${number(of("croupier_connections_max"))}`],
+        ["Open files", `${number(of("process_open_fds"))} of ${number(of("process_max_fds"))}`],
+        ["Log lines dropped", number(of("croupier_log_lines_dropped_total"))]]);
 }
 
 function backupText(figures) {
@@ -114,7 +119,8 @@ export async function healthPage(page) {
     let wrong = null;
     page.every(2, async () => {
         try {
-            const [health, figures, ledger] = await Promise.all([get("health", {}, page.signal), metrics(page.signal), get("ledger", {}, page.signal).catch(() => null)]);
+            const [health, figures, ledger] = await Promise.all([get("health", {}, page.signal), metrics(page.signal),
+                get("ledger", {}, page.signal).catch(() => null)]);
             wrong = null;
             fill(place, STORES.filter(([name]) => health[name].status !== "ok").map(([name, , title, advice]) =>
                 h("div", { class: "notice bad" }, h("p", null, h("strong", null, `${title}: `), health[name].message ?? "it does not answer"), h("p", null, advice))),

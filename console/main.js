@@ -94,7 +94,8 @@ function menuEntry([path, label, letter]) {
 const may = (role) => ROLES.indexOf(me?.role) >= ROLES.indexOf(role);
 
 function makeFrame() {
-    const menu = h("nav", { id: "menu", "aria-label": "Pages" }, GROUPS.map(([label, entries]) => h("div", { class: "group", role: "group", "aria-label": label || null },
+    const menu = h("nav", { id: "menu", "aria-label": "Pages" }, GROUPS.map(([label, entries]) =>
+        h("div", { class: "group", role: "group", "aria-label": label || null },
         label && h("span", { "aria-hidden": "true" }, label), entries.filter(([, , , least]) => may(least ?? "reader")).map(menuEntry))));
     const state = h("a", { href: "#/health", class: "state" }, "Looking…");
     const mark = h("span", { class: "mark" }, "live");

@@ -354,12 +354,14 @@ export const changes = (page, { path, where, id, shown, name, warning }) => [his
 
 /** A page that edits what another one (`where`) shows. */
 export function editor(page, { path, where, shown, name, fields }) {
-    return { title: `Edit ${name}`, up: [`/${where}`, name], content: page.may("operator") ? form({ fields, values: shown, label: "Save", legend: name, changed: page.again, cancel: `/${where}`,
-        submit: async (values) => {
-            await patch(path, values, shown);
-            page.go(`/${where}`);
-            say("Saved. It is in force within a second.");
-        } }) : empty("Readers change nothing.", h("a", { href: `#/${where}` }, "Back")) };
+    const submit = async (values) => {
+        await patch(path, values, shown);
+        page.go(`/${where}`);
+        say("Saved. It is in force within a second.");
+    };
+    return { title: `Edit ${name}`, up: [`/${where}`, name], content: page.may("operator")
+        ? form({ fields, values: shown, label: "Save", legend: name, changed: page.again, cancel: `/${where}`, submit })
+        : empty("Readers change nothing.", h("a", { href: `#/${where}` }, "Back")) };
 }
 
 export const section = (title, ...children) => h("section", null, h("h2", null, title), children);

@@ -23,7 +23,7 @@ export async function playersPage(page) {
     const listed = list(page, { path: "players", query: { q: page.query.q, customer }, caption: "Players, the last active first", columns: COLUMNS,
         search: "Reference, or any id: player, launch, provider's",
         extra: customer && h("span", { class: "inline" }, "of ", customerLink(customer), " · ", h("a", { href: "#/players" }, "of all customers")),
-        nothing: empty(customer ? "This customer has no player yet. A player begins with a first launch." : "There are no players yet. A player begins with a first launch.") });
+        nothing: empty(`${customer ? "This customer has" : "There are"} no players yet. A player begins with a first launch.`) });
     page.every(10, async () => listed.refresh());
     return { title: "Players", content: listed };
 }
@@ -195,6 +195,7 @@ export async function playerPage(page) {
     show(player);
     follow(page, path, { show, refused: () => {} });
     return { title: `Player ${player.player_reference}`, state: blocked ? badge("bad", "blocked") : badge("good", "may play"),
-        actions: [history(player.player_id), page.may("operator") && action(blocked ? "Unblock" : "Block", () => block(page, path, player), { class: blocked ? "main" : "danger" })],
+        actions: [history(player.player_id), page.may("operator") && action(blocked ? "Unblock" : "Block",
+            () => block(page, path, player), { class: blocked ? "main" : "danger" })],
         content: [top, section("Statement", money.content), section("Launches", launches)] };
 }

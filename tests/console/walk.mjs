@@ -631,7 +631,8 @@ walk("keyboard", async () => {
     await inDialog("Close");
 });
 
-const EVERY = ["/", "/customers", "/customers/new", `/customers/${given.player.customer}`, `/customers/${given.player.customer}/edit`, "/addresses", "/addresses/127.0.0.2", "/addresses/127.0.0.2/edit", "/feed", "/feed/football", "/feed/cricket/34000001",
+const EVERY = ["/", "/customers", "/customers/new", `/customers/${given.player.customer}`, `/customers/${given.player.customer}/edit`,
+    "/addresses", "/addresses/127.0.0.2", "/addresses/127.0.0.2/edit", "/feed", "/feed/football", "/feed/cricket/34000001",
     "/casino", "/casino/games/anubis-falls", "/casino/providers/dune-studio", "/casino/providers/dune-studio/edit", "/casino/providers/new", "/casino/import", "/players",
     `/players/${given.player.id}`, "/ledger", "/audit", "/health", "/settings", "/operators"];
 
