@@ -50,25 +50,6 @@ def test_a_refused_document_changes_nothing(shared):
     assert shared.get("/api/v1/tennis/events", key).body == before
 
 
-@pytest.mark.parametrize("document, place", [
-    (b"", "1:1"),
-    (b"{}", "1:1"),
-    (b"[1]", "1:2"),
-    (b"[{},\n\n  true]", "3:3"),
-    (b"[{}]]", "1:5"),
-    (b'[{"a": "\xff"}]', "1:9"),
-    ('[{"ä": "ö", }]'.encode(), "1:13"),
-    (b"\xef\xbb\xbf[]", "1:1"),
-    (b"[" * 300, "1:257"),
-])
-def test_the_first_error_is_named_with_line_and_column(stored, tmp_path, document, place):
-    file = tmp_path / "given.json"
-    file.write_bytes(document)
-    for arguments in (["catalog", "football"], ["odds", "football", "5"]):
-        done = stored.run("feed", *arguments, str(file), status=1)
-        assert refusal(done, arguments[0]).startswith(f"{file}:{place}: "), done.errors
-
-
 def test_a_document_has_at_most_32_mib(service, tmp_path):
     file = tmp_path / "large.json"
     file.write_bytes(b"[]" + b" " * (32 * 1024 * 1024 - 2))

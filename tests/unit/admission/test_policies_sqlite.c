@@ -1,5 +1,4 @@
-/* admission/policies against the real embedded store: what another process (here, another handle)
- * writes is seen by the next verdict, and uses arrive in the store. */
+/* admission/policies against the real embedded store: the last use of a key arrives in it. */
 #include <time.h>
 #include <unistd.h>
 
@@ -109,24 +108,6 @@ static bool becomes(struct scene *scene, const char *key, enum admission_denial 
             return false;
     }
     return true;
-}
-
-TEST_OF(scene, what_the_operator_does_decides_the_next_verdicts)
-{
-    struct error error = {.text = ""};
-    char key[KEY_SIZE];
-    struct customer_record customer = add_customer(scene);
-    struct key_record record = add_key(scene, customer.id, key);
-    assert_true(becomes(scene, key, DENIAL_NONE));
-    customer.enabled = false;
-    assert_int_equal(platform_update(scene->store, &customer_table, &customer, &error), STATUS_OK);
-    assert_true(becomes(scene, key, DENIAL_CUSTOMER_DISABLED));
-    customer.enabled = true;
-    assert_int_equal(platform_update(scene->store, &customer_table, &customer, &error), STATUS_OK);
-    assert_true(becomes(scene, key, DENIAL_NONE));
-    assert_int_equal(platform_key_revoke(scene->store, record.id, clock_wall_ms(), &error),
-                     STATUS_OK);
-    assert_true(becomes(scene, key, DENIAL_REVOKED_KEY));
 }
 
 static bool keep_last_use(void *context, const void *visited)
