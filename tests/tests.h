@@ -36,16 +36,19 @@
 
 /* The same between functions that are called set_up and tear_down, with what the first has made: a
  * struct of that name. */
-#define TEST_OF(object, name)                                                          \
-    static void name(struct object *object);                                           \
-    static void name##_is_run(void **state)                                            \
-    {                                                                                  \
-        name(*state);                                                                  \
-    }                                                                                  \
-    __attribute__((constructor)) static void name##_is_a_test(void)                    \
-    {                                                                                  \
-        tests_add((struct CMUnitTest){#name, name##_is_run, set_up, tear_down, NULL}); \
-    }                                                                                  \
+#define TEST_OF(object, name) TEST_OF_WITH(object, name, set_up, tear_down)
+
+/* The same between functions of other names. */
+#define TEST_OF_WITH(object, name, set_up, tear_down)                                      \
+    static void name(struct object *object);                                               \
+    static void name##_is_run(void **state)                                                \
+    {                                                                                      \
+        name(*state);                                                                      \
+    }                                                                                      \
+    __attribute__((constructor)) static void name##_is_a_test(void)                        \
+    {                                                                                      \
+        tests_add((struct CMUnitTest){#name, name##_is_run, (set_up), (tear_down), NULL}); \
+    }                                                                                      \
     static void name(struct object *object)
 
 /* What is done once, before the first test and after the last. */

@@ -3,19 +3,11 @@
  * every entry that it made, with what it belongs to, and adds up the same in the plainest way. And
  * the books of a customer's day are what the statements of its players say of that day.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "platform_places.h"
 #include "stores/ledger_audit.h"
+#include "tests.h"
 
 #define CUSTOMERS 3
 #define PLAYERS 9 /* each customer three: EUR, JPY, EUR */
@@ -343,7 +335,7 @@ static struct seen check(struct fixture *fixture, struct asked asked)
     return seen;
 }
 
-static void sums_are_those_of_the_entries(void **state)
+TEST(sums_are_those_of_the_entries)
 {
     struct fixture *fixture = *state;
     struct audit_result audited = {0};
@@ -360,7 +352,7 @@ static void sums_are_those_of_the_entries(void **state)
         6 * GAMES * 10);
 }
 
-static void a_customer_a_provider_and_a_day_narrow_the_sums(void **state)
+TEST(a_customer_a_provider_and_a_day_narrow_the_sums)
 {
     struct fixture *fixture = *state;
     for (int i = 0; i < 8; i++) {
@@ -407,7 +399,7 @@ static bool take_away_line(void *context, const struct ledger_sum *line)
     return true;
 }
 
-static void the_books_of_a_customers_day_are_what_its_statements_say(void **state)
+TEST(the_books_of_a_customers_day_are_what_its_statements_say)
 {
     struct fixture *fixture = *state;
     for (int customer = 0; customer < CUSTOMERS; customer++) {
@@ -449,7 +441,7 @@ static bool note_sequence(void *context, const struct ledger_transaction *entry)
     return true;
 }
 
-static void a_statement_has_the_entries_that_are_asked_for(void **state)
+TEST(a_statement_has_the_entries_that_are_asked_for)
 {
     struct fixture *fixture = *state;
     struct tail whole = {0};
@@ -475,7 +467,7 @@ static void a_statement_has_the_entries_that_are_asked_for(void **state)
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-static void a_sum_that_no_ledger_can_have_is_refused(void **state)
+TEST(a_sum_that_no_ledger_can_have_is_refused)
 {
     struct ledger_sum sum = {.play = {.debits_minor = LEDGER_CLEARING_MAX - 2,
                                       .credits_back_minor = LEDGER_CLEARING_MAX - 1}};
@@ -505,7 +497,7 @@ static bool stop_at_entry(void *context, const struct ledger_transaction *entry)
     return stop_at_line(context, NULL);
 }
 
-static void a_visitor_may_stop_early(void **state)
+TEST(a_visitor_may_stop_early)
 {
     struct fixture *fixture = *state;
     struct stopping at_line = {.after = 3};
@@ -525,20 +517,14 @@ static void a_visitor_may_stop_early(void **state)
     }
 }
 
+TESTS_WITH(set_up, tear_down);
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_are_those_of_the_entries),
-        cmocka_unit_test(a_customer_a_provider_and_a_day_narrow_the_sums),
-        cmocka_unit_test(the_books_of_a_customers_day_are_what_its_statements_say),
-        cmocka_unit_test(a_statement_has_the_entries_that_are_asked_for),
-        cmocka_unit_test(a_sum_that_no_ledger_can_have_is_refused),
-        cmocka_unit_test(a_visitor_may_stop_early),
-    };
     factory = factory_of(argc == 2 ? argv[1] : "");
     if (factory == NULL) {
         (void)fprintf(stderr, "usage: books ENGINE\n");
         return 2;
     }
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return tests_run();
 }

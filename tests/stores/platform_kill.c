@@ -6,24 +6,17 @@
  */
 #include <inttypes.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "../test_directory.h"
 #include "base/clock.h"
 #include "stores/platform.h"
+#include "tests.h"
 
 #define ROUNDS 20
 #define WRITERS 2
@@ -206,7 +199,7 @@ static void verify(struct scene *scene)
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
 }
 
-static void what_was_acknowledged_survives_every_kill(void **state)
+TEST(what_was_acknowledged_survives_every_kill)
 {
     struct scene scene = {0};
     struct error error = {0};
@@ -240,8 +233,5 @@ static void what_was_acknowledged_survives_every_kill(void **state)
 int main(int argc, char **argv)
 {
     seed = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : (unsigned)clock_monotonic_ns();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_acknowledged_survives_every_kill),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -210,9 +210,8 @@ TEST_OF(fixture, a_frozen_server_in_a_change_leaves_no_lock_behind)
     assert_int_equal(ask(fixture, "SELECT revision FROM store_revision"), 1);
 }
 
-TEST_WITH(a_listener_that_says_nothing_is_a_timeout_in_time, set_up_schema, tear_down)
+TEST_OF_WITH(fixture, a_listener_that_says_nothing_is_a_timeout_in_time, set_up_schema, tear_down)
 {
-    struct fixture *fixture = *state;
     struct platform_store *store = NULL;
     char place[64];
     char uri[128];
@@ -226,9 +225,8 @@ TEST_WITH(a_listener_that_says_nothing_is_a_timeout_in_time, set_up_schema, tear
     (void)close(listener);
 }
 
-TEST_WITH(a_server_that_is_not_there_is_unavailable_at_once, set_up_schema, tear_down)
+TEST_OF_WITH(fixture, a_server_that_is_not_there_is_unavailable_at_once, set_up_schema, tear_down)
 {
-    struct fixture *fixture = *state;
     struct platform_store *store = NULL;
     assert_int_equal(open_with(fixture, "postgresql://u:hunter2@127.0.0.1:1/d", false, &store),
                      STATUS_UNAVAILABLE);
@@ -375,39 +373,6 @@ TEST_OF(fixture, a_session_waits_for_the_disk_whatever_the_server_is_told_later)
     assert_int_equal(ask(fixture, "SELECT count(*) FROM seen WHERE setting = 'on'"), 2);
 }
 
-TEST_WITH(a_commit_that_waits_for_a_standby_leaves_one_session_behind_and_no_more, set_up,
-          tear_down)
-{
-    static const char waiting[] =
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-    struct fixture *fixture = *state;
-    enum status status = STATUS_OK;
-    enum status next[2];
-    char id[16];
-    run(fixture, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-    run(fixture, "SELECT pg_reload_conf()");
-    for (int i = 0; status == STATUS_OK && i < 10000; i++) { /* until the server has heard of it */
-        (void)snprintf(id, sizeof id, "cus_%d", i);
-        status = add(fixture, id);
-    }
-    next[0] = add(fixture, "cus_a");
-    next[1] = add(fixture, "cus_b");
-    char said[sizeof fixture->error.text];
-    memcpy(said, fixture->error.text, sizeof said);
-    enum status read = platform_store_ping(fixture->store, &fixture->error);
-    long left = ask(fixture, waiting);
-    run(fixture, "ALTER SYSTEM RESET synchronous_standby_names");
-    await_setting(fixture, "SELECT (count(*) = 0)::int FROM pg_stat_activity"
-                           " WHERE wait_event = 'SyncRep'");
-    assert_int_equal(status, STATUS_TIMEOUT);
-    assert_int_equal(next[0], STATUS_UNAVAILABLE);
-    assert_int_equal(next[1], STATUS_UNAVAILABLE);
-    assert_non_null(strstr(said, "waits for a synchronous standby"));
-    assert_int_equal(read, STATUS_OK);
-    assert_int_equal(left, 1);
-    OK(add(fixture, "cus_a"));
-}
-
 TEST_OF(fixture, another_database_in_the_same_place_fails_one_call)
 {
     uint64_t revision;
@@ -471,7 +436,7 @@ TEST_OF(fixture, collisions_are_repeated_and_not_for_ever)
     assert_true(count(&fixture->facts.repeats) <= 2 + 8);
 }
 
-TEST_WITH(what_the_server_says_becomes_a_status, set_up, tear_down)
+TEST_OF(fixture, what_the_server_says_becomes_a_status)
 {
     static const struct {
         const char *condition;
@@ -490,7 +455,6 @@ TEST_WITH(what_the_server_says_becomes_a_status, set_up, tear_down)
                  {"foreign_key_violation", STATUS_NOT_FOUND},
                  {"division_by_zero", STATUS_INVALID},
                  {"internal_error", STATUS_INTERNAL}};
-    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char sql[256];
         (void)snprintf(sql, sizeof sql,
@@ -575,9 +539,8 @@ static void *migrate(void *argument)
     return NULL;
 }
 
-TEST_WITH(migrations_at_once_make_one_schema, set_up_schema, tear_down)
+TEST_OF_WITH(fixture, migrations_at_once_make_one_schema, set_up_schema, tear_down)
 {
-    struct fixture *fixture = *state;
     struct migration_run runs[4] = {
         {.uri = fixture->uri}, {.uri = fixture->uri}, {.uri = fixture->uri}, {.uri = fixture->uri}};
     pthread_t threads[4];
@@ -594,17 +557,15 @@ TEST_WITH(migrations_at_once_make_one_schema, set_up_schema, tear_down)
     OK(open_with(fixture, fixture->uri, false, &fixture->store));
 }
 
-TEST_WITH(an_empty_database_says_what_to_do, set_up_schema, tear_down)
+TEST_OF_WITH(fixture, an_empty_database_says_what_to_do, set_up_schema, tear_down)
 {
-    struct fixture *fixture = *state;
     struct platform_store *store = NULL;
     assert_int_equal(open_with(fixture, fixture->uri, false, &store), STATUS_INVALID);
     SAYS(fixture, "is empty; run: croupier migrate");
 }
 
-TEST_WITH(somebody_elses_tables_are_left_alone, set_up_schema, tear_down)
+TEST_OF_WITH(fixture, somebody_elses_tables_are_left_alone, set_up_schema, tear_down)
 {
-    struct fixture *fixture = *state;
     struct platform_store *store = NULL;
     uint32_t before;
     uint32_t after;
@@ -642,7 +603,7 @@ TEST_OF(fixture, schemas_of_other_programs_are_refused)
     SAYS(fixture, "is older than this program's");
 }
 
-TEST_WITH(what_only_grows_resists_hands, set_up, tear_down)
+TEST_OF(fixture, what_only_grows_resists_hands)
 {
     static const char *const tries[] = {
         "UPDATE player SET reference = 'x'",
@@ -654,7 +615,6 @@ TEST_WITH(what_only_grows_resists_hands, set_up, tear_down)
         "DELETE FROM audit_trail",
         "TRUNCATE audit_trail",
         "INSERT INTO audit_trail VALUES (3, 1, 'anna', '', 'customer', 'cus_1', NULL, '{}')"};
-    struct fixture *fixture = *state;
     struct player_record player;
     OK(add(fixture, "cus_1"));
     OK(platform_player_open(fixture->store, "cus_1", "alice", "EUR", 2, &player, &fixture->error));
@@ -716,7 +676,7 @@ static enum status open_at(struct fixture *fixture, const char *answer, size_t s
     return status;
 }
 
-TEST_WITH(an_older_server_is_refused, set_up_schema, tear_down)
+TEST_OF_WITH(fixture, an_older_server_is_refused, set_up_schema, tear_down)
 {
     static const char answer[] = "R\0\0\0\x08\0\0\0\0"
                                  "S\0\0\0\x18server_version\0"
@@ -724,27 +684,25 @@ TEST_WITH(an_older_server_is_refused, set_up_schema, tear_down)
                                  "S\0\0\0\x19"
                                  "client_encoding\0"
                                  "UTF8\0" READY;
-    struct fixture *fixture = *state;
     assert_int_equal(open_at(fixture, answer, sizeof answer - 1), STATUS_INVALID);
     SAYS(fixture, "is PostgreSQL 14.9; croupier needs 15 or newer");
 }
 
 /* What PgBouncer answers to settings of the session that it could not keep for one client alone. */
-TEST_WITH(a_pooler_that_mixes_sessions_is_refused_by_its_name, set_up_schema, tear_down)
+TEST_OF_WITH(fixture, a_pooler_that_mixes_sessions_is_refused_by_its_name, set_up_schema, tear_down)
 {
     static const char answer[] = "E\0\0\0\x3B"
                                  "SFATAL\0"
                                  "C08P01\0"
                                  "Munsupported startup parameter: options\0";
-    struct fixture *fixture = *state;
     assert_int_equal(open_at(fixture, answer, sizeof answer), STATUS_UNAVAILABLE);
     SAYS(fixture, "a pooler such as PgBouncer answers there");
 }
 
 /* One that drops the settings of a session, and leads it to a server's session that has had another
  * client. */
-TEST_WITH(a_pooler_with_prepared_statements_of_others_is_refused_by_its_name, set_up_schema,
-          tear_down)
+TEST_OF_WITH(fixture, a_pooler_with_prepared_statements_of_others_is_refused_by_its_name,
+             set_up_schema, tear_down)
 {
     static const char answer[] = "R\0\0\0\x08\0\0\0\0"
                                  "S\0\0\0\x18server_version\0"
@@ -755,12 +713,11 @@ TEST_WITH(a_pooler_with_prepared_statements_of_others_is_refused_by_its_name, se
                                  "SERROR\0"
                                  "C42P05\0"
                                  "Mit exists already\0\0" READY;
-    struct fixture *fixture = *state;
     assert_int_equal(open_at(fixture, answer, sizeof answer - 1), STATUS_UNAVAILABLE);
     SAYS(fixture, "a pooler such as PgBouncer answers there");
 }
 
-TEST_WITH(no_text_holds_a_part_of_the_password, set_up_schema, tear_down)
+TEST_OF_WITH(fixture, no_text_holds_a_part_of_the_password, set_up_schema, tear_down)
 {
     static const char *const uris[] = {
         "postgresql://user:hunter2@127.0.0.1:1/db",
@@ -786,7 +743,6 @@ TEST_WITH(no_text_holds_a_part_of_the_password, set_up_schema, tear_down)
         "postgresql:user:hunter2@127.0.0.1/db",
         "postgresql:/user:hunter2@127.0.0.1/db",
     };
-    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof uris / sizeof uris[0]; i++) {
         struct platform_store *store = NULL;
         fixture->error.text[0] = '\0';

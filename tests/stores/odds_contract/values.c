@@ -45,10 +45,9 @@ TEST_WITH(bytes_are_kept_exactly, set_up, tear_down)
     assert_stored(store, ODDS_CATALOG, SPORT_FOOTBALL, NULL, bytes, sizeof bytes);
 }
 
-TEST_WITH(a_document_may_have_32_mib_and_no_byte_more, set_up, tear_down)
+TEST_OF(fixture, a_document_may_have_32_mib_and_no_byte_more)
 {
     /* A busy machine may take longer for as much than the deadline of the other tests. */
-    struct fixture *fixture = *state;
     odds_store_close(&fixture->store);
     fixture->store = open_within(fixture, false, 60000);
     struct odds_store *store = fixture->store;

@@ -94,40 +94,35 @@ static yyjson_doc *check(int expected_code)
     return document;
 }
 
-static void expect_result(yyjson_doc *document, const char *check, bool ok, const char *message)
+static yyjson_val *result_of(yyjson_doc *document, const char *check)
 {
     size_t index;
     size_t count;
     yyjson_val *row;
     yyjson_arr_foreach(yyjson_doc_get_root(document), index, count, row)
     {
-        if (strcmp(yyjson_get_str(yyjson_obj_get(row, "check")), check) != 0)
-            continue;
-        assert_int_equal(yyjson_get_bool(yyjson_obj_get(row, "ok")), ok);
-        const char *told = yyjson_get_str(yyjson_obj_get(row, "message"));
-        if (strstr(told, message) == NULL)
-            fail_msg("'%s' does not say '%s'", told, message);
-        assert_int_equal(yyjson_is_str(yyjson_obj_get(row, "remedy")), !ok);
-        return;
+        if (strcmp(yyjson_get_str(yyjson_obj_get(row, "check")), check) == 0)
+            return row;
     }
     fail_msg("no check '%s'", check);
+    return NULL;
+}
+
+static void expect_result(yyjson_doc *document, const char *check, bool ok, const char *message)
+{
+    yyjson_val *row = result_of(document, check);
+    assert_int_equal(yyjson_get_bool(yyjson_obj_get(row, "ok")), ok);
+    const char *told = yyjson_get_str(yyjson_obj_get(row, "message"));
+    if (strstr(told, message) == NULL)
+        fail_msg("'%s' does not say '%s'", told, message);
+    assert_int_equal(yyjson_is_str(yyjson_obj_get(row, "remedy")), !ok);
 }
 
 static void expect_remedy(yyjson_doc *document, const char *check, const char *remedy)
 {
-    size_t index;
-    size_t count;
-    yyjson_val *row;
-    yyjson_arr_foreach(yyjson_doc_get_root(document), index, count, row)
-    {
-        if (strcmp(yyjson_get_str(yyjson_obj_get(row, "check")), check) != 0)
-            continue;
-        const char *told = yyjson_get_str(yyjson_obj_get(row, "remedy"));
-        if (told == NULL || strstr(told, remedy) == NULL)
-            fail_msg("the remedy '%s' does not say '%s'", told == NULL ? "" : told, remedy);
-        return;
-    }
-    fail_msg("no check '%s'", check);
+    const char *told = yyjson_get_str(yyjson_obj_get(result_of(document, check), "remedy"));
+    if (told == NULL || strstr(told, remedy) == NULL)
+        fail_msg("the remedy '%s' does not say '%s'", told == NULL ? "" : told, remedy);
 }
 
 TEST(when_all_is_well_it_succeeds)

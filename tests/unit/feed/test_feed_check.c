@@ -158,9 +158,8 @@ static void publish(struct fixture *fixture, enum sport sport, const char *event
     assert_int_equal(odds_store_publish(fixture->store, &change, 1, NULL), STATUS_OK);
 }
 
-TEST_WITH(exactly_the_given_bytes_are_published, open_fixture, close_fixture)
+TEST_OF_WITH(fixture, exactly_the_given_bytes_are_published, open_fixture, close_fixture)
 {
-    struct fixture *fixture = *state;
     const char *catalog = "\n[ {\"gmid\" : 34.0e6 } ]\t";
     const char *markets = "[{\"price\": 1.80}, {\"a\":1,\"a\":2}]\r\n";
     publish(fixture, SPORT_TENNIS, NULL, catalog);
@@ -169,9 +168,8 @@ TEST_WITH(exactly_the_given_bytes_are_published, open_fixture, close_fixture)
     check_stored(fixture->store, ODDS_MARKETS, "17", markets);
 }
 
-TEST_WITH(the_catalog_is_asked_for_an_event, open_fixture, close_fixture)
+TEST_OF_WITH(fixture, the_catalog_is_asked_for_an_event, open_fixture, close_fixture)
 {
-    struct fixture *fixture = *state;
     struct event_id event;
     bool listed = true;
     assert_int_equal(event_id_parse(TEXT("34000001"), &event), STATUS_OK);

@@ -56,10 +56,9 @@ TEST_OF(fixture, a_change_leaves_what_is_not_mentioned)
     assert_true(record.created_ms == NOW_MS);
 }
 
-TEST_WITH(a_removed_address_is_gone_until_it_is_added_afresh, set_up, tear_down)
+TEST_OF(fixture, a_removed_address_is_gone_until_it_is_added_afresh)
 {
     const struct resource_edit removal = {.remove = true};
-    struct fixture *fixture = *state;
     struct legacy_record record = {0};
     OK(add(fixture, EDIT({"address", "192.0.2.1"}, {"sports", "tennis"}, {"rate", "5/60"}), NOW_MS,
            &record));

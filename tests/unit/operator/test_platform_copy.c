@@ -169,9 +169,8 @@ static bool sum_usage(void *context, const struct usage_record *record)
     return true;
 }
 
-TEST_WITH(nothing_late_is_a_copy, set_up_house, tear_down_house)
+TEST_OF_WITH(house, nothing_late_is_a_copy, set_up_house, tear_down_house)
 {
-    struct house *house = *state;
     struct platform_counts counts = {0};
     uint64_t sum = 0;
     OK(add_usage(house, house->from, 0));

@@ -434,9 +434,8 @@ static int set_up_with_a_short_queue(void **state)
     return set_up_with(state, 1);
 }
 
-TEST_WITH(a_full_queue_is_an_overload_at_once, set_up_with_a_short_queue, tear_down)
+TEST_OF_WITH(world, a_full_queue_is_an_overload_at_once, set_up_with_a_short_queue, tear_down)
 {
-    struct world *world = *state;
     static const char *const sports[] = {"tennis", "cricket", "football", "horse-racing",
                                          "greyhound-racing"};
     struct fake_request requests[SPORT_COUNT];

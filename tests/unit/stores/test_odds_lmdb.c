@@ -357,10 +357,9 @@ static void change_byte(int descriptor, size_t at)
 
 /* Every byte of the file is damaged once in a while. Opening it for reading finds that, or all
  * values are well; opening it for publishing always ends in a store that works. */
-TEST_WITH(any_damage_is_found_when_the_store_is_opened, set_up, tear_down)
+TEST_OF(fixture, any_damage_is_found_when_the_store_is_opened)
 {
     use_guards();
-    struct fixture *fixture = *state;
     struct odds_store *store = open_new(fixture);
     size_t size;
     size_t refused = 0;
@@ -409,10 +408,9 @@ static void open_to_read(const struct fixture *fixture, struct odds_store **stor
     assert_int_equal(try_open(fixture, false, store, &error), STATUS_OK);
 }
 
-TEST_WITH(no_changed_byte_changes_or_hides_an_answer, set_up, tear_down)
+TEST_OF(fixture, no_changed_byte_changes_or_hides_an_answer)
 {
     use_guards();
-    struct fixture *fixture = *state;
     struct odds_store *store = open_new(fixture);
     struct stat stat;
     size_t seen[STATUS_INTERNAL + 1] = {0};
@@ -441,10 +439,9 @@ TEST_WITH(no_changed_byte_changes_or_hides_an_answer, set_up, tear_down)
 
 /* Pages of an older commit, whole in themselves, in the place of newer ones: while the store is
  * open, and when it is opened. */
-TEST_WITH(no_older_page_changes_or_hides_an_answer, set_up, tear_down)
+TEST_OF(fixture, no_older_page_changes_or_hides_an_answer)
 {
     use_guards();
-    struct fixture *fixture = *state;
     struct odds_store *store = open_new(fixture);
     struct error error = {{0}};
     size_t older_size;
@@ -482,10 +479,9 @@ TEST_WITH(no_older_page_changes_or_hides_an_answer, set_up, tear_down)
     odds_store_close(&store);
 }
 
-TEST_WITH(an_older_file_written_in_place_is_not_served, set_up, tear_down)
+TEST_OF(fixture, an_older_file_written_in_place_is_not_served)
 {
     use_guards();
-    struct fixture *fixture = *state;
     struct odds_store *store = open_new(fixture);
     uint64_t stamp;
     size_t size;
@@ -514,10 +510,9 @@ TEST_WITH(an_older_file_written_in_place_is_not_served, set_up, tear_down)
 
 /* A value that is damaged while the store is open is malformed, until it is published again; the
  * others are well. */
-TEST_WITH(a_damaged_value_is_published_again, set_up, tear_down)
+TEST_OF(fixture, a_damaged_value_is_published_again)
 {
     use_guards();
-    struct fixture *fixture = *state;
     struct odds_store *store = open_new(fixture);
     uint64_t version = 0;
     size_t size;
@@ -553,10 +548,9 @@ static int read_on(const char *root, int ready, int set_aside)
     return good ? 0 : 1;
 }
 
-TEST_WITH(a_store_that_is_set_aside_is_lost_at_once_to_all_who_read_it, set_up, tear_down)
+TEST_OF(fixture, a_store_that_is_set_aside_is_lost_at_once_to_all_who_read_it)
 {
     use_guards();
-    struct fixture *fixture = *state;
     struct odds_store *store = open_new(fixture);
     int ready[2];
     int set_aside[2];

@@ -1,20 +1,12 @@
 /* usage/usage against the real embedded store: what threads count arrives there, once, on its day,
  * and adds up over instances. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "test_clock.h"
+#include "tests.h"
 #include "usage/usage.h"
 
 #define NEVER_MS 86400000U
@@ -114,9 +106,8 @@ static void assert_record(const struct usage_record *record, const char *custome
     assert_memory_equal(record->requests, requests, sizeof record->requests);
 }
 
-static void what_is_counted_arrives_by_customer_group_and_class(void **state)
+TEST_OF(scene, what_is_counted_arrives_by_customer_group_and_class)
 {
-    struct scene *scene = *state;
     make_store(scene);
     for (int instance = 0; instance < 2; instance++) { /* the second adds to the first */
         struct usage *usage = start(scene, 2, NEVER_MS);
@@ -141,30 +132,8 @@ static void what_is_counted_arrives_by_customer_group_and_class(void **state)
     assert_record(&listed.records[2], "cus_B", USAGE_WALLET, (uint64_t[]){0, 0, 4, 0});
 }
 
-static void a_day_has_what_was_counted_until_midnight(void **state)
+TEST_OF(scene, counts_wait_for_a_store_that_is_away)
 {
-    struct scene *scene = *state;
-    make_store(scene);
-    test_clock_stop();
-    struct usage *usage = start(scene, 1, NEVER_MS);
-    struct usage_row *last = NULL;
-    int64_t day = clock_day(clock_wall_ms());
-    usage_count(usage_thread(usage, 0), &last, "cus_A", USAGE_GAMES, 200);
-    test_clock_advance_ms(NEVER_MS);
-    usage_destroy(&usage); /* what was counted since the writer looked last */
-    usage = start(scene, 1, NEVER_MS);
-    last = NULL;
-    usage_count(usage_thread(usage, 0), &last, "cus_A", USAGE_GAMES, 200);
-    usage_destroy(&usage);
-    struct listed listed = list(scene);
-    assert_int_equal(listed.count, 2);
-    assert_int_equal(listed.records[0].day, day);
-    assert_int_equal(listed.records[1].day, day + 1);
-}
-
-static void counts_wait_for_a_store_that_is_away(void **state)
-{
-    struct scene *scene = *state;
     struct usage_facts facts = {0};
     struct usage *usage = start(scene, 1, 5);
     struct usage_row *last = NULL;
@@ -200,10 +169,9 @@ static void *count_many(void *argument)
     return NULL;
 }
 
-static void nothing_is_counted_twice_or_lost_while_threads_count(void **state)
+TEST_OF(scene, nothing_is_counted_twice_or_lost_while_threads_count)
 {
     enum { THREADS = 3, ROUNDS = 200, CUSTOMERS = 300 };
-    struct scene *scene = *state;
     struct counting counting[THREADS];
     pthread_t threads[THREADS];
     make_store(scene);
@@ -221,9 +189,8 @@ static void nothing_is_counted_twice_or_lost_while_threads_count(void **state)
 }
 
 /* All that a thread can tell apart, and one row for the rest. */
-static void customers_beyond_the_bound_are_counted_together(void **state)
+TEST_OF(scene, customers_beyond_the_bound_are_counted_together)
 {
-    struct scene *scene = *state;
     make_store(scene);
     struct usage *usage = start(scene, 1, NEVER_MS);
     struct counting counting = {usage_thread(usage, 0), 2, USAGE_CUSTOMERS_MAX + 10};
@@ -235,15 +202,23 @@ static void customers_beyond_the_bound_are_counted_together(void **state)
     assert_record(&listed.records[0], "", USAGE_SPORTS, (uint64_t[]){20, 0, 0, 0});
 }
 
-int main(void)
+/* The last, because its time stands still. */
+TEST_OF(scene, a_day_has_what_was_counted_until_midnight)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_counted_arrives_by_customer_group_and_class),
-        TEST(counts_wait_for_a_store_that_is_away),
-        TEST(nothing_is_counted_twice_or_lost_while_threads_count),
-        TEST(customers_beyond_the_bound_are_counted_together),
-        TEST(a_day_has_what_was_counted_until_midnight), /* last: its time stands still */
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    make_store(scene);
+    test_clock_stop();
+    struct usage *usage = start(scene, 1, NEVER_MS);
+    struct usage_row *last = NULL;
+    int64_t day = clock_day(clock_wall_ms());
+    usage_count(usage_thread(usage, 0), &last, "cus_A", USAGE_GAMES, 200);
+    test_clock_advance_ms(NEVER_MS);
+    usage_destroy(&usage); /* what was counted since the writer looked last */
+    usage = start(scene, 1, NEVER_MS);
+    last = NULL;
+    usage_count(usage_thread(usage, 0), &last, "cus_A", USAGE_GAMES, 200);
+    usage_destroy(&usage);
+    struct listed listed = list(scene);
+    assert_int_equal(listed.count, 2);
+    assert_int_equal(listed.records[0].day, day);
+    assert_int_equal(listed.records[1].day, day + 1);
 }
