@@ -61,7 +61,7 @@ TEST_OF(house, one_sample_says_nothing_but_what_is_now)
         "\"requests_4xx_per_second\":null,\"requests_5xx_per_second\":null,\"p50_ms\":null,"
         "\"p99_ms\":null,\"denials_per_second\":null,\"connections\":0,"
         "\"ledger_operations_per_second\":null,\"ledger_commit_ms\":null},\"denials\":[],"
-        "\"history\":{\"step_seconds\":2,\"at\":[],\"series\":{";
+        "\"history\":{\"step_seconds\":2,\"window_seconds\":10,\"at\":[],\"series\":{";
     assert_written(house, HISTORY_MINUTES, nothing);
 }
 
@@ -83,9 +83,14 @@ TEST_OF(house, figures_are_between_two_samples)
                    "\"ledger_operations_per_second\":2,\"ledger_commit_ms\":1.99}");
     assert_written(house, HISTORY_MINUTES,
                    "\"at\":[1795395602],\"series\":{\"requests_per_second\":[15.5],");
-    pass(house, 2000);
-    assert_written(house, HISTORY_MINUTES, "\"requests_per_second\":[15.5,0],");
-    assert_written(house, HISTORY_MINUTES, "\"p99_ms\":[0.0995,null],");
+    pass(house, 2000); /* a value is over ten seconds, as the live one is */
+    assert_written(house, HISTORY_MINUTES, "\"live\":{\"requests_per_second\":7.75,");
+    assert_written(house, HISTORY_MINUTES, "\"requests_per_second\":[15.5,7.75],");
+    for (int i = 0; i < 4; i++)
+        pass(house, 2000);
+    assert_written(house, HISTORY_MINUTES, "\"live\":{\"requests_per_second\":0,");
+    assert_written(house, HISTORY_MINUTES, ",3.1,0],\"requests_2xx_per_second\"");
+    assert_written(house, HISTORY_MINUTES, ",0.0995,null],\"denials_per_second\"");
 }
 
 TEST_OF(house, a_sample_that_comes_too_early_is_left_out)
