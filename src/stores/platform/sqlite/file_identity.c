@@ -201,8 +201,8 @@ static void check_database(struct open_files *files, const struct sqlite_store *
     struct index_header after;
     struct stat facts;
     read_index(store, &before);
-    if (stat(files->names[DATABASE], &facts) != 0)
-        return; /* its name is the next look's */
+    if (fstat(files->pins[DATABASE], &facts) != 0)
+        return;
     read_index(store, &after);
     struct checkpoint now = {.copied = after.copied};
     memcpy(now.salts, after.salts, sizeof now.salts);
