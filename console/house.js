@@ -79,7 +79,7 @@ function storeTable(health, figures) {
         { label: "Disk free", number: true, value: ([, store]) => bytes(disk(store, "free")) },
         { label: "Disk", number: true, value: ([, store]) => bytes(disk(store, "size")) },
         { label: "Room", value: ([, store]) => (disk(store, "size") === undefined ? "–" : badge(disk(store, "free") < LITTLE * disk(store, "size") ? "bad" : "good",
-            `${number(100 * disk(store, "free") / disk(store, "size"))} % free`.replace(/\.\d+/, ""))) },
+            `${Math.floor(100 * disk(store, "free") / disk(store, "size"))} % free`)) },
     ], STORES.filter(([name]) => health[name]), { caption: "Stores" });
 }
 
