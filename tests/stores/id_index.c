@@ -60,7 +60,10 @@ static int set_up(void **state)
     return 0;
 }
 
-static size_t list_files(const struct fixture *fixture, char names[FILES_MAX][ID_NAME_SIZE])
+/* Of the files in the directory, as they were listed last. */
+static char names[FILES_MAX][ID_NAME_SIZE];
+
+static size_t list_files(const struct fixture *fixture)
 {
     size_t count = 0;
     DIR *list = opendir(fixture->directory);
@@ -75,19 +78,19 @@ static size_t list_files(const struct fixture *fixture, char names[FILES_MAX][ID
     return count;
 }
 
-static void path_of(const struct fixture *fixture, const char name[ID_NAME_SIZE], char path[256])
+/* Until the next call. */
+static const char *path_of(const struct fixture *fixture, const char name[ID_NAME_SIZE])
 {
-    (void)snprintf(path, 256, "%s/%.*s", fixture->directory, ID_NAME_SIZE, name);
+    static char path[256];
+    (void)snprintf(path, sizeof path, "%s/%.*s", fixture->directory, ID_NAME_SIZE, name);
+    return path;
 }
 
 static void clear_directory(const struct fixture *fixture)
 {
-    static char names[FILES_MAX][ID_NAME_SIZE];
-    char path[256];
-    size_t count = list_files(fixture, names);
+    size_t count = list_files(fixture);
     for (size_t i = 0; i < count; i++) {
-        path_of(fixture, names[i], path);
-        assert_int_equal(unlink(path), 0);
+        assert_int_equal(unlink(path_of(fixture, names[i])), 0);
     }
 }
 
@@ -132,6 +135,12 @@ static void add_rows(struct fixture *fixture, int64_t count)
         count -= some;
         id_index_upkeep(fixture->index);
     }
+}
+
+static void open_with_rows(struct fixture *fixture, int64_t count)
+{
+    open_index(fixture);
+    add_rows(fixture, count);
 }
 
 /* ---- what must be found ---------------------------------------------------------------------- */
@@ -222,8 +231,7 @@ static void assert_complete(struct fixture *fixture)
  * making it again mends that. */
 static void assert_mends(struct fixture *fixture)
 {
-    static char names[FILES_MAX][ID_NAME_SIZE];
-    size_t attempts = 1 + list_files(fixture, names);
+    size_t attempts = 1 + list_files(fixture);
     enum status status;
     do {
         OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
@@ -264,8 +272,7 @@ TEST_OF(fixture, test_all_is_found_through_all_merges)
 
 TEST_OF(fixture, test_opened_again)
 {
-    open_index(fixture);
-    add_rows(fixture, 1000);
+    open_with_rows(fixture, 1000);
     uint64_t in_memory = facts_of(fixture).ids_in_memory;
     assert_true(in_memory <= ID_INDEX_TABLE_IDS);
     open_index(fixture);
@@ -306,18 +313,14 @@ TEST_OF(fixture, test_made_again_from_nothing)
 
 TEST_OF(fixture, test_modes)
 {
-    static char names[FILES_MAX][ID_NAME_SIZE];
-    char path[256];
     struct stat facts;
-    open_index(fixture);
-    add_rows(fixture, 300);
+    open_with_rows(fixture, 300);
     assert_int_equal(stat(fixture->directory, &facts), 0);
     assert_int_equal(facts.st_mode & 0777, 0750);
-    size_t count = list_files(fixture, names);
+    size_t count = list_files(fixture);
     assert_true(count > 0);
     for (size_t i = 0; i < count; i++) {
-        path_of(fixture, names[i], path);
-        assert_int_equal(stat(path, &facts), 0);
+        assert_int_equal(stat(path_of(fixture, names[i]), &facts), 0);
         assert_int_equal(facts.st_mode & 0777, 0640);
     }
 }
@@ -326,8 +329,7 @@ TEST_OF(fixture, test_modes)
 
 TEST_OF(fixture, test_rows_of_another_process)
 {
-    open_index(fixture);
-    add_rows(fixture, 30);
+    open_with_rows(fixture, 30);
     for (int i = 0; i < 40; i++) {
         fixture->rows.last += 1 + (int64_t)next_random(fixture, 60);
         OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
@@ -366,8 +368,7 @@ TEST_OF(fixture, test_two_processes_write)
 
 TEST_OF(fixture, test_locked_by_another_process)
 {
-    open_index(fixture);
-    add_rows(fixture, 200);
+    open_with_rows(fixture, 200);
     uint64_t runs = facts_of(fixture).runs;
     int descriptor = open(fixture->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(flock(descriptor, LOCK_EX), 0);
@@ -386,10 +387,8 @@ TEST_OF(fixture, test_locked_by_another_process)
 
 static void change_byte(const struct fixture *fixture, const char *name, off_t at, uint8_t mask)
 {
-    char path[256];
     uint8_t byte;
-    path_of(fixture, name, path);
-    int descriptor = open(path, O_RDWR | O_CLOEXEC);
+    int descriptor = open(path_of(fixture, name), O_RDWR | O_CLOEXEC);
     assert_int_equal(pread(descriptor, &byte, 1, at), 1);
     byte ^= mask;
     assert_int_equal(pwrite(descriptor, &byte, 1, at), 1);
@@ -398,21 +397,18 @@ static void change_byte(const struct fixture *fixture, const char *name, off_t a
 
 static off_t size_of(const struct fixture *fixture, const char *name)
 {
-    char path[256];
     struct stat facts;
-    path_of(fixture, name, path);
-    assert_int_equal(stat(path, &facts), 0);
+    assert_int_equal(stat(path_of(fixture, name), &facts), 0);
     return facts.st_size;
 }
 
 /* Each byte of a run in turn, found by who opens it or by who asks. */
 TEST_OF(fixture, test_every_byte)
 {
-    char names[FILES_MAX][ID_NAME_SIZE];
     open_index(fixture);
     while (facts_of(fixture).merges == 0)
         add_rows(fixture, 1);
-    assert_int_equal(list_files(fixture, names), 1);
+    assert_int_equal(list_files(fixture), 1);
     off_t size = size_of(fixture, names[0]);
     for (off_t at = 0; at < size; at++) {
         change_byte(fixture, names[0], at, (uint8_t)(1U << at % 8));
@@ -424,18 +420,17 @@ TEST_OF(fixture, test_every_byte)
         }
         assert_mends(fixture);
         id_index_upkeep(fixture->index);
-        assert_int_equal(list_files(fixture, names), 1);
+        assert_int_equal(list_files(fixture), 1);
         assert_int_equal(size_of(fixture, names[0]), size);
     }
 }
 
 TEST_OF(fixture, test_damaged_while_open)
 {
-    static char names[FILES_MAX][ID_NAME_SIZE];
     open_index(fixture);
     for (int i = 0; i < 40; i++) {
         add_rows(fixture, 90);
-        size_t count = list_files(fixture, names);
+        size_t count = list_files(fixture);
         const char *name = names[next_random(fixture, count)];
         off_t size = size_of(fixture, name);
         change_byte(fixture, name, (off_t)next_random(fixture, (uint64_t)size),
@@ -449,16 +444,12 @@ TEST_OF(fixture, test_damaged_while_open)
 
 TEST_OF(fixture, test_truncated)
 {
-    static char names[FILES_MAX][ID_NAME_SIZE];
-    char path[256];
-    open_index(fixture);
-    add_rows(fixture, 900);
+    open_with_rows(fixture, 900);
     for (int i = 0; i < 20; i++) {
-        size_t count = list_files(fixture, names);
+        size_t count = list_files(fixture);
         const char *name = names[next_random(fixture, count)];
-        path_of(fixture, name, path);
-        assert_int_equal(
-            truncate(path, (off_t)next_random(fixture, (uint64_t)size_of(fixture, name))), 0);
+        off_t size = (off_t)next_random(fixture, (uint64_t)size_of(fixture, name));
+        assert_int_equal(truncate(path_of(fixture, name), size), 0);
         if (i % 2 == 0) {
             open_index(fixture);
             assert_true(facts_of(fixture).made_again > 0);
@@ -471,14 +462,10 @@ TEST_OF(fixture, test_truncated)
 
 TEST_OF(fixture, test_missing)
 {
-    static char names[FILES_MAX][ID_NAME_SIZE];
-    char path[256];
-    open_index(fixture);
-    add_rows(fixture, 900);
+    open_with_rows(fixture, 900);
     for (int i = 0; i < 20; i++) {
-        size_t count = list_files(fixture, names);
-        path_of(fixture, names[next_random(fixture, count)], path);
-        assert_int_equal(unlink(path), 0);
+        size_t count = list_files(fixture);
+        assert_int_equal(unlink(path_of(fixture, names[next_random(fixture, count)])), 0);
         if (i % 2 == 0)
             open_index(fixture);
         assert_complete(fixture); /* who has it open still reads it */
@@ -490,17 +477,13 @@ TEST_OF(fixture, test_missing)
 /* Its keys would not be those that are looked for. */
 TEST_OF(fixture, test_of_a_former_version)
 {
-    static char names[FILES_MAX][ID_NAME_SIZE];
-    open_index(fixture);
-    add_rows(fixture, 40);
+    open_with_rows(fixture, 40);
     id_index_upkeep(fixture->index);
-    size_t count = list_files(fixture, names);
+    size_t count = list_files(fixture);
     assert_true(count > 0);
     for (size_t i = 0; i < count; i++) {
         struct id_run_header header;
-        char path[256];
-        path_of(fixture, names[i], path);
-        int descriptor = open(path, O_RDWR | O_CLOEXEC);
+        int descriptor = open(path_of(fixture, names[i]), O_RDWR | O_CLOEXEC);
         assert_int_equal(pread(descriptor, &header, sizeof header, 0), sizeof header);
         header.version = 2;
         header.sum = id_run_header_sum(&header);
@@ -515,8 +498,7 @@ TEST_OF(fixture, test_of_a_former_version)
 
 TEST_OF(fixture, test_of_another_ledger)
 {
-    open_index(fixture);
-    add_rows(fixture, 500);
+    open_with_rows(fixture, 500);
     uint64_t runs = facts_of(fixture).runs;
     id_index_close(&fixture->index);
     struct id_index_options options = options_of(fixture);
@@ -532,8 +514,7 @@ TEST_OF(fixture, test_of_another_ledger)
 /* A backup was restored: the ledger has fewer rows than the runs, and goes on differently. */
 TEST_OF(fixture, test_of_another_history)
 {
-    open_index(fixture);
-    add_rows(fixture, 500);
+    open_with_rows(fixture, 500);
     fixture->rows.last = 333;
     if (KEY_MASK == 0) { /* also while it is open, when the caller goes on as if nothing was */
         OK(id_index_ready(fixture->index, &fixture->source, 333, &fixture->error));
@@ -554,12 +535,9 @@ TEST_OF(fixture, test_of_another_history)
 static void copy_file(const struct fixture *fixture, const char *from, const char *to)
 {
     static char bytes[1 << 20];
-    char path[256];
-    path_of(fixture, from, path);
-    int source = open(path, O_RDONLY | O_CLOEXEC);
+    int source = open(path_of(fixture, from), O_RDONLY | O_CLOEXEC);
     ssize_t size = read(source, bytes, sizeof bytes);
-    path_of(fixture, to, path);
-    int target = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int target = open(path_of(fixture, to), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     assert_true(size > 0);
     assert_int_equal(write(target, bytes, (size_t)size), size);
     assert_int_equal(close(source), 0);
@@ -568,21 +546,17 @@ static void copy_file(const struct fixture *fixture, const char *from, const cha
 
 static bool is_there(const struct fixture *fixture, const char *name)
 {
-    char path[256];
-    path_of(fixture, name, path);
-    return access(path, F_OK) == 0;
+    return access(path_of(fixture, name), F_OK) == 0;
 }
 
 TEST_OF(fixture, test_other_files)
 {
-    static char names[FILES_MAX][ID_NAME_SIZE];
     static const char *const kept[] = {"notes.txt", "0-5.run",     "01-05.run",
                                        "5-1.run",   "1-5.run.bak", "3-999999.run"};
     static const char *const removed[] = {"new-0", "1-7.run", "100-200.run"};
-    open_index(fixture);
-    add_rows(fixture, 500);
+    open_with_rows(fixture, 500);
     id_index_close(&fixture->index);
-    assert_true(list_files(fixture, names) > 0);
+    assert_true(list_files(fixture) > 0);
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         copy_file(fixture, names[0], kept[i]);
     for (size_t i = 0; i < sizeof removed / sizeof removed[0]; i++)
@@ -600,29 +574,26 @@ TEST_OF(fixture, test_other_files)
 /* A crash between a merge and the deletion of what it merged. */
 TEST_OF(fixture, test_merged_runs_left_behind)
 {
-    static char before[FILES_MAX][ID_NAME_SIZE];
-    static char after[FILES_MAX][ID_NAME_SIZE];
-    char from[256];
     char to[300];
     open_index(fixture);
     for (int step = 0; step < 120; step++) {
-        size_t count = list_files(fixture, before);
+        size_t count = list_files(fixture);
         for (size_t i = 0; i < count; i++) {
-            path_of(fixture, before[i], from);
+            const char *from = path_of(fixture, names[i]);
             (void)snprintf(to, sizeof to, "%s.kept", from);
             assert_int_equal(link(from, to), 0);
         }
         add_rows(fixture, 11);
         id_index_close(&fixture->index);
         for (size_t i = 0; i < count; i++) {
-            path_of(fixture, before[i], from);
+            const char *from = path_of(fixture, names[i]);
             (void)snprintf(to, sizeof to, "%s.kept", from);
             assert_int_equal(rename(to, from), 0); /* which does nothing where both are there */
             (void)unlink(to);
         }
         open_index(fixture);
         assert_int_equal(facts_of(fixture).made_again, 0);
-        assert_int_equal(list_files(fixture, after), facts_of(fixture).runs);
+        assert_int_equal(list_files(fixture), facts_of(fixture).runs);
         assert_complete(fixture);
     }
 }
@@ -680,8 +651,7 @@ TEST_OF(fixture, test_rows_cannot_be_read)
     assert_int_equal(id_index_open(&fixture->index, &options, &broken, 5, &fixture->error),
                      STATUS_TIMEOUT);
     assert_null(fixture->index);
-    open_index(fixture);
-    add_rows(fixture, 100);
+    open_with_rows(fixture, 100);
     fixture->rows.last += 5;
     assert_int_equal(id_index_ready(fixture->index, &broken, fixture->rows.last, &fixture->error),
                      STATUS_TIMEOUT);
@@ -702,19 +672,17 @@ static enum status fail_to_prove(void *context, int64_t number, uint8_t proof[ID
 /* It is not the run that is damaged then. */
 TEST_OF(fixture, test_rows_are_damaged)
 {
-    static char names[FILES_MAX][ID_NAME_SIZE];
     struct id_index_options options = options_of(fixture);
     struct id_source broken = fixture->source;
     broken.proof = fail_to_prove;
-    open_index(fixture);
-    add_rows(fixture, 300);
+    open_with_rows(fixture, 300);
     id_index_close(&fixture->index);
-    size_t count = list_files(fixture, names);
+    size_t count = list_files(fixture);
     assert_int_equal(
         id_index_open(&fixture->index, &options, &broken, fixture->rows.last, &fixture->error),
         STATUS_MALFORMED);
     assert_string_equal(fixture->error.text, "the row is damaged");
-    assert_int_equal(list_files(fixture, names), count);
+    assert_int_equal(list_files(fixture), count);
     open_index(fixture);
     assert_int_equal(facts_of(fixture).made_again, 0);
     assert_complete(fixture);
@@ -741,14 +709,12 @@ TEST_OF(fixture, test_own_thread)
 /* All of it, in any order. */
 static void damage_something(struct fixture *fixture)
 {
-    static char names[FILES_MAX][ID_NAME_SIZE];
-    char path[256];
-    size_t count = list_files(fixture, names);
+    size_t count = list_files(fixture);
     if (count == 0)
         return;
     const char *name = names[next_random(fixture, count)];
     off_t size = size_of(fixture, name);
-    path_of(fixture, name, path);
+    const char *path = path_of(fixture, name);
     switch (next_random(fixture, 4)) {
     case 0:
         assert_int_equal(unlink(path), 0);

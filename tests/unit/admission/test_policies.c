@@ -26,6 +26,20 @@ static struct policies *start(void)
     return policies_create(&options);
 }
 
+static struct policies *start_and_wait(void)
+{
+    struct policies *policies = start();
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
+    return policies;
+}
+
+static struct policies_facts facts_of(struct policies *policies)
+{
+    struct policies_facts facts;
+    policies_facts(policies, &facts);
+    return facts;
+}
+
 static void settle(struct policies *policies)
 {
     assert_true(fake_settle(policies, PATIENCE_MS));
@@ -34,14 +48,11 @@ static void settle(struct policies *policies)
 /* Waits until one more look at the store has failed. */
 static void wait_for_error(struct policies *policies)
 {
-    struct policies_facts facts;
-    policies_facts(policies, &facts);
-    uint64_t before = facts.errors;
+    uint64_t before = facts_of(policies).errors;
     uint64_t began_ms = clock_monotonic_ms();
-    while (facts.errors == before) {
+    while (facts_of(policies).errors == before) {
         struct timespec moment = {.tv_nsec = 1000000};
         (void)nanosleep(&moment, NULL);
-        policies_facts(policies, &facts);
         assert_true(clock_monotonic_ms() - began_ms < PATIENCE_MS);
     }
 }
@@ -61,15 +72,13 @@ static enum admission_denial ask(struct admission *admission, const char *peer, 
 TEST_WITH(everything_is_read_once_and_then_only_what_changed, set_up, tear_down)
 {
     char key[KEY_SIZE];
-    struct policies_facts facts;
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
-    struct policies *policies = start();
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
+    struct policies *policies = start_and_wait();
     (void)fake_add_customer("192.0.2.0/24");
     settle(policies);
     (void)fake_add_legacy("192.0.2.1");
     settle(policies);
-    policies_facts(policies, &facts);
+    struct policies_facts facts = facts_of(policies);
     assert_int_equal(facts.customers, 2);
     assert_int_equal(facts.keys, 1);
     assert_int_equal(facts.addresses, 1);
@@ -79,16 +88,13 @@ TEST_WITH(everything_is_read_once_and_then_only_what_changed, set_up, tear_down)
 
 TEST_WITH(the_age_tells_when_the_table_was_confirmed, set_up, tear_down)
 {
-    struct policies_facts facts;
     fake_set(&fake.open_status, STATUS_UNAVAILABLE);
     struct policies *policies = start();
     wait_for_error(policies);
-    policies_facts(policies, &facts);
-    assert_int_equal(facts.age_ms, -1);
+    assert_int_equal(facts_of(policies).age_ms, -1);
     fake_set(&fake.open_status, STATUS_OK);
     assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
-    policies_facts(policies, &facts);
-    assert_true(facts.age_ms >= 0);
+    assert_true(facts_of(policies).age_ms >= 0);
     policies_destroy(&policies);
 }
 
@@ -106,11 +112,9 @@ TEST_WITH(a_store_that_cannot_be_opened_is_tried_until_it_can, set_up, tear_down
 
 TEST_WITH(after_trouble_the_store_is_opened_and_read_anew, set_up, tear_down)
 {
-    struct policies_facts facts;
     (void)fake_add_legacy("192.0.2.1");
     (void)fake_add_legacy("192.0.2.2");
-    struct policies *policies = start();
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
+    struct policies *policies = start_and_wait();
     fake_set(&fake.query_status, STATUS_UNAVAILABLE);
     wait_for_error(policies);
     fake_begin();
@@ -119,16 +123,14 @@ TEST_WITH(after_trouble_the_store_is_opened_and_read_anew, set_up, tear_down)
     fake.query_status = STATUS_OK;
     fake_end();
     settle(policies);
-    policies_facts(policies, &facts);
-    assert_int_equal(facts.addresses, 1);
+    assert_int_equal(facts_of(policies).addresses, 1);
     policies_destroy(&policies);
     assert_true(fake.opened >= 2);
 }
 
 TEST_WITH(a_store_that_is_only_slow_is_not_opened_again, set_up, tear_down)
 {
-    struct policies *policies = start();
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
+    struct policies *policies = start_and_wait();
     fake_set(&fake.query_status, STATUS_TIMEOUT);
     wait_for_error(policies);
     fake_set(&fake.query_status, STATUS_OK);
@@ -140,18 +142,15 @@ TEST_WITH(a_store_that_is_only_slow_is_not_opened_again, set_up, tear_down)
 
 TEST_WITH(an_older_copy_of_the_store_is_read_from_the_start, set_up, tear_down)
 {
-    struct policies_facts facts;
     (void)fake_add_legacy("192.0.2.1");
     (void)fake_add_legacy("192.0.2.2");
-    struct policies *policies = start();
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
+    struct policies *policies = start_and_wait();
     fake_begin();
     fake.legacy = 1;
     fake.revision = 1;
     fake_end();
     settle(policies);
-    policies_facts(policies, &facts);
-    assert_int_equal(facts.addresses, 1);
+    assert_int_equal(facts_of(policies).addresses, 1);
     policies_destroy(&policies);
 }
 
@@ -159,17 +158,14 @@ TEST_WITH(a_reading_that_breaks_off_is_not_published, set_up, tear_down)
 {
     char key[KEY_SIZE];
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
-    struct policies *policies = start();
+    struct policies *policies = start_and_wait();
     struct admission *admission = admission_create(policies, NULL, 0);
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     fake_begin();
     fake.customer[0].enabled = false;
     fake.changes_status = STATUS_TIMEOUT;
     fake_commit(&fake.customer[0].revision);
     wait_for_error(policies);
-    struct policies_facts facts;
-    policies_facts(policies, &facts);
-    assert_int_equal(facts.revision, 2);
+    assert_int_equal(facts_of(policies).revision, 2);
     assert_int_equal(ask(admission, "192.0.2.1", key), DENIAL_NONE);
     fake_set(&fake.changes_status, STATUS_OK);
     settle(policies);
@@ -185,9 +181,8 @@ TEST_WITH(uses_are_written_at_the_end_once_a_key, set_up, tear_down)
     size_t customer = fake_add_customer("192.0.2.0/24");
     size_t number = fake_add_key(customer, used);
     (void)fake_add_key(customer, unused);
-    struct policies *policies = start();
+    struct policies *policies = start_and_wait();
     struct admission *admission = admission_create(policies, NULL, 0);
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     int64_t began_ms = clock_wall_ms();
     for (int i = 0; i < 10; i++)
         assert_int_equal(ask(admission, "192.0.2.1", used), DENIAL_NONE);
@@ -202,8 +197,7 @@ TEST_WITH(uses_are_written_at_the_end_once_a_key, set_up, tear_down)
 
 TEST_WITH(without_uses_the_store_is_not_opened_to_write_them, set_up, tear_down)
 {
-    struct policies *policies = start();
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
+    struct policies *policies = start_and_wait();
     policies_destroy(&policies);
     assert_int_equal(fake.opened, 1);
 }
@@ -212,9 +206,8 @@ TEST_WITH(uses_that_cannot_be_written_do_not_stop_the_end, set_up, tear_down)
 {
     char key[KEY_SIZE];
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
-    struct policies *policies = start();
+    struct policies *policies = start_and_wait();
     struct admission *admission = admission_create(policies, NULL, 0);
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     assert_int_equal(ask(admission, "192.0.2.1", key), DENIAL_NONE);
     admission_destroy(&admission);
     fake_set(&fake.query_status, STATUS_UNAVAILABLE);
@@ -247,8 +240,7 @@ TEST_WITH(threads_judge_while_the_table_changes, set_up, tear_down)
     struct caller callers[3];
     size_t customer = fake_add_customer("192.0.2.0/24");
     (void)fake_add_key(customer, key);
-    struct policies *policies = start();
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
+    struct policies *policies = start_and_wait();
     for (size_t i = 0; i < 3; i++) {
         callers[i] = (struct caller){.policies = policies, .key = key};
         assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
