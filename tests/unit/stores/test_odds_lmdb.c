@@ -532,6 +532,36 @@ TEST_OF(fixture, a_damaged_value_is_published_again)
     odds_store_close(&store);
 }
 
+/* A whole catalog beside odds becomes an answer, so it is proved; a part of it is compared. */
+TEST_OF(fixture, a_damaged_catalog_is_found_beside_odds_when_all_of_it_is_read)
+{
+    static const char catalog[] = "[{\"gmid\":1,\"ename\":\"damaged\"}]";
+    use_guards();
+    struct odds_store *store = open_new(fixture);
+    struct error error = {{0}};
+    struct odds_change change = {
+        .sport = SPORT_CRICKET, .bytes = catalog, .size = sizeof catalog - 1};
+    assert_int_equal(odds_store_publish(store, &change, 1, &error), STATUS_OK);
+    publish_odds(store, "1", "[]", 2);
+    size_t size;
+    char *bytes = load(fixture->data, &size);
+    int data = open(fixture->data, O_RDWR | O_CLOEXEC);
+    for (char *at = bytes; (at = memmem(at, size - (size_t)(at - bytes), "damaged", 7)) != NULL;
+         at++)
+        change_byte(data, (size_t)(at - bytes));
+    struct odds_read read = {
+        .kind = ODDS_MARKETS, .sport = SPORT_CRICKET, .event = event_number(1), .catalog.max = 9};
+    assert_int_equal(odds_store_read(store, &read), STATUS_OK);
+    assert_memory_equal(read.catalog.bytes, catalog, 9);
+    memory_free(read.catalog.bytes);
+    memory_free(read.value.bytes);
+    read.catalog = (struct odds_part){.max = SIZE_MAX};
+    assert_int_equal(odds_store_read(store, &read), STATUS_MALFORMED);
+    (void)close(data);
+    memory_free(bytes);
+    odds_store_close(&store);
+}
+
 /* Has the values open, with no thread that looks at the path, until another process has set them
  * aside: they can be used before, and not afterwards. */
 static int read_on(const char *root, int ready, int set_aside)

@@ -86,10 +86,13 @@ static enum status read_value(struct lmdb_lookup *lookup, const struct lmdb_view
     uint64_t transaction = lookup->event == NULL ? lookup->catalog : lookup->odds;
     struct lmdb_key key = lmdb_key_of(ODDS_CATALOG, lookup->sport, NULL);
     struct lmdb_record record;
-    /* The part of the catalog will be compared with a catalog that was read whole, so it needs no
+    /* A part of the catalog will be compared with a catalog that was read whole, so it needs no
      * checksum; where it is damaged it is not known. */
-    if (reading->part.max > 0 && lookup->catalog != 0)
-        (void)copy_part(view, &key, lookup->catalog, &record, &reading->part);
+    if (reading->part.max > 0 && lookup->catalog != 0 &&
+        copy_part(view, &key, lookup->catalog, &record, &reading->part) &&
+        reading->part.size == record.size &&
+        !lmdb_record_is_whole(&record, view->root.identity, &key, reading->part.bytes))
+        return STATUS_MALFORMED;
     if (transaction == 0)
         return STATUS_OK;
     if (lookup->event != NULL)

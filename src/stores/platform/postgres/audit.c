@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#include "base/memory.h"
+
 /* ---- indexes and tables ---------------------------------------------------------------------- */
 
 #define TABLES                                                                               \
@@ -42,23 +44,22 @@ static const char check_table[] =
     "SELECT 1 FROM verify_heapam($1::bigint::oid::regclass, true) LIMIT 1";
 static const char compare_index[] = "SELECT 1 WHERE NOT index_has_its_table($1::bigint::oid)";
 
-#define RELATIONS_MAX 64
 struct relations {
     size_t count;
-    struct {
+    struct relation {
         int64_t id;
         char name[160];
-    } at[RELATIONS_MAX];
+    } * at;
 };
 
 static bool on_relation(void *context, const struct sql_row *row)
 {
     struct relations *relations = context;
     struct text name = sql_text(row, 1);
-    CHECK(relations->count < RELATIONS_MAX);
-    relations->at[relations->count].id = sql_integer(row, 0);
-    (void)snprintf(relations->at[relations->count++].name, sizeof relations->at[0].name, "%.*s",
-                   (int)name.size, name.at);
+    relations->at = memory_resize(relations->at, (relations->count + 1) * sizeof relations->at[0]);
+    struct relation *relation = &relations->at[relations->count++];
+    relation->id = sql_integer(row, 0);
+    (void)snprintf(relation->name, sizeof relation->name, "%.*s", (int)name.size, name.at);
     return true;
 }
 
@@ -83,6 +84,7 @@ static enum status check_each(struct postgres_store *store, const char *list, co
         else if (status == STATUS_MALFORMED)
             error_prefix(error, "%s", name);
     }
+    memory_free(relations.at);
     return status;
 }
 
