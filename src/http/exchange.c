@@ -1,6 +1,6 @@
 /*
- * An exchange: a request and the reply to it. Exchanges are reused, and most requests need no other
- * memory.
+ * An exchange: a request and the reply to it. A server keeps the last one for the next request, so
+ * that a thread that answers one request after the other allocates nothing.
  *
  * A reply has three parts, in this order on the wire: the message's head (status line and constant
  * fields), a small head that is built for this request (Date, X-Request-Id, added fields,
@@ -14,28 +14,24 @@
 #include "base/memory.h"
 #include "http/internal.h"
 
-#define DATE_CHECK_MS 50 /* how far Date may lag behind the clock */
-
 /* Ten random characters of the server, then a counter: unique in practice, not secret. */
 static void write_id(struct http_server *server, char *id)
 {
     static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
-    memcpy(id, server->id_start, 11);
+    memcpy(id, server->id_start, HTTP_ID_START_SIZE);
+    id[HTTP_ID_START_SIZE] = '-';
     uint64_t number = server->id_counter++;
-    for (int i = (int)HTTP_ID_SIZE - 1; i >= 11; i--, number >>= 5)
+    for (size_t i = HTTP_ID_SIZE - 1; i > HTTP_ID_START_SIZE; i--, number >>= 5)
         id[i] = digits[number & 31];
     id[HTTP_ID_SIZE] = '\0';
 }
 
 static struct http_exchange *exchange_take(struct http_server *server)
 {
-    struct http_exchange *exchange = SLIST_FIRST(&server->spare_exchanges);
-    if (exchange != NULL) {
-        SLIST_REMOVE_HEAD(&server->spare_exchanges, link);
-        server->spare_exchange_count--;
-    } else {
+    struct http_exchange *exchange = server->spare_exchange;
+    server->spare_exchange = NULL;
+    if (exchange == NULL)
         exchange = memory_alloc(sizeof *exchange + server->options.request_user_size);
-    }
     memset(exchange, 0, offsetof(struct http_exchange, reply_head));
     if (server->options.request_user_size > 0) {
         exchange->request.user = exchange->user;
@@ -64,12 +60,8 @@ void http_exchange_give_back(struct http_server *server, struct http_exchange *e
     CHECK(exchange->magic == EXCHANGE_MAGIC);
     exchange->magic = 0; /* exchange_of catches a late reply */
     http_intake_reset(&exchange->intake);
-    if (server->spare_exchange_count == HTTP_SPARE_EXCHANGES) {
-        memory_free(exchange);
-        return;
-    }
-    SLIST_INSERT_HEAD(&server->spare_exchanges, exchange, link);
-    server->spare_exchange_count++;
+    memory_free(server->spare_exchange);
+    server->spare_exchange = exchange;
 }
 
 /* ---- the reply ------------------------------------------------------------------------------- */
@@ -125,10 +117,6 @@ void http_exchange_add(struct http_exchange *exchange, struct text added)
 /* Date has whole seconds, so it is formatted once a second. */
 static const char *date_head(struct http_server *server)
 {
-    uint64_t now = clock_loop_ms(server->options.loop);
-    if (now - server->date_checked_ms < DATE_CHECK_MS && server->date_second != 0)
-        return server->date_head;
-    server->date_checked_ms = now;
     int64_t wall_ms = clock_wall_ms();
     if (wall_ms / 1000 == server->date_second)
         return server->date_head;

@@ -61,42 +61,45 @@ void http_message_release(struct http_message **message);
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* The methods that the server knows. Any other is refused with 501 before a handler sees it. */
-enum http_method {
-    METHOD_GET,
-    METHOD_HEAD,
-    METHOD_POST,
-    METHOD_PUT,
-    METHOD_DELETE,
-    METHOD_PATCH,
-    METHOD_OPTIONS,
-    METHOD_TRACE,
-    METHOD_CONNECT,
-};
+/* The methods that the server knows. Any other is refused with 501 before a handler sees it. A row
+ * GET is METHOD_GET. */
+#define HTTP_METHODS(ROW) \
+    ROW(GET)              \
+    ROW(HEAD)             \
+    ROW(POST)             \
+    ROW(PUT)              \
+    ROW(DELETE)           \
+    ROW(PATCH)            \
+    ROW(OPTIONS)          \
+    ROW(TRACE)            \
+    ROW(CONNECT)
+#define HTTP_METHOD_DECLARE(name_) METHOD_##name_,
+enum http_method { HTTP_METHODS(HTTP_METHOD_DECLARE) };
 const char *http_method_name(enum http_method method);
 
-/* The header fields that handlers read. Others are checked and dropped. */
-enum http_field {
-    HTTP_FIELD_HOST,
-    HTTP_FIELD_AUTHORIZATION,
-    HTTP_FIELD_X_API_KEY,
-    HTTP_FIELD_X_FORWARDED_FOR,
-    HTTP_FIELD_ACCEPT_ENCODING,
-    HTTP_FIELD_IF_NONE_MATCH,
-    HTTP_FIELD_CONTENT_TYPE,
-    HTTP_FIELD_CONTENT_ENCODING,
-    HTTP_FIELD_EXPECT,
-    HTTP_FIELD_PREFER,
-    HTTP_FIELD_X_CROUPIER_PROVIDER,
-    HTTP_FIELD_X_CROUPIER_TIMESTAMP,
-    HTTP_FIELD_X_CROUPIER_SIGNATURE,
-    HTTP_FIELD_X_CROUPIER_KEY_ID,
-    HTTP_FIELD_COOKIE,
-    HTTP_FIELD_IF_MATCH,
-    HTTP_FIELD_ORIGIN,
-    HTTP_FIELD_SEC_FETCH_SITE,
-    HTTP_FIELD_OTHER,
-};
+/* The header fields that handlers read, with their names in small letters. Others are checked and
+ * dropped. */
+#define HTTP_FIELDS(ROW)                              \
+    ROW(HOST, "host")                                 \
+    ROW(AUTHORIZATION, "authorization")               \
+    ROW(X_API_KEY, "x-api-key")                       \
+    ROW(X_FORWARDED_FOR, "x-forwarded-for")           \
+    ROW(ACCEPT_ENCODING, "accept-encoding")           \
+    ROW(IF_NONE_MATCH, "if-none-match")               \
+    ROW(CONTENT_TYPE, "content-type")                 \
+    ROW(CONTENT_ENCODING, "content-encoding")         \
+    ROW(EXPECT, "expect")                             \
+    ROW(PREFER, "prefer")                             \
+    ROW(X_CROUPIER_PROVIDER, "x-croupier-provider")   \
+    ROW(X_CROUPIER_TIMESTAMP, "x-croupier-timestamp") \
+    ROW(X_CROUPIER_SIGNATURE, "x-croupier-signature") \
+    ROW(X_CROUPIER_KEY_ID, "x-croupier-key-id")       \
+    ROW(COOKIE, "cookie")                             \
+    ROW(IF_MATCH, "if-match")                         \
+    ROW(ORIGIN, "origin")                             \
+    ROW(SEC_FETCH_SITE, "sec-fetch-site")
+#define HTTP_FIELD_DECLARE(field_, name_) HTTP_FIELD_##field_,
+enum http_field { HTTP_FIELDS(HTTP_FIELD_DECLARE) HTTP_FIELD_OTHER };
 #define HTTP_FIELD_COUNT HTTP_FIELD_OTHER
 
 struct http_field_line {

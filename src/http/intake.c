@@ -17,13 +17,8 @@ _Static_assert(INTAKE_METHOD_MAX + HTTP_TARGET_MAX + HTTP_HEAD_MAX + 64 < UINT16
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static const struct text method_names[] = {
-    [METHOD_GET] = {"GET", 3},         [METHOD_HEAD] = {"HEAD", 4},
-    [METHOD_POST] = {"POST", 4},       [METHOD_PUT] = {"PUT", 3},
-    [METHOD_DELETE] = {"DELETE", 6},   [METHOD_PATCH] = {"PATCH", 5},
-    [METHOD_OPTIONS] = {"OPTIONS", 7}, [METHOD_TRACE] = {"TRACE", 5},
-    [METHOD_CONNECT] = {"CONNECT", 7},
-};
+#define METHOD_NAME(name_) TEXT_INIT(#name_),
+static const struct text method_names[] = {HTTP_METHODS(METHOD_NAME)};
 #define METHOD_COUNT (sizeof method_names / sizeof method_names[0])
 
 const char *http_method_name(enum http_method method)
@@ -39,32 +34,14 @@ enum {
     FIELD_TRANSFER_ENCODING,
 };
 
+#define KNOWN_FIELD(field_, name_) {TEXT_INIT(name_), HTTP_FIELD_##field_},
 static const struct {
     struct text name;
     int field;
-} known_fields[] = {
-    {{"host", 4}, HTTP_FIELD_HOST},
-    {{"authorization", 13}, HTTP_FIELD_AUTHORIZATION},
-    {{"x-api-key", 9}, HTTP_FIELD_X_API_KEY},
-    {{"x-forwarded-for", 15}, HTTP_FIELD_X_FORWARDED_FOR},
-    {{"accept-encoding", 15}, HTTP_FIELD_ACCEPT_ENCODING},
-    {{"if-none-match", 13}, HTTP_FIELD_IF_NONE_MATCH},
-    {{"content-type", 12}, HTTP_FIELD_CONTENT_TYPE},
-    {{"content-encoding", 16}, HTTP_FIELD_CONTENT_ENCODING},
-    {{"expect", 6}, HTTP_FIELD_EXPECT},
-    {{"prefer", 6}, HTTP_FIELD_PREFER},
-    {{"x-croupier-provider", 19}, HTTP_FIELD_X_CROUPIER_PROVIDER},
-    {{"x-croupier-timestamp", 20}, HTTP_FIELD_X_CROUPIER_TIMESTAMP},
-    {{"x-croupier-signature", 20}, HTTP_FIELD_X_CROUPIER_SIGNATURE},
-    {{"x-croupier-key-id", 17}, HTTP_FIELD_X_CROUPIER_KEY_ID},
-    {{"cookie", 6}, HTTP_FIELD_COOKIE},
-    {{"if-match", 8}, HTTP_FIELD_IF_MATCH},
-    {{"origin", 6}, HTTP_FIELD_ORIGIN},
-    {{"sec-fetch-site", 14}, HTTP_FIELD_SEC_FETCH_SITE},
-    {{"connection", 10}, FIELD_CONNECTION},
-    {{"content-length", 14}, FIELD_CONTENT_LENGTH},
-    {{"transfer-encoding", 17}, FIELD_TRANSFER_ENCODING},
-};
+} known_fields[] = {{TEXT_INIT("connection"), FIELD_CONNECTION},
+                    {TEXT_INIT("content-length"), FIELD_CONTENT_LENGTH},
+                    {TEXT_INIT("transfer-encoding"), FIELD_TRANSFER_ENCODING},
+                    HTTP_FIELDS(KNOWN_FIELD)};
 
 static int field_of_name(struct text name)
 {

@@ -36,8 +36,8 @@
  *                                      PARKED
  *
  * It has an exchange from RECEIVING to the end of WRITING, but not while it is PARKED. Idle
- * connections own no buffer: all reads of a thread go to one buffer, and the server keeps spare
- * exchanges for reuse.
+ * connections own no buffer: all reads of a thread go to one buffer, and the server keeps one spare
+ * exchange for the next request.
  */
 #define HTTP_READ_SIZE 65536U
 #define HTTP_RECORD_SIZE 16384U /* the most plain text that a TLS record holds */
@@ -45,11 +45,11 @@
 #define HTTP_LINGER_MS 2000U             /* time for a client to read the last answer */
 #define HTTP_LINGER_BYTES (256U * 1024U) /* discarded during that time */
 #define HTTP_REFUSAL_RESERVE 64U /* connections over the limit that may get an answer at one time */
-#define HTTP_SPARE_EXCHANGES 256U      /* spare exchanges kept for reuse */
 #define HTTP_UNSENT_MAX (512U * 1024U) /* of ciphertext copies queued for one client */
 
 #define HTTP_DATE_HEAD_SIZE (sizeof "Date: Sat, 21 Nov 2026 04:53:17 GMT\r\nX-Request-Id: " - 1)
-#define HTTP_ID_SIZE 21U /* ten random characters of the server, '-', a counter of ten */
+#define HTTP_ID_START_SIZE 10U /* random characters of the server */
+#define HTTP_ID_SIZE 21U       /* those, '-', a counter of ten */
 #define HTTP_ADDED_MAX 768U
 #define HTTP_ADDED_AT (HTTP_DATE_HEAD_SIZE + HTTP_ID_SIZE + 2)
 #define HTTP_REPLY_HEAD_SIZE (HTTP_ADDED_AT + HTTP_ADDED_MAX + 32)
@@ -72,7 +72,6 @@ struct http_exchange {
     struct http_request request; /* first member: a request's address is its exchange's */
     uint32_t magic;              /* EXCHANGE_MAGIC while a connection uses it */
     uint32_t added_size;
-    SLIST_ENTRY(http_exchange) link; /* in spare_exchanges */
     bool replied;
     bool refused;
     int status;
@@ -136,12 +135,10 @@ struct http_server {
     uv_timer_t sweep;
     LIST_HEAD(, http_connection) connections;
     size_t connection_count;
-    SLIST_HEAD(, http_exchange) spare_exchanges;
-    size_t spare_exchange_count;
+    struct http_exchange *spare_exchange; /* for the next request; may be NULL */
     char date_head[HTTP_DATE_HEAD_SIZE + 1];
-    uint64_t date_checked_ms;
     int64_t date_second;
-    char id_start[11];
+    char id_start[HTTP_ID_START_SIZE];
     uint64_t id_counter;
     uint64_t accept_failed_ms;
     uint64_t swept_ms;

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/base62.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "http/internal.h"
@@ -297,16 +298,6 @@ static void on_listener(uv_poll_t *poll, int status, int events)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void make_id_start(struct http_server *server)
-{
-    static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
-    unsigned char random[10];
-    CHECK(uv_random(NULL, NULL, random, sizeof random, 0, NULL) == 0);
-    for (size_t i = 0; i < sizeof random; i++)
-        server->id_start[i] = digits[random[i] & 31];
-    server->id_start[10] = '-';
-}
-
 struct http_server *http_server_create(const struct http_server_options *options, int descriptor)
 {
     struct http_server *server = memory_alloc_zeroed(1, sizeof *server);
@@ -314,7 +305,7 @@ struct http_server *http_server_create(const struct http_server_options *options
     server->descriptor = descriptor;
     server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     server->read_buffer = memory_alloc(HTTP_READ_SIZE);
-    make_id_start(server);
+    base62_random(server->id_start, HTTP_ID_START_SIZE);
     if (options->tls != NULL) /* room to read into, then a record to write from */
         server->plain_buffer = memory_alloc(HTTP_READ_SIZE + HTTP_RECORD_SIZE);
     CHECK(uv_timer_init(options->loop, &server->sweep) == 0);
@@ -416,11 +407,7 @@ void http_server_destroy(struct http_server **server)
     struct http_server *gone = *server;
     *server = NULL;
     CHECK(gone->drained_reported && gone->connection_count == 0);
-    while (!SLIST_EMPTY(&gone->spare_exchanges)) {
-        struct http_exchange *exchange = SLIST_FIRST(&gone->spare_exchanges);
-        SLIST_REMOVE_HEAD(&gone->spare_exchanges, link);
-        memory_free(exchange);
-    }
+    memory_free(gone->spare_exchange);
     if (gone->reserve >= 0)
         (void)close(gone->reserve);
     buffer_free(&gone->cipher);
