@@ -9,21 +9,19 @@
 
 /*
  * Nodes by event, with the order of their last use, so that the table's owner can drop the oldest.
- * Finding one costs the same however many there are. The nodes are embedded in the owner's structs
- * and belong to it. Threads: one at a time.
+ * The number of buckets is fixed: with the 65,536 events that the largest owner keeps, a bucket has
+ * eight. The nodes are embedded in the owner's structs and belong to it. Threads: one at a time.
  */
 struct event_node {
-    struct event_node *chain;      /* next in the bucket */
+    LIST_ENTRY(event_node) chain;  /* in the bucket */
     TAILQ_ENTRY(event_node) order; /* by last use */
-    uint64_t hash;
-    uint64_t used_ms; /* monotonic */
+    uint64_t used_ms;              /* monotonic */
     struct event_id id;
     enum sport sport;
 };
 
 struct event_table {
-    struct event_node **buckets;
-    size_t bucket_mask;
+    LIST_HEAD(event_bucket, event_node) * buckets;
     size_t count;
     uint64_t seed;                             /* clients choose ids */
     TAILQ_HEAD(event_order, event_node) order; /* from the oldest to the newest */
