@@ -34,8 +34,7 @@ static void on_changed(struct odds_watch *watch, const struct odds_subject *subj
     struct change_reader *reader;
     uv_mutex_lock(&changes->lock);
     LIST_FOREACH (reader, &changes->readers, link)
-        if (reader->listens)
-            note(reader, subject);
+        note(reader, subject);
     uv_mutex_unlock(&changes->lock);
 }
 
@@ -69,20 +68,10 @@ void changes_join(struct changes *changes, struct change_reader *reader)
 
 void changes_leave(struct changes *changes, struct change_reader *reader)
 {
-    changes_listen(changes, reader, false);
     uv_mutex_lock(&changes->lock);
     LIST_REMOVE(reader, link);
-    uv_mutex_unlock(&changes->lock);
-}
-
-void changes_listen(struct changes *changes, struct change_reader *reader, bool listens)
-{
-    uv_mutex_lock(&changes->lock);
-    reader->listens = listens;
-    if (!listens) {
-        reader->all = false;
-        buffer_free(&reader->list);
-    }
+    reader->all = false;
+    buffer_free(&reader->list);
     uv_mutex_unlock(&changes->lock);
 }
 

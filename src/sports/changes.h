@@ -17,7 +17,7 @@ struct change_reader {
     struct mail mail; /* first. Its `deliver` is the owner's: there are changes to take */
     struct mailbox *mailbox;
     LIST_ENTRY(change_reader) link; /* from here on for changes.c */
-    bool listens, posted, all;
+    bool posted, all;
     struct buffer list; /* of struct odds_subject */
 };
 
@@ -25,12 +25,10 @@ struct change_reader {
 struct changes *changes_create(struct odds_store *odds);
 void changes_destroy(struct changes **changes);
 
+/* The reader gets the changes reported from now on. */
 void changes_join(struct changes *changes, struct change_reader *reader);
-/* Mail that was posted before may still be delivered. */
+/* Mail that was posted before may still be delivered; it finds no changes. */
 void changes_leave(struct changes *changes, struct change_reader *reader);
-
-/* A listener gets the changes reported from now on. */
-void changes_listen(struct changes *changes, struct change_reader *reader, bool listens);
 
 /* On the reader's thread, when its mail has come: takes the list, of struct odds_subject, which the
  * caller frees. True: the reader has missed some, or the store does not know what has changed. */

@@ -155,7 +155,7 @@ static bool start_ticking(struct waiting *waiting)
 {
     if (uv_is_active((uv_handle_t *)&waiting->tick))
         return false;
-    changes_listen(waiting->options.sports->changes, &waiting->reader, true);
+    changes_join(waiting->options.sports->changes, &waiting->reader);
     waiting->ticks = now_ms(waiting) / TICK_MS;
     waiting->epoch = 0;
     CHECK(uv_timer_start(&waiting->tick, on_tick, TICK_MS, TICK_MS) == 0);
@@ -165,7 +165,7 @@ static bool start_ticking(struct waiting *waiting)
 /* Not as soon as the last poll ends: as a rule its client comes again. */
 static void stop_ticking(struct waiting *waiting)
 {
-    changes_listen(waiting->options.sports->changes, &waiting->reader, false);
+    changes_leave(waiting->options.sports->changes, &waiting->reader);
     CHECK(uv_timer_stop(&waiting->tick) == 0);
 }
 
@@ -515,7 +515,6 @@ struct waiting *waiting_create(const struct waiting_options *options)
     waiting->open_handles = 2;
     waiting->reader.mail.deliver = on_changes;
     waiting->reader.mailbox = options->mailbox;
-    changes_join(options->sports->changes, &waiting->reader);
     return waiting;
 }
 
@@ -531,7 +530,8 @@ void waiting_destroy(struct waiting **waiting)
     struct waiting *mine = *waiting;
     *waiting = NULL;
     CHECK(mine->count == 0 && TAILQ_EMPTY(&mine->groups));
-    changes_leave(mine->options.sports->changes, &mine->reader);
+    if (uv_is_active((uv_handle_t *)&mine->tick))
+        stop_ticking(mine);
     uv_close((uv_handle_t *)&mine->tick, on_closed);
     uv_close((uv_handle_t *)&mine->slice, on_closed);
 }

@@ -22,6 +22,7 @@ struct scene {
     struct odds_store store;
     struct changes *changes;
     struct change_reader readers[READERS];
+    bool listens[READERS];
     unsigned mails[READERS];
 };
 static struct scene *scene;
@@ -46,7 +47,6 @@ static int set_up(void **state)
     for (size_t i = 0; i < READERS; i++) {
         scene->readers[i].mail.deliver = on_mail;
         scene->readers[i].mailbox = scene->mailbox;
-        changes_join(scene->changes, &scene->readers[i]);
     }
     return 0;
 }
@@ -54,7 +54,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     for (size_t i = 0; i < READERS; i++)
-        changes_leave(scene->changes, &scene->readers[i]);
+        if (scene->listens[i])
+            changes_leave(scene->changes, &scene->readers[i]);
     changes_destroy(&scene->changes);
     assert_null(scene->store.watch);
     mailbox_destroy(&scene->mailbox);
@@ -76,7 +77,11 @@ static void change(unsigned event)
 
 static void listen_to_it(size_t reader, bool listens)
 {
-    changes_listen(scene->changes, &scene->readers[reader], listens);
+    if (listens)
+        changes_join(scene->changes, &scene->readers[reader]);
+    else
+        changes_leave(scene->changes, &scene->readers[reader]);
+    scene->listens[reader] = listens;
 }
 
 static void deliver(void)
