@@ -34,7 +34,7 @@ static const struct object_filter row_filter = {
 
 /* Filtering only shortens, so a list with room for the whole source never moves, and rows can point
  * into it from the start. */
-static enum status add_rows(struct catalog *catalog, struct text stored, struct text minified)
+static void add_rows(struct catalog *catalog, struct text stored, struct text minified)
 {
     struct buffer *list = &catalog->list;
     struct json_text_cursor cursor = json_text_open(minified);
@@ -47,15 +47,10 @@ static enum status add_rows(struct catalog *catalog, struct text stored, struct 
     list->capacity = minified.size;
     const char *start = list->data;
     buffer_append_char(list, '[');
-    enum status status = STATUS_OK;
     while (json_text_next_element(&cursor, &element)) {
         struct text place = {stored.at + (element.at - minified.at), element.size};
         if (spaced)
             CHECK(json_text_next_element(&places, &place));
-        if (json_text_kind(element) != JSON_TEXT_OBJECT) {
-            status = STATUS_MALFORMED;
-            break;
-        }
         if (list->size > 1)
             buffer_append_char(list, ',');
         struct catalog_row row = {.text.at = start + list->size,
@@ -71,7 +66,6 @@ static enum status add_rows(struct catalog *catalog, struct text stored, struct 
     catalog->row_count = rows.size / sizeof *catalog->rows;
     buffer_append_char(list, ']');
     CHECK(list->data == start);
-    return status;
 }
 
 /* The slot of this id, or the empty one where it belongs. */
@@ -103,18 +97,11 @@ enum status catalog_create(struct text stored, struct catalog **catalog,
 {
     struct buffer minified = {0};
     enum status status = feed_array_minify(stored, &minified, error);
-    if (status != STATUS_OK)
-        goto done;
-    struct catalog *made = memory_alloc_zeroed(1, sizeof *made);
-    status = add_rows(made, stored, buffer_text(&minified));
-    if (status != STATUS_OK) {
-        catalog_destroy(&made);
-        status = feed_refuse(error, "an element of the array is not an object");
-        goto done;
+    if (status == STATUS_OK) {
+        *catalog = memory_alloc_zeroed(1, sizeof **catalog);
+        add_rows(*catalog, stored, buffer_text(&minified));
+        build_index(*catalog);
     }
-    build_index(made);
-    *catalog = made;
-done:
     buffer_free(&minified);
     return status;
 }

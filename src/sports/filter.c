@@ -35,7 +35,7 @@ void object_filter_append(const struct object_filter *filter, struct text object
         *wanted_value = wanted;
 }
 
-enum status feed_refuse(struct json_text_error *error, const char *reason)
+static enum status refuse(struct json_text_error *error, const char *reason)
 {
     if (error != NULL)
         *error = (struct json_text_error){.reason = reason};
@@ -45,8 +45,14 @@ enum status feed_refuse(struct json_text_error *error, const char *reason)
 enum status feed_array_minify(struct text stored, struct buffer *minified,
                               struct json_text_error *error)
 {
-    enum status status = json_text_check(stored, minified, error);
-    if (status == STATUS_OK && json_text_kind(buffer_text(minified)) != JSON_TEXT_ARRAY)
-        status = feed_refuse(error, "not an array");
-    return status;
+    struct text element;
+    if (json_text_check(stored, minified, error) != STATUS_OK)
+        return STATUS_MALFORMED;
+    if (json_text_kind(buffer_text(minified)) != JSON_TEXT_ARRAY)
+        return refuse(error, "not an array");
+    struct json_text_cursor cursor = json_text_open(buffer_text(minified));
+    while (json_text_next_element(&cursor, &element))
+        if (json_text_kind(element) != JSON_TEXT_OBJECT)
+            return refuse(error, "an element of the array is not an object");
+    return STATUS_OK;
 }

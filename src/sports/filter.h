@@ -19,9 +19,8 @@ struct object_filter {
 void object_filter_append(const struct object_filter *filter, struct text object,
                           struct buffer *out, struct text *wanted_value);
 
-/* Appends a stored document without whitespace. STATUS_MALFORMED: not strict JSON, or not an array.
- * `error` may be NULL. */
+/* Appends a stored document without whitespace. STATUS_MALFORMED: not strict JSON, not an array, or
+ * an element is not an object. `error` may be NULL; its line is 0 when the error is about the
+ * document as a whole. */
 MUST_CHECK enum status feed_array_minify(struct text stored, struct buffer *minified,
                                          struct json_text_error *error);
-/* STATUS_MALFORMED, with a reason that is about the document as a whole. */
-enum status feed_refuse(struct json_text_error *error, const char *reason);
