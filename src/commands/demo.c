@@ -45,7 +45,7 @@ struct demo {
     struct demo_keys keys;
     struct demo_casino casino;
     struct odds_store *odds;
-    struct simulation *simulation;
+    struct simulator *simulator;
     uint64_t players;
     struct crowd *crowd;
     struct app_ports ports;
@@ -129,7 +129,7 @@ static void make_screen(const struct demo *demo, struct screen *screen)
     bool loopback =
         strncmp(config->listen.host, "127.", 4) == 0 || strcmp(config->listen.host, "0.0.0.0") == 0;
     struct simulator_facts facts;
-    simulation_facts(demo->simulation, &facts);
+    simulator_facts(demo->simulator, &facts);
     *screen = (struct screen){0};
     set_value(screen, "version", CROUPIER_VERSION);
     set_value(screen, "directory", demo->directory);
@@ -224,7 +224,7 @@ static void print_json(const struct demo *demo, const struct screen *screen)
 {
     struct simulator_facts facts;
     struct json_writer *json = command_object(demo->line, JSON_COMPACT);
-    simulation_facts(demo->simulation, &facts);
+    simulator_facts(demo->simulator, &facts);
     json_text(json, "api", value_of(screen, TEXT("api")));
     json_text(json, "operator", value_of(screen, TEXT("operator")));
     json_text(json, "console", value_of(screen, TEXT("console")));
@@ -262,12 +262,10 @@ static void start_crowd(struct demo *demo, const struct screen *screen)
     struct buffer api = {0};
     buffer_append_text(&api, value_of(screen, TEXT("api")));
     const struct crowd_options options = {.api = buffer_string(&api),
-                                          .key = demo->keys.all_sports,
-                                          .disabled_key = demo->keys.disabled,
-                                          .blocked_player = demo->keys.blocked_player,
+                                          .keys = &demo->keys,
                                           .players = (unsigned)demo->players,
                                           .odds = demo->odds,
-                                          .simulation = demo->simulation};
+                                          .simulator = demo->simulator};
     if (demo->players > 0 && demo->config->tls_certificate[0] == '\0')
         demo->crowd = crowd_start(&options);
     buffer_free(&api);
@@ -407,7 +405,7 @@ static enum status prepare(struct demo *demo, struct error *error)
     struct odds_store_options odds = odds_store_configured(config);
     odds.create = true;
     odds.log = demo->log;
-    const struct simulator_options simulator = {.seed = (uint64_t)clock_wall_ms(),
+    const struct simulator_options simulated = {.seed = (uint64_t)clock_wall_ms(),
                                                 .sports = SPORT_SET_ALL,
                                                 .events = SIMULATOR_EVENTS_DEFAULT,
                                                 .interval_ms = SIMULATOR_INTERVAL_DEFAULT_MS,
@@ -417,15 +415,16 @@ static enum status prepare(struct demo *demo, struct error *error)
         demo_prepare_platform(demo->directory, config, &demo->keys, &demo->casino, error);
     if (status == STATUS_OK)
         status = odds_store_open(&demo->odds, &odds, error);
-    if (status == STATUS_OK)
-        status = simulation_start(&demo->simulation, &simulator, demo->odds, demo->log, error);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    demo->simulator = simulator_create(&simulated, clock_wall_ms());
+    return simulator_start(demo->simulator, demo->odds, demo->log, error);
 }
 
 static void let_go(struct demo *demo)
 {
     crowd_stop(&demo->crowd);
-    simulation_stop(&demo->simulation);
+    simulator_destroy(&demo->simulator);
     odds_store_close(&demo->odds);
     log_destroy(&demo->log);
     config_release(&demo->config);

@@ -337,15 +337,15 @@ static void print_simulated(const struct command_line *line, const struct simula
 }
 
 /* Shows how far it is, every second, until SIGINT or SIGTERM, which are blocked. */
-static void watch_until_signal(struct simulation *simulation, const sigset_t *signals,
+static void watch_until_signal(struct simulator *simulator, const sigset_t *signals,
                                struct simulator_facts *facts)
 {
     const struct timespec second = {.tv_sec = 1};
     do {
-        simulation_facts(simulation, facts);
+        simulator_facts(simulator, facts);
         show_progress(facts);
     } while (sigtimedwait(signals, NULL, &second) < 0);
-    simulation_facts(simulation, facts);
+    simulator_facts(simulator, facts);
     if (isatty(STDERR_FILENO))
         (void)fputc('\n', stderr);
 }
@@ -354,7 +354,7 @@ static void watch_until_signal(struct simulation *simulation, const sigset_t *si
 static void simulate(const struct command_line *line, struct odds_store *store,
                      const struct simulator_options *options)
 {
-    struct simulation *simulation = NULL;
+    struct simulator *simulator = simulator_create(options, clock_wall_ms());
     struct simulator_facts facts;
     sigset_t signals;
     struct log *log = log_create(STDERR_FILENO, LOG_WARNING, LOG_FORMAT_TEXT);
@@ -362,18 +362,19 @@ static void simulate(const struct command_line *line, struct odds_store *store,
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &signals, NULL);
-    enum status status = simulation_start(&simulation, options, store, log, command_error(line));
+    enum status status = simulator_start(simulator, store, log, command_error(line));
     if (status == STATUS_OK) {
-        simulation_facts(simulation, &facts);
+        simulator_facts(simulator, &facts);
         if (!command_json(line))
             printf("publishing %" PRIu32 " events every %" PRIu32
                    " ms while they are polled, else every minute; Ctrl-C stops\n",
                    facts.events, options->interval_ms);
         (void)fflush(stdout);
-        watch_until_signal(simulation, &signals, &facts);
-        simulation_stop(&simulation);
+        watch_until_signal(simulator, &signals, &facts);
+        simulator_destroy(&simulator);
         print_simulated(line, &facts);
     }
+    simulator_destroy(&simulator);
     log_destroy(&log);
     command_require(line, status);
 }

@@ -244,12 +244,8 @@ static long operate(const struct visit *visit, const char *operation, const stru
 
 static void refuse(struct visit *visit, int status, const char *code, const char *message)
 {
-    struct json_writer json = {.out = &visit->answer};
     visit->status = status;
-    json_object(&json, NULL);
-    json_string(&json, "error", code);
-    json_string(&json, "message", message);
-    json_end(&json);
+    http_error_write(&(struct http_error){status, code, message}, NULL, &visit->answer);
 }
 
 /* Uniform and unpredictable. */

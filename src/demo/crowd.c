@@ -6,14 +6,12 @@
 #include <stdio.h>
 #include <yyjson.h>
 
-#include "admission/key.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "demo/casino.h"
 #include "launch/document.h"
 #include "launch/outgoing.h"
-#include "records/player.h"
 
 #define TURN_MS 250 /* one player's round; all of them together do not load a small machine */
 #define ODD_TURNS 20
@@ -33,31 +31,32 @@ struct crowd {
     struct background background;
     struct crowd_options options;
     char *api;
-    char key_field[KEY_SIZE + 16], disabled_field[KEY_SIZE + 16];
-    char blocked_player[PLAYER_ID_SIZE];
     int64_t begun_ms; /* part of its ids */
     struct outgoing *outgoing;
     struct player players[CROWD_MAX];
 };
 
 /* Posts to a path of the customers' API with a key, or to another URL (NULL) without. 0: no answer. */
-static long PRINTF_LIKE(5, 6) post(struct crowd *crowd, const char *key_field, const char *to,
+static long PRINTF_LIKE(5, 6) post(struct crowd *crowd, const char *key, const char *to,
                                    struct buffer *answer, const char *format, ...)
 {
-    char body[256];
+    char body[256], key_field[KEY_SIZE + 16];
     struct buffer url = {0};
     va_list arguments;
     va_start(arguments, format);
     int size = vsnprintf(body, sizeof body, format, arguments);
     va_end(arguments);
     CHECK(size > 0 && (size_t)size < sizeof body);
+    (void)snprintf(key_field, sizeof key_field, "X-Api-Key: %s", key != NULL ? key : "");
     buffer_append_format(&url, "%s%s", to[0] == '/' ? crowd->api : "", to);
-    struct outgoing_post call = {.url = buffer_string(&url),
-                                 .body = {body, (size_t)size},
-                                 .fields = {"Content-Type: application/json", key_field},
-                                 .timeout_ms = CALL_MS,
-                                 .answer_max = ANSWER_MAX};
+    struct outgoing_post call = {
+        .url = buffer_string(&url),
+        .body = {body, (size_t)size},
+        .fields = {"Content-Type: application/json", key != NULL ? key_field : NULL},
+        .timeout_ms = CALL_MS,
+        .answer_max = ANSWER_MAX};
     long status = outgoing_wait(crowd->outgoing, &call, answer) ? call.status : 0;
+    OPENSSL_cleanse(key_field, sizeof key_field);
     buffer_free(&url);
     return status;
 }
@@ -80,7 +79,7 @@ static void take_turn(struct crowd *crowd, size_t number)
     if (player->id[0] == '\0' || now_ms - player->launched_ms > SESSION_MS) {
         char path[96];
         (void)snprintf(path, sizeof path, "/casino/games/%s/launch", games[number % GAME_COUNT]);
-        long status = post(crowd, crowd->key_field, path, &answer,
+        long status = post(crowd, crowd->options.keys->all_sports, path, &answer,
                            "{\"mode\":\"real\",\"player_reference\":\"demo-player-%zu\","
                            "\"currency\":\"EUR\"}",
                            number + 1);
@@ -95,7 +94,7 @@ static void take_turn(struct crowd *crowd, size_t number)
         if (status == 403 || status == 404)
             player->id[0] = '\0'; /* the launch is over */
         if (status == 422)        /* insufficient funds */
-            (void)post(crowd, crowd->key_field, "/casino/wallet", &answer,
+            (void)post(crowd, crowd->options.keys->all_sports, "/casino/wallet", &answer,
                        "{\"operation\":\"CREDIT\",\"player_id\":\"%s\",\"transaction_id\":"
                        "\"demo-%lld-%zu\",\"amount_minor\":%d,\"currency\":\"EUR\"}",
                        player->id, (long long)now_ms, number + 1, GIVEN_MINOR);
@@ -109,23 +108,24 @@ static void call_oddly(struct crowd *crowd, size_t round)
 {
     static const char move[] = "{\"operation\":\"%s\",\"player_id\":\"%s\",\"transaction_id\":"
                                "\"odd-%lld-%zu\",\"amount_minor\":%d,\"currency\":\"EUR\"%s}";
+    const struct demo_keys *keys = crowd->options.keys;
     const struct {
         const char *operation, *player;
         int amount_minor;
         const char *more;
-    } moves[] = {{"CREDIT", crowd->blocked_player, 500, ""},
+    } moves[] = {{"CREDIT", keys->blocked_player, 500, ""},
                  {"DEBIT", crowd->players[0].id, 99999999, ",\"round_id\":\"too-dear\""},
-                 {"DEBIT", crowd->blocked_player, 100, ",\"game_id\":\"" DEMO_GAME "\""},
-                 {"DEBIT", crowd->blocked_player, 300, ""}};
+                 {"DEBIT", keys->blocked_player, 100, ",\"game_id\":\"" DEMO_GAME "\""},
+                 {"DEBIT", keys->blocked_player, 300, ""}};
     struct buffer answer = {0};
     size_t at = round % (sizeof moves / sizeof moves[0]);
-    (void)post(crowd, crowd->disabled_field, "/casino/wallet", &answer, "{}");
+    (void)post(crowd, keys->disabled, "/casino/wallet", &answer, "{}");
     if (moves[at].player[0] != '\0')
-        (void)post(crowd, crowd->key_field, "/casino/wallet", &answer, move, moves[at].operation,
+        (void)post(crowd, keys->all_sports, "/casino/wallet", &answer, move, moves[at].operation,
                    moves[at].player, (long long)crowd->begun_ms, round, moves[at].amount_minor,
                    moves[at].more);
     if (at == 0)
-        (void)post(crowd, crowd->key_field, "/casino/games/" DEMO_GAME "/launch", &answer,
+        (void)post(crowd, keys->all_sports, "/casino/games/" DEMO_GAME "/launch", &answer,
                    "{\"mode\":\"real\",\"player_reference\":\"blocked-player\","
                    "\"currency\":\"EUR\"}");
     buffer_free(&answer);
@@ -134,7 +134,7 @@ static void call_oddly(struct crowd *crowd, size_t round)
 static void look_at_events(struct crowd *crowd)
 {
     struct simulator_facts facts;
-    simulation_facts(crowd->options.simulation, &facts);
+    simulator_facts(crowd->options.simulator, &facts);
     for (int i = 0; i < SPORT_COUNT; i++)
         if (facts.standing[i].size > 0)
             odds_store_note_interest(crowd->options.odds, (enum sport)i, &facts.standing[i]);
@@ -161,11 +161,6 @@ struct crowd *crowd_start(const struct crowd_options *options)
     crowd->options = *options;
     crowd->api = memory_copy_string(options->api);
     crowd->begun_ms = clock_wall_ms();
-    (void)snprintf(crowd->key_field, sizeof crowd->key_field, "X-Api-Key: %s", options->key);
-    (void)snprintf(crowd->disabled_field, sizeof crowd->disabled_field, "X-Api-Key: %s",
-                   options->disabled_key);
-    (void)snprintf(crowd->blocked_player, sizeof crowd->blocked_player, "%s",
-                   options->blocked_player);
     CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
     crowd->outgoing = outgoing_create("", 2);
     background_start(&crowd->background, "demo-players", run, crowd);
@@ -181,8 +176,6 @@ void crowd_stop(struct crowd **at)
     background_stop(&crowd->background);
     outgoing_destroy(&crowd->outgoing);
     curl_global_cleanup();
-    OPENSSL_cleanse(crowd->key_field, sizeof crowd->key_field);
-    OPENSSL_cleanse(crowd->disabled_field, sizeof crowd->disabled_field);
     memory_free(crowd->api);
     memory_free(crowd);
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/log.h"
+#include "demo/demo.h"
 #include "demo/simulate.h"
 
 /*
@@ -15,13 +15,11 @@
 struct crowd;
 
 struct crowd_options {
-    const char *api;               /* "http://127.0.0.1:8080/api/v1"; copied, like the key */
-    const char *key;               /* of a customer with the casino */
-    const char *disabled_key;      /* of a customer that is refused; copied as well */
-    const char *blocked_player;    /* of the first customer; copied as well */
-    unsigned players;              /* 1 to CROWD_MAX */
-    struct odds_store *odds;       /* borrowed; the crowd notes interest in it */
-    struct simulation *simulation; /* borrowed; gives the standing events */
+    const char *api;              /* "http://127.0.0.1:8080/api/v1"; copied */
+    const struct demo_keys *keys; /* borrowed, as are the others */
+    unsigned players;             /* 1 to CROWD_MAX */
+    struct odds_store *odds;      /* the crowd notes interest in it */
+    struct simulator *simulator;  /* gives the standing events */
 };
 #define CROWD_MAX 50U
 

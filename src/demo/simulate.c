@@ -2,8 +2,8 @@
  * The simulated feed: its timetable of events, the changes that are due for publication, and the
  * thread that advances it. demo/event.h is the model of a single event.
  *
- * The lock of the thread guards the facts, which other threads read. Once the thread runs, only it
- * uses the simulator.
+ * The thread holds its lock during a tick. Once it runs, only it uses the simulator, except for the
+ * facts, which other threads read under the lock.
  */
 #include "demo/simulate.h"
 
@@ -57,6 +57,10 @@ struct simulator {
     struct sports sports;
     struct feed_publication due;
     struct simulator_facts facts;
+    /* From here on for the thread. */
+    struct odds_store *store; /* NULL: there is no thread */
+    struct log *log;
+    struct background thread;
 };
 
 static bool simulates(const struct simulator *simulator, int sport)
@@ -143,6 +147,8 @@ void simulator_destroy(struct simulator **at)
     *at = NULL;
     if (simulator == NULL)
         return;
+    if (simulator->store != NULL)
+        background_stop(&simulator->thread);
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
         memory_free(slot->event);
         buffer_free(&slot->document);
@@ -153,11 +159,6 @@ void simulator_destroy(struct simulator **at)
     sports_close(&simulator->sports);
     feed_publication_free(&simulator->due);
     memory_free(simulator);
-}
-
-void simulator_facts(const struct simulator *simulator, struct simulator_facts *facts)
-{
-    *facts = simulator->facts;
 }
 
 /* ---- what is due ----------------------------------------------------------------------------- */
@@ -362,33 +363,24 @@ enum status simulator_tick(struct simulator *simulator, int64_t now_ms, struct o
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-struct simulation {
-    struct simulator *simulator;
-    struct odds_store *store;
-    struct log *log;
-    struct background thread; /* its lock guards `facts` */
-    struct simulator_facts facts;
-};
-
 static void run(void *argument)
 {
-    struct simulation *simulation = argument;
-    struct simulator *simulator = simulation->simulator;
+    struct simulator *simulator = argument;
     uint64_t interval_ns = (uint64_t)simulator->options.interval_ms * 1000000U;
     uint64_t next_ns = clock_monotonic_ns() + interval_ns;
-    while (!background_sleep(&simulation->thread, next_ns)) {
+    while (!background_sleep(&simulator->thread, next_ns)) {
         struct error error = {0};
-        enum status status = simulator_tick(simulator, clock_wall_ms(), simulation->store, &error);
-        bool failing = status != STATUS_OK, failed = simulator->facts.failing;
+        uv_mutex_lock(&simulator->thread.lock);
+        bool failed = simulator->facts.failing;
+        bool failing =
+            simulator_tick(simulator, clock_wall_ms(), simulator->store, &error) != STATUS_OK;
+        simulator->facts.failing = failing;
+        uv_mutex_unlock(&simulator->thread.lock);
         if (failing && !failed)
-            log_event(simulation->log, LOG_WARNING, "simulated feed cannot publish; goes on trying",
+            log_event(simulator->log, LOG_WARNING, "simulated feed cannot publish; goes on trying",
                       LOG_STRING("reason", error.text));
         else if (!failing && failed)
-            log_event(simulation->log, LOG_INFO, "simulated feed publishes again");
-        uv_mutex_lock(&simulation->thread.lock);
-        simulator->facts.failing = failing;
-        simulation->facts = simulator->facts;
-        uv_mutex_unlock(&simulation->thread.lock);
+            log_event(simulator->log, LOG_INFO, "simulated feed publishes again");
         /* Missed ticks are not repeated: the next tick covers their time. */
         uint64_t now_ns = clock_monotonic_ns();
         next_ns += interval_ns;
@@ -396,40 +388,23 @@ static void run(void *argument)
     }
 }
 
-enum status simulation_start(struct simulation **simulation,
-                             const struct simulator_options *options, struct odds_store *store,
-                             struct log *log, struct error *error)
+enum status simulator_start(struct simulator *simulator, struct odds_store *store, struct log *log,
+                            struct error *error)
 {
-    struct simulation *made = memory_alloc_zeroed(1, sizeof *made);
-    int64_t now_ms = clock_wall_ms();
-    made->store = store;
-    made->log = log;
-    made->simulator = simulator_create(options, now_ms);
-    enum status status = simulator_tick(made->simulator, now_ms, store, error);
-    made->facts = made->simulator->facts;
-    if (status == STATUS_OK) {
-        background_start(&made->thread, "feed", run, made);
-        *simulation = made;
-    } else {
-        simulator_destroy(&made->simulator);
-        memory_free(made);
-    }
-    return status;
+    enum status status = simulator_tick(simulator, clock_wall_ms(), store, error);
+    if (status != STATUS_OK)
+        return status;
+    simulator->store = store;
+    simulator->log = log;
+    background_start(&simulator->thread, "feed", run, simulator);
+    return STATUS_OK;
 }
 
-void simulation_facts(struct simulation *simulation, struct simulator_facts *facts)
+void simulator_facts(struct simulator *simulator, struct simulator_facts *facts)
 {
-    uv_mutex_lock(&simulation->thread.lock);
-    *facts = simulation->facts;
-    uv_mutex_unlock(&simulation->thread.lock);
-}
-
-void simulation_stop(struct simulation **simulation)
-{
-    if (*simulation == NULL)
-        return;
-    background_stop(&(*simulation)->thread);
-    simulator_destroy(&(*simulation)->simulator);
-    memory_free(*simulation);
-    *simulation = NULL;
+    if (simulator->store != NULL)
+        uv_mutex_lock(&simulator->thread.lock);
+    *facts = simulator->facts;
+    if (simulator->store != NULL)
+        uv_mutex_unlock(&simulator->thread.lock);
 }

@@ -24,7 +24,7 @@
  * that lists it; the odds of an event that left are withdrawn with the catalog that no longer lists
  * it.
  *
- * Threads: a struct simulator belongs to one thread at a time.
+ * Threads: a struct simulator belongs to one thread at a time, or to its own (simulator_start).
  */
 struct simulator;
 
@@ -46,6 +46,8 @@ struct simulator_options {
 };
 
 struct simulator *simulator_create(const struct simulator_options *options, int64_t now_ms);
+/* Stops its thread, if there is one. That takes at most 100 ms, plus the time of a publication that
+ * has begun. */
 void simulator_destroy(struct simulator **simulator);
 
 /* Totals since the simulator was created, and its present state. */
@@ -57,10 +59,11 @@ struct simulator_facts {
     uint32_t events;                       /* now */
     uint32_t in_play;                      /* now */
     uint32_t polled;                       /* now */
-    bool failing;                          /* of a simulation: the last tick failed to publish */
+    bool failing;                          /* of the thread: the last tick failed to publish */
     struct event_id standing[SPORT_COUNT]; /* the events of options.standing */
 };
-void simulator_facts(const struct simulator *simulator, struct simulator_facts *facts);
+/* Any thread; waits for a tick that has begun. */
+void simulator_facts(struct simulator *simulator, struct simulator_facts *facts);
 
 /* ---- in steps, for tests and other publishers ------------------------------------------------ */
 
@@ -85,16 +88,9 @@ MUST_CHECK enum status simulator_tick(struct simulator *simulator, int64_t now_m
                                       struct odds_store *store, struct error *error);
 
 /*
- * A thread that ticks every interval, into a store that it shares (borrowed, as is the log).
+ * Starts a thread that ticks every interval, into a store that it shares (borrowed, as is the log).
  * Returns when the first publication is complete. If that fails, returns its status, and no thread
  * runs. While the store is unavailable the thread retries; it logs each outage once.
  */
-struct simulation;
-MUST_CHECK enum status simulation_start(struct simulation **simulation,
-                                        const struct simulator_options *options,
-                                        struct odds_store *store, struct log *log,
-                                        struct error *error);
-void simulation_facts(struct simulation *simulation,
-                      struct simulator_facts *facts); /* any thread */
-/* Takes at most 100 ms, plus the time of a publication that has begun. */
-void simulation_stop(struct simulation **simulation);
+MUST_CHECK enum status simulator_start(struct simulator *simulator, struct odds_store *store,
+                                       struct log *log, struct error *error);
