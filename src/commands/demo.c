@@ -170,17 +170,10 @@ static void make_screen(const struct demo *demo, struct screen *screen)
     set_file(screen, "secret", demo, DEMO_SECRET_FILE);
 }
 
-static void wipe(struct buffer *text)
-{
-    if (text->data != NULL)
-        explicit_bzero(text->data, text->size); /* there are keys in it */
-    buffer_free(text);
-}
-
 static void free_screen(struct screen *screen)
 {
     for (size_t i = 0; i < screen->count; i++)
-        wipe(&screen->values[i].text);
+        buffer_wipe(&screen->values[i].text);
 }
 
 /* "@name@" becomes its value; a line that begins with "?name|" is there when that has one. */
@@ -207,7 +200,7 @@ static void print_screen(const struct screen *screen)
     struct buffer out = {0};
     fill_in(screen, text_of(demo_screen), &out);
     (void)fwrite(out.data, 1, out.size, stdout);
-    wipe(&out);
+    buffer_wipe(&out); /* there are keys in it */
 }
 
 static void write_tour(const struct demo *demo, const struct screen *screen)
@@ -217,7 +210,7 @@ static void write_tour(const struct demo *demo, const struct screen *screen)
     fill_in(screen, text_of(demo_tour), &out);
     if (demo_write_private(demo->directory, DEMO_TOUR_FILE, buffer_text(&out), &error) != STATUS_OK)
         log_event(demo->log, LOG_WARNING, "no tour is written", LOG_STRING("reason", error.text));
-    wipe(&out);
+    buffer_wipe(&out); /* there are keys in it */
 }
 
 static void print_json(const struct demo *demo, const struct screen *screen)

@@ -30,15 +30,6 @@ int32_t chance_between(struct chance *chance, int32_t least, int32_t most)
     return least + (int32_t)chance_below(chance, (uint32_t)(most - least) + 1);
 }
 
-uint64_t chance_weight(int32_t millibits)
-{
-    int32_t limited = millibits < -12000 ? -12000 : millibits > 20000 ? 20000 : millibits;
-    uint32_t shifted = (uint32_t)(limited + 12000);
-    uint64_t whole = (uint64_t)1 << (shifted / 1000);
-    uint64_t weight = (whole * (1000 + shifted % 1000) * 1024) / 1000;
-    return (weight >> 12) + 1;
-}
-
 void chance_share(const uint64_t *weights, size_t count, uint32_t *ppm)
 {
     uint64_t sum = 0;

@@ -5,8 +5,8 @@
 
 /*
  * Random numbers and probabilities in integers, so that one seed gives the same feed on every
- * machine. A probability is a count of parts per million ("ppm"); strength is in "millibits", a
- * logarithm: 1000 more doubles the weight. Pure functions, except for the generator's state.
+ * machine. A probability is a count of parts per million ("ppm"). Pure functions, except for the
+ * generator's state.
  */
 #define CHANCE_ONE 1000000U
 
@@ -20,9 +20,6 @@ int32_t chance_between(struct chance *chance, int32_t least, int32_t most); /* b
 
 /* One step of SplitMix64 as a hash, for values that look random but must not change. */
 uint64_t chance_mix(uint64_t value);
-
-/* 2^(millibits / 1000), in units of 1/1024; approximate (linear between whole powers). */
-uint64_t chance_weight(int32_t millibits);
 
 /* Turns weights into probabilities that sum to CHANCE_ONE (rounded down; the rest goes to the
  * largest). At least one weight is above 0, and their sum is below 2^44. */

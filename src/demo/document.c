@@ -105,7 +105,7 @@ static struct value runner_name(const struct event *event, const struct market *
         (void)snprintf(value.text, sizeof value.text, "%u. %.40s", index + 1, event->sides[index]);
     else
         sports_name(event->sports, event->sport, NULL,
-                    yyjson_get_str(yyjson_arr_get(table_get(market->plan, "runners"), index)),
+                    yyjson_get_str(yyjson_arr_get(yyjson_obj_get(market->plan, "runners"), index)),
                     event->sides, 0, value.text);
     return value;
 }
@@ -262,7 +262,7 @@ static void put_section(const struct writing *writing, uint32_t sid, int64_t lin
     struct chance chance = {event->salt + sid};
     char name[NAME_SIZE];
     sports_name(event->sports, event->sport, &chance,
-                yyjson_get_str(yyjson_arr_get(table_get(market->plan, "sections"), sid - 1)),
+                yyjson_get_str(yyjson_arr_get(yyjson_obj_get(market->plan, "sections"), sid - 1)),
                 event->sides, 0, name);
     put(writing->out,
         "{`sid`:%u,`psid`:%u,`sno`:%s,`psrno`:%u,`gstatus`:`%s`,`nat`:`%s`,`gscode`:%d,"

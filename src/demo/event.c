@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "demo/price_ladder.h"
 
 #define STEP_MS 1000
@@ -21,6 +20,7 @@
 #define QUOTED_MOST 985000U
 #define QUOTED_LEAST 1005U
 #define LEFT_BY_FAVOURITE 10000U
+#define OPINION_ONE 1443 /* of the market that has none; noise and opinion stay within 850 */
 
 /* ---- prices ---------------------------------------------------------------------------------- */
 
@@ -40,7 +40,7 @@ static yyjson_val *next_odds(struct event *event)
     yyjson_val *frame;
     do
         frame = yyjson_arr_iter_next(&event->ahead);
-    while (frame != NULL && table_get(frame, "odds") == NULL);
+    while (frame != NULL && yyjson_obj_get(frame, "odds") == NULL);
     return frame;
 }
 
@@ -77,7 +77,7 @@ static void quote_market(struct event *event, struct market *market, uint64_t *c
             continue;
         runner->noise += chance_between(&event->chance, -30, 30) - runner->noise / 24;
         int32_t opinion = (int32_t)(chance_mix(market->id + i) % 200) - 100; /* stays the same */
-        chances[i] *= chance_weight(runner->noise + opinion);
+        chances[i] *= (uint64_t)(OPINION_ONE + runner->noise + opinion);
     }
     uint64_t winners = (sum + CHANCE_ONE / 2) / CHANCE_ONE;
     chance_share(chances, market->runner_count, ppm);
@@ -117,8 +117,8 @@ static void price_markets(struct event *event)
         event->from = event->to;
         event->to = next_odds(event);
     }
-    yyjson_arr_iter here = yyjson_arr_iter_with(table_get(event->from, "odds"));
-    yyjson_arr_iter there = yyjson_arr_iter_with(table_get(event->to, "odds"));
+    yyjson_arr_iter here = yyjson_arr_iter_with(yyjson_obj_get(event->from, "odds"));
+    yyjson_arr_iter there = yyjson_arr_iter_with(yyjson_obj_get(event->to, "odds"));
     for (uint32_t m = 0; m < event->market_count; m++) {
         event->markets[m].odds = yyjson_arr_iter_next(&here);
         price_market(event, &event->markets[m], yyjson_arr_iter_next(&there));
@@ -168,8 +168,9 @@ static void add_market(struct event *event, yyjson_val *plan)
     struct market *market = &event->markets[event->market_count++];
     market->plan = plan;
     market->id = 200000000 + chance_mix(event->salt + event->market_count) % 100000000;
-    market->runner_count =
-        event->is_race ? event->side_count : (uint32_t)yyjson_arr_size(table_get(plan, "runners"));
+    market->runner_count = event->is_race
+                               ? event->side_count
+                               : (uint32_t)yyjson_arr_size(yyjson_obj_get(plan, "runners"));
     CHECK(market->runner_count <= RUNNERS_MAX);
     for (uint32_t i = 0; i < market->runner_count; i++)
         market->runners[i].noise = chance_between(&event->chance, -60, 60);
@@ -197,35 +198,28 @@ static void name_sides(struct event *event)
 
 static void take_course(struct event *event)
 {
-    yyjson_val *courses = table_get(event->table, "courses");
+    yyjson_val *courses = yyjson_obj_get(event->table, "courses");
     uint32_t count = (uint32_t)yyjson_arr_size(courses);
     yyjson_val *course = yyjson_arr_get(courses, chance_below(&event->chance, count));
     event->pace = chance_between(&event->chance, 85, 115);
     event->side_count = (uint32_t)table_number(course, "sides");
-    event->frames = event->ahead = yyjson_arr_iter_with(table_get(course, "frames"));
+    event->frames = event->ahead = yyjson_arr_iter_with(yyjson_obj_get(course, "frames"));
     event->next = yyjson_arr_iter_next(&event->frames);
     event->from = next_odds(event);
     event->to = next_odds(event);
     CHECK(event->side_count <= SIDES_MAX && event->to != NULL);
 }
 
-struct event *simulated_event_create(const struct event_plan *plan)
+void simulated_event_begin(struct event *event)
 {
-    struct event *event = memory_alloc_zeroed(1, sizeof *event);
-    event->sports = plan->sports;
-    event->table = sports_table(plan->sports, plan->sport);
-    event->sport = plan->sport;
-    event->is_race = table_get(event->table, "race") != NULL;
-    event->serial = plan->serial;
-    event->id = plan->id;
-    event->chance.state = plan->seed;
-    event->salt = chance_mix(plan->seed ^ 0x5EEDU);
-    event->start_ms = plan->start_ms;
-    event->now_ms = plan->born_ms < plan->start_ms ? plan->born_ms : plan->start_ms;
+    event->table = sports_table(event->sports, event->sport);
+    event->is_race = yyjson_obj_get(event->table, "race") != NULL;
+    event->salt = chance_mix(event->chance.state ^ 0x5EEDU);
+    event->now_ms = event->now_ms < event->start_ms ? event->now_ms : event->start_ms;
     event->stage_ms = event->now_ms;
     event->score = event->remark = "";
     event->changed = true;
-    event->offered = plan->standing || event->start_ms - event->now_ms <= OFFERED_BEFORE_MS;
+    event->offered |= event->start_ms - event->now_ms <= OFFERED_BEFORE_MS;
     take_course(event);
     name_sides(event);
     make_name(event, "competition", event->competition);
@@ -236,22 +230,21 @@ struct event *simulated_event_create(const struct event_plan *plan)
                    event->is_race ? race : " v ", event->is_race ? "" : event->sides[1]);
     size_t index, count;
     yyjson_val *market;
-    yyjson_arr_foreach(table_get(event->table, "markets"), index, count, market)
+    yyjson_arr_foreach(yyjson_obj_get(event->table, "markets"), index, count, market)
         add_market(event, market);
     price_markets(event);
     set_statuses(event);
-    return event;
 }
 
 static void take_frame(struct event *event)
 {
-    yyjson_val *frame = event->next, *score = table_get(frame, "score");
+    yyjson_val *frame = event->next, *score = yyjson_obj_get(frame, "score");
     event->next = yyjson_arr_iter_next(&event->frames);
     if (event->stage == STAGE_UPCOMING && frame_ms(frame) >= 0)
         enter(event, STAGE_IN_PLAY, "");
     if (score != NULL)
         event->score = yyjson_get_str(score);
-    if (table_get(frame, "halt") != NULL) {
+    if (yyjson_obj_get(frame, "halt") != NULL) {
         event->suspended_until_ms = event->now_ms + table_number(frame, "halt") * 1000;
         event->remark = table_string(frame, "remark");
         event->changed |= event->stage == STAGE_UPCOMING; /* a runner was withdrawn */

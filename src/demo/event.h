@@ -37,7 +37,7 @@ struct runner {
     char result;         /* of the course; 0: active */
     uint32_t chance_ppm; /* as quoted */
     uint32_t tick;       /* best back */
-    int32_t noise;       /* millibits of the market's own opinion, added to the course's */
+    int32_t noise;       /* the market's own opinion, in parts of OPINION_ONE */
 };
 
 struct market {
@@ -83,17 +83,10 @@ struct event {
     uint32_t market_count;
 };
 
-struct event_plan {
-    const struct sports *sports; /* borrowed as long as the event lives */
-    enum sport sport;
-    uint32_t serial;
-    struct event_id id;
-    uint64_t seed;
-    int64_t start_ms;
-    int64_t born_ms;
-    bool standing; /* its markets are open from the beginning, however late the start is */
-};
-struct event *simulated_event_create(const struct event_plan *plan); /* memory_free it */
+/* Begins a zeroed event of which the caller has set sports (borrowed as long as the event lives),
+ * sport, serial, id, chance (by a seed), start_ms, now_ms (when it appears), clock_shift_ms, and
+ * `offered` if its markets are open from the beginning, however late the start is. */
+void simulated_event_begin(struct event *event);
 
 /* Advances it to `now_ms`, in steps of a second. */
 void simulated_event_advance(struct event *event, int64_t now_ms);

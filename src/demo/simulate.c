@@ -74,25 +74,27 @@ static void fill_slot(struct simulator *simulator, enum sport sport, struct slot
                       int64_t start_ms, bool standing)
 {
     struct timetable *timetable = &simulator->timetables[sport];
-    struct event_plan plan = {.sports = &simulator->sports,
-                              .sport = sport,
-                              .serial = timetable->serial++,
-                              .seed = chance_next(&simulator->chance),
-                              .start_ms = standing ? start_ms + STANDING_MS : start_ms,
-                              .born_ms = simulator->now_ms,
-                              .standing = standing};
+    struct event *event = memory_alloc_zeroed(1, sizeof *event);
+    event->sports = &simulator->sports;
+    event->sport = sport;
+    event->serial = timetable->serial++;
+    event->chance.state = chance_next(&simulator->chance);
+    event->start_ms = standing ? start_ms + STANDING_MS : start_ms;
+    event->now_ms = simulator->now_ms;
+    event->clock_shift_ms = simulator->shift_ms;
+    event->offered = standing;
     /* A few ids are too large for a double, as real ones can be. */
-    bool large = (sport == SPORT_CRICKET || sport == SPORT_TENNIS) && plan.serial % 16 == 7;
+    bool large = (sport == SPORT_CRICKET || sport == SPORT_TENNIS) && event->serial % 16 == 7;
     uint64_t *next = large ? &simulator->next_large_id : &simulator->next_id;
     uint64_t id = standing ? SIMULATOR_STANDING_ID + sport : *next;
-    plan.id.size = (uint8_t)decimal_write(plan.id.digits, id);
+    event->id.size = (uint8_t)decimal_write(event->id.digits, id);
     *next += large ? 2 : 1;
     buffer_free(&slot->document);
-    *slot = (struct slot){.event = simulated_event_create(&plan)};
-    slot->event->clock_shift_ms = simulator->shift_ms;
+    simulated_event_begin(event);
+    *slot = (struct slot){.event = event};
     timetable->last_start_ms = start_ms;
     if (standing)
-        simulator->facts.standing[sport] = plan.id;
+        simulator->facts.standing[sport] = event->id;
 }
 
 /* Fills the sport's slots. About a third of the matches are in play at any time; races follow one
@@ -103,7 +105,7 @@ static void open_timetable(struct simulator *simulator, enum sport sport)
     uint32_t count = simulator->options.events;
     yyjson_val *table = sports_table(&simulator->sports, sport);
     int64_t length_ms = table_number(table, "length_s") * 1000, first_ms = simulator->now_ms;
-    if (table_get(table, "race") != NULL) {
+    if (yyjson_obj_get(table, "race") != NULL) {
         int64_t even_ms = RACES_SPAN_MS / count;
         timetable->spacing_ms = even_ms < RACE_EVERY_MS ? even_ms : RACE_EVERY_MS;
         first_ms -= length_ms / 2;
@@ -280,30 +282,27 @@ static void move_clock(struct simulator *simulator, int64_t clock_ms)
     }
 }
 
-static bool is_interrupted(const struct simulator *simulator, enum sport sport)
-{
-    return (simulator->options.interrupted & SPORT_BIT(sport)) != 0 &&
-           (simulator->now_ms - simulator->begun_ms) / INTERRUPTION_MS % 2 == 1;
-}
-
 void simulator_advance(struct simulator *simulator, int64_t now_ms,
                        const struct odds_change **changes, size_t *count)
 {
     simulator->facts.events = simulator->facts.in_play = simulator->facts.polled = 0;
     feed_publication_clear(&simulator->due);
     move_clock(simulator, now_ms);
+    sport_set running = simulator->options.sports;
+    if ((simulator->now_ms - simulator->begun_ms) / INTERRUPTION_MS % 2 == 1)
+        running &= ~simulator->options.interrupted;
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
-        if (is_interrupted(simulator, slot->event->sport))
+        if ((running & SPORT_BIT(slot->event->sport)) == 0)
             continue;
         simulated_event_advance(slot->event, simulator->now_ms);
         if (slot->event->stage == STAGE_GONE)
             replace_event(simulator, slot);
     }
     for (int sport = 0; sport < SPORT_COUNT; sport++)
-        if (simulates(simulator, sport) && !is_interrupted(simulator, (enum sport)sport))
+        if ((running & SPORT_BIT(sport)) != 0)
             publish_catalog(simulator, (enum sport)sport);
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++)
-        if (!is_interrupted(simulator, slot->event->sport))
+        if ((running & SPORT_BIT(slot->event->sport)) != 0)
             publish_odds(simulator, slot);
     *changes = simulator->due.changes;
     *count = simulator->due.count;

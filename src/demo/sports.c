@@ -42,27 +42,22 @@ yyjson_val *sports_table(const struct sports *sports, enum sport sport)
     return yyjson_doc_get_root(sports->tables[sport]);
 }
 
-yyjson_val *table_get(yyjson_val *object, const char *name)
-{
-    return yyjson_obj_get(object, name);
-}
-
 const char *table_string(yyjson_val *object, const char *name)
 {
-    const char *text = yyjson_get_str(table_get(object, name));
+    const char *text = yyjson_get_str(yyjson_obj_get(object, name));
     return text != NULL ? text : "";
 }
 
 int64_t table_number(yyjson_val *object, const char *name)
 {
-    return yyjson_get_sint(table_get(object, name));
+    return yyjson_get_sint(yyjson_obj_get(object, name));
 }
 
 /* Any word of the list that `pattern` begins with. */
 static const char *pick_word(const struct sports *sports, enum sport sport, struct chance *chance,
                              const char *pattern, size_t size)
 {
-    yyjson_val *words = table_get(sports_table(sports, sport), "words");
+    yyjson_val *words = yyjson_obj_get(sports_table(sports, sport), "words");
     yyjson_val *list = yyjson_obj_getn(words, pattern, size);
     if (list == NULL)
         list = yyjson_obj_getn(yyjson_doc_get_root(sports->names), pattern, size);

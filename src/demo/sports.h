@@ -44,8 +44,7 @@ void sports_open(struct sports *sports);
 void sports_close(struct sports *sports);
 yyjson_val *sports_table(const struct sports *sports, enum sport sport);
 
-/* A member of an object; NULL, "" or 0 when there is none. */
-yyjson_val *table_get(yyjson_val *object, const char *name);
+/* A member of an object; "" or 0 when there is none. */
 const char *table_string(yyjson_val *object, const char *name);
 int64_t table_number(yyjson_val *object, const char *name);
 

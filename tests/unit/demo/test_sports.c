@@ -24,8 +24,9 @@ static void check_odds(yyjson_val *markets, yyjson_val *odds, size_t sides, bool
     assert_int_equal(yyjson_arr_size(odds), yyjson_arr_size(markets));
     yyjson_arr_foreach(markets, index, count, market)
     {
-        yyjson_val *entry = yyjson_arr_get(odds, index), *runners = table_get(market, "runners");
-        size_t sections = yyjson_arr_size(table_get(market, "sections"));
+        yyjson_val *entry = yyjson_arr_get(odds, index),
+                   *runners = yyjson_obj_get(market, "runners");
+        size_t sections = yyjson_arr_size(yyjson_obj_get(market, "sections"));
         if (strcmp(table_string(market, "type"), "match1") == 0)
             assert_true(index > 0 && yyjson_is_null(entry));
         else if (sections == 0)
@@ -37,20 +38,21 @@ static void check_odds(yyjson_val *markets, yyjson_val *odds, size_t sides, bool
 
 static void check_course(yyjson_val *table, yyjson_val *course)
 {
-    yyjson_val *frames = table_get(course, "frames"), *frame;
+    yyjson_val *frames = yyjson_obj_get(course, "frames"), *frame;
     size_t index, count;
     int64_t before = INT64_MIN;
     bool starts = false;
     yyjson_arr_foreach(frames, index, count, frame)
     {
-        yyjson_val *odds = table_get(frame, "odds");
+        yyjson_val *odds = yyjson_obj_get(frame, "odds");
         assert_true(table_number(frame, "at") > before);
         before = table_number(frame, "at");
         starts |= before == 0;
         if (odds != NULL || index == 0 || index == count - 1)
-            check_odds(table_get(table, "markets"), odds, (size_t)table_number(course, "sides"),
-                       index == count - 1);
-        assert_true((table_get(frame, "remark") == NULL) == (table_get(frame, "halt") == NULL));
+            check_odds(yyjson_obj_get(table, "markets"), odds,
+                       (size_t)table_number(course, "sides"), index == count - 1);
+        assert_true((yyjson_obj_get(frame, "remark") == NULL) ==
+                    (yyjson_obj_get(frame, "halt") == NULL));
     }
     assert_true(starts && before > 0);
 }
@@ -63,8 +65,8 @@ TEST(every_course_has_a_start_odds_and_a_result)
         yyjson_val *table = sports_table(&sports, (enum sport)sport), *course;
         size_t index, count;
         assert_true(table_number(table, "id") > 0 && table_number(table, "length_s") > 0);
-        assert_true(yyjson_arr_size(table_get(table, "courses")) > 1);
-        yyjson_arr_foreach(table_get(table, "courses"), index, count, course)
+        assert_true(yyjson_arr_size(yyjson_obj_get(table, "courses")) > 1);
+        yyjson_arr_foreach(yyjson_obj_get(table, "courses"), index, count, course)
             check_course(table, course);
     }
     sports_close(&sports);
