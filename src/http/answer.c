@@ -88,8 +88,6 @@ struct answer *answer_create(struct text body, struct answer_counts *counts)
 {
     struct answer *answer = memory_alloc_zeroed(1, sizeof *answer);
     atomic_init(&answer->references, 1);
-    atomic_init(&answer->gzip_wanted, false);
-    atomic_init(&answer->gzip, NULL);
     write_tags(answer, body);
     answer->counts = counts;
     answer->plain = make_message(200, answer->plain_tag, NULL, body);

@@ -366,10 +366,11 @@ void http_reply_error(struct http_request *request, const struct http_error *err
 void http_reply_error_as(struct http_request *request, const struct http_error *error,
                          const char *message)
 {
-    struct http_message *made = http_message_of_error(error, message);
+    struct buffer body = {0};
+    http_error_write(error, message, &body);
     request->error = error;
-    http_reply_message(request, made);
-    http_message_release(&made);
+    http_reply_json(request, error->status, buffer_text(&body));
+    buffer_free(&body);
 }
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
@@ -491,27 +492,25 @@ void http_connection_start(struct http_connection *connection)
     start_reading(connection);
 }
 
+/* The bytes in one of the kernel's queues of the socket: FIONREAD, input that the connection has not
+ * read yet; TIOCOUTQ, output that the client has not acknowledged. */
+static size_t kernel_queue_size(struct http_connection *connection, unsigned long which)
+{
+    int descriptor;
+    int size = 0;
+    return uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) == 0 &&
+                   ioctl(descriptor, which, &size) == 0 && size > 0
+               ? (size_t)size
+               : 0;
+}
+
 /* The bytes that the client has not acknowledged: libuv's queue and the kernel's send buffer. The
  * kernel's buffer holds megabytes and accepts more only after a good part of it has drained, so a
  * slow client's progress shows there first. */
 static size_t unsent_size(struct http_connection *connection)
 {
-    size_t size = uv_stream_get_write_queue_size((uv_stream_t *)&connection->tcp);
-    int descriptor;
-    int queued = 0;
-    if (uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) == 0 &&
-        ioctl(descriptor, TIOCOUTQ, &queued) == 0 && queued > 0)
-        size += (size_t)queued;
-    return size;
-}
-
-/* Does the kernel hold input that the connection has not read yet? */
-static bool has_unread_input(struct http_connection *connection)
-{
-    int descriptor;
-    int unread = 0;
-    return uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) == 0 &&
-           ioctl(descriptor, FIONREAD, &unread) == 0 && unread > 0;
+    return uv_stream_get_write_queue_size((uv_stream_t *)&connection->tcp) +
+           kernel_queue_size(connection, TIOCOUTQ);
 }
 
 void http_connection_sweep(struct http_connection *connection, uint64_t now)
@@ -528,7 +527,7 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now)
         return;
     /* Do not close on a request that arrived after the loop last polled. */
     if (connection->server->draining && connection->state == CONNECTION_IDLE &&
-        has_unread_input(connection))
+        kernel_queue_size(connection, FIONREAD) > 0)
         return;
     if (connection->state == CONNECTION_OPENING)
         http_report_event(connection->server, HTTP_EVENT_TLS_FAILED);
@@ -545,7 +544,7 @@ void http_connection_drain(struct http_connection *connection)
     /* A request that has already reached this machine is answered. A new client has probably just
      * sent its first request, so it gets time too. */
     uint64_t grace_ms = connection->server->drain_idle_ms;
-    if (!connection->served || has_unread_input(connection))
+    if (!connection->served || kernel_queue_size(connection, FIONREAD) > 0)
         grace_ms = grace_ms > DRAIN_NEW_MS ? grace_ms : DRAIN_NEW_MS;
     if (grace_ms == 0)
         http_connection_close(connection);

@@ -26,8 +26,9 @@ static void write_id(struct http_server *server, char *id)
     id[HTTP_ID_SIZE] = '\0';
 }
 
-static struct http_exchange *exchange_take(struct http_server *server)
+struct http_exchange *http_exchange_begin(struct http_connection *connection)
 {
+    struct http_server *server = connection->server;
     struct http_exchange *exchange = server->spare_exchange;
     server->spare_exchange = NULL;
     if (exchange == NULL)
@@ -40,13 +41,6 @@ static struct http_exchange *exchange_take(struct http_server *server)
     exchange->magic = EXCHANGE_MAGIC;
     write_id(server, exchange->request.id);
     http_intake_start(&exchange->intake);
-    return exchange;
-}
-
-struct http_exchange *http_exchange_begin(struct http_connection *connection)
-{
-    struct http_server *server = connection->server;
-    struct http_exchange *exchange = exchange_take(server);
     exchange->request.peer = connection->peer;
     exchange->request.connection = connection;
     exchange->request.connection_user =
@@ -73,12 +67,6 @@ static struct http_exchange *exchange_of(struct http_request *request)
     return exchange;
 }
 
-static void put(char **at, const char *bytes, size_t size)
-{
-    memcpy(*at, bytes, size);
-    *at += size;
-}
-
 void http_request_note(struct http_request *request, struct text what, const char *id)
 {
     request->note.what = what;
@@ -91,10 +79,10 @@ void http_request_add_field(struct http_request *request, struct text name, stru
     size_t size = name.size + 2 + value.size + 2;
     CHECK(size <= HTTP_ADDED_MAX - exchange->added_size);
     char *at = exchange->reply_head + HTTP_ADDED_AT + exchange->added_size;
-    put(&at, name.at, name.size);
-    put(&at, ": ", 2);
-    put(&at, value.at, value.size);
-    put(&at, "\r\n", 2);
+    at = mempcpy(at, name.at, name.size);
+    at = mempcpy(at, ": ", 2);
+    at = mempcpy(at, value.at, value.size);
+    memcpy(at, "\r\n", 2);
     exchange->added_size += (uint32_t)size;
 }
 
@@ -108,8 +96,7 @@ struct text http_exchange_added(const struct http_exchange *exchange)
 void http_exchange_add(struct http_exchange *exchange, struct text added)
 {
     CHECK(added.size <= HTTP_ADDED_MAX - exchange->added_size);
-    char *at = exchange->reply_head + HTTP_ADDED_AT + exchange->added_size;
-    put(&at, added.at, added.size);
+    memcpy(exchange->reply_head + HTTP_ADDED_AT + exchange->added_size, added.at, added.size);
     exchange->added_size += (uint32_t)added.size;
     exchange->kept_size = exchange->added_size;
 }
@@ -123,10 +110,9 @@ static const char *date_head(struct http_server *server)
     server->date_second = wall_ms / 1000;
     char date[CLOCK_TEXT_SIZE];
     clock_format_http(wall_ms, date);
-    char *at = server->date_head;
-    put(&at, "Date: ", 6);
-    put(&at, date, 29);
-    put(&at, "\r\nX-Request-Id: ", 16);
+    char *at = mempcpy(server->date_head, "Date: ", 6);
+    at = mempcpy(at, date, 29);
+    at = mempcpy(at, "\r\nX-Request-Id: ", 16);
     CHECK(at == server->date_head + HTTP_DATE_HEAD_SIZE);
     return server->date_head;
 }
@@ -134,16 +120,15 @@ static const char *date_head(struct http_server *server)
 static struct text small_head(struct http_server *server, struct http_exchange *exchange,
                               bool close_after)
 {
-    char *at = exchange->reply_head;
-    put(&at, date_head(server), HTTP_DATE_HEAD_SIZE);
-    put(&at, exchange->request.id, HTTP_ID_SIZE);
-    put(&at, "\r\n", 2);
+    char *at = mempcpy(exchange->reply_head, date_head(server), HTTP_DATE_HEAD_SIZE);
+    at = mempcpy(at, exchange->request.id, HTTP_ID_SIZE);
+    at = mempcpy(at, "\r\n", 2);
     at += exchange->added_size; /* http_request_add_field wrote them in place */
     if (close_after)
-        put(&at, "Connection: close\r\n", 19);
+        at = mempcpy(at, "Connection: close\r\n", 19);
     else if (exchange->intake.parser.http_minor == 0)
-        put(&at, "Connection: keep-alive\r\n", 24);
-    put(&at, "\r\n", 2);
+        at = mempcpy(at, "Connection: keep-alive\r\n", 24);
+    at = mempcpy(at, "\r\n", 2);
     return (struct text){exchange->reply_head, (size_t)(at - exchange->reply_head)};
 }
 

@@ -99,9 +99,8 @@ static void step(struct text *input, size_t size)
 
 static enum http_intake_result refuse(struct http_intake *intake, const struct http_error *error)
 {
-    if (!intake->refused) /* the first error stays */
+    if (intake->error == NULL) /* the first error stays */
         intake->error = error;
-    intake->refused = true;
     intake->phase = INTAKE_FINISHED;
     return INTAKE_REFUSED;
 }
@@ -557,7 +556,7 @@ static enum http_intake_result run_parser(struct http_intake *intake, struct htt
     bool in_head = intake->phase != INTAKE_BODY;
     struct text piece =
         in_head ? next_piece_of_head(intake, *input) : next_piece_of_body(intake, *input);
-    if (intake->refused)
+    if (intake->error != NULL)
         return INTAKE_REFUSED;
     intake->feed = piece.at;
     size_t used = piece.size;

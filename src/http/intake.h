@@ -41,8 +41,7 @@ enum http_intake_phase {
 struct http_intake {
     llhttp_t parser;
     enum http_intake_phase phase;
-    const struct http_error *error; /* the reason for refusing it */
-    bool refused;
+    const struct http_error *error; /* the reason for refusing it; NULL: it is not refused */
     bool version_complete;
     bool head_complete;
     bool message_complete;

@@ -149,7 +149,6 @@ struct http_server {
     bool turning_away;        /* no new connection can begin */
     uint64_t drain_idle_ms;   /* the most a connection may be idle while draining */
     uint64_t drain_accept_ms; /* by clock_loop_ms; the server accepts until then */
-    bool drained_reported;
     void (*drained)(void *context);
     char *read_buffer;
     char *plain_buffer;   /* with TLS */
@@ -207,5 +206,4 @@ void http_exchange_reply(struct http_server *server, struct http_exchange *excha
 /* ---- message.c ------------------------------------------------------------------------------- */
 /* The caller owns the reference. */
 struct http_message *http_message_of_text(int status, const char *content_type, struct text body);
-/* The same of an error; `text` as http_error_write. */
-struct http_message *http_message_of_error(const struct http_error *error, const char *text);
+

@@ -116,13 +116,3 @@ void http_error_write(const struct http_error *error, const char *message, struc
     json_string(&json, "message", message != NULL ? message : error->message);
     json_end(&json);
 }
-
-struct http_message *http_message_of_error(const struct http_error *error, const char *text)
-{
-    struct buffer body = {0};
-    http_error_write(error, text, &body);
-    struct http_message *message =
-        http_message_of_text(error->status, "application/json", buffer_text(&body));
-    buffer_free(&body);
-    return message;
-}

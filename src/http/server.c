@@ -85,7 +85,6 @@ static void on_sweep(uv_timer_t *timer)
 static void on_sweep_closed(uv_handle_t *handle)
 {
     struct http_server *server = handle->data;
-    server->drained_reported = true;
     server->drained(server->options.context);
 }
 
@@ -406,7 +405,7 @@ void http_server_destroy(struct http_server **server)
 {
     struct http_server *gone = *server;
     *server = NULL;
-    CHECK(gone->drained_reported && gone->connection_count == 0);
+    CHECK(uv_is_closing((uv_handle_t *)&gone->sweep) && gone->connection_count == 0);
     memory_free(gone->spare_exchange);
     if (gone->reserve >= 0)
         (void)close(gone->reserve);

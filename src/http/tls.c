@@ -93,17 +93,6 @@ static int select_protocol(SSL *ssl, const unsigned char **chosen, unsigned char
     return SSL_TLSEXT_ERR_OK;
 }
 
-/* A service has no user to ask, so an encrypted key is refused instead of prompting on the
- * terminal. */
-static int no_password(char *at, int room, int writing, void *argument)
-{
-    (void)at;
-    (void)room;
-    (void)writing;
-    (void)argument;
-    return -1;
-}
-
 static enum status tls_error(struct error *error, const char *what, const char *path)
 {
     unsigned long code = ERR_peek_last_error();
@@ -146,7 +135,9 @@ static SSL_CTX *make_context(void)
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     CHECK(SSL_CTX_set_session_id_context(context, (const unsigned char *)"croupier", 8) == 1);
     SSL_CTX_set_alpn_select_cb(context, select_protocol, NULL);
-    SSL_CTX_set_default_passwd_cb(context, no_password);
+    /* A service has no user to ask, so an encrypted key is refused instead of prompting on the
+     * terminal. */
+    SSL_CTX_set_default_passwd_cb_userdata(context, (void *)(uintptr_t) "");
     return context;
 }
 
