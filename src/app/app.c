@@ -235,8 +235,7 @@ static void on_worker_reloaded(void *context)
 static void set_limits(struct app *app, const struct config *config)
 {
     struct client_limits *limits = app->shared.limits;
-    sports_set_waiting_max(app->shared.sports, config->waiting_max);
-    sports_set_stale_after(app->shared.sports, config->stale_after_s);
+    sports_set_limits(app->shared.sports, config->waiting_max, config->stale_after_s);
     client_limits_set(limits, CONNECTIONS_PER_ADDRESS,
                       config_share(config->connections_per_address, config->max_connections));
     client_limits_set(limits, CONNECTIONS_PER_CUSTOMER,

@@ -206,4 +206,3 @@ void http_exchange_reply(struct http_server *server, struct http_exchange *excha
 /* ---- message.c ------------------------------------------------------------------------------- */
 /* The caller owns the reference. */
 struct http_message *http_message_of_text(int status, const char *content_type, struct text body);
-

@@ -50,11 +50,6 @@ void sports_ages(struct sports *sports, struct sports_ages ages[SPORT_COUNT])
     uv_mutex_unlock(&sports->lock);
 }
 
-void sports_set_stale_after(struct sports *sports, uint32_t seconds)
-{
-    atomic_store_explicit(&sports->stale_after_s, seconds, memory_order_relaxed);
-}
-
 void sports_look_at_ages(struct sports *sports)
 {
     struct sports_ages ages[SPORT_COUNT];

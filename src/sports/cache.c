@@ -136,24 +136,20 @@ struct reply_context {
     bool deferred;
 };
 
-/* Is the value's state right under the store's present stamp? */
-static bool is_sure(const struct sports_cache *cache, const struct ready *ready)
-{
-    uint64_t stamp;
-    return odds_store_stamp(cache->sports->odds, &stamp) == STATUS_OK && is_ready(ready, stamp);
-}
-
 static bool park(struct sports_cache *cache, struct http_request *request,
                  const struct answer *answer, const struct reply_context *context)
 {
     uint32_t wanted_s = context->ready == NULL ? 0 : waiting_wanted_s(cache->waiting, request);
     if (wanted_s == 0 || !answer_is_named(answer, request))
         return false;
+    uint64_t stamp;
+    bool sure = odds_store_stamp(cache->sports->odds, &stamp) == STATUS_OK &&
+                is_ready(context->ready, stamp);
     const struct wait_subject what = {.subject = context->subject,
                                       .place = &context->ready->group,
                                       .mark = answer_mark(answer),
                                       .wanted_s = wanted_s,
-                                      .sure = is_sure(cache, context->ready),
+                                      .sure = sure,
                                       .deferred = context->deferred};
     return waiting_park(cache->waiting, &what, request);
 }
@@ -311,15 +307,6 @@ static bool is_queued(const struct pending_request *pending)
     return pending->deferral.queue != NULL;
 }
 
-static void await_completion(struct pending_request *pending)
-{
-    struct sports_cache *cache = pending->cache;
-    if (is_queued(pending))
-        return;
-    metrics_add(cache->counters, SPORTS_READY_MISSES, 1);
-    http_deferral_append(&cache->pending, &pending->deferral);
-}
-
 static void count_hit(const struct pending_request *pending)
 {
     if (!is_queued(pending))
@@ -346,10 +333,12 @@ static void refuse(struct pending_request *pending, enum status status,
 /* `sent` is what sports_want returned. */
 static void wait_or_fail(struct pending_request *pending, enum status sent)
 {
-    if (sent == STATUS_PENDING)
-        await_completion(pending);
-    else
+    if (sent != STATUS_PENDING) {
         fail(pending, sports_error_of(sent, NULL));
+    } else if (!is_queued(pending)) {
+        metrics_add(pending->cache->counters, SPORTS_READY_MISSES, 1);
+        http_deferral_append(&pending->cache->pending, &pending->deferral);
+    }
 }
 
 /* Asks for a job for the pending request, unless it has looked too often. */
@@ -366,13 +355,12 @@ static enum status want(struct pending_request *pending, struct job draft)
 /* ---- looking --------------------------------------------------------------------------------- */
 
 /* May this entry, as far as its own value goes, answer a request that came at `arrived_ns`?
- * `known` is the version that the store holds, or NULL when it could not tell. */
-static bool is_fresh(const struct entry *entry, const uint64_t *known, uint64_t arrived_ns)
+ * `known` is the version that the store holds, or ODDS_VERSION_UNKNOWN, which no entry has. */
+static bool is_fresh(const struct entry *entry, uint64_t known, uint64_t arrived_ns)
 {
-    if (entry == NULL)
-        return false;
-    return (known != NULL && entry->version == *known) ||
-           atomic_load_explicit(&entry->checked_ns, memory_order_acquire) >= arrived_ns;
+    return entry != NULL &&
+           (entry->version == known ||
+            atomic_load_explicit(&entry->checked_ns, memory_order_acquire) >= arrived_ns);
 }
 
 /* Holds the message's entry until it is sent. Nothing of the pending request is used after `reply_or_park`:
@@ -414,20 +402,14 @@ static void send_chosen(struct pending_request *pending)
     send_and_drop(pending, answer, message);
 }
 
-/* NULL: the store does not know the version. */
-static const uint64_t *known_version(const uint64_t *version)
-{
-    return *version == ODDS_VERSION_UNKNOWN ? NULL : version;
-}
-
 /* Finds a catalog that is fresh for the pending request. False: the request was answered or
  * deferred. */
 static bool find_catalog(struct pending_request *pending, const struct odds_versions *versions)
 {
     struct sports_cache *cache = pending->cache;
     struct ready *ready = &cache->catalogs[pending->subject.sport];
-    const uint64_t *known = versions == NULL ? NULL : known_version(&versions->catalog);
-    if (known != NULL && *known == 0) {
+    uint64_t known = versions->catalog;
+    if (known == 0) {
         set_entry(&ready->entry, NULL);
         set_ready(ready, versions->stamp, STATUS_NOT_FOUND);
         refuse(pending, STATUS_NOT_FOUND, &error_catalog_unavailable);
@@ -443,11 +425,11 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
     }
     if (is_fresh(ready->entry, known, pending->arrived_ns)) {
         set_entry(&pending->catalog, ready->entry);
-        if (known != NULL && ready->entry->version == *known)
+        if (ready->entry->version == known)
             set_ready(ready, versions->stamp, ready->entry->status);
     }
     if (pending->catalog == NULL) {
-        const struct job job = {.kind = JOB_CATALOG, .expected = known == NULL ? 0 : *known};
+        const struct job job = {.kind = JOB_CATALOG, .expected = known};
         wait_or_fail(pending, want(pending, job));
         return false;
     }
@@ -458,18 +440,17 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
 }
 
 /* Does the store hold these odds with this row now? */
-static bool is_current(const struct entry *entry, const uint64_t *known,
-                       const struct catalog_row *row)
+static bool is_current(const struct entry *entry, uint64_t known, const struct catalog_row *row)
 {
-    return entry != NULL && known != NULL && entry->version == *known &&
+    return entry != NULL && entry->version == known &&
            (entry->status != STATUS_OK || text_equals(entry->row, row->text));
 }
 
 /* Did the store hold row and odds together after the request came? */
-static bool fits(const struct entry *entry, const uint64_t *known, uint64_t arrived_ns,
+static bool fits(const struct entry *entry, uint64_t known, uint64_t arrived_ns,
                  const struct catalog_row *row)
 {
-    return is_current(entry, known, row) || is_fresh(entry, NULL, arrived_ns);
+    return is_current(entry, known, row) || is_fresh(entry, ODDS_VERSION_UNKNOWN, arrived_ns);
 }
 
 /* The pending request has its catalog: looks for the event in it. */
@@ -490,14 +471,15 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
         event = add_event(cache, subject, now_ms);
     struct ready *ready = &event->ready;
     note_use(cache, ready, event, now_ms);
-    const uint64_t *known = versions == NULL ? NULL : known_version(&versions->odds);
+    uint64_t known = versions->odds;
     ready->confirmed = false;
     if (!fits(ready->entry, known, pending->arrived_ns, row)) {
         entry_release(&ready->entry);
         ready->entry = sports_newest(cache->sports, subject->sport, &subject->event, now_ms);
     }
-    bool confirmed = known != NULL && pending->catalog->version == versions->catalog;
-    if (known != NULL && *known == 0) {
+    bool confirmed =
+        known != ODDS_VERSION_UNKNOWN && pending->catalog->version == versions->catalog;
+    if (known == 0) {
         if (confirmed)
             set_ready(ready, versions->stamp, STATUS_NOT_FOUND);
         refuse(pending, STATUS_NOT_FOUND, &error_odds_not_found);
@@ -508,7 +490,7 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
                                 .source = pending->catalog,
                                 .row = row,
                                 .both = pending->conflicts >= CONFLICTS_TO_READ_BOTH,
-                                .expected = known == NULL ? 0 : *known};
+                                .expected = known};
         wait_or_fail(pending, want(pending, job));
         return;
     }
@@ -538,11 +520,12 @@ static void look(struct pending_request *pending)
         fail(pending, sports_error_of(status, NULL));
         return;
     }
-    const struct odds_versions *known = status == STATUS_OK ? &versions : NULL;
-    if (!find_catalog(pending, known))
+    if (status == STATUS_PENDING)
+        versions.catalog = versions.odds = ODDS_VERSION_UNKNOWN;
+    if (!find_catalog(pending, &versions))
         return;
     if (of_event) {
-        look_for_event(pending, known);
+        look_for_event(pending, &versions);
         return;
     }
     set_entry(&pending->chosen, pending->catalog);
@@ -551,25 +534,21 @@ static void look(struct pending_request *pending)
     send_chosen(pending);
 }
 
-/* The catalog and the odds that were found do not belong together: looks for newer ones, as if the
- * request had come now. */
-static void look_afresh(struct pending_request *pending)
-{
-    entry_release(&pending->catalog);
-    pending->arrived_ns = clock_monotonic_ns();
-    pending->conflicts++;
-    look(pending);
-}
-
 static void on_mail(struct mail *mail)
 {
     struct pending_request *pending = (struct pending_request *)mail;
+    enum status result = pending->completion.result;
+    if (result == STATUS_CONFLICT) {
+        /* The catalog and the odds that were found do not belong together: looks for newer ones, as
+         * if the request had come now. */
+        entry_release(&pending->catalog);
+        pending->arrived_ns = clock_monotonic_ns();
+        pending->conflicts++;
+    }
     if (pending->deferral.request == NULL)
         drop_pending(pending);
-    else if (pending->completion.result == STATUS_CONFLICT)
-        look_afresh(pending);
-    else if (pending->completion.result != STATUS_OK)
-        fail(pending, sports_error_of(pending->completion.result, NULL));
+    else if (result != STATUS_OK && result != STATUS_CONFLICT)
+        fail(pending, sports_error_of(result, NULL));
     else
         look(pending);
 }
@@ -667,14 +646,6 @@ void sports_route(struct sports_cache *cache, struct http_request *request, spor
         answer_from_cache(cache, request, &subject);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
-
-static uint64_t wait_ms(const struct sports *sports)
-{
-    uint64_t ms = (uint64_t)sports->read_ms + WAIT_MS_BEYOND_READ;
-    return ms > WAIT_MS_LEAST ? ms : WAIT_MS_LEAST;
-}
-
 /* ---- for waiting.c --------------------------------------------------------------------------- */
 
 static struct wait_group *find_group(void *context, const struct odds_subject *subject)
@@ -696,6 +667,8 @@ static uint64_t mark_of_group(void *context, const struct odds_subject *subject)
         ready == NULL || ready->entry == NULL ? NULL : entry_answer(ready->entry);
     return answer == NULL ? 0 : answer_mark(answer);
 }
+
+/* ---- life ------------------------------------------------------------------------------------ */
 
 void sports_cache_drain(struct sports_cache *cache)
 {
@@ -719,7 +692,9 @@ struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *
                                             .mark = mark_of_group};
     cache->waiting = waiting_create(&waiting);
     event_table_init(&cache->events);
-    http_deferral_queue_init(&cache->pending, mailbox_loop(mailbox), wait_ms(sports), on_late);
+    uint64_t wait_ms = (uint64_t)sports->read_ms + WAIT_MS_BEYOND_READ;
+    http_deferral_queue_init(&cache->pending, mailbox_loop(mailbox),
+                             wait_ms > WAIT_MS_LEAST ? wait_ms : WAIT_MS_LEAST, on_late);
     return cache;
 }
 

@@ -9,9 +9,6 @@ struct entry *entry_create(enum status status, uint64_t version, uint64_t checke
     struct entry *entry = memory_alloc_zeroed(1, sizeof *entry);
     atomic_init(&entry->references, 1);
     atomic_init(&entry->checked_ns, checked_ns);
-    atomic_init(&entry->asked_ms, 0);
-    atomic_init(&entry->published_ms, 0);
-    atomic_init(&entry->answer, NULL);
     entry->counts = counts;
     entry->version = version;
     entry->status = status;

@@ -6,19 +6,15 @@ HTTP_ERROR_TABLE(sports, SPORTS_ERRORS);
 const struct http_error *sports_error_of(enum status status, const struct http_error *not_found)
 {
     CHECK(status != STATUS_OK && status != STATUS_PENDING);
-    switch (status) {
-    case STATUS_NOT_FOUND:
-        CHECK(not_found != NULL);
-        return not_found;
-    case STATUS_MALFORMED:
-        return &error_malformed_upstream_data;
-    case STATUS_UNAVAILABLE:
-        return &error_cache_unavailable;
-    case STATUS_TIMEOUT:
-        return &error_cache_timeout;
-    case STATUS_FULL:
-        return &error_overloaded;
-    default:
-        return &error_internal_error;
-    }
+    static const struct http_error *const errors[] = {
+        [STATUS_MALFORMED] = &error_malformed_upstream_data,
+        [STATUS_UNAVAILABLE] = &error_cache_unavailable,
+        [STATUS_TIMEOUT] = &error_cache_timeout,
+        [STATUS_FULL] = &error_overloaded,
+    };
+    const struct http_error *error =
+        status < sizeof errors / sizeof errors[0] ? errors[status] : NULL;
+    if (status == STATUS_NOT_FOUND)
+        error = not_found;
+    return error != NULL ? error : &error_internal_error;
 }

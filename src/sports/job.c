@@ -150,8 +150,8 @@ static struct entry *make_event(struct job *job, const struct entry *before)
  */
 static bool was_stored_together(struct job *job)
 {
-    struct event_id event = job->row->id;
-    return event_row_as_of(&job->read.catalog, job->both, &event, &job->row, &job->read_catalog);
+    return event_row_as_of(&job->read.catalog, job->both, &job->row->id, &job->row,
+                           &job->read_catalog);
 }
 
 /* Was `before` made of the same value? */
@@ -165,14 +165,6 @@ static bool is_still(const struct job *job, const struct entry *before)
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static struct entry *make_what_was_read(struct job *job, enum status read,
-                                        const struct entry *before)
-{
-    if (read == STATUS_MALFORMED)
-        return make_empty(job, STATUS_MALFORMED, job->expected);
-    return job->kind == JOB_CATALOG ? make_catalog(job, before) : make_event(job, before);
-}
-
 /* STATUS_OK: the slot has an entry of the value. STATUS_CONFLICT: the row and the odds do not
  * belong together. A damaged value has no readable version, so its entry gets the expected one;
  * without that there is no entry. */
@@ -185,7 +177,7 @@ static enum status make_entry(struct job *job, enum status read)
     if (damaged && !job->slot->damaged)
         log_damage(job);
     job->slot->damaged = damaged;
-    if (damaged && job->expected == 0)
+    if (damaged && job->expected == ODDS_VERSION_UNKNOWN)
         return read;
     if (job->kind == JOB_EVENT && !damaged && !was_stored_together(job))
         return STATUS_CONFLICT;
@@ -198,7 +190,9 @@ static enum status make_entry(struct job *job, enum status read)
         entry_release(&before);
         return STATUS_OK;
     }
-    struct entry *entry = make_what_was_read(job, read, before);
+    struct entry *entry = damaged ? make_empty(job, STATUS_MALFORMED, job->expected)
+                          : job->kind == JOB_CATALOG ? make_catalog(job, before)
+                                                     : make_event(job, before);
     /* A cache notes its use once a second, and may have noted it in the entry before. */
     if (before != NULL)
         atomic_store_explicit(&entry->asked_ms,

@@ -109,7 +109,7 @@ struct job {
     bool both;                     /* EVENT: reads the catalog as well, as of the same moment: it
                                     * moves too fast to be read first */
     struct catalog *read_catalog;  /* the one it read; may be NULL */
-    uint64_t expected;             /* the version that the store was seen to hold, or 0 */
+    uint64_t expected;             /* the version that the store was seen to hold */
     uint64_t started_ns;           /* before anything was read */
     bool reading;
     struct odds_read read;

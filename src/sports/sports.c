@@ -43,10 +43,6 @@ struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct w
     sports->run_job = job_run;
     sports->log = log;
     sports->changes = changes_create(odds);
-    atomic_init(&sports->waiting, 0);
-    atomic_init(&sports->waiting_max, 0);
-    atomic_init(&sports->counts.answers, 0);
-    atomic_init(&sports->counts.bytes, 0);
     event_table_init(&sports->events);
     for (sport_set set = 0; set <= SPORT_SET_ALL; set++)
         sports->lists[set] = make_list(set, &sports->counts);
@@ -85,9 +81,10 @@ void sports_destroy(struct sports **sports)
     memory_free(mine);
 }
 
-void sports_set_waiting_max(struct sports *sports, uint32_t most)
+void sports_set_limits(struct sports *sports, uint32_t waiting_max, uint32_t stale_after_s)
 {
-    atomic_store_explicit(&sports->waiting_max, most, memory_order_relaxed);
+    atomic_store_explicit(&sports->waiting_max, waiting_max, memory_order_relaxed);
+    atomic_store_explicit(&sports->stale_after_s, stale_after_s, memory_order_relaxed);
 }
 
 void sports_facts(struct sports *sports, struct sports_facts *facts)

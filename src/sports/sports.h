@@ -38,8 +38,9 @@ void sports_drain(struct sports *sports);
  * mail. */
 void sports_destroy(struct sports **sports);
 
-/* How many polls of all caches may wait at a time; 0 at first. Any thread. */
-void sports_set_waiting_max(struct sports *sports, uint32_t most);
+/* How many polls of all caches may wait at a time, and after how long odds are stale (0: never);
+ * both 0 at first. Any thread. */
+void sports_set_limits(struct sports *sports, uint32_t waiting_max, uint32_t stale_after_s);
 
 /* The ages of the values that clients asked for within the last minute, as of the last request for
  * each. */
@@ -49,8 +50,6 @@ struct sports_ages {
     uint64_t stale;     /* events with odds that are older than stale_after_s */
 };
 
-/* Odds that are older than this are stale; 0: none are. Any thread. */
-void sports_set_stale_after(struct sports *sports, uint32_t seconds);
 /* Logs when odds of a sport begin to be stale and when none are any more. About once a second, on
  * one thread. */
 void sports_look_at_ages(struct sports *sports);
