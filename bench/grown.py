@@ -232,8 +232,8 @@ class Grown:
             **{name: round(statistics.median(row[name] for row in found), 2)
                for name in ("asked_p99_ms", "pause_ms", "poll_p50_ms", "poll_p99_ms")}} for (label, state), found in cases.items()],
             "from the moment when the reply to SET was read to the moment when an answer that shows it was read, in "
-            "each of two instances on one Redis; a change every 20 ms. asked_p99_ms is until that answer was asked for, so that what is "
-            "beyond it was waiting for it. Each instance is polled pause_ms after its last "
+            "each of two instances on one Redis; a change every 20 ms. asked_p99_ms ends when that answer was "
+            "asked for; the rest of p99_ms is the wait for it. Each instance is polled pause_ms after its last "
             "answer, and poll_p50_ms and poll_p99_ms are how long any answer took (also one that shows nothing new): both "
             "are part of what is measured (bench/visible.c). Percentiles are medians of the rounds', the "
             f"maximum is of all; a feed at work changes {OTHERS_A_SECOND} other events a second")

@@ -175,7 +175,7 @@ static void probe_when_asked(void *argument)
         bool ok = ask_both(health, &reason);
         uv_mutex_lock(&health->prober.lock);
         conclude(health, ok, &reason);
-        answer_all(health, ok); /* also requests that came meanwhile */
+        answer_all(health, ok); /* also those that came during the probe */
         health->probing = health->hung = false;
     }
     answer_all(health, false);

@@ -42,7 +42,7 @@
 
 #define POLICY_REFRESH_MS 200
 #define TRIM_SECONDS 5
-#define TRIM_CONNECTIONS 128 /* that were closed since the last time */
+#define TRIM_CONNECTIONS 128 /* closed since memory was last returned */
 #define USAGE_PERIOD_MS 60000
 #define STORES_WAIT_MS 3000
 #define STORES_LOOK_MS 10
@@ -65,7 +65,7 @@ struct app {
     uv_signal_t signals[3];
     uv_timer_t drain_deadline;
     uv_timer_t second;   /* looks at the age of what is served, and at unused memory */
-    uint64_t seconds;    /* that it did so */
+    uint64_t seconds;    /* how often it did so */
     uint64_t trimmed;    /* connections that were closed when memory was returned last */
     uv_timer_t watchdog; /* looks whether the workers go on */
     uv_timer_t starting; /* looks whether the stores can be used, until the workers are there */
@@ -90,7 +90,7 @@ struct app {
     enum status failed;
     struct notifier *notifier;
 
-    struct handover_sockets sockets; /* that listen; 0: not made yet */
+    struct handover_sockets sockets; /* the listening ones; 0: not made yet */
     struct worker **workers; /* each has taken over its sockets, and keeps them until the end */
     size_t worker_count;
     size_t drained_count;
@@ -659,9 +659,9 @@ static void announce(struct app *app)
         app->options->ready(app->options->context, &ports);
 }
 
-/* What many connections took, malloc keeps in pieces between what is still in use. Now and then
- * the kernel gets the free pages back; after a storm that takes 50 ms for 250 MB, else less than
- * one. */
+/* After many connections have closed, malloc keeps their memory in pieces between blocks in use.
+ * This returns the free pages to the kernel: 50 ms for 250 MB after a storm of connections, usually
+ * less than 1 ms. */
 static void return_memory(struct app *app)
 {
     struct service_totals totals;

@@ -17,7 +17,7 @@
  * small pool makes answers ready; a probe asks the stores for /health.
  */
 
-/* Where it listens; 0: not there. */
+/* The port of each listener; 0: it does not listen there. */
 struct app_ports {
     uint16_t customers, operator, providers;
 };
@@ -28,7 +28,7 @@ struct app_options {
     const char *const *overrides; /* for the re-read, as for config_load; may be NULL */
     char *const *arguments;       /* of this process, to be started again with; NULL: it is not */
     struct log *log;              /* borrowed */
-    bool hangup_ends;             /* SIGHUP, of a terminal that closes, is taken as SIGTERM is */
+    bool hangup_ends;             /* SIGHUP ends the service, as a terminal sends it on closing */
     bool takes_over;              /* from the server that started this process (app/handover.h) */
     struct odds_store *odds; /* borrowed and shared with the caller; NULL: the app opens its own */
     /* Called on the main thread when requests are being answered; may be NULL. */

@@ -21,7 +21,7 @@
 struct notifier {
     struct sockaddr_un address;
     socklen_t address_size;
-    int descriptor; /* -1: no service manager waits for it */
+    int descriptor; /* -1: there is no service manager */
     uint64_t watchdog_ms;
     bool failed; /* and that was logged */
     struct log *log;
@@ -110,7 +110,7 @@ void notifier_send(struct notifier *notifier, enum notice notice)
         return;
     char message[64];
     int size = snprintf(message, sizeof message, "%s\n", texts[notice]);
-    /* From systemd 253 on a reload is known by its time. */
+    /* systemd 253 and later match the end of a reload with its beginning by this time. */
     if (notice == NOTICE_RELOADING)
         size = snprintf(message, sizeof message, "%s\nMONOTONIC_USEC=%" PRIu64 "\n", texts[notice],
                         clock_monotonic_ns() / 1000);

@@ -6,12 +6,12 @@
 
 /*
  * Notices to a service manager, in the protocol of sd_notify(3): datagrams to the socket that
- * $NOTIFY_SOCKET names. Its page declares the protocol stable and open to other implementations;
- * libsystemd would bring libraries along for what is one call of sendto.
+ * $NOTIFY_SOCKET names. Its manual page declares the protocol stable and open to other
+ * implementations; libsystemd would add libraries for one call of sendto.
  *
- * Without $NOTIFY_SOCKET nothing is sent. A manager that does not read for a while has a full queue
- * (net.unix.max_dgram_qlen, 10): NOTICE_ALIVE, which comes again, is lost then, and the others wait
- * for up to 5 s, as sd_notify() does for as long as it takes. An error is logged once. Main thread.
+ * Without $NOTIFY_SOCKET nothing is sent. When the manager does not read, its queue fills up
+ * (net.unix.max_dgram_qlen, 10). NOTICE_ALIVE is then dropped, because the next one follows; the
+ * others wait for room, at most 5 s. An error is logged once. Main thread.
  */
 struct notifier;
 
@@ -22,14 +22,15 @@ enum notice {
     NOTICE_ALIVE, /* the watchdog's */
 };
 
-/* Reads the environment, and takes $WATCHDOG_PID out of it, which would keep the watchdog from a
- * process that this one hands over to. So while no other thread reads the environment. */
+/* Reads the environment, and removes $WATCHDOG_PID from it: a process that this one hands over to
+ * has another id and would ignore the watchdog. Call this before other threads read the
+ * environment. */
 struct notifier *notifier_create(struct log *log);
 void notifier_destroy(struct notifier **notifier);
 
 void notifier_send(struct notifier *notifier, enum notice notice);
 
-/* The service is that process from now on. */
+/* Makes `process` the service's main process for the manager. */
 void notifier_send_main(struct notifier *notifier, int process);
 
 /* NOTICE_ALIVE is due more often than this ($WATCHDOG_USEC); 0: not asked for. */

@@ -213,7 +213,7 @@ static void drain_here(struct mail *mail)
         if (worker->servers[i] != NULL)
             http_server_drain(worker->servers[i], worker->options.config->drain_idle_ms,
                               on_drained);
-    sports_cache_drain(worker->service.sports); /* which answers with the end in mind */
+    sports_cache_drain(worker->service.sports); /* after the servers: its answers close */
 }
 
 static void hand_over_here(struct mail *mail)

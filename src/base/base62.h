@@ -8,8 +8,8 @@
  */
 extern const char base62_digits[63];
 
-/* Writes `length` random digits, each equally likely, straight from the kernel's source; no NUL.
- * For what must be unguessable as well as for what must only be unique. */
+/* Writes `length` random digits, each equally likely, from the kernel's random numbers; no NUL.
+ * Good for secrets as well as for ids. */
 void base62_random(char *out, size_t length);
 
 bool base62_is_digit(char character);

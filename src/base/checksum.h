@@ -12,5 +12,5 @@
  * one byte order.
  */
 
-/* `seed` may be the checksum of what comes before: so several pieces make one checksum. */
+/* `seed` is any number. To checksum pieces as one, pass the checksum of the pieces so far. */
 uint64_t checksum_add(uint64_t seed, const void *bytes, size_t size);

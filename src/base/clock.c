@@ -141,8 +141,8 @@ static bool read_offset(struct text text, int *minutes)
     return hour <= 23 && minute <= 59;
 }
 
-/* What follows a date, into milliseconds in UTC since that day began. A leap second (RFC 3339
- * section 5.7) is the last of a day in UTC; it counts as the one after it. */
+/* Reads the time after a date into milliseconds in UTC since that day began. A leap second (RFC
+ * 3339 section 5.7) is the last of a day in UTC; it counts as the one after it. */
 static bool read_time(struct text text, int64_t *day_ms)
 {
     int ms;

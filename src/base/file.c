@@ -91,7 +91,7 @@ static bool write_all(int descriptor, const char *bytes, size_t size)
     return true;
 }
 
-/* To whom the directory belongs, as what runs as root must not keep the service from its files. */
+/* Gives the file to the owner of its directory: the service must be able to use what root makes. */
 static bool give_to_owner(int descriptor, const char *path)
 {
     struct stat facts;

@@ -22,8 +22,8 @@ char *file_follow_link(const char *path);
  * or an errno. */
 int file_sync_directory(const char *path);
 
-/* Makes a directory; one that is there is fine. Run by root, it belongs to whom the one above it
- * belongs to. */
+/* Makes a directory; STATUS_OK if there is one. Run by root, gives it to the owner of the directory
+ * above. */
 MUST_CHECK enum status file_make_directory(const char *path, mode_t mode, struct error *error);
 
 /* Makes a file of this mode that holds `content`, which is on disk when this returns (its name is
@@ -50,8 +50,8 @@ MUST_CHECK enum status file_read_print(const char *path, const struct progress_w
                                        struct file_print *print, struct error *error);
 
 /* The same, and writes what was read into `to`, a new file of this mode, which is on disk when this
- * returns (its name is not: file_sync_directory). Run by root, it belongs to whom its directory
- * belongs to. STATUS_EXISTS: there is a file `to`; STATUS_FULL: the disk has no room. Where it
+ * returns (its name is not: file_sync_directory). Run by root, gives it to the owner of its
+ * directory. STATUS_EXISTS: there is a file `to`; STATUS_FULL: the disk has no room. Where it
  * fails there is no file `to` of this call. */
 MUST_CHECK enum status file_copy(const char *path, const char *to, mode_t mode,
                                  const struct progress_watch *watch, struct file_print *print,

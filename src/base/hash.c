@@ -1,8 +1,8 @@
 /*
- * SipHash (Aumasson, Bernstein 2012). In tables in memory with one round a word and three at the
- * end, which is what hash tables of several languages use: not for signatures, but no way is known
- * to find collisions without the seed. The second half of that key is the complement of the first.
- * Under a key of its own with two and four, as its authors propose it.
+ * SipHash (Aumasson, Bernstein 2012). For tables in memory it runs one round a word and three at
+ * the end, as the hash tables of several languages do. This is too weak for signatures, but no way
+ * is known to find collisions without the seed. The key's second half is the complement of the
+ * seed. For stored hashes (hash_keyed) it runs two rounds and four, as its authors propose.
  */
 #include "base/hash.h"
 

@@ -8,9 +8,9 @@
 /*
  * The hash of tables in memory: SipHash-1-3. Never stored or sent: its seed is forgotten.
  *
- * Where keys come from outside, the seed is hash_random_seed's, or they could choose
- * keys that all fall into one place; where it is bounded anyway what a collision costs, any will
- * do. Several values make one key when the hash of the first is the seed of the next.
+ * If clients choose the keys of a table, its seed is from hash_random_seed, so that they cannot
+ * choose keys that collide. Where the cost of collisions is bounded, any seed will do. To hash
+ * several values as one key, pass the hash of the first as the seed of the next.
  */
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size);
 uint64_t hash_text(uint64_t seed, struct text text);

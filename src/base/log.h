@@ -15,12 +15,12 @@
  * json:  {"time":"…","level":"warning","message":"odds store opened again","path":"…","attempts":3}
  *
  * A value is never a secret: keys are logged by their first 8 characters at most.
- * A `struct log` may be used by any thread; a NULL log discards. A line is written whole, and lines
- * in the order they came.
+ * A `struct log` may be used by any thread; a NULL log discards. Lines are written
+ * whole and in the order in which they came.
  *
  * Logging never waits: a thread of the log's own writes. When it does not keep up, because the
- * pipe is not read or the disk is full, lines are dropped and counted, and once it goes on a line
- * says how many: "log lines were dropped lines=1234".
+ * pipe is not read or the disk is full, lines are dropped and counted. The next line that it can
+ * write says how many: "log lines were dropped lines=1234".
  */
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
@@ -45,8 +45,8 @@ struct log_field {
 /* A string that may be NULL: written as an empty value. */
 #define LOG_STRING(name_, value_) LOG_FIELD_(LOG_FIELD_TEXT, name_, .text = text_of(value_))
 #define LOG_TEXT(name_, value_) LOG_FIELD_(LOG_FIELD_TEXT, name_, .text = (value_))
-/* A text that is known to be of printable ASCII without space, '"', backslash and '=': it is not
- * looked at again. */
+/* A text that is known to be of printable ASCII without space, '"', backslash and '=': the log does
+ * not check it. */
 #define LOG_WORD(name_, value_) LOG_FIELD_(LOG_FIELD_WORD, name_, .text = (value_))
 #define LOG_INTEGER(name_, value_) \
     LOG_FIELD_(LOG_FIELD_INTEGER, name_, .integer = (int64_t)(value_))
@@ -54,8 +54,8 @@ struct log_field {
 /* Writes to `descriptor`, which stays the caller's. When it is systemd's journal ($JOURNAL_STREAM),
  * each line begins with its priority: "<3>", "<4>", "<6>" or "<7>". */
 struct log *log_create(int descriptor, enum log_level level, enum log_format format);
-/* Writes for at most a second; the rest is lost. If the writer hangs, the descriptor stays in
- * use. */
+/* Writes what is queued, for at most a second; the rest is lost. If the writer hangs, the
+ * descriptor stays in use. */
 void log_destroy(struct log **log);
 
 /* Waits until all lines so far are written, at most a second; false when they are not. */
@@ -63,7 +63,7 @@ bool log_flush(struct log *log);
 /* Lines dropped since log_create. */
 uint64_t log_dropped(struct log *log);
 
-/* While other threads log. */
+/* May be called while other threads log. */
 void log_configure(struct log *log, enum log_level level, enum log_format format);
 
 bool log_enabled(const struct log *log, enum log_level level);
@@ -77,8 +77,8 @@ void log_emit(struct log *log, enum log_level level, const char *message,
 /*
  * Lines that come by the thousand (one a request) are gathered by their thread and written in
  * blocks. One log_batch belongs to one thread. Lines are written when the batch holds 32 KiB, and
- * when its owner calls log_batch_flush (a worker does so several times a second), which also looks
- * whether another format is wanted.
+ * when its owner calls log_batch_flush (a worker does so several times a second). The flush also
+ * takes over a change of the format.
  */
 struct log_batch;
 struct log_batch *log_batch_create(struct log *log);
@@ -88,9 +88,9 @@ void log_batch_emit(struct log_batch *batch, enum log_level level, const char *m
 void log_batch_flush(struct log_batch *batch);
 
 /*
- * Fields that one line after the other has alike (those of a connection), formatted once. Zeroed,
- * it holds none. A line has them as LOG_KEPT(&kept) among its fields, which is right only when
- * log_batch_has_kept said so for that very line: another format needs other bytes.
+ * Fields that many lines share (those of a connection), formatted once. A zeroed struct holds none.
+ * A line names them as LOG_KEPT(&kept), but only if log_batch_has_kept has just returned true:
+ * after a change of the format they must be formatted again.
  */
 #define LOG_KEPT_MAX 222U
 struct log_kept {

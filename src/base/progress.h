@@ -4,9 +4,9 @@
 #include <stdint.h>
 
 /*
- * How far something long is. `at` runs often, in the thread of the work. `what` is what is counted
- * ("entries"), or the name of the step; `done` is 0 where nothing can be counted, `total` where it is
- * not known. Without `at` there is no one to tell.
+ * Reports the progress of long work. `at` is called often, in the thread of the work; NULL: there
+ * are no reports. `what` is the noun that is counted ("entries") or the name of the step. `done` is
+ * 0 where nothing can be counted, `total` is 0 where it is not known.
  */
 struct progress_watch {
     void (*at)(void *context, const char *what, uint64_t done, uint64_t total);

@@ -36,7 +36,7 @@ struct command_option {
 #define COMMAND_OPTIONS_MAX 16
 typedef size_t command_option_maker(const void *subject, struct command_option *out, size_t room);
 
-struct command_line; /* what was given: options and arguments, checked against the table */
+struct command_line; /* the given options and arguments, checked against the table */
 
 /* Made of the texts in help/ (tools/embed_help.py). */
 struct command_help {

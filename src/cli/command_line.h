@@ -36,7 +36,7 @@ struct given_option {
     const char *value;                   /* "" for a flag */
 };
 
-/* What comes of a command, and what it owns. */
+/* The outcome of a command, and the resources that it owns. */
 struct command_outcome {
     int code;
     jmp_buf end;                 /* where command_quit goes */
@@ -44,7 +44,7 @@ struct command_outcome {
     const char *last_words;      /* NULL: none */
     const struct config *config; /* NULL: it was not loaded */
     struct buffer document;      /* of --json, and */
-    struct json_writer json;     /* what writes it; zeros: there is none */
+    struct json_writer json;     /* writes the document; zeros: there is none */
     struct progress progress;
     struct progress_watch watch; /* which shows it */
     struct {

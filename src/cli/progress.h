@@ -4,10 +4,9 @@
 #include <stdint.h>
 
 /*
- * A line on stderr that is rewritten about once a second while something long is done, for whoever
- * waits at a terminal. Where stderr is no terminal (a script, the log of a nightly job), nothing is
- * written.
- * Starts as zeros. Nothing is shown of what takes less than a second.
+ * Shows a person at a terminal how far long work is: a line on stderr that is rewritten about once
+ * a second. If stderr is no terminal (a script, the log of a nightly job), it writes nothing. Work
+ * of less than a second shows nothing. Starts as zeros.
  */
 struct progress {
     uint64_t started_ms;

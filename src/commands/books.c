@@ -20,7 +20,7 @@
 /* The state of an answer that is printed as it is read. */
 struct printed {
     const struct command_line *line;
-    uint64_t entries;      /* that there are; 0: not known */
+    uint64_t entries;      /* in all; 0: not known */
     struct buffer *totals; /* struct ledger_sum, in the order of the lines */
     bool overflowed;       /* a total did */
 };

@@ -150,9 +150,9 @@ static void report_store(struct report *report, const struct configured *store, 
     buffer_free(&shown);
 }
 
-/* The embedded store is made by whoever comes first, the service or the feed: before that, it is
- * enough that it can be made. False, and nothing is reported, when that is not its state. `path` is
- * NULL for another engine's. */
+/* The service or the feed makes the embedded store, whichever comes first. Before that, this
+ * reports whether it can be made. False, and no report, if the store is there or of another engine
+ * (`path` is NULL). */
 static bool report_unmade(struct report *report, const char *path)
 {
     if (path == NULL || access(path, F_OK) == 0)

@@ -69,7 +69,7 @@ static struct platform_store *open_source(const struct command_line *line, const
     return store;
 }
 
-/* Made when it is empty, and never upgraded: that is for `croupier migrate`, after a backup. */
+/* Makes the schema of an empty store. `croupier migrate` upgrades others, after a backup. */
 static struct platform_store *open_target(const struct command_line *line, const char *uri)
 {
     const struct platform_store_options options = {

@@ -1,6 +1,6 @@
 /*
- * `croupier demo`: everything in one process, for whoever sees croupier for the first time. The
- * screen it prints (demo/screen.txt) fits a terminal, and leads to the tour, a file in its
+ * `croupier demo`: everything in one process, for a person who sees croupier for the first time.
+ * The screen it prints (demo/screen.txt) fits a terminal, and leads to the tour, a file in its
  * directory (demo/tour.txt); every command on both works as printed (tests/service/test_demo.py
  * runs them).
  *
@@ -26,7 +26,7 @@
 #include "http/http.h"
 #include "stores/configured.h"
 
-#define PLAYERS 20       /* that bet, without --players */
+#define PLAYERS 20       /* betting players, unless --players says otherwise */
 #define OVERRIDES_MAX 11 /* five settings and the end */
 
 struct demo {

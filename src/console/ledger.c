@@ -51,7 +51,7 @@ static void write_last(struct json_writer *json, const struct verification_recor
     json_end(json);
 }
 
-/* With what `croupier wallet verify` prints of a break. */
+/* A break has the members that `croupier wallet verify` prints. */
 static void write_run(struct json_writer *json, const char *name,
                       const struct verification_state *state)
 {

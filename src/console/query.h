@@ -35,7 +35,7 @@ uint64_t console_number(struct console_query *query, const char *name, uint64_t 
 /* Which of the words, which NULL ends, it is; the first where it is not there. */
 size_t console_choice(struct console_query *query, const char *name, const char *const *words);
 
-/* What a list is asked for: q, limit and cursor. */
+/* The query of a list: q, limit and cursor. */
 struct console_page {
     char words[CONSOLE_VALUE_SIZE]; /* to find in a row; "": any */
     uint64_t limit, offset;

@@ -11,9 +11,9 @@
  * `manifest.json`, which says what the files must hold.
  *
  *   platform.db   the platform store, with the ledger: SQLite. Its index of ids, which stands in
- *                 files beside the database, is made again from it by whoever opens it
+ *                 files beside the database, is made again when it is opened
  *   odds.mdb      the odds store: LMDB
- *   secrets.key   the key of stored secrets, for whoever asks for it
+ *   secrets.key   the key of stored secrets, if it was asked for
  *
  * Each part is as of one moment, when its copying began; it has everything that was answered
  * before. Servers and feeds go on working. A backup is made under another name and renamed when all
@@ -30,7 +30,7 @@ extern const char *const backup_part_names[BACKUP_PART_COUNT]; /* of their files
 #define BACKUP_PROGRAM_SIZE 64
 
 struct backup_manifest {
-    char program[BACKUP_PROGRAM_SIZE]; /* that made it: "croupier 0.2.0 (1e96643)" */
+    char program[BACKUP_PROGRAM_SIZE]; /* the program that made it: "croupier 0.2.0 (1e96643)" */
     int64_t made_ms;                   /* when it was whole */
     uint32_t schema;                   /* of the platform store */
     struct {

@@ -4,7 +4,7 @@
 #include "stores/odds.h"
 
 /*
- * Copies every catalog and all odds from one odds store into another, of whatever engines, byte for
+ * Copies every catalog and all odds from one odds store into another, of any engines, byte for
  * byte; then reads both again and compares. Interest is not copied: it lasts a minute. Catalogs
  * are published after their odds, so a reader of the copy finds no event without its odds.
  *

@@ -34,7 +34,7 @@ struct copy {
     enum status status; /* of the target, or of a record; the walks' own are returned by them */
     struct platform_counts counts;
 
-    int part;                         /* that is being walked through */
+    int part;                         /* the one being walked through */
     const struct record_table *table; /* of a kind of records, else NULL */
     char what[32];                    /* "copying players" */
     uint64_t count;

@@ -3,7 +3,7 @@
 #include "stores/platform_ledger.h"
 
 /*
- * Moves everything in one platform store into another, of whatever engines: customers, keys, legacy
+ * Moves everything in one platform store into another, of any engines: customers, keys, legacy
  * addresses, providers (their secrets stay sealed with the same key file), games, lists of games,
  * players, launches, and the whole ledger, declines included, entry by entry with its hash;
  * and customers' usage.
@@ -13,7 +13,7 @@
  * chain is checked on the way. Then the copy is read back and must have the same fingerprints, its
  * ledger is audited (stores/ledger_audit.h), and the source's revisions and numbers of rows must be
  * those of the snapshot.
- * What is not copied: revisions (the copy counts its own) and addresses that were removed.
+ * Not copied: revisions (the copy counts its own) and addresses that were removed.
  *
  * In constant memory, but for the games. Blocks. One thread.
  */

@@ -6,10 +6,10 @@
 #include "stores/platform.h"
 
 /*
- * One signed call of a provider's launch endpoint, as the server makes it, for whoever connects a
- * provider: a demo launch of one of its games for a player who does not exist. It is not kept. Of a
- * provider that has a launch URL instead, the address that a player would be sent to, if wanted.
- * Blocks, at most `timeout_ms`. One thread, with curl_global_init done.
+ * One signed call of a provider's launch endpoint, as the server makes it, for an operator who
+ * connects a provider: a demo launch of one of its games for a player who does not exist. It is not
+ * kept. If the provider has a launch URL instead, this makes the player's address, if `urls` is
+ * set. Blocks, at most `timeout_ms`. One thread, with curl_global_init done.
  */
 struct provider_trial_options {
     const struct secrets *secrets;
@@ -30,8 +30,8 @@ struct provider_trial {
     struct launch_answer answer;  /* when it was launched */
 };
 
-/* STATUS_OK: it was called, whatever came of it. STATUS_NOT_FOUND: there is no such provider, or no
- * such game of it. STATUS_CONFLICT: it has no launch endpoint, and no address was wanted.
+/* STATUS_OK: it was called, even if the launch failed. STATUS_NOT_FOUND: there is no such provider,
+ * or no such game of it. STATUS_CONFLICT: it has no launch endpoint, and no address was wanted.
  * STATUS_MALFORMED: its secret does not open. */
 MUST_CHECK enum status provider_trial_run(struct platform_store *store,
                                           const struct provider_trial_options *options,

@@ -37,8 +37,8 @@
 
 /* A request to the wallet. A BALANCE is answered and never kept. */
 enum ledger_operation { LEDGER_DEBIT, LEDGER_CREDIT, LEDGER_ROLLBACK, LEDGER_BALANCE };
-#define LEDGER_OPERATION_COUNT 3 /* that are kept */
-#define WALLET_OPERATION_COUNT 4 /* that are asked for */
+#define LEDGER_OPERATION_COUNT 3 /* the kept ones */
+#define WALLET_OPERATION_COUNT 4 /* with BALANCE */
 extern const struct enum_names ledger_operations, ledger_outcomes;
 const char *ledger_operation_name(enum ledger_operation operation); /* "DEBIT" */
 /* Of those that are kept. */

@@ -112,11 +112,9 @@ const struct metric sports_metrics[] = {
     METRIC_FACT("croupier_ready_bytes", "gauge", struct sports_facts, bytes,
                 "Bytes of the answers held ready"),
     AGES("croupier_catalog_age_seconds", catalog_ms, "NaN",
-         "Time since the catalog was published that was asked for last; NaN: none was within a "
-         "minute"),
+         "Age of the catalog that was asked for last; NaN: none was within a minute"),
     AGES("croupier_odds_age_seconds", odds_ms, "NaN",
-         "Time since the oldest odds were published that were asked for within a minute; NaN: none "
-         "were"),
+         "Age of the oldest odds that were asked for within a minute; NaN: none were"),
     AGES("croupier_odds_stale_events", stale, NULL,
          "Events asked for within a minute whose odds are older than stale_after_s"),
     METRIC_FACT("croupier_waiting_polls", "gauge", struct sports_facts, waiting,

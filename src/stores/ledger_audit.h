@@ -18,9 +18,10 @@
  */
 
 struct audit_options {
-    /* Is told while the store checks itself, with done == 0; every so many entries; and with done ==
-     * total when all entries were read and only the search for rows without their counterpart is
-     * left, which cannot be counted. For a recent audit `total` is 0. May be NULL. */
+    /* Called with done == 0 while the store checks itself, then every so many entries. done ==
+     * total means that all entries were read, and only the search for rows without their
+     * counterpart is left, which cannot be counted. For a recent audit `total` is 0. NULL: no
+     * reports. */
     const struct progress_watch *watch;
     bool recent; /* only what a night's check wants: transactions from the day on that begins at
                   * `since_ms`, the accounts of their players, and clearing accounts. The audit

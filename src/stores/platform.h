@@ -83,7 +83,7 @@ void platform_store_close(struct platform_store **store);
 
 struct platform_schema {
     uint32_t version; /* 0: there is nothing yet */
-    uint32_t newest;  /* which platform_store_migrate would bring it to */
+    uint32_t newest;  /* platform_store_migrate would bring it to this */
     bool can_back_up; /* platform_store_back_up can */
 };
 
@@ -102,9 +102,9 @@ MUST_CHECK enum status platform_store_back_up(struct platform_store *store, cons
  * which any thread may set, lives as long as the handle. */
 void platform_store_stop_when(struct platform_store *store, const atomic_bool *stop);
 
-/* From now on `watch` is told some times a second how far this handle is while it brings a SQLite
- * file up, copies it, or checks a store's own pages and indexes, and that takes long. It must not
- * use the store. NULL ends that. */
+/* Reports progress to `watch` some times a second while this handle migrates or copies a SQLite
+ * file, or checks a store's own pages and indexes. `watch` must not use the store. NULL ends the
+ * reports. */
 void platform_store_watch(struct platform_store *store, const struct progress_watch *watch);
 
 /* Brings the schema up to this program's, one numbered migration after the other, each in its own
@@ -126,7 +126,7 @@ void platform_store_act_as(struct platform_store *store, const char *who, const 
  * is, so the handle adds no rows to it. */
 void platform_store_begin_copy(struct platform_store *store);
 
-/* What moves when the store is written to: revisions, and counts of rows that take none. Players,
+/* Numbers that change with every write: revisions, and counts of rows that take none. Players,
  * launches and transactions are counted, which takes long in a snapshot alone. */
 #define PLATFORM_STATE_COUNT 7
 struct platform_state {
@@ -134,7 +134,7 @@ struct platform_state {
 };
 MUST_CHECK enum status platform_state(struct platform_store *store, struct platform_state *state,
                                       struct error *error);
-/* What was written to between the two ("players"); NULL: nothing. */
+/* The kind that differs between the two ("players"); NULL: they are equal. */
 const char *platform_state_difference(const struct platform_state *one,
                                       const struct platform_state *other);
 

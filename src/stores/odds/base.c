@@ -1,4 +1,4 @@
-/* What the stores of all engines have; see odds_engine.h. */
+/* The part of a store that all engines share; see odds_engine.h. */
 #include "stores/odds_engine.h"
 
 #include <stdio.h>

@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct slot) == sizeof(struct event_id) + 2 + 2 * sizeof(u
 struct lmdb_interest {
     char *path;
     struct log *log;
-    struct odds_store *store; /* whose notes they are */
+    struct odds_store *store; /* it has the notes to write */
     bool complained;          /* the background thread's */
 };
 

@@ -37,7 +37,7 @@ bool lmdb_key_read(const MDB_val *stored, struct lmdb_key *key);
 
 struct lmdb_header {
     uint64_t checksum;    /* of the store's identity, the key, what follows, and the bytes */
-    uint64_t transaction; /* that wrote it */
+    uint64_t transaction; /* the one that wrote it */
     int64_t published_ms;
     int64_t expires_ms; /* 0: never, as all are */
 };

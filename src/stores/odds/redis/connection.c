@@ -81,7 +81,7 @@ struct redis_connection {
     uint16_t port;
     struct redis_lookup *lookup;      /* of the host; NULL: none is under way */
     struct redis_addresses addresses; /* of the host, to be tried one after the other */
-    const char *greetings[GREETINGS]; /* that were sent */
+    const char *greetings[GREETINGS]; /* the sent ones */
     unsigned greeting_count;
     uv_timer_t step;   /* the end of a phase, or of the rest */
     unsigned failures; /* in a row */

@@ -373,7 +373,7 @@ static void write_interest(struct redis_store *store)
         odds_notes_lost(store->base.notes, store->interest_count);
 }
 
-/* What the I/O thread does at each heartbeat, and when it is woken. */
+/* The I/O thread calls this at each heartbeat, and when it is woken. */
 static void work(void *owner)
 {
     struct redis_store *store = owner;

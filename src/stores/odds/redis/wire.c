@@ -29,7 +29,7 @@ struct redis_expected {
     STAILQ_ENTRY(redis_expected) others;
     unsigned replies;
     unsigned came;
-    redis_answered *answered; /* NULL: no one waits for it any more */
+    redis_answered *answered; /* NULL: the caller no longer waits */
     void *context;
 };
 
@@ -52,7 +52,7 @@ struct redis_wire {
     struct buffer out; /* to be sent */
     STAILQ_HEAD(, redis_expected) expected;
     char in[READ_SIZE];
-    char plain[READ_SIZE]; /* what was in it, with TLS */
+    char plain[READ_SIZE]; /* `in` decrypted, with TLS */
 };
 
 /* The rest of what the socket did not take at once. */

@@ -3,9 +3,9 @@
 #include <stddef.h>
 
 /*
- * The SQL that reads the ledger. It is in sql/ledger/: what both engines understand, and the parts
- * and statements of each; tools/embed_ledger_sql.py makes these structs of it. reads.c, sums.c and
- * audit.c use them.
+ * The SQL that reads the ledger. It is in sql/ledger/: statements that both engines understand, and
+ * the parts and statements of each; tools/embed_ledger_sql.py makes these structs of it. reads.c,
+ * sums.c and audit.c use them.
  */
 
 /* A statement that names the first row that does not fit, and finds none in a sound ledger. */

@@ -66,7 +66,7 @@ static void free_loading(struct loading *loading)
     memory_free(loading);
 }
 
-/* What a reader of a row returns: whether it is sound. */
+/* A reader of a row returns this: whether the row is sound. */
 static bool note_row(struct loading *loading, bool sound, const char *flaw)
 {
     if (!sound)

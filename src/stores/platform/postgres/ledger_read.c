@@ -37,7 +37,7 @@ bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *aske
     return sound;
 }
 
-/* What was asked for, and whether all rows about it are sound. */
+/* The results of a query, and whether all of its rows are sound. */
 struct answers {
     struct ledger_fact *fact;
     struct ledger_batch_player *players;

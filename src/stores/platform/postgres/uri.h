@@ -15,7 +15,7 @@
  */
 
 #define POSTGRES_HOSTS_MAX 16
-#define POSTGRES_OPTIONS_MAX 128 /* that libpq has; 43 in version 15 */
+#define POSTGRES_OPTIONS_MAX 128 /* of libpq, which has 43 in version 15 */
 
 struct postgres_target {
     char *location; /* "postgresql://host:5432/database" */

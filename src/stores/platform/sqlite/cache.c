@@ -80,7 +80,7 @@ void ledger_cache_forget_accounts(struct ledger_cache *cache)
 static uint32_t tick(struct ledger_cache *cache)
 {
     cache->clock++;
-    if (cache->clock == 0) /* which says that a slot is free */
+    if (cache->clock == 0) /* 0 marks a free slot */
         cache->clock = 1;
     return cache->clock;
 }

@@ -493,10 +493,10 @@ enum status sqlite_check_schema(struct sqlite_store *store, bool current, uint32
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Whoever has the database open has its log and index open, too. If these have lost their names,
- * that process still brings its log into the database when it ends, unless other files have the
- * names by then; so this one makes none. A process that begins or ends is without them for a
- * moment. */
+/* A process with the database open has its log and index open, too. If someone deleted these files,
+ * that process still copies its log into the database when it ends, unless other files have the
+ * names by then. So this process makes no such files while they are missing. A process that begins
+ * or ends lacks them for a moment, too. */
 #define SHARED_LOCK_BYTE 0x40000002 /* of the database; SQLite's os.h */
 static enum status await_log(const struct sqlite_store *store, struct error *error)
 {

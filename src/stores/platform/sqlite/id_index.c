@@ -27,9 +27,9 @@ struct id_feed {
     bool loads;                           /* holds `upkeep`: full tables are written at once, */
     const struct id_directory *directory; /* which is locked; NULL: it cannot be used */
     int64_t next, last;                   /* rows that may come */
-    int64_t done, all;                    /* for the log, */
-    uint64_t logged_ms;                   /* where it was last; only what takes long is */
-    enum status status;                   /* why it was stopped */
+    int64_t done, all;                    /* for the log */
+    uint64_t logged_ms; /* when progress was last logged: only long reads log it */
+    enum status status; /* why it was stopped */
     struct error *error;
 };
 

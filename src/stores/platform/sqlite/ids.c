@@ -32,7 +32,7 @@ static uint64_t key_of(const uint8_t identity[ID_IDENTITY_SIZE], int64_t custome
     if (provider_size > 0) {
         memcpy(bytes + size, provider_id, provider_size);
         size += provider_size;
-        bytes[size++] = '/'; /* which none has */
+        bytes[size++] = '/'; /* no id contains it */
     }
     if (prefix[0] != '\0')
         bytes[size++] = prefix[0];
@@ -50,7 +50,7 @@ uint64_t sqlite_id_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t custome
 uint64_t sqlite_settling_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
                              const char *provider_id, struct text id)
 {
-    return key_of(identity, customer_number, provider_id, "\n", id); /* which no id begins with */
+    return key_of(identity, customer_number, provider_id, "\n", id); /* no id begins with it */
 }
 
 static bool settles(const struct ledger_transaction *transaction)

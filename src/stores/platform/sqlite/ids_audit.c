@@ -42,7 +42,7 @@ struct ids_audit {
     struct id_stream *streams; /* of the runs, and then of the table */
     uint8_t seed[HASH_KEY_SIZE];
     uint64_t of_rows, of_runs; /* the sums */
-    struct audited row;        /* that the pass is at */
+    struct audited row;        /* where the pass is */
     sqlite3_stmt *sorted;      /* the table, in order; NULL: it is at its end */
     struct id_entry sorted_ids[SORTED_AT_ONCE];
     struct error *error;
@@ -231,7 +231,7 @@ static bool rolls_back(const struct ledger_transaction *transaction)
     return transaction->operation == LEDGER_ROLLBACK && ledger_is_entry(transaction);
 }
 
-/* What two rows may not have in common; NULL: nothing. */
+/* The conflict between two rows that share a key; NULL: there is none. */
 static const char *compare_rows(const struct audited *one, const struct audited *other)
 {
     const struct ledger_transaction *a = &one->transaction;

@@ -25,7 +25,7 @@ static atomic_bool was_needed;
 /* Reads lines such as "7f00-7f80 rw-s 00000000 08:01 1234  /var/lib/croupier/platform.db-shm". */
 struct map_line {
     uintptr_t numbers[2]; /* begin and end */
-    unsigned fields;      /* that have ended */
+    unsigned fields;      /* fields that have ended */
     uint32_t last;        /* four characters */
 };
 

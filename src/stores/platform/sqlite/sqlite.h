@@ -42,7 +42,7 @@ struct sqlite_store {
     bool sound;     /* found so just now, for a backup before a migration */
     bool failed;    /* an error after which the connection is not to be trusted */
     void (*add_functions)(struct sqlite_store *store); /* of SQL, to each connection */
-    const char *work; /* that takes long, for the store's watch; NULL: none is under way */
+    const char *work; /* the name of a long step, for the store's watch; NULL: none runs */
     struct log *log;
     struct open_files *files;           /* file_identity.h; NULL: it is not attached */
     const volatile uint32_t *log_index; /* SQLite's mapping of -shm, while it is */
