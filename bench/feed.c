@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/odds.h"
+#include "stores/odds_feed.h"
 
 #define GROUPS_MAX 8
 #define TURN "\"turn\":\""

@@ -15,7 +15,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/odds.h"
+#include "stores/odds_feed.h"
+#include "stores/odds_read.h"
 
 #define PATIENCE_NS 5000000000U
 #define LOOK_US 200

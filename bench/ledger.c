@@ -26,6 +26,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "stores/platform_players.h"
+#include "stores/platform_records.h"
 #include "sync.h"
 #include "wallet/ledger.h"
 

@@ -1,16 +1,7 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/address.h"
-#include "base/log.h"
-#include "base/status.h"
-#include "base/text.h"
 #include "http/http.h"
-#include "metrics/metrics.h"
-#include "records/sport.h"
+#include "records/key.h"
 #include "stores/platform.h"
 
 /*

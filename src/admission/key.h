@@ -1,11 +1,6 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/text.h"
-#include "stores/platform.h"
+#include "records/key.h"
 
 /*
  * API keys and the identities of customers and keys.

@@ -1,10 +1,7 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "admission/admission.h"
+#include "stores/platform_changes.h"
 
 /*
  * All policies, as immutable snapshots (struct policy_table), and the editor that builds each one

@@ -1,14 +1,9 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/text.h"
 #include "http/http.h"
 #include "http/path.h"
-#include "records/sport.h"
+#include "records/provider.h"
 #include "records/usage.h"
-#include "stores/platform.h"
 
 /*
  * The route table: every path, with the decisions that precede its handler (docs/interface.md).

@@ -36,6 +36,7 @@
 #include "limits/rate_limiter.h"
 #include "sports/sports.h"
 #include "stores/configured.h"
+#include "stores/odds_read.h"
 #include "usage/usage.h"
 #include "wallet/ledger.h"
 #include "wallet/verifications.h"

@@ -16,8 +16,7 @@
 #include "sealing/provider_secret.h"
 #include "sealing/secrets.h"
 #include "stores/configured.h"
-#include "stores/odds.h"
-#include "stores/platform.h"
+#include "stores/platform_records.h"
 
 struct report {
     struct table *table;      /* for people */

@@ -7,7 +7,7 @@
 #include "commands/commands.h"
 #include "commands/stores.h"
 #include "sealing/secrets.h"
-#include "stores/platform.h"
+#include "stores/platform_records.h"
 
 static bool count_provider(void *context, const void *record)
 {

@@ -7,6 +7,7 @@
 #include "commands/stores.h"
 #include "commands/wallet_output.h"
 #include "operator/documents.h"
+#include "stores/platform_usage.h"
 
 struct usage_shown {
     const struct command_line *line;

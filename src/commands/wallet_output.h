@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "operator/field.h"
 #include "stores/ledger_audit.h"
-#include "stores/platform.h"
+#include "stores/platform_records.h"
 
 /* Output of the commands about the ledger: wallet.c, books.c, usage.c and backup.c share it. */
 

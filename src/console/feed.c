@@ -15,6 +15,7 @@
 #include "operator/customers.h"
 #include "sports/errors.h"
 #include "sports/reader.h"
+#include "stores/odds_feed.h"
 
 #define ASKED_MS 60000 /* within which an event counts as asked for */
 

@@ -18,6 +18,7 @@
 #include "operator/keys.h"
 #include "operator/operators.h"
 #include "operator/players.h"
+#include "stores/platform_players.h"
 
 /* ---- one record ------------------------------------------------------------------------------ */
 

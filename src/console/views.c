@@ -15,6 +15,7 @@
 #include "operator/games.h"
 #include "operator/times.h"
 #include "operator/trail.h"
+#include "stores/platform_usage.h"
 
 /* ---- games ----------------------------------------------------------------------------------- */
 

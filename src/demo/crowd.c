@@ -12,6 +12,7 @@
 #include "demo/casino.h"
 #include "launch/document.h"
 #include "launch/outgoing.h"
+#include "stores/odds_read.h"
 
 #define TURN_MS 250 /* one player's round; all of them together do not load a small machine */
 #define ODD_TURNS 20

@@ -20,6 +20,7 @@
 #include "operator/operators.h"
 #include "sealing/provider_secret.h"
 #include "stores/configured.h"
+#include "stores/platform_players.h"
 
 /* ---- the directory --------------------------------------------------------------------------- */
 

@@ -1,13 +1,6 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/log.h"
-#include "base/status.h"
-#include "records/sport.h"
-#include "stores/odds.h"
+#include "stores/odds_feed.h"
 
 /*
  * A simulated feed: invented events of all five sports that begin, are played, are settled and are

@@ -4,6 +4,7 @@
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "sports/catalog.h"
+#include "stores/odds_read.h"
 
 /* ---- checking -------------------------------------------------------------------------------- */
 

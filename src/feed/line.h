@@ -1,6 +1,7 @@
 #pragma once
 
 #include "feed/check.h"
+#include "stores/odds_feed.h"
 
 /*
  * One line of a feed's stream (docs/feed.md, "One process"): JSON that says what is to be

@@ -1,10 +1,6 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/status.h"
-#include "stores/odds.h"
+#include "stores/odds_feed.h"
 
 /*
  * A list of changes that are published together, in their order: the last change to a value counts.

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <stdint.h>
-
-#include "base/status.h"
-#include "stores/odds.h"
+#include "stores/odds_feed.h"
 
 /*
  * A feed as one process: lines in (feed/line.h), lines out, any number of publications.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/json_writer.h"
-#include "stores/platform.h"
+#include "records/game.h"
 
 /*
  * Games as a JSON document, read by `croupier game import` and written by `game show --json`. Pure.

@@ -5,6 +5,7 @@
 #include "games/games.h"
 
 #include "base/memory.h"
+#include "stores/platform_games.h"
 
 struct games {
     struct log *log;

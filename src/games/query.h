@@ -1,9 +1,6 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "stores/platform.h"
+#include "records/game.h"
 
 /*
  * The query of GET /api/v1/casino/games (docs/interface.md), and the cursor that leads from one

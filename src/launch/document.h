@@ -1,9 +1,7 @@
 #pragma once
 
-#include <stdint.h>
-
 #include "base/strict_json.h"
-#include "stores/platform.h"
+#include "records/records.h"
 
 /* The body of POST /api/v1/casino/games/{gameId}/launch. Pure. Threads: any. */
 struct launch_request {

@@ -24,6 +24,7 @@
 #include "launch/document.h"
 #include "launch/errors.h"
 #include "records/currency.h"
+#include "stores/platform_players.h"
 
 #define TOKEN_SECONDS 300
 #define QUEUE_LIMIT 256U

@@ -7,7 +7,6 @@
 #include "base/mailbox.h"
 #include "launch/document.h"
 #include "launch/outgoing.h"
-#include "stores/platform.h"
 
 /*
  * Calls of providers' launch endpoints, on a thread of their own.

@@ -4,8 +4,7 @@
 
 #include "base/mailbox.h"
 #include "limits/rate_limit.h"
-#include "metrics/metrics.h"
-#include "stores/odds.h"
+#include "stores/odds_lease.h"
 
 /*
  * Rate limits of servers that share an odds store. The store holds the one budget of each window

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/version.h"
+#include "stores/odds_feed.h"
 
 struct making {
     const struct backup_sources *sources;

@@ -1,8 +1,6 @@
 #pragma once
 
-#include "base/json_writer.h"
-#include "base/status.h"
-#include "stores/platform.h"
+#include "records/records.h"
 
 /*
  * A field of a resource (operator/resource.h): its names in documents and on screens, how its value

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "operator/resource.h"
-#include "stores/platform.h"
+#include "stores/platform_games.h"
 
 /*
  * Games, and which of them customers may use. Settings of a game: enabled; everything else comes by

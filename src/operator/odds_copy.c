@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "feed/publication.h"
+#include "stores/odds_read.h"
 
 /* A publication costs a sync of the disk or a round trip, so several documents share one. */
 #define WAITING_MAX 64U

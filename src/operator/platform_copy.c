@@ -13,7 +13,10 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "stores/ledger_audit.h"
-#include "stores/platform.h"
+#include "stores/platform_games.h"
+#include "stores/platform_players.h"
+#include "stores/platform_records.h"
+#include "stores/platform_usage.h"
 
 #define ROWS_AT_ONCE 1000
 /* The parts beside the kinds of records. */

@@ -2,6 +2,7 @@
 #include "operator/players.h"
 
 #include "records/currency.h"
+#include "stores/platform_players.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 

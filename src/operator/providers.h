@@ -2,7 +2,6 @@
 
 #include "operator/resource.h"
 #include "sealing/secrets.h"
-#include "stores/platform.h"
 
 /*
  * Providers host casino games. Settings: id (required in a new one), name, launch_url or

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "operator/field.h"
+#include "stores/platform_records.h"
 
 /*
  * A resource is a kind of record that operators work with (customers, keys, addresses, providers,
@@ -43,9 +44,10 @@ struct resource {
     const char *const *whole;
     const char *mend;
 
-    /* Verbs in place of the store's general ones (stores/platform.h); NULL: the general one. Those
-     * that write may change the record into what is stored then. `put` is STATUS_EXISTS when the
-     * record was changed since it was read. `list` gets `of`, the owner of the records, or NULL. */
+    /* Verbs in place of the store's general ones (stores/platform_records.h); NULL: the general
+     * one. Those that write may change the record into what is stored then. `put` is STATUS_EXISTS
+     * when the record was changed since it was read. `list` gets `of`, the owner of the records, or
+     * NULL. */
     enum status (*get)(struct platform_store *store, const char *id, void *record,
                        struct error *error);
     enum status (*put)(struct platform_store *store, void *record, struct error *error);

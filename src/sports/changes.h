@@ -3,8 +3,7 @@
 #include <sys/queue.h>
 
 #include "base/mailbox.h"
-#include "base/text.h"
-#include "stores/odds.h"
+#include "stores/odds_read.h"
 
 /*
  * Changes that the odds store has reported, for the caches in which a poll waits for one. Each

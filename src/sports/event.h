@@ -1,10 +1,8 @@
 #pragma once
 
 #include "base/json_text.h"
-#include "base/text.h"
-#include "records/sport.h"
 #include "sports/catalog.h"
-#include "stores/odds.h"
+#include "stores/odds_read.h"
 
 /*
  * The body of the single-event answer (docs/interface.md, "One event"):

@@ -2,7 +2,7 @@
 
 #include "http/errors.h"
 #include "sports/catalog.h"
-#include "stores/odds.h"
+#include "stores/odds_read.h"
 
 /*
  * The published catalogs and events, for callers that may block: the operator's console. They are

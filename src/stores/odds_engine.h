@@ -3,15 +3,17 @@
 #include <stdatomic.h>
 #include <uv.h>
 
-#include "stores/odds.h"
 #include "stores/odds/interest_notes.h"
+#include "stores/odds_feed.h"
+#include "stores/odds_lease.h"
+#include "stores/odds_read.h"
 
 /*
  * The interface of an engine of the odds store, for engines and stores/odds.c alone; all others
- * include stores/odds.h.
+ * include odds.h, odds_read.h, odds_lease.h or odds_feed.h.
  *
  * An engine is one constant of this struct, listed in stores/odds.c. The functions do what
- * stores/odds.h says of the function of the same name. Arguments were checked: kinds and sports are
+ * these headers say of the function of the same name. Arguments were checked: kinds and sports are
  * real ones, event ids are there where one is needed, sizes are in bounds. An engine's own struct
  * starts with a `struct odds_store`.
  */

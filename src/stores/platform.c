@@ -3,6 +3,8 @@
 
 #include "stores/platform/engine.h"
 
+#include "stores/platform_changes.h"
+
 static const struct platform_engine *const engines[] = {
     &platform_sqlite_engine,
     &platform_postgres_engine,

@@ -1,9 +1,6 @@
 #pragma once
 
-#include "base/log.h"
-#include "metrics/metrics.h"
-#include "records/usage.h"
-#include "stores/platform.h"
+#include "stores/platform_usage.h"
 
 /*
  * Counts the requests of each customer.

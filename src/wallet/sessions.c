@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "stores/platform_players.h"
 
 _Static_assert(LEDGER_BATCH_MAX <= LAUNCH_LOOK_UPS_MAX, "one question for a batch");
 

@@ -1,8 +1,6 @@
 #pragma once
 
-#include "base/log.h"
-#include "metrics/metrics.h"
-#include "stores/platform.h"
+#include "stores/platform_verifications.h"
 
 /*
  * The time and outcome of the ledger's last verifications, for the metrics and the operators. A

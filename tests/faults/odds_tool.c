@@ -23,7 +23,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "feed/publication.h"
-#include "stores/odds.h"
+#include "stores/odds_feed.h"
+#include "stores/odds_read.h"
 
 #define OTHERS 40
 

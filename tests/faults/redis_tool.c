@@ -27,7 +27,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "stores/odds.h"
+#include "stores/odds_feed.h"
+#include "stores/odds_read.h"
 
 static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER;
 static struct odds_store *store;

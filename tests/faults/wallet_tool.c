@@ -23,6 +23,9 @@
 
 #include "base/clock.h"
 #include "stores/ledger_audit.h"
+#include "stores/platform_games.h"
+#include "stores/platform_players.h"
+#include "stores/platform_records.h"
 #include "wallet/ledger.h"
 
 #define BURST_MAX 64

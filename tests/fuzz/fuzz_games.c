@@ -15,8 +15,8 @@
 #include "games/document.h"
 #include "games/query.h"
 #include "launch/document.h"
+#include "records/game.h"
 #include "records/records.h"
-#include "stores/platform.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

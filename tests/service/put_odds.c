@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "stores/odds.h"
+#include "stores/odds_feed.h"
 
 static void read_all(FILE *in, struct buffer *document)
 {

@@ -7,6 +7,9 @@
 #include "base/clock.h"
 #include "platform_places.h"
 #include "stores/ledger_audit.h"
+#include "stores/platform_games.h"
+#include "stores/platform_players.h"
+#include "stores/platform_records.h"
 #include "tests.h"
 
 #define CUSTOMERS 3

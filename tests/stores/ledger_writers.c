@@ -20,6 +20,8 @@
 
 #include "platform_places.h"
 #include "stores/ledger_audit.h"
+#include "stores/platform_players.h"
+#include "stores/platform_records.h"
 #include "wallet/ledger.h"
 
 #define WRITERS 4

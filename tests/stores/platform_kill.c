@@ -15,7 +15,8 @@
 
 #include "../test_directory.h"
 #include "base/clock.h"
-#include "stores/platform.h"
+#include "stores/platform_changes.h"
+#include "stores/platform_records.h"
 #include "tests.h"
 
 #define ROUNDS 20

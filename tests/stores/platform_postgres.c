@@ -16,7 +16,10 @@
 #include <libpq-fe.h>
 
 #include "base/clock.h"
+#include "stores/platform_changes.h"
 #include "stores/platform_ledger.h"
+#include "stores/platform_players.h"
+#include "stores/platform_records.h"
 #include "tests.h"
 
 #define TIMEOUT_MS 1500

@@ -13,6 +13,8 @@
 #include "../test_directory.h"
 #include "base/clock.h"
 #include "stores/platform/schema.h"
+#include "stores/platform_changes.h"
+#include "stores/platform_records.h"
 #include "tests.h"
 
 #define NOBODY 65534

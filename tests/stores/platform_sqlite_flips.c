@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #include "platform_places.h"
-#include "stores/platform.h"
+#include "stores/platform_players.h"
+#include "stores/platform_records.h"
 #include "tests.h"
 #include "wallet/ledger.h"
 

@@ -10,10 +10,11 @@
 
 #include "base/clock.h"
 #include "platform_places.h"
-#include "stores/platform.h"
 #include "stores/platform/sqlite/id_index.h"
 #include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/sqlite.h"
+#include "stores/platform_players.h"
+#include "stores/platform_records.h"
 #include "tests.h"
 
 struct fixture {

@@ -4,6 +4,7 @@
  */
 #include "stores/platform/engine.h"
 #include "stores/platform/records.h"
+#include "stores/platform_records.h"
 
 enum status platform_sessions_list(struct platform_store *store, int64_t now_ms,
                                    record_function *see, void *context, struct error *error)

@@ -1,11 +1,12 @@
 /*
  * Importing games, switching them on and off, and customers' lists of games, in any engine; see
- * platform.h. Each change holds the counter's row until its commit (records.c), so rows read in the
+ * platform_games.h. Each change holds the counter's row until its commit (records.c), so rows read in the
  * same transaction are still the same when it writes.
  */
 #include "base/memory.h"
 #include "stores/platform/records.h"
 #include "stores/platform/trail.h"
+#include "stores/platform_games.h"
 
 /* ---- importing ------------------------------------------------------------------------------- */
 

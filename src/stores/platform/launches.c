@@ -1,10 +1,11 @@
 /*
- * Launches in any engine; see platform.h. Rows are only ever added, many in one transaction: the
+ * Launches in any engine; see platform_players.h. Rows are only ever added, many in one transaction: the
  * cost of launches is their commits, so all that wait for one share it.
  */
 
 #include "base/memory.h"
 #include "stores/platform/records.h"
+#include "stores/platform_players.h"
 
 struct adding {
     const struct launch_record *records;

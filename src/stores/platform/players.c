@@ -1,5 +1,5 @@
 /*
- * Players and currencies in any engine; see platform.h. Rows are only ever added. If two calls open
+ * Players and currencies in any engine; see platform_players.h. Rows are only ever added. If two calls open
  * the same player at once, both end with the same row: each adds the row unless it is there, then
  * reads it.
  *
@@ -11,6 +11,8 @@
 
 #include "base/clock.h"
 #include "stores/platform/records.h"
+#include "stores/platform_players.h"
+#include "stores/platform_records.h"
 
 static const char add_currency[] = "INSERT INTO currency (code, exponent, created_ms)"
                                    " VALUES ($1, $2, $3) ON CONFLICT (code) DO NOTHING";

@@ -1,5 +1,6 @@
 /*
- * Records of any kind in any engine: platform.h, by the statements of their tables (statements.c).
+ * Records of any kind in any engine: platform_records.h, by the statements of their tables
+ * (statements.c).
  *
  * Every change is one transaction that takes the next revision first. With it the transaction locks
  * the counter's row until the commit, so revisions become visible in their order, for all writers.
@@ -14,6 +15,9 @@
 
 #include "base/memory.h"
 #include "stores/platform/trail.h"
+#include "stores/platform_changes.h"
+#include "stores/platform_games.h"
+#include "stores/platform_records.h"
 
 static enum status no_revision(struct platform_store *store, struct error *error)
 {

@@ -7,6 +7,7 @@
 #include "records/operator.h"
 #include "stores/platform/records.h"
 #include "stores/platform/trail.h"
+#include "stores/platform_records.h"
 
 /* How many rows one query reads, so that it stays short for any search and any length of the
  * trail. */

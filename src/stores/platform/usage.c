@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "stores/platform/engine.h"
+#include "stores/platform_usage.h"
 
 struct adding {
     struct usage_record *records;

@@ -7,6 +7,7 @@
 #include "base/json_writer.h"
 #include "stores/platform/engine.h"
 #include "stores/platform/trail.h"
+#include "stores/platform_verifications.h"
 
 /* Its row of the audit trail, as of a record that was added. */
 static void trail_of(const struct platform_store *store, const struct verification_record *record,

@@ -7,7 +7,9 @@
 #include <semaphore.h>
 
 #include "../../test_directory.h"
-#include "stores/odds.h"
+#include "stores/odds_feed.h"
+#include "stores/odds_lease.h"
+#include "stores/odds_read.h"
 #include "tests.h"
 
 struct fixture {

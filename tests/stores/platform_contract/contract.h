@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The contract of the platform store, written against stores/platform.h alone and run against every
- * engine: `platform_contract ENGINE`. It stands in parts, one a file, which share the fixture and
+ * The contract of the platform store, written against the headers of the store (stores/platform*.h) alone and
+ * run against every engine: `platform_contract ENGINE`. It stands in parts, one a file, which share the fixture and
  * the records here. An engine joins by one row in platform_places.h, which makes a URI of an empty
  * store of its own for each test.
  */
@@ -10,8 +10,13 @@
 #include <unistd.h>
 
 #include "platform_places.h"
-#include "stores/platform.h"
+#include "stores/platform_changes.h"
+#include "stores/platform_games.h"
 #include "stores/platform_ledger.h"
+#include "stores/platform_players.h"
+#include "stores/platform_records.h"
+#include "stores/platform_usage.h"
+#include "stores/platform_verifications.h"
 #include "tests.h"
 
 struct fixture {

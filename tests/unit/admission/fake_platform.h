@@ -15,7 +15,7 @@
 #include "admission/key.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/platform.h"
+#include "stores/platform_changes.h"
 
 #define FAKE_ROWS_MAX 64
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "question.h"
+#include "stores/platform_records.h"
 #include "stores/refresher.h"
 #include "test_directory.h"
 #include "tests.h"

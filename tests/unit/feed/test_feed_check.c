@@ -1,6 +1,8 @@
 /* feed/check: what is refused, where, and what is published all the same. */
 #include "base/memory.h"
 #include "feed/check.h"
+#include "stores/odds_feed.h"
+#include "stores/odds_read.h"
 #include "tests.h"
 
 static void check_refused(enum odds_kind kind, struct text document, const char *expected)

@@ -2,6 +2,7 @@
 #include "platform_fixture.h"
 
 #include "operator/customers.h"
+#include "stores/platform_changes.h"
 
 static struct customer_record add(struct fixture *fixture, const struct resource_edit *edit)
 {

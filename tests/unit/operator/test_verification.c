@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "platform_fixture.h"
+#include "stores/platform_verifications.h"
 
 static struct verification *make(struct fixture *fixture, char uri[128])
 {

@@ -17,7 +17,7 @@
 #include "http/http.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
-#include "stores/odds.h"
+#include "stores/odds_read.h"
 
 /* ---- the store ------------------------------------------------------------------------------- */
 

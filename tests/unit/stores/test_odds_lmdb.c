@@ -9,9 +9,10 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "stores/odds.h"
 #include "stores/odds/lmdb/guard.h"
 #include "stores/odds/lmdb/values.h"
+#include "stores/odds_feed.h"
+#include "stores/odds_read.h"
 #include "test_directory.h"
 #include "tests.h"
 

@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "stores/platform_players.h"
+#include "stores/platform_records.h"
 #include "test_directory.h"
 #include "tests.h"
 #include "wallet/ledger.h"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "stores/odds/lmdb/index.h"
+#include "stores/odds_feed.h"
 
 /* A write transaction; inside odds_guard_run, like records.h. Freed outside. */
 struct lmdb_edit {

@@ -1,6 +1,6 @@
 /*
  * The embedded odds store: `embedded:DIR`, on LMDB. These are its verbs; each means what the
- * function of its name in stores/odds.h says.
+ * function of its name in stores/odds_engine.h says.
  *
  *   store.c        the store: life, background thread, which thread may use what when
  *   values.c       look-ups in snapshots, stamps, publishing

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "stores/odds.h"
+#include "stores/odds_feed.h"
 
 /* Which events were asked for, in the file DIR/interest.map. It is a file apart, so that
  * writing it neither moves the stamp nor waits for the feed's commits, and need not be synced. */

@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include "stores/odds/lmdb/environment.h"
+#include "stores/odds_read.h"
 
 /*
  * One opening of the values environment, as threads share it: look-ups in snapshots, and

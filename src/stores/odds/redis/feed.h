@@ -1,14 +1,9 @@
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/status.h"
-#include "base/text.h"
-#include "stores/odds.h"
 #include "stores/odds/redis/link.h"
+#include "stores/odds_feed.h"
 
-/* The verbs of the same names in stores/odds.h. */
+/* The verbs of the same names in stores/odds_feed.h. */
 MUST_CHECK enum status redis_feed_publish(struct redis_link *link, const char *prefix,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);

@@ -2,10 +2,8 @@
 
 #include <stdatomic.h>
 
-#include "base/log.h"
-#include "base/status.h"
-#include "stores/odds.h"
 #include "stores/odds/redis/link.h"
+#include "stores/odds_lease.h"
 
 /*
  * Leases of shared rate budgets: one key a client, `rate:CLIENT`, and one script that does all of

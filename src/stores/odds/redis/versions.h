@@ -1,10 +1,7 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/digest.h"
-#include "stores/odds.h"
+#include "stores/odds_read.h"
 
 /*
  * The versions of stored values: the version of each at its last read, and whether a change was

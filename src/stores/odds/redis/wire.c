@@ -11,6 +11,7 @@
 #include "stores/odds/redis/wire.h"
 
 #include <string.h>
+#include <sys/queue.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>

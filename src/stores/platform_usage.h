@@ -1,0 +1,21 @@
+#pragma once
+
+#include "records/usage.h"
+#include "stores/platform.h"
+
+/* Counts of requests in the platform store (platform.h holds the rules on handles and threads). */
+
+/* Adds to the stored counts of each customer, day and group, in one transaction, at most
+ * PLATFORM_USAGE_MAX records. It takes no revision. */
+#define PLATFORM_USAGE_MAX 256U
+MUST_CHECK enum status platform_usage_add(struct platform_store *store,
+                                          const struct usage_record *records, size_t count,
+                                          struct error *error);
+
+/* The stored counts of the days from `from_day` to `to_day`, both included, by customer, day and
+ * group; of one customer, or of all (NULL). One snapshot, constant memory; `see` returns false to
+ * see no more, and must not call the store. */
+typedef bool usage_function(void *context, const struct usage_record *record);
+MUST_CHECK enum status platform_usage_list(struct platform_store *store, const char *customer_id,
+                                           int64_t from_day, int64_t to_day, usage_function *see,
+                                           void *context, struct error *error);
