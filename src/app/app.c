@@ -34,12 +34,12 @@
 #include "launch/launch.h"
 #include "limits/rate_lease.h"
 #include "limits/rate_limiter.h"
+#include "operator/last_verifications.h"
 #include "sports/sports.h"
 #include "stores/configured.h"
 #include "stores/odds_read.h"
 #include "usage/usage.h"
 #include "wallet/ledger.h"
-#include "wallet/verifications.h"
 
 #define POLICY_REFRESH_MS 200
 #define TRIM_SECONDS 5
@@ -77,7 +77,7 @@ struct app {
     struct platform_facts platform; /* of all the handles of this service */
     struct service_shared shared;
     struct work_pool *pool;
-    struct verification_watch *verifications;
+    struct last_verifications *verifications;
     struct usage *usage;
     struct metrics *metrics;
     struct listener_tls tls;
@@ -405,7 +405,7 @@ static void write_metrics(void *context, struct buffer *out)
     ledger_facts(app->shared.ledger, &ledger);
     launcher_facts(app->shared.launcher, &launcher);
     usage_facts(app->usage, &usage);
-    struct verifications verifications = verification_watch_last(app->verifications);
+    struct verifications verifications = last_verifications_read(app->verifications);
     int64_t games_age_ms = refresher_age_ms(games_refresher(app->shared.games));
     const struct app_facts own = {work_pool_depth(app->pool), log_dropped(app->log),
                                   connections_max(app->config)};
@@ -586,7 +586,7 @@ static enum status open_stores(struct app *app, struct error *error)
         .log = app->log,
     };
     app->shared.ledger = ledger_create(&ledger);
-    app->verifications = verification_watch_create(&platform, app->log);
+    app->verifications = last_verifications_create(&platform, app->log);
     const struct usage_options usage = {
         .store = platform,
         .threads = config->threads,
@@ -802,7 +802,7 @@ static void take_down(struct app *app)
     rate_leases_destroy(&app->shared.leases);
     launcher_destroy(&app->shared.launcher);
     ledger_destroy(&app->shared.ledger);
-    verification_watch_destroy(&app->verifications);
+    last_verifications_destroy(&app->verifications);
     if (app->shared.sports != NULL)
         sports_drain(app->shared.sports);
     work_pool_destroy(&app->pool);

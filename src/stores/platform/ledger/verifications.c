@@ -1,6 +1,6 @@
 /*
- * The last proofs of the ledger: two rows at most. A process that proves the ledger writes them,
- * and each server reads them now and then.
+ * The outcomes of the ledger's last verifications: two rows at most. A process that verifies the
+ * ledger writes them, and each server reads them now and then (operator/last_verifications.h).
  */
 #include <string.h>
 

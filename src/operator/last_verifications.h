@@ -6,12 +6,12 @@
  * The time and outcome of the ledger's last verifications, for the metrics and the operators. A
  * refresher (stores/refresher.h) reads them from the store every few seconds.
  */
-struct verification_watch;
+struct last_verifications;
 
-struct verification_watch *verification_watch_create(const struct platform_store_options *store,
+struct last_verifications *last_verifications_create(const struct platform_store_options *store,
                                                      struct log *log);
-void verification_watch_destroy(struct verification_watch **watch);
+void last_verifications_destroy(struct last_verifications **last);
 
 /* Called by one thread. As of the last answer of the store; nothing before the first. */
-struct verifications verification_watch_last(struct verification_watch *watch);
+struct verifications last_verifications_read(struct last_verifications *last);
 extern const struct metric verification_metrics[]; /* of a struct verifications */

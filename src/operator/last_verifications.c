@@ -1,5 +1,5 @@
-/* See verifications.h. No decision depends on these values, so they may be some seconds old. */
-#include "wallet/verifications.h"
+/* See last_verifications.h. No decision depends on these values, so they may be some seconds old. */
+#include "operator/last_verifications.h"
 
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 
 #define REFRESH_MS 2000
 
-struct verification_watch {
+struct last_verifications {
     struct refresher *refresher;
     struct table_hold hold; /* of the thread that asks */
 };
@@ -30,10 +30,10 @@ static enum status read_all(void *context, struct platform_store *store, bool al
     return status;
 }
 
-struct verification_watch *verification_watch_create(const struct platform_store_options *store,
+struct last_verifications *last_verifications_create(const struct platform_store_options *store,
                                                      struct log *log)
 {
-    struct verification_watch *watch = memory_alloc_zeroed(1, sizeof *watch);
+    struct last_verifications *last = memory_alloc_zeroed(1, sizeof *last);
     const struct refresher_options options = {
         .name = "verifications",
         .failing = "verifications cannot be read",
@@ -44,24 +44,24 @@ struct verification_watch *verification_watch_create(const struct platform_store
         .read = read_all,
         .log = log,
     };
-    watch->refresher = refresher_create(&options);
-    return watch;
+    last->refresher = refresher_create(&options);
+    return last;
 }
 
-void verification_watch_destroy(struct verification_watch **at)
+void last_verifications_destroy(struct last_verifications **at)
 {
-    struct verification_watch *watch = *at;
-    if (watch == NULL)
+    struct last_verifications *last = *at;
+    if (last == NULL)
         return;
     *at = NULL;
-    refresher_release(watch->refresher, &watch->hold);
-    refresher_destroy(&watch->refresher);
-    memory_free(watch);
+    refresher_release(last->refresher, &last->hold);
+    refresher_destroy(&last->refresher);
+    memory_free(last);
 }
 
-struct verifications verification_watch_last(struct verification_watch *watch)
+struct verifications last_verifications_read(struct last_verifications *last)
 {
-    const struct verifications *newest = refresher_newest(watch->refresher, &watch->hold);
+    const struct verifications *newest = refresher_newest(last->refresher, &last->hold);
     return newest != NULL ? *newest : (struct verifications){0};
 }
 
