@@ -54,10 +54,10 @@ static uint64_t key_of(int64_t number)
     return mix((uint64_t)number * 0x9e3779b97f4a7c15U);
 }
 
-static void proof_of(int64_t number, uint8_t proof[ID_PROOF_SIZE])
+static void row_hash_of(int64_t number, uint8_t row_hash[ID_ROW_HASH_SIZE])
 {
-    memset(proof, 0, ID_PROOF_SIZE);
-    memcpy(proof, &number, sizeof number);
+    memset(row_hash, 0, ID_ROW_HASH_SIZE);
+    memcpy(row_hash, &number, sizeof number);
 }
 
 static enum status read_rows(void *context, int64_t first, int64_t last, struct id_feed *feed,
@@ -66,25 +66,25 @@ static enum status read_rows(void *context, int64_t first, int64_t last, struct 
     (void)context;
     (void)error;
     for (int64_t number = first; number <= last; number++) {
-        uint8_t proof[ID_PROOF_SIZE];
+        uint8_t row_hash[ID_ROW_HASH_SIZE];
         uint64_t key = key_of(number);
-        proof_of(number, proof);
-        if (!id_feed_row(feed, number, &key, 1, proof))
+        row_hash_of(number, row_hash);
+        if (!id_feed_row(feed, number, &key, 1, row_hash))
             break;
     }
     return STATUS_OK;
 }
 
-static enum status prove(void *context, int64_t number, uint8_t proof[ID_PROOF_SIZE],
-                         struct error *error)
+static enum status read_row_hash(void *context, int64_t number, uint8_t row_hash[ID_ROW_HASH_SIZE],
+                                 struct error *error)
 {
     (void)context;
     (void)error;
-    proof_of(number, proof);
+    row_hash_of(number, row_hash);
     return STATUS_OK;
 }
 
-static const struct id_source rows = {.read = read_rows, .proof = prove};
+static const struct id_source rows = {.read = read_rows, .row_hash = read_row_hash};
 
 static uint64_t processor_ns(void)
 {
@@ -108,14 +108,14 @@ static double open_index(struct bench *bench)
 static void add_batch(struct bench *bench, size_t count)
 {
     struct id_entry entries[ID_ADDED_MAX];
-    uint8_t proof[ID_PROOF_SIZE];
+    uint8_t row_hash[ID_ROW_HASH_SIZE];
     for (size_t i = 0; i < count; i++)
         entries[i] =
             (struct id_entry){key_of(bench->last + 1 + (int64_t)i), bench->last + 1 + (int64_t)i};
     bench->last += (int64_t)count;
-    proof_of(bench->last, proof);
+    row_hash_of(bench->last, row_hash);
     uint64_t start_ns = processor_ns();
-    id_index_add(bench->index, entries, count, bench->last, proof);
+    id_index_add(bench->index, entries, count, bench->last, row_hash);
     bench->add_ns += processor_ns() - start_ns;
 }
 

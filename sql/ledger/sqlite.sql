@@ -157,9 +157,9 @@ LEFT JOIN ledger_decline AS decline ON decline.transaction_number =
   AND decline.player_number = ledger_transaction.player_number
 LEFT JOIN ledger_decline AS before ON before.player_number = decline.player_number
   AND before.position = decline.position - 1
--- field proved_row
+-- field verified_row
 {PROVED} WHERE ledger_transaction.number = ?1
--- field proved_rows
+-- field verified_rows
 {PROVED} WHERE ledger_transaction.number BETWEEN $1 AND $2 ORDER BY ledger_transaction.number
 
 -- field player_of_number

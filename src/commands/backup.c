@@ -115,7 +115,7 @@ struct restored {
     struct backup_manifest manifest;
     bool placed[BACKUP_PART_COUNT];
     uint32_t schema; /* after migration */
-    struct audit_result proof;
+    struct audit_result audit;
 };
 
 static void print_restored(const struct command_line *line, const struct restored *restored)
@@ -127,7 +127,7 @@ static void print_restored(const struct command_line *line, const struct restore
     if (json == NULL) {
         (void)printf("Restored as of %s, from a backup that %s made. The ledger is sound: ", as_of,
                      manifest->program);
-        wallet_print_extent(&restored->proof);
+        wallet_print_extent(&restored->audit);
         (void)puts(".");
         return;
     }
@@ -140,19 +140,19 @@ static void print_restored(const struct command_line *line, const struct restore
     json_unsigned(json, "schema_before", manifest->schema);
     json_unsigned(json, "schema", restored->schema);
     json_bool(json, "sound", true);
-    json_unsigned(json, "entries", restored->proof.entries);
-    json_unsigned(json, "players", restored->proof.players);
+    json_unsigned(json, "entries", restored->audit.entries);
+    json_unsigned(json, "players", restored->audit.players);
 }
 
-/* Migrates an older schema to this program's, from which only the backup leads back, and proves the
- * ledger. */
-static void prove(const struct command_line *line, struct restored *restored)
+/* Migrates an older schema to this program's, from which only the backup leads back, and
+ * verifies the ledger. */
+static void migrate_and_verify(const struct command_line *line, struct restored *restored)
 {
     struct platform_store *store = command_make_platform(line);
     uint32_t before;
     command_require(line,
                     platform_store_migrate(store, &before, &restored->schema, command_error(line)));
-    wallet_prove(line, &restored->proof);
+    wallet_verify_whole(line, &restored->audit);
 }
 
 void run_restore(const struct command_line *line)
@@ -173,7 +173,7 @@ void run_restore(const struct command_line *line)
                                         &restored.manifest, restored.placed, command_error(line)));
     command_end_progress(line);
     command_last_words(line, "the files are in place, but do not start the service on them");
-    prove(line, &restored);
+    migrate_and_verify(line, &restored);
     print_restored(line, &restored);
     if (access(config->secrets_key_file, F_OK) != 0 && errno == ENOENT)
         command_note(line,

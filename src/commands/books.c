@@ -11,7 +11,6 @@
 #include "commands/wallet_output.h"
 #include "operator/documents.h"
 #include "records/records.h"
-#include "stores/platform_ledger.h"
 
 #define PROGRESS_STEP 10000
 

@@ -5,7 +5,7 @@
 #include "commands/stores.h"
 #include "operator/customers.h"
 
-static void tell(const struct command_line *line, const void *record, bool added)
+static void print(const struct command_line *line, const void *record, bool added)
 {
     const struct customer_record *customer = record;
     const char *program = command_program(line);
@@ -22,7 +22,7 @@ static void tell(const struct command_line *line, const void *record, bool added
         command_note(line, "next, a key: %s key issue %s", program, customer->id);
 }
 
-const struct resource_commands customer_subject = {&customer_resource, "name", tell};
+const struct resource_commands customer_subject = {&customer_resource, "name", print};
 
 const struct command customer_commands[] = {
     {"add", "NAME", &help_customer_add, .make_options = resource_add_options,

@@ -4,13 +4,13 @@
 #include "commands/resource.h"
 #include "operator/addresses.h"
 
-static void tell(const struct command_line *line, const void *record, bool added)
+static void print(const struct command_line *line, const void *record, bool added)
 {
     (void)line;
-    resource_tell_state(&address_resource, record, added ? "added" : "changed");
+    resource_print_state(&address_resource, record, added ? "added" : "changed");
 }
 
-const struct resource_commands address_subject = {&address_resource, "address", tell};
+const struct resource_commands address_subject = {&address_resource, "address", print};
 
 const struct command ip_commands[] = {
     {"add", "ADDRESS", &help_ip_add, .make_options = resource_add_options, .run = resource_run_add},

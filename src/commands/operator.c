@@ -9,13 +9,13 @@
 #include "operator/credentials.h"
 #include "operator/operators.h"
 
-static void tell(const struct command_line *line, const void *record, bool added)
+static void print(const struct command_line *line, const void *record, bool added)
 {
     (void)line;
-    resource_tell_state(&operator_resource, record, added ? "added" : "changed");
+    resource_print_state(&operator_resource, record, added ? "added" : "changed");
 }
 
-const struct resource_commands operator_subject = {&operator_resource, "name", tell};
+const struct resource_commands operator_subject = {&operator_resource, "name", print};
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ static void run_add(const struct command_line *line)
     command_require_verb(line,
                          resource_insert(&operator_resource, store, &record, command_error(line)));
     if (!command_json(line))
-        tell(line, &record, true);
+        print(line, &record, true);
     make_link(line, store, record.name);
 }
 

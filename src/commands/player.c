@@ -84,7 +84,7 @@ static void set_blocked(const struct command_line *line, bool blocked)
     if (command_json(line))
         resource_print(line, &player_resource, &player);
     else
-        resource_tell_state(&player_resource, &player, blocked ? "blocked" : "not blocked");
+        resource_print_state(&player_resource, &player, blocked ? "blocked" : "not blocked");
 }
 
 static void run_block(const struct command_line *line)

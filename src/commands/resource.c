@@ -103,7 +103,7 @@ void resource_print(const struct command_line *line, const struct resource *reso
     (void)fputs(buffer_string(text), stdout);
 }
 
-void resource_tell_state(const struct resource *resource, const void *record, const char *state)
+void resource_print_state(const struct resource *resource, const void *record, const char *state)
 {
     struct buffer name = {0};
     resource_append_id(resource, record, &name);
@@ -216,9 +216,9 @@ static void finish(const struct command_line *line, const struct doing *doing, c
 {
     const struct resource_commands *commands = commands_of(line);
     if (doing->state != NULL && !command_json(line))
-        resource_tell_state(commands->resource, record, doing->state);
-    else if (commands->tell != NULL && !command_json(line))
-        commands->tell(line, record, doing->add);
+        resource_print_state(commands->resource, record, doing->state);
+    else if (commands->print != NULL && !command_json(line))
+        commands->print(line, record, doing->add);
     else
         resource_print(line, commands->resource, record);
 }

@@ -13,7 +13,7 @@ struct resource_commands {
     const struct resource *resource;
     const char *argument; /* the field that the argument of `add` sets */
     /* Prints the result of `add` (`added`) or `set` for people; NULL: all of the record. */
-    void (*tell)(const struct command_line *line, const void *record, bool added);
+    void (*print)(const struct command_line *line, const void *record, bool added);
 };
 
 /* Rows of the group's table: .run and .make_options. */
@@ -55,7 +55,7 @@ void resource_listing_end(struct resource_listing *listing, const struct command
                           enum status status);
 
 /* "cus_7Qm2Zt0aXw9Lk3Rb is STATE." */
-void resource_tell_state(const struct resource *resource, const void *record, const char *state);
+void resource_print_state(const struct resource *resource, const void *record, const char *state);
 
 /* Prints a record, as a document or all of it for people. */
 void resource_print(const struct command_line *line, const struct resource *resource,

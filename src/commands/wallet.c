@@ -11,7 +11,6 @@
 #include "operator/documents.h"
 #include "records/currency.h"
 #include "stores/ledger_audit.h"
-#include "stores/platform_ledger.h"
 
 #define DAYS_MAX 36500
 
@@ -265,7 +264,7 @@ static void verify(const struct command_line *line, struct audit_options *option
     command_require(line, status);
 }
 
-void wallet_prove(const struct command_line *line, struct audit_result *result)
+void wallet_verify_whole(const struct command_line *line, struct audit_result *result)
 {
     verify(line, &(struct audit_options){.recent = false}, result);
 }

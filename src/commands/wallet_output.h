@@ -16,9 +16,9 @@ bool wallet_print_row(const struct command_line *line, struct json_writer *json,
 void wallet_require(const struct command_line *line, struct platform_store *store,
                     const struct record_table *table, const char *id);
 
-/* Prints "1 entry of 1 player": what was proved. */
+/* Prints "1 entry of 1 player": what was verified. */
 void wallet_print_extent(const struct audit_result *result);
 
-/* Proves the ledger of the configured store, all of it, as `wallet verify` does. A ledger that is
- * not sound, or cannot be proved, is a refusal, also as JSON where that is asked for. */
-void wallet_prove(const struct command_line *line, struct audit_result *result);
+/* Verifies the whole ledger of the configured store, as `wallet verify` does. A ledger that is
+ * not sound, or cannot be verified, is a refusal, also as JSON where that is asked for. */
+void wallet_verify_whole(const struct command_line *line, struct audit_result *result);

@@ -2,7 +2,6 @@
 
 #include "console/sources.h"
 #include "http/http.h"
-#include "stores/platform.h"
 
 /*
  * The operator's console on the operator listener (docs/console.md): its pages, and the admin API

@@ -4,7 +4,6 @@
 #include "config/config.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
-#include "stores/odds.h"
 #include "wallet/ledger.h"
 
 /* The parts of the service that the console shows; all borrowed. */

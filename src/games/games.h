@@ -5,7 +5,6 @@
 #include "http/answer.h"
 #include "http/http.h"
 #include "metrics/metrics.h"
-#include "stores/platform.h"
 #include "stores/refresher.h"
 
 /*

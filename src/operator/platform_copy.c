@@ -376,7 +376,7 @@ static enum status copy_all(struct copy *copy, struct platform_store *from,
     return status;
 }
 
-static enum status prove(struct copy *copy, uint8_t prints[PARTS][DIGEST_SIZE])
+static enum status verify_copy(struct copy *copy, uint8_t prints[PARTS][DIGEST_SIZE])
 {
     const struct audit_options options = {.watch = copy->watch};
     struct audit_result audited = {0};
@@ -431,7 +431,7 @@ enum status platform_copy(struct platform_store *from, struct platform_store *to
     platform_store_begin_copy(to);
     status = copy_all(&copy, from, prints, &state);
     if (status == STATUS_OK)
-        status = prove(&copy, prints);
+        status = verify_copy(&copy, prints);
     if (status == STATUS_OK)
         status = check_untouched(from, &state, error);
     if (status == STATUS_OK)

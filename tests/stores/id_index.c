@@ -663,8 +663,8 @@ TEST_OF(fixture, test_rows_cannot_be_read)
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-static enum status fail_to_prove(void *context, int64_t number, uint8_t proof[ID_PROOF_SIZE],
-                                 struct error *error)
+static enum status fail_to_read_hash(void *context, int64_t number,
+                                     uint8_t row_hash[ID_ROW_HASH_SIZE], struct error *error)
 {
     return error_set(error, STATUS_MALFORMED, "the row is damaged");
 }
@@ -674,7 +674,7 @@ TEST_OF(fixture, test_rows_are_damaged)
 {
     struct id_index_options options = options_of(fixture);
     struct id_source broken = fixture->source;
-    broken.proof = fail_to_prove;
+    broken.row_hash = fail_to_read_hash;
     open_with_rows(fixture, 300);
     id_index_close(&fixture->index);
     size_t count = list_files(fixture);

@@ -51,50 +51,50 @@ static inline size_t id_rows_keys(const struct id_rows *rows, int64_t number,
     return 2;
 }
 
-static inline void id_rows_proof(const struct id_rows *rows, int64_t number,
-                                 uint8_t proof[ID_PROOF_SIZE])
+static inline void id_rows_hash(const struct id_rows *rows, int64_t number,
+                                uint8_t row_hash[ID_ROW_HASH_SIZE])
 {
     uint64_t digest = id_rows_mix(id_rows_digest(rows, number));
-    for (size_t i = 0; i < ID_PROOF_SIZE; i++)
-        proof[i] = (uint8_t)(digest >> (i % 8 * 8));
+    for (size_t i = 0; i < ID_ROW_HASH_SIZE; i++)
+        row_hash[i] = (uint8_t)(digest >> (i % 8 * 8));
 }
 
 static inline enum status id_rows_read(void *context, int64_t first, int64_t last,
                                        struct id_feed *feed, struct error *error)
 {
     struct id_rows *rows = context;
-    uint8_t proof[ID_PROOF_SIZE];
+    uint8_t row_hash[ID_ROW_HASH_SIZE];
     uint64_t keys[ID_ROW_KEYS];
     (void)error;
     for (int64_t number = first; number <= last && number <= rows->last; number++) {
         rows->read++;
-        id_rows_proof(rows, number, proof);
-        if (!id_feed_row(feed, number, keys, id_rows_keys(rows, number, keys), proof))
+        id_rows_hash(rows, number, row_hash);
+        if (!id_feed_row(feed, number, keys, id_rows_keys(rows, number, keys), row_hash))
             break;
     }
     return STATUS_OK;
 }
 
-static inline enum status id_rows_prove(void *context, int64_t number, uint8_t proof[ID_PROOF_SIZE],
-                                        struct error *error)
+static inline enum status id_rows_read_hash(void *context, int64_t number,
+                                            uint8_t row_hash[ID_ROW_HASH_SIZE], struct error *error)
 {
     const struct id_rows *rows = context;
     if (number > rows->last)
         return error_set(error, STATUS_NOT_FOUND, "there is no such row");
-    id_rows_proof(rows, number, proof);
+    id_rows_hash(rows, number, row_hash);
     return STATUS_OK;
 }
 
 static inline struct id_source id_rows_source(struct id_rows *rows)
 {
-    return (struct id_source){.read = id_rows_read, .proof = id_rows_prove, .context = rows};
+    return (struct id_source){.read = id_rows_read, .row_hash = id_rows_read_hash, .context = rows};
 }
 
 /* Adds the rows from the one after `rows->last` to `last`, a batch that was committed. */
 static inline void id_rows_add(struct id_rows *rows, struct id_index *index, int64_t last)
 {
     struct id_entry entries[ID_ADDED_MAX];
-    uint8_t proof[ID_PROOF_SIZE];
+    uint8_t row_hash[ID_ROW_HASH_SIZE];
     size_t count = 0;
     CHECK((last - rows->last) * ID_ROW_KEYS <= ID_ADDED_MAX);
     while (rows->last < last) {
@@ -103,6 +103,6 @@ static inline void id_rows_add(struct id_rows *rows, struct id_index *index, int
         for (size_t i = 0; i < some; i++)
             entries[count++] = (struct id_entry){keys[i], rows->last};
     }
-    id_rows_proof(rows, last, proof);
-    id_index_add(index, entries, count, last, proof);
+    id_rows_hash(rows, last, row_hash);
+    id_index_add(index, entries, count, last, row_hash);
 }

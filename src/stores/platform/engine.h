@@ -1,6 +1,5 @@
 #pragma once
 
-#include "stores/platform.h"
 #include "stores/platform/sql.h"
 #include "stores/platform_ledger.h"
 

@@ -1,5 +1,5 @@
 /*
- * The audit reads each entry together with the entry that it follows, so it proves an entry by
+ * The audit reads each entry together with the entry that it follows, so it verifies an entry by
  * itself and remembers nothing of a player. Each account names its last entry; from there entries
  * lead back to the player's first. No entry is missing and none is beside the chains when there are
  * as many entries as the sequences of all accounts add up to. The audit then reads the accounts,
@@ -87,8 +87,8 @@ static bool movement_fits(const struct ledger_transaction *entry)
     return false;
 }
 
-static enum status prove_entry(struct audit *audit, const struct ledger_transaction *entry,
-                               const struct before *before)
+static enum status verify_entry(struct audit *audit, const struct ledger_transaction *entry,
+                                const struct before *before)
 {
     const char *flaw = NULL;
     uint8_t hash[LEDGER_HASH_SIZE];
@@ -123,7 +123,7 @@ static enum status take_entry(void *context, const struct sql_row *row, bool *wa
         return platform_damaged(audit->store, "an entry of the ledger is malformed", error);
     if (sql_integer(row, after + 3) != 0)
         audit->followed += before.sequence;
-    if (prove_entry(audit, &entry, &before) != STATUS_OK) {
+    if (verify_entry(audit, &entry, &before) != STATUS_OK) {
         *wanted = false;
         return STATUS_OK;
     }
@@ -201,8 +201,8 @@ static enum status take_miscounted(void *context, const struct sql_row *row, boo
 
 /* ---- declines and clearing accounts ---------------------------------------------------------- */
 
-static bool prove_decline(void *context, const struct ledger_transaction *decline,
-                          const uint8_t *before)
+static bool verify_decline(void *context, const struct ledger_transaction *decline,
+                           const uint8_t *before)
 {
     static const uint8_t zeros[LEDGER_HASH_SIZE];
     struct audit *audit = context;
@@ -265,7 +265,8 @@ static enum status audit_accounts(struct audit *audit)
 
 static enum status audit_declines(struct audit *audit)
 {
-    enum status status = platform_ledger_declines(audit->store, prove_decline, audit, audit->error);
+    enum status status =
+        platform_ledger_declines(audit->store, verify_decline, audit, audit->error);
     return status == STATUS_OK ? audit->status : status;
 }
 

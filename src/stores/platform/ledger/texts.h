@@ -38,9 +38,9 @@ struct ledger_texts {
     const char *clearings;
     const char *miscounted; /* a player, and its highest sequence */
 
-    /* Of SQLite alone: rows with all that proves them, by their numbers; and a player and an
+    /* Of SQLite alone: rows with the hashes that verify them, by their numbers; and a player and an
      * account by the player's number. */
-    const char *proved_row, *proved_rows;
+    const char *verified_row, *verified_rows;
     const char *player_of_number, *account_of_number;
     /* Of PostgreSQL alone; parameters are arrays, but for those of `fact`: an owner and an id. */
     const char *facts, *fact;

@@ -44,7 +44,7 @@ struct postgres_ledger *postgres_ledger_of(struct postgres_store *store)
 {
     if (store->ledger == NULL) {
         store->ledger = memory_alloc_zeroed(1, sizeof *store->ledger);
-        store->ledger->known = known_create();
+        store->ledger->cache = fact_cache_create();
     }
     return store->ledger;
 }
@@ -53,7 +53,7 @@ void postgres_ledger_free(struct postgres_store *store)
 {
     if (store->ledger == NULL)
         return;
-    known_destroy(&store->ledger->known);
+    fact_cache_destroy(&store->ledger->cache);
     memory_free(store->ledger);
     store->ledger = NULL;
 }
@@ -67,8 +67,9 @@ enum status postgres_ledger_fail(struct postgres_store *store, enum status statu
                                  struct error *error)
 {
     bool again = store->repeatable || has_state(store, "23") || has_state(store, "55P03") ||
-                 has_state(store, "57P0");          /* the server ended the connection */
-    known_forget(postgres_ledger_of(store)->known); /* a batch that begins again reads everything */
+                 has_state(store, "57P0"); /* the server ended the connection */
+    fact_cache_empty(
+        postgres_ledger_of(store)->cache); /* a batch that begins again reads everything */
     status = postgres_end(store, status, error);
     return again && !store->unknown ? STATUS_CONFLICT : status;
 }
@@ -139,7 +140,7 @@ static int64_t number_of_owner(const struct postgres_ledger *ledger,
 {
     if (kept->provider_id[0] == '\0')
         return batch->loaded.clearings[batch->players[player].clearing].customer_number;
-    const struct known_owner *provider = known_owner(ledger->known, kept->provider_id);
+    const struct cached_owner *provider = fact_cache_owner(ledger->cache, kept->provider_id);
     CHECK(provider != NULL);
     return provider->number;
 }

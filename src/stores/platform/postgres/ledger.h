@@ -1,7 +1,7 @@
 #pragma once
 
 #include "stores/platform/postgres/arrays.h"
-#include "stores/platform/postgres/known.h"
+#include "stores/platform/postgres/fact_cache.h"
 #include "stores/platform/postgres/postgres.h"
 
 /*
@@ -11,8 +11,8 @@
 
 /* The memory of batches: their players, and how the last one ended. */
 struct postgres_ledger {
-    struct known *known;
-    uint32_t connects;   /* the connection that `known` is of (postgres_store.connects) */
+    struct fact_cache *cache;
+    uint32_t connects;   /* the connection that `cache` is of (postgres_store.connects) */
     bool lock_clearings; /* a limit was met: lock them first */
 };
 

@@ -9,7 +9,7 @@
  * snapshots are taken when the locks are held, read the rest.
  *
  * A connection asks once for the numbers of players and owners and for the facts of a player that
- * never change (known.h). A batch with a new one takes one more round trip.
+ * never change (fact_cache.h). A batch with a new one takes one more round trip.
  *
  * Look-ups are LATERAL with LIMIT, as in ledger_read.c.
  */
@@ -101,22 +101,22 @@ static bool on_player(void *context, const struct sql_row *row)
     struct ledger_account account = {.sequence = 0};
     if (!ledger_read_account(row, 0, &account))
         return note_row(loading, false, "a player is malformed");
-    const struct known_player known = {.record = account.player,
-                                       .number = sql_integer(row, LEDGER_ACCOUNT_COLUMN_COUNT),
-                                       .customer_number =
-                                           sql_integer(row, LEDGER_ACCOUNT_COLUMN_COUNT + 1),
-                                       .has_account = account.sequence > 0};
-    known_add_player(loading->ledger->known, &known);
+    const struct cached_player cached = {.record = account.player,
+                                         .number = sql_integer(row, LEDGER_ACCOUNT_COLUMN_COUNT),
+                                         .customer_number =
+                                             sql_integer(row, LEDGER_ACCOUNT_COLUMN_COUNT + 1),
+                                         .has_account = account.sequence > 0};
+    fact_cache_add_player(loading->ledger->cache, &cached);
     return true;
 }
 
 static bool on_owner(void *context, const struct sql_row *row)
 {
     struct loading *loading = context;
-    struct known_owner owner = {.number = sql_integer(row, 1)};
+    struct cached_owner owner = {.number = sql_integer(row, 1)};
     if (!ledger_read_string(row, 0, owner.id, sizeof owner.id))
         return note_row(loading, false, "a player is malformed");
-    known_add_owner(loading->ledger->known, &owner);
+    fact_cache_add_owner(loading->ledger->cache, &owner);
     return true;
 }
 
@@ -127,14 +127,14 @@ static enum status load_unknown_ids(struct loading *loading, bool *begun, struct
     const struct ledger_batch *batch = loading->batch;
     struct postgres_ledger *ledger = loading->ledger;
     if (ledger->connects != loading->store->connects ||
-        !known_has_room(ledger->known, batch->player_count + batch->fact_count))
-        known_forget(ledger->known);
+        !fact_cache_has_room(ledger->cache, batch->player_count + batch->fact_count))
+        fact_cache_empty(ledger->cache);
     ledger->connects = loading->store->connects;
     for (size_t i = 0; i < batch->player_count; i++)
-        if (known_player(ledger->known, batch->players[i].player_id) == NULL)
+        if (fact_cache_player(ledger->cache, batch->players[i].player_id) == NULL)
             arrays_add_string(&loading->new_players, batch->players[i].player_id);
     for (size_t i = 0; i < batch->fact_count; i++)
-        if (known_owner(ledger->known, batch->facts[i].owner_id) == NULL)
+        if (fact_cache_owner(ledger->cache, batch->facts[i].owner_id) == NULL)
             arrays_add_string(&loading->new_owners, batch->facts[i].owner_id);
     *begun = arrays_count(&loading->new_players) > 0 || arrays_count(&loading->new_owners) > 0;
     if (!*begun)
@@ -204,18 +204,19 @@ static void list_players(struct loading *loading)
     batch->clearing_count = 0;
     for (size_t i = 0; i < batch->player_count; i++) {
         struct ledger_batch_player *player = &batch->players[i];
-        const struct known_player *known = known_player(loading->ledger->known, player->player_id);
+        const struct cached_player *cached =
+            fact_cache_player(loading->ledger->cache, player->player_id);
         player->changed = player->declined = false;
-        player->found = known != NULL;
-        if (known == NULL)
+        player->found = cached != NULL;
+        if (cached == NULL)
             continue;
-        player->account = (struct ledger_account){.player = known->record};
-        batch->loaded.players[i].player_number = known->number;
+        player->account = (struct ledger_account){.player = cached->record};
+        batch->loaded.players[i].player_number = cached->number;
         if (ledger_find_clearing(batch, player))
             batch->loaded.clearings[player->clearing] =
-                (struct ledger_stored_clearing){.customer_number = known->customer_number};
+                (struct ledger_stored_clearing){.customer_number = cached->customer_number};
         loading->players[loading->count++] =
-            (struct numbered){known->number, player, known->has_account};
+            (struct numbered){cached->number, player, cached->has_account};
     }
     qsort(loading->players, loading->count, sizeof loading->players[0], compare_numbered);
     for (size_t i = 0; i < loading->count; i++) {
@@ -233,7 +234,7 @@ static void list_facts(struct loading *loading)
 {
     for (size_t i = 0; i < loading->batch->fact_count; i++) {
         struct ledger_fact *fact = &loading->batch->facts[i];
-        const struct known_owner *owner = known_owner(loading->ledger->known, fact->owner_id);
+        const struct cached_owner *owner = fact_cache_owner(loading->ledger->cache, fact->owner_id);
         fact->id = (struct ledger_id){0};
         if (owner == NULL)
             continue;
@@ -268,7 +269,7 @@ static bool on_declined(void *context, const struct sql_row *row)
     return note_row(context, account != NULL && ledger_read_declined(row, 1, account), bad_account);
 }
 
-/* Not among the known facts of a player (known.h). */
+/* Not among the cached facts of a player (fact_cache.h). */
 static bool on_block(void *context, const struct sql_row *row)
 {
     struct ledger_account *account = account_of(context, row);
@@ -296,7 +297,7 @@ static bool on_fact(void *context, const struct sql_row *row)
                     "a transaction is malformed");
 }
 
-/* Accounts are never deleted, so if a known one is missing, this is another database. A player with
+/* Accounts are never deleted, so if a cached one is missing, this is another database. A player with
  * an account is from now on locked by the account's row, not by the player's. */
 static bool note_accounts(struct loading *loading)
 {
@@ -305,7 +306,7 @@ static bool note_accounts(struct loading *loading)
         const bool has_account = player->account.sequence > 0;
         if (loading->players[i].has_account && !has_account)
             return false;
-        known_player(loading->ledger->known, player->player_id)->has_account = has_account;
+        fact_cache_player(loading->ledger->cache, player->player_id)->has_account = has_account;
     }
     return true;
 }

@@ -77,7 +77,7 @@ static enum status bound_tables(struct id_index *index, struct error *error)
 }
 
 bool id_feed_row(struct id_feed *feed, int64_t number, const uint64_t *keys, size_t count,
-                 const uint8_t proof[ID_PROOF_SIZE])
+                 const uint8_t row_hash[ID_ROW_HASH_SIZE])
 {
     struct id_index *index = feed->index;
     if (feed->status != STATUS_OK)
@@ -91,7 +91,7 @@ bool id_feed_row(struct id_feed *feed, int64_t number, const uint64_t *keys, siz
     for (size_t i = 0; i < count; i++)
         id_table_add(part->table, &(struct id_entry){keys[i], number});
     part->last = number;
-    memcpy(part->proof, proof, ID_PROOF_SIZE);
+    memcpy(part->row_hash, row_hash, ID_ROW_HASH_SIZE);
     bool full = part->table->count >= ID_INDEX_TABLE_IDS;
     if (full)
         id_part_append(index, number + 1);
@@ -141,15 +141,15 @@ static enum status check_history(const struct id_run *run, const struct id_file 
                                  const struct id_source *source, bool *sound, struct error *error)
 {
     const struct id_run_header *header = &run->header;
-    uint8_t proof[ID_PROOF_SIZE];
+    uint8_t row_hash[ID_ROW_HASH_SIZE];
     if (header->first != file->first || header->last != file->last) {
         (void)error_set(error, STATUS_MALFORMED, "it has another run's name");
         return STATUS_OK;
     }
-    enum status status = source->proof(source->context, header->last, proof, error);
+    enum status status = source->row_hash(source->context, header->last, row_hash, error);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
         return status;
-    *sound = status == STATUS_OK && memcmp(proof, header->proof, sizeof proof) == 0;
+    *sound = status == STATUS_OK && memcmp(row_hash, header->row_hash, sizeof row_hash) == 0;
     if (!*sound)
         (void)error_set(error, STATUS_MALFORMED, "it is from another history of the ledger");
     return STATUS_OK;
@@ -418,7 +418,7 @@ enum status id_index_find(struct id_index *index, uint64_t key, int64_t after, i
 }
 
 void id_index_add(struct id_index *index, const struct id_entry *entries, size_t count,
-                  int64_t last_number, const uint8_t proof[ID_PROOF_SIZE])
+                  int64_t last_number, const uint8_t row_hash[ID_ROW_HASH_SIZE])
 {
     CHECK(index->whole && count <= ID_ADDED_MAX && last_number > index->last_number);
     uv_mutex_lock(&index->lock);
@@ -428,7 +428,7 @@ void id_index_add(struct id_index *index, const struct id_entry *entries, size_t
         id_table_add(part->table, &entries[i]);
     }
     part->last = index->last_number = last_number;
-    memcpy(part->proof, proof, ID_PROOF_SIZE);
+    memcpy(part->row_hash, row_hash, ID_ROW_HASH_SIZE);
     bool full = part->table->count >= ID_INDEX_TABLE_IDS;
     if (full)
         id_part_append(index, last_number + 1);

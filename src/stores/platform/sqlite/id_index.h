@@ -27,7 +27,7 @@
  * together 1.6 bytes an id; while runs are merged, that of the new one as well.
  *
  * The index never reports an added id as absent. A run names the ledger that it belongs to, the
- * numbers that it covers and the hash of the last row (`proof`), under checksums that also cover
+ * numbers that it covers and the hash of the last row (`row_hash`), under checksums that also cover
  * the filter. Every block of ids has a checksum, which is verified whenever the block is read. A
  * run that is missing, truncated, altered, of another ledger or of another history is noticed, at
  * the latest by the look-up that needs the block in question. It is deleted, with the runs after
@@ -52,7 +52,7 @@
 #endif
 
 #define ID_IDENTITY_SIZE 16
-#define ID_PROOF_SIZE 32
+#define ID_ROW_HASH_SIZE 32
 #define ID_ADDED_MAX 1024 /* entries in one call */
 
 /* ---- the rows -------------------------------------------------------------------------------- */
@@ -80,9 +80,9 @@ struct id_source {
      * fails, the call that needed the rows fails with the same status. */
     MUST_CHECK enum status (*read)(void *context, int64_t first, int64_t last, struct id_feed *feed,
                                    struct error *error);
-    /* The proof of one row: STATUS_NOT_FOUND when it is not there. */
-    MUST_CHECK enum status (*proof)(void *context, int64_t number, uint8_t proof[ID_PROOF_SIZE],
-                                    struct error *error);
+    /* The hash of one row: STATUS_NOT_FOUND when it is not there. */
+    MUST_CHECK enum status (*row_hash)(void *context, int64_t number,
+                                       uint8_t row_hash[ID_ROW_HASH_SIZE], struct error *error);
     void *context;
 };
 
@@ -90,7 +90,7 @@ struct id_source {
  * could have its number in another history of the ledger: its hash. False: do not go on
  * (id_source.read then returns STATUS_OK). */
 MUST_CHECK bool id_feed_row(struct id_feed *feed, int64_t number, const uint64_t *keys,
-                            size_t count, const uint8_t proof[ID_PROOF_SIZE]);
+                            size_t count, const uint8_t row_hash[ID_ROW_HASH_SIZE]);
 
 /* ---- the index ------------------------------------------------------------------------------- */
 
@@ -140,11 +140,11 @@ MUST_CHECK enum status id_index_find(struct id_index *index, uint64_t key, int64
 /*
  * After the commit of a batch, once it is durable: the keys of its rows, numbers ascending, at most
  * ID_ADDED_MAX. Its first number is the one after the last that was added; `last_number` and
- * `proof` are those of its last row. Cannot fail. After a commit whose outcome is unknown the index
- * is closed.
+ * `row_hash` are those of its last row. Cannot fail. After a commit whose outcome is unknown the
+ * index is closed.
  */
 void id_index_add(struct id_index *index, const struct id_entry *entries, size_t count,
-                  int64_t last_number, const uint8_t proof[ID_PROOF_SIZE]);
+                  int64_t last_number, const uint8_t row_hash[ID_ROW_HASH_SIZE]);
 
 /* Raises `last` to the newest row that a sound run of this ledger covers, where the ledger itself
  * ends with `last_number`. `deletes`: such runs, since the ledger goes on without these rows. */

@@ -78,7 +78,7 @@ static enum status write_parts(const struct step *step, struct id_run **run, str
     size_t count = step->choice.count;
     const struct id_part *last = &step->parts[count - 1];
     struct id_run_plan plan = {.identity = step->index->identity,
-                               .proof = last->proof,
+                               .row_hash = last->row_hash,
                                .first = step->parts[0].first,
                                .last = last->last,
                                .end = &step->index->hurry};
@@ -120,7 +120,7 @@ static void replace(const struct step *step, struct id_run **run)
     uv_mutex_lock(&index->lock);
     struct id_part *part = &index->parts[at];
     *part = (struct id_part){.first = (*run)->header.first, .last = (*run)->header.last};
-    memcpy(part->proof, (*run)->header.proof, sizeof part->proof);
+    memcpy(part->row_hash, (*run)->header.row_hash, sizeof part->row_hash);
     part->run = *run;
     id_parts_remove(index, at + 1, step->choice.count - 1);
     index->written_bytes += id_run_file_size(*run);

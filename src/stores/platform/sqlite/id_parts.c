@@ -30,7 +30,7 @@ void id_part_append_run(struct id_index *index, struct id_run **run)
     struct id_part *part = append(index);
     part->first = (*run)->header.first;
     part->last = (*run)->header.last;
-    memcpy(part->proof, (*run)->header.proof, sizeof part->proof);
+    memcpy(part->row_hash, (*run)->header.row_hash, sizeof part->row_hash);
     part->run = *run;
     *run = NULL;
 }

@@ -26,7 +26,7 @@
 
 struct id_part {
     int64_t first, last; /* rows; `last` is one less than `first` while there are none */
-    uint8_t proof[ID_PROOF_SIZE];
+    uint8_t row_hash[ID_ROW_HASH_SIZE];
     struct id_run *run;     /* one of the two */
     struct id_table *table; /* is not NULL */
 };

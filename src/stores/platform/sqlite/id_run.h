@@ -45,7 +45,7 @@ struct id_run_header {
     uint32_t version;
     uint32_t block_size;
     uint8_t identity[ID_IDENTITY_SIZE]; /* of the ledger */
-    uint8_t proof[ID_PROOF_SIZE];       /* of the row `last` */
+    uint8_t row_hash[ID_ROW_HASH_SIZE]; /* of the row `last` */
     int64_t first, last;                /* rows that it covers */
     uint64_t count;                     /* of ids */
     uint64_t lines;                     /* of the filter */

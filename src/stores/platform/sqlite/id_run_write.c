@@ -193,7 +193,7 @@ static struct id_run *make_run(const struct id_run_plan *plan, int descriptor)
                                      .lines = id_run_lines(plan->count),
                                      .seed = hash_random_seed()};
     memcpy(header->identity, plan->identity, sizeof header->identity);
-    memcpy(header->proof, plan->proof, sizeof header->proof);
+    memcpy(header->row_hash, plan->row_hash, sizeof header->row_hash);
     run->descriptor = descriptor;
     run->blocks = id_run_blocks(plan->count);
     run->first_keys = memory_alloc(run->blocks * sizeof(uint64_t) + 1);

@@ -44,7 +44,7 @@ MUST_CHECK int id_write_exactly(int descriptor, const void *bytes, size_t size, 
 
 struct id_run_plan {
     const uint8_t *identity;
-    const uint8_t *proof;
+    const uint8_t *row_hash;
     int64_t first, last;
     uint64_t count;         /* of ids, exactly */
     const atomic_bool *end; /* not NULL: gives up when it is set */

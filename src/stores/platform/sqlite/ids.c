@@ -102,20 +102,20 @@ static enum status read_rows(void *context, int64_t first, int64_t last, struct 
     return sqlite_rows_visit(context, first, last, feed_row, &reading, error);
 }
 
-static enum status prove_row(void *context, int64_t number, uint8_t proof[ID_PROOF_SIZE],
-                             struct error *error)
+static enum status read_row_hash(void *context, int64_t number, uint8_t row_hash[ID_ROW_HASH_SIZE],
+                                 struct error *error)
 {
     struct ledger_row row;
     enum status status = sqlite_row_load(context, number, &row, error);
     if (status == STATUS_OK)
-        memcpy(proof, row.hash, ID_PROOF_SIZE);
+        memcpy(row_hash, row.hash, ID_ROW_HASH_SIZE);
     return status;
 }
-_Static_assert(ID_PROOF_SIZE == LEDGER_HASH_SIZE, "the hash of a row is its proof");
+_Static_assert(ID_ROW_HASH_SIZE == LEDGER_HASH_SIZE, "the sizes are the same");
 
 static struct id_source source_of(struct sqlite_store *store)
 {
-    return (struct id_source){.read = read_rows, .proof = prove_row, .context = store};
+    return (struct id_source){.read = read_rows, .row_hash = read_row_hash, .context = store};
 }
 
 /* What ledger_last says: the newest number, and which ledger it is. */

@@ -94,7 +94,7 @@ static enum status take_run(struct ids_audit *audit, const struct id_directory *
     run->filter = NULL;
     status = sqlite_row_load(audit->store, file->last, &row, error);
     if (status == STATUS_OK && run->header.first == file->first && run->header.last == file->last &&
-        memcmp(row.hash, run->header.proof, ID_PROOF_SIZE) == 0) {
+        memcmp(row.hash, run->header.row_hash, ID_ROW_HASH_SIZE) == 0) {
         audit->covered = file->last;
         audit->runs[audit->run_count++] = run;
         return STATUS_OK;

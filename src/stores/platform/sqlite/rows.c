@@ -94,7 +94,7 @@ const struct player_record *sqlite_player_of(struct platform_store *store, int64
                : NULL;
 }
 
-/* ---- proof ----------------------------------------------------------------------------------- */
+/* ---- hashes ---------------------------------------------------------------------------------- */
 
 /* The columns after those of a transaction. */
 enum {
@@ -108,7 +108,7 @@ enum {
     BEFORE_HASH,
 };
 
-static bool is_proved_entry(const struct sql_row *columns, struct ledger_row *row)
+static bool is_verified_entry(const struct sql_row *columns, struct ledger_row *row)
 {
     bool follows = row->transaction.sequence > 1;
     uint8_t before[LEDGER_HASH_SIZE];
@@ -118,7 +118,7 @@ static bool is_proved_entry(const struct sql_row *columns, struct ledger_row *ro
     return memcmp(row->hash, row->transaction.hash, sizeof row->hash) == 0;
 }
 
-static bool is_proved_decline(const struct sql_row *columns, struct ledger_row *row)
+static bool is_verified_decline(const struct sql_row *columns, struct ledger_row *row)
 {
     struct ledger_transaction chained = row->transaction;
     const int64_t position = sql_integer(columns, POSITION);
@@ -133,8 +133,8 @@ static bool is_proved_decline(const struct sql_row *columns, struct ledger_row *
 }
 
 /* A row, with its player from the cache. May run other statements. */
-static enum status read_proved(struct sqlite_store *store, const struct sql_row *columns,
-                               struct ledger_row *row, struct error *error)
+static enum status read_verified(struct sqlite_store *store, const struct sql_row *columns,
+                                 struct ledger_row *row, struct error *error)
 {
     const struct cached_player *player = NULL;
     row->number = sql_integer(columns, NUMBER);
@@ -144,13 +144,13 @@ static enum status read_proved(struct sqlite_store *store, const struct sql_row 
     enum status status = sqlite_player(store, row->player_number, &player, error);
     if (status != STATUS_OK)
         return status;
-    bool proved = player->customer_number == row->customer_number &&
-                  ledger_read_transaction(columns, 0, &player->record, &row->transaction) &&
-                  (ledger_is_entry(&row->transaction) ? is_proved_entry(columns, row)
-                                                      : is_proved_decline(columns, row));
-    return proved ? STATUS_OK
-                  : platform_damaged_row(&store->base, row->number, "it is not what was written",
-                                         error);
+    bool verified = player->customer_number == row->customer_number &&
+                    ledger_read_transaction(columns, 0, &player->record, &row->transaction) &&
+                    (ledger_is_entry(&row->transaction) ? is_verified_entry(columns, row)
+                                                        : is_verified_decline(columns, row));
+    return verified ? STATUS_OK
+                    : platform_damaged_row(&store->base, row->number, "it is not what was written",
+                                           error);
 }
 
 enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct ledger_row *row,
@@ -159,12 +159,12 @@ enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct l
     sqlite3_stmt *statement;
     bool found = false;
     enum status status =
-        sqlite_find(store, sqlite_ledger_texts.proved_row, &number, &statement, &found, error);
+        sqlite_find(store, sqlite_ledger_texts.verified_row, &number, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     const struct sql_row columns = sqlite_sql_row(&statement);
     status =
-        found ? read_proved(store, &columns, row, error)
+        found ? read_verified(store, &columns, row, error)
               : error_set(error, STATUS_NOT_FOUND, "%s: a transaction is not there", store->path);
     (void)sqlite3_reset(statement);
     return status;
@@ -184,7 +184,7 @@ static bool visit_row(void *context, const struct sql_row *columns)
 {
     struct visiting *visiting = context;
     struct ledger_row row;
-    visiting->status = read_proved(visiting->store, columns, &row, visiting->error);
+    visiting->status = read_verified(visiting->store, columns, &row, visiting->error);
     if (visiting->status != STATUS_OK || row.number != visiting->next)
         return false;
     visiting->next++;
@@ -197,7 +197,7 @@ enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t
 {
     struct visiting visiting = {store, first, visit, context, false, STATUS_OK, error};
     struct sql_parameters parameters = {0};
-    struct sql_query query = {.sql = sqlite_ledger_texts.proved_rows,
+    struct sql_query query = {.sql = sqlite_ledger_texts.verified_rows,
                               .parameters = &parameters,
                               .row = visit_row,
                               .context = &visiting};

@@ -6,8 +6,8 @@
 #include "stores/platform/sqlite/sqlite.h"
 
 /*
- * The rows of the ledger by their numbers, and the proof that a row is as it was written. A row
- * that is malformed is an error and never skipped: it is money.
+ * The rows of the ledger by their numbers, and whether a row is as it was written. A malformed row
+ * is an error and never skipped: it is money.
  */
 
 /* ---- rows by number -------------------------------------------------------------------------- */
@@ -16,11 +16,11 @@ struct ledger_row {
     int64_t number, customer_number, player_number;
     int64_t previous; /* as it is stored */
     struct ledger_transaction transaction;
-    /* Set when the row was proved. For a decline: its hash in the chain of declines. */
+    /* Set when the row was verified. For a decline: its hash in the chain of declines. */
     uint8_t hash[LEDGER_HASH_SIZE];
 };
 
-/* A row, proved: its fields and the hash before it give the stored hash, so it is, word for word,
+/* A verified row: its fields and the hash before it give the stored hash, so it is, word for word,
  * the row that was answered. STATUS_NOT_FOUND: there is none. STATUS_MALFORMED: it is damaged. */
 MUST_CHECK enum status sqlite_row_load(struct sqlite_store *store, int64_t number,
                                        struct ledger_row *row, struct error *error);

@@ -20,7 +20,7 @@
  *   ledger.c          writes the decisions, and commits
  *   ids.c             from ids to rows; the index behind it, in files, is id_index.h
  *   cache.c           accounts, numbers and rows that were used lately
- *   rows.c            reads rows of the ledger and proves their hashes
+ *   rows.c            reads rows of the ledger and verifies their hashes
  *   audit.c           checks the file; ids_audit.c the ids of the rows
  *   ledger_end.c      whether the newest rows are there, by the mark of watermark.c
  *   checkpoint.c      copies the write-ahead log into the file beside the batches

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "records/ledger_entry.h"
+
+/*
+ * Players, and owners of ids (customers and providers), that a connection's batches have loaded:
+ * their numbers and the facts about them that never change. So a batch asks the server for accounts and
+ * ids by number, and does not ask again for these facts. Facts that can change (balances above all)
+ * are not here.
+ *
+ * It holds for one connection: another may lead to a database that knows less (a standby that took
+ * over). It is bounded: when it is full, it is emptied, and later batches fill it again.
+ */
+
+#define FACT_CACHE_MAX 65536 /* players, and as many owners */
+
+struct cached_player {
+    struct player_record record; /* first: its id is the key */
+    int64_t number, customer_number;
+    bool has_account; /* there is a row of ledger_account, which stays */
+};
+
+struct cached_owner {
+    char id[LEDGER_OWNER_SIZE];
+    int64_t number; /* as ledger_transaction.owner_number has it: of a provider, it is negative */
+};
+
+struct fact_cache;
+
+struct fact_cache *fact_cache_create(void);
+void fact_cache_destroy(struct fact_cache **cache);
+void fact_cache_empty(struct fact_cache *cache);
+
+/* Whether `more` players and owners can be added; else fact_cache_empty makes room. */
+bool fact_cache_has_room(const struct fact_cache *cache, size_t more);
+
+/* NULL: not cached. */
+struct cached_player *fact_cache_player(struct fact_cache *cache, const char *id);
+const struct cached_owner *fact_cache_owner(struct fact_cache *cache, const char *id);
+
+/* Does nothing if it was added before. There must be room. */
+void fact_cache_add_player(struct fact_cache *cache, const struct cached_player *player);
+void fact_cache_add_owner(struct fact_cache *cache, const struct cached_owner *owner);
