@@ -4,8 +4,9 @@
 #include <stdint.h>
 
 /*
- * How a proof of the ledger ended (`croupier wallet verify`). The store keeps the last one of each
- * scope. One that came to no end, because the store failed, is none. Plain data. Threads: any.
+ * How a verification of the ledger ended (`croupier wallet verify`). The store keeps the last one
+ * of each scope. One that came to no end, because the store failed, is none. Plain data. Threads:
+ * any.
  */
 
 enum verification_scope {

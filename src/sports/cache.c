@@ -363,8 +363,8 @@ static bool is_fresh(const struct entry *entry, uint64_t known, uint64_t arrived
             atomic_load_explicit(&entry->checked_ns, memory_order_acquire) >= arrived_ns);
 }
 
-/* Holds the message's entry until it is sent. Nothing of the pending request is used after `reply_or_park`:
- * a pipelined request of the same client may be handled inside that call. */
+/* Holds the message's entry until it is sent. Nothing of the pending request is used after
+ * `reply_or_park`: a pipelined request of the same client may be handled inside that call. */
 static void send_and_drop(struct pending_request *pending, const struct answer *answer,
                           struct http_message *message)
 {
