@@ -21,7 +21,7 @@ struct process_facts {
     uint64_t descriptors, descriptors_max;
     int64_t started_ms, now_ms; /* wall clock */
     struct process_disk odds, platform;
-    int64_t backup_age_ms; /* of an embedded platform store; -1: none is known of */
+    int64_t backup_age_ms; /* of an embedded platform store; -1: no backup is known */
 };
 
 /* Unknown values are 0. `started_ms`: when the program began, by the wall clock. */

@@ -12,17 +12,18 @@
  * rate-limit window is wall-clock time in milliseconds since the Unix epoch. Threads: any.
  *
  * No other file asks the machine for the time or sleeps (tools/check_clock.py), and what is asked
- * here and in libraries goes through libc. So a test that takes the place of libc's clock rules all
- * time there is: tests/test_clock.h.
+ * here and in libraries goes through libc. So a test that replaces libc's clock controls all
+ * time: tests/test_clock.h.
  */
 
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_monotonic_ms(void);
-/* clock_monotonic_ms() as of when the loop last woke, which costs nothing: for what it runs. */
+/* clock_monotonic_ms() as of when the loop last woke, which costs nothing: for code that the loop
+ * runs. */
 uint64_t clock_loop_ms(const uv_loop_t *loop);
 /* A timer that is started next counts from now, rather than from when the loop woke. */
 void clock_refresh_loop(uv_loop_t *loop);
-/* The calling thread does nothing for so long, or a little less when a signal comes. */
+/* Sleeps for so long; a signal may end it early. */
 void clock_pause_ns(uint64_t ns);
 int64_t clock_wall_ms(void);
 /* The same as of the kernel's last tick, up to 10 ms behind, for a third of the price. */

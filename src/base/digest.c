@@ -1,5 +1,5 @@
-/* A context a thread, found by a thread-local pointer; the key is there for its destructor
- * alone. */
+/* Each thread has a context, found by a thread-local pointer. The pthread key exists only to free
+ * it when the thread ends. */
 #include "base/digest.h"
 
 #include <openssl/crypto.h>
@@ -41,13 +41,13 @@ static EVP_MD_CTX *make_context(void)
 void digest_sha256(const void *bytes, size_t size, uint8_t out[DIGEST_SIZE])
 {
     EVP_MD_CTX *context = thread_context != NULL ? thread_context : make_context();
-    /* Without an algorithm: the one that the context has, so that none is looked up. */
+    /* NULL keeps the context's algorithm, so that OpenSSL looks none up. */
     CHECK(EVP_DigestInit_ex2(context, NULL, NULL) == 1);
     CHECK(EVP_DigestUpdate(context, bytes, size) == 1);
     CHECK(EVP_DigestFinal_ex(context, out, NULL) == 1);
 }
 
-/* The digest of a key, padded, and of what follows it. */
+/* The digest of the padded key followed by the bytes. */
 static void digest_padded(const uint8_t key[HMAC_BLOCK_SIZE], uint8_t pad, const void *bytes,
                           size_t size, uint8_t out[DIGEST_SIZE])
 {

@@ -11,15 +11,15 @@
 #include "base/text.h"
 
 /*
- * Files that must be on disk before anything is said of them. Blocks. Threads: any.
+ * Files that must be on disk before the caller reports success. Blocks. Threads: any.
  */
 
-/* Where a symbolic link at this path leads; of every other path the path. To be freed. SQLite names
- * the files beside a database by where its link leads. */
+/* The target of a symbolic link at this path, or the path itself if it is no link; the caller frees
+ * it. SQLite names the files beside a database by the target. */
 char *file_follow_link(const char *path);
 
-/* A name in a directory is as lasting as the directory: syncs the one that `path` is in. Returns 0
- * or an errno. */
+/* Syncs the directory that `path` is in, which makes the file's name durable. Returns 0 or an
+ * errno. */
 int file_sync_directory(const char *path);
 
 /* Makes a directory; STATUS_OK if there is one. Run by root, gives it to the owner of the directory

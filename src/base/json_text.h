@@ -34,7 +34,7 @@ struct json_text_error {
 MUST_CHECK enum status json_text_check(struct text text, struct buffer *minified,
                                        struct json_text_error *error);
 
-/* Says where a place in a text is, for an error that a reader of its own finds in it; `offset` at
+/* Sets the place in a text of an error that the caller found in it; `offset` at
  * most the text's size, and what is before it must be UTF-8. */
 void json_text_locate(struct json_text_error *error, struct text text, size_t offset,
                       const char *reason);

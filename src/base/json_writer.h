@@ -17,9 +17,9 @@
  *     json_end(&json);
  *
  * Each value takes its name inside an object, and NULL as an element or as the document (CHECKed).
- * Names are constants of the program and written as they are. Commas are the writer's business, so
- * the caller may take away what the buffer holds between two values and go on. A zeroed writer with
- * `out` set writes without white space. Threads: one at a time.
+ * Names are constants of the program and written as they are. The writer keeps track of commas, so
+ * between two values the caller may empty the buffer (after printing it) and go on. A zeroed writer
+ * with `out` set writes without white space. Threads: one at a time.
  */
 
 #define JSON_WRITER_DEPTH_MAX 32U /* objects and arrays inside one another (CHECKed) */

@@ -61,7 +61,7 @@ struct config {
     /* [odds] */
     char *odds_store;
     uint32_t odds_timeout_ms;
-    uint32_t stale_after_s; /* odds that are older are; 0: none are */
+    uint32_t stale_after_s; /* older odds are stale; 0: none are */
     char *odds_prefix;
     /* [platform] */
     char *platform_store;
@@ -83,9 +83,9 @@ struct config {
  * Loads `path`; NULL means CONFIG_DEFAULT_PATH if that file exists, else defaults and environment
  * alone. Every unknown section, key or unusable value is refused with file, line and reason
  * ("croupier.conf:12: [odds] timeout_ms: must be 1 to 60000, in milliseconds"), or with the name of
- * the environment variable; a variable that begins with CROUPIER_ and is no setting as well, but
- * for those that docs/configuration.md names. The error has the first that is wrong, and how many
- * more there are. `overrides` ("server.listen", "127.0.0.1:0", …, NULL) come last and win
+ * the environment variable. So is a variable that begins with CROUPIER_ and is no setting, except
+ * those that docs/configuration.md names. The error has the first problem and the number of
+ * others. `overrides` ("server.listen", "127.0.0.1:0", …, NULL) come last and win
  * over both; may be NULL.
  */
 MUST_CHECK enum status config_load(const struct config **config, const char *path,

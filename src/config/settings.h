@@ -44,7 +44,7 @@ bool setting_section_exists(struct text section);
 
 /* All that is wrong with a configuration, in the order in which it is found. */
 struct problems {
-    struct buffer lines; /* one each, as many as somebody reads at once */
+    struct buffer lines; /* one each, at most PROBLEMS_SHOWN_MAX */
     unsigned count;
     enum status status; /* of the first; OK: there is none */
 };

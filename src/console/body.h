@@ -5,8 +5,8 @@
 /*
  * Reads a JSON object as settings of a resource (operator/resource.h), by its table of fields. A
  * client may send back the document that it got. Strings and numbers are texts; true and false
- * are yes and no; a list is its items joined by commas; a rate may be an object; null takes a value
- * away where the field can be without, and else leaves it as it is.
+ * are yes and no; a list is its items joined by commas; a rate may be an object; null clears a
+ * field that may be empty, and leaves any other as it is.
  */
 #define CONSOLE_SETTINGS_MAX 16
 

@@ -54,10 +54,10 @@ struct console_call {
     char tag[CONSOLE_TAG_SIZE];        /* "": it has none */
     char new_session[CREDENTIAL_SIZE]; /* begins a session */
     bool ends_session;
-    const struct http_error *refusal; /* in place of what the status says; NULL: as it says */
+    const struct http_error *refusal; /* in place of the status's own error; NULL: that one */
     char field
         [64]; /* the wrong field of a refusal, if its text does not begin with it ("name: …") */
-    struct buffer refusals; /* all fields that are wrong, if more than one can be told: JSON */
+    struct buffer refusals; /* all wrong fields, as JSON, if there may be several */
     /* Of changed_meanwhile, as the audit trail has it: */
     char changed_by[TRAIL_WHO_SIZE]; /* "": it does not say */
     int64_t changed_ms;

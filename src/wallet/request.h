@@ -4,8 +4,8 @@
 #include "wallet/decision.h"
 
 /*
- * From the bytes of a wallet request to a `struct wallet_request`: strict, because a request that
- * is misunderstood moves money. Pure. Threads: any.
+ * Decodes a wallet request into a `struct wallet_request`; strict, because a request that is
+ * misunderstood moves money. Pure. Threads: any.
  *
  * In this order: the content type is application/json and the body is one JSON object without two
  * members of one name, however escaped (else INVALID); every name is one of the wallet's (else

@@ -12,8 +12,8 @@
  *   interest.c     which events were asked for
  *   guard.c        reading mapped files without dying of them
  *
- * A value is read only as what the index says that it is. So a damaged or older page can hide or
- * change no answer: the value is malformed, or the environment is broken.
+ * Each value that is read must be the one that the index lists. So a damaged or older page never
+ * hides or changes an answer: the value is malformed, or the environment is broken.
  */
 #include <string.h>
 
@@ -86,8 +86,8 @@ static enum status read_value(struct lmdb_lookup *lookup, const struct lmdb_view
     uint64_t transaction = lookup->event == NULL ? lookup->catalog : lookup->odds;
     struct lmdb_key key = lmdb_key_of(ODDS_CATALOG, lookup->sport, NULL);
     struct lmdb_record record;
-    /* A part of the catalog will be compared with a catalog that was read whole, so it needs no
-     * checksum; where it is damaged it is not known. */
+    /* A part of the catalog needs no checksum: the caller compares it with a catalog that was
+     * read whole. */
     if (reading->part.max > 0 && lookup->catalog != 0 &&
         copy_part(view, &key, lookup->catalog, &record, &reading->part) &&
         reading->part.size == record.size &&
