@@ -19,6 +19,7 @@ texts does not link, and a text that no command has is an unused constant.
 import re
 import sys
 
+WIDTH_MAX = 96  # of the paragraphs, as no terminal wraps a line at a word
 SECTION = re.compile(r"([^\n]+)\n\n(.+)\n\nExamples:\n(.+)", re.DOTALL)
 
 
@@ -37,6 +38,9 @@ def main():
             match = SECTION.fullmatch(body.rstrip("\n"))
             if match is None:
                 sys.exit(f"{path}: {name}: expected a line, paragraphs, and Examples:")
+            for line in match.group(2).split("\n"):
+                if len(line) > WIDTH_MAX:
+                    sys.exit(f"{path}: {name}: longer than {WIDTH_MAX} characters: {line}")
             names.append(f"const struct command_help help_{re.sub('[ -]', '_', name)}")
             texts.append(f"{names[-1]} = {{\n    " + ",\n    ".join(map(quoted, match.groups())) + "};\n")
     note = "/* Made by tools/embed_help.py from help/; do not edit. */\n"

@@ -44,15 +44,15 @@ struct health {
 
 /* ---- the verdict (locked) -------------------------------------------------------------------- */
 
-/* Logs each change of the verdict or its reason once, under the lock, so that the log has the
- * changes in order. */
-static void conclude(struct health *health, bool ok, const struct error *reason)
+/* Sets the verdict, and logs each change of it or of its reason once. It logs under the lock, so
+ * that the log has the changes in order. */
+static void set_verdict(struct health *health, bool ok, const struct error *reason)
 {
-    bool news =
+    bool changed =
         ok ? health->degraded : !health->degraded || strcmp(reason->text, health->logged.text) != 0;
-    if (news && ok)
+    if (changed && ok)
         log_event(health->options.log, LOG_INFO, "health is ok again");
-    else if (news)
+    else if (changed)
         log_event(health->options.log, LOG_WARNING, "health is degraded",
                   LOG_STRING("reason", reason->text));
     health->degraded = !ok;
@@ -101,7 +101,7 @@ static void on_late(struct http_deferral *deferral)
     struct health *health = CONTAINER_OF(deferral, struct pending_request, deferral)->health;
     uv_mutex_lock(&health->prober.lock);
     health->hung = health->probing;
-    conclude(health, false, &(struct error){"the stores did not answer in time"});
+    set_verdict(health, false, &(struct error){"the stores did not answer in time"});
     uv_mutex_unlock(&health->prober.lock);
     answer(deferral, false);
 }
@@ -174,7 +174,7 @@ static void probe_when_asked(void *argument)
         struct error reason = {0};
         bool ok = ask_both(health, &reason);
         uv_mutex_lock(&health->prober.lock);
-        conclude(health, ok, &reason);
+        set_verdict(health, ok, &reason);
         answer_all(health, ok); /* also those that came during the probe */
         health->probing = health->hung = false;
     }

@@ -68,10 +68,11 @@ static void mark_removed(const struct resource *resource, void *record)
     memset((char *)record + resource->state.revision, 0, sizeof(uint64_t));
 }
 
-/* Under the revision of the removed one, so that of two who add it at once one is refused. What
- * belongs to the removed one (an operator's links and sessions) must not pass for the new one's,
- * also when the clock has gone back since: so the new one is later. */
-static void succeed(const struct resource *resource, void *record, const void *removed)
+/* Prepares a record that replaces a removed one. It keeps the removed one's revision, so that of
+ * two people who add it at once one is refused. Its creation is later than the removed one's, even
+ * if the clock was set back, so that links and sessions of the removed one (an operator) are not
+ * its own. */
+static void prepare_replacement(const struct resource *resource, void *record, const void *removed)
 {
     const struct resource_state *state = &resource->state;
     int64_t *created_ms = (void *)((char *)record + state->created_ms);
@@ -88,7 +89,7 @@ static enum status add_again(const struct resource *resource, struct platform_st
     void *old = memory_alloc_zeroed(1, resource->size);
     enum status status = platform_get(store, table_of(resource), record, old, error);
     if (status == STATUS_OK && is_removed(resource, old))
-        succeed(resource, record, old);
+        prepare_replacement(resource, record, old);
     else if (status == STATUS_OK)
         status = STATUS_EXISTS;
     memory_free(old);
