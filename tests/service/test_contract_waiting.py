@@ -360,10 +360,9 @@ def test_more_than_is_read_ahead_ends_the_wait(dealing, read):
     one, poll = dealing.wait(1), dealing.text(1, dealing.tag(1)).encode()
     behind = poll * (3 * 65536 // len(poll))
     one.send(behind)
-    if read:  # each is answered in its turn, and the last ones wait
+    if read:  # each is answered in its turn; how the kernel cut them into pieces decides whether the last ones wait
         for _ in range(behind.count(b"GET ") // 2):
             assert one.receive().status == 304
-        eventually(lambda: dealing.waiting() == 1)
     one.close()
     eventually(lambda: dealing.waiting() == 0)
 
