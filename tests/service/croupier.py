@@ -57,7 +57,9 @@ def sanitizer_environment():
     environment.setdefault("ASAN_OPTIONS", "exitcode=99:detect_leaks=1:abort_on_error=0")
     environment.setdefault("LSAN_OPTIONS", f"print_suppressions=0:suppressions={ROOT}/tests/lsan.supp")
     environment.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1:exitcode=99")
-    environment.setdefault("TSAN_OPTIONS", f"exitcode=99:halt_on_error=0:second_deadlock_stack=1:suppressions={ROOT}/tests/tsan.supp")
+    # Otherwise a program sleeps for a second when it ends, and the tests run hundreds of commands.
+    environment.setdefault("TSAN_OPTIONS", "exitcode=99:atexit_sleep_ms=0:halt_on_error=0:second_deadlock_stack=1:"
+                           f"suppressions={ROOT}/tests/tsan.supp")
     for name in [name for name in environment if name.startswith("CROUPIER_")]:
         del environment[name]
     return environment
