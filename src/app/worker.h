@@ -13,7 +13,7 @@
  *
  * Made, directed and destroyed by the main thread, which posts mail to it. Its life:
  *
- *   worker_start → serving → worker_drain → drained (a mail to `main_mailbox`) → worker_stop → joined
+ * worker_start → serving → worker_drain → drained (a mail to `main_mailbox`) → worker_stop → joined
  *
  * Between drained and stop the loop still runs, so that late mails (answers made ready for clients
  * that went away) find it.

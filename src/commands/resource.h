@@ -35,8 +35,8 @@ void resource_run_settings(const struct command_line *line, bool add, resource_e
 /* Fills a record as the settings of the line of an `add` say. Needs no store. */
 void resource_make_of_line(const struct command_line *line, void *record);
 
-/* A list of another resource than the group's. With `none` an empty list is refused for people, with
- * that reason. */
+/* A list of another resource than the group's. With `none` an empty list is refused for people,
+ * with that reason. */
 void resource_run_list_of(const struct command_line *line, const struct resource *resource,
                           const char *none);
 

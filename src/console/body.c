@@ -6,8 +6,8 @@
 
 #include "base/json_text.h"
 
-/* May it be set? Fields with an option may, a secret in a new record, the argument of `add` (the first field, or the customer
- * of a key), and `enabled`. */
+/* May it be set? Fields with an option may, a secret in a new record, the argument of `add` (the
+ * first field, or the customer of a key), and `enabled`. */
 static bool is_settable(const struct resource *resource, const struct field *field, bool add)
 {
     if (field->name == NULL || field_setter_of(field) == NULL)

@@ -37,7 +37,8 @@ struct crowd {
     struct player players[CROWD_MAX];
 };
 
-/* Posts to a path of the customers' API with a key, or to another URL (NULL) without. 0: no answer. */
+/* Posts to a path of the customers' API with a key, or to another URL (NULL) without. 0: no
+ * answer. */
 static long PRINTF_LIKE(5, 6) post(struct crowd *crowd, const char *key, const char *to,
                                    struct buffer *answer, const char *format, ...)
 {
@@ -103,8 +104,9 @@ static void take_turn(struct crowd *crowd, size_t number)
     buffer_free(&answer);
 }
 
-/* One call after the other that a customer has questions about later: a refused key, a stake that is
- * declined, a blocked player's stake and launch. Money may come in for that player and go out. */
+/* One call after the other that a customer has questions about later: a refused key, a stake that
+ * is declined, a blocked player's stake and launch. Money may come in for that player and go
+ * out. */
 static void call_oddly(struct crowd *crowd, size_t round)
 {
     static const char move[] = "{\"operation\":\"%s\",\"player_id\":\"%s\",\"transaction_id\":"

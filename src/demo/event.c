@@ -1,8 +1,8 @@
 /*
  * The life of a simulated event: stages that follow each other by time, suspensions, and the way
  * from the course's chances to prices. A quote never crosses: the back is the ladder's tick at or
- * below the fair price, and the lay is above it. So the backs of a market sum to at least 100 %, and
- * the lays to at most 100 %.
+ * below the fair price, and the lay is above it. So the backs of a market sum to at least 100 %,
+ * and the lays to at most 100 %.
  */
 #include "demo/event.h"
 

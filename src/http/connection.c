@@ -492,8 +492,8 @@ void http_connection_start(struct http_connection *connection)
     start_reading(connection);
 }
 
-/* The bytes in one of the kernel's queues of the socket: FIONREAD, input that the connection has not
- * read yet; TIOCOUTQ, output that the client has not acknowledged. */
+/* The bytes in one of the kernel's queues of the socket: FIONREAD, input that the connection has
+ * not read yet; TIOCOUTQ, output that the client has not acknowledged. */
 static size_t kernel_queue_size(struct http_connection *connection, unsigned long which)
 {
     int descriptor;

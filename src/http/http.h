@@ -190,8 +190,8 @@ void http_reply_error(struct http_request *request, const struct http_error *err
 /* Appends that document. If `message` is not NULL, it replaces the error's message. */
 void http_error_write(const struct http_error *error, const char *message, struct buffer *out);
 
-/* Sends the error's document with another message (copied; NULL: the error's), which must contain no
- * text from the request. */
+/* Sends the error's document with another message (copied; NULL: the error's), which must contain
+ * no text from the request. */
 void http_reply_error_as(struct http_request *request, const struct http_error *error,
                          const char *message);
 

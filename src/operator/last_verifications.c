@@ -1,4 +1,5 @@
-/* See last_verifications.h. No decision depends on these values, so they may be some seconds old. */
+/* See last_verifications.h. No decision depends on these values, so they may be some seconds
+ * old. */
 #include "operator/last_verifications.h"
 
 #include <stdio.h>

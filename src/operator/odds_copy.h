@@ -18,8 +18,9 @@ struct odds_counts {
     uint64_t bytes;  /* of all documents */
 };
 
-/* `watch` may be NULL. STATUS_EXISTS: `to` is not empty, nothing was written; with `replace` its content is withdrawn
- * first. STATUS_MALFORMED: a document cannot be read, or the two differ at the end (named). */
+/* `watch` may be NULL. STATUS_EXISTS: `to` is not empty, nothing was written; with `replace` its
+ * content is withdrawn first. STATUS_MALFORMED: a document cannot be read, or the two differ at the
+ * end (named). */
 MUST_CHECK enum status odds_copy(struct odds_store *from, struct odds_store *to, bool replace,
                                  const struct progress_watch *watch, struct odds_counts *counts,
                                  struct error *error);

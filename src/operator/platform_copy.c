@@ -1,8 +1,8 @@
 /*
  * A copy is made of parts: the kinds of records, the ledger and usage. The walk over a part of the
- * source writes what it visits into the target and takes its fingerprint, one SHA-256; the same walk
- * over the target must come to the same one. The source is read once, in one snapshot. A write into
- * it after that changes its state (platform_state), which is compared last.
+ * source writes what it visits into the target and takes its fingerprint, one SHA-256; the same
+ * walk over the target must come to the same one. The source is read once, in one snapshot. A write
+ * into it after that changes its state (platform_state), which is compared last.
  */
 #include "operator/platform_copy.h"
 

@@ -27,7 +27,8 @@ struct platform_counts {
 /*
  * `to` has been migrated. STATUS_EXISTS: `to` is not empty, nothing was written. STATUS_MALFORMED:
  * `from` holds what cannot be read, or the two differ at the end (named; the source was written
- * to). Else the store failed. `watch` may be NULL. After any failure but STATUS_EXISTS, `to` is to be thrown away.
+ * to). Else the store failed. `watch` may be NULL. After any failure but STATUS_EXISTS, `to` is to
+ * be thrown away.
  */
 MUST_CHECK enum status platform_copy(struct platform_store *from, struct platform_store *to,
                                      const struct progress_watch *watch,

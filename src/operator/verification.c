@@ -1,6 +1,6 @@
 /*
- * The state is written by the run's thread and read by any, under the lock. The thread of a run that
- * has ended is joined by the next start, or at the end.
+ * The state is written by the run's thread and read by any, under the lock. The thread of a run
+ * that has ended is joined by the next start, or at the end.
  */
 #include "operator/verification.h"
 

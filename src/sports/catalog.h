@@ -10,8 +10,8 @@
 
 /*
  * One published catalog of a sport, made ready: the body of the event list, and its rows by event
- * id. Immutable: every thread that holds the entry which owns it (entry.h) may answer from it. Finding
- * a row does not depend on how many there are.
+ * id. Immutable: every thread that holds the entry which owns it (entry.h) may answer from it.
+ * Finding a row does not depend on how many there are.
  *
  * Rows pass without `providerEventId` and `feed_source`. A row's id is its `gmid`: an integer, or a
  * string of digits, of 1 to 20 digits and above zero. If a row has several members of that name,

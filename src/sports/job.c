@@ -7,8 +7,8 @@
  * with its gzipped form and its entity tag.
  *
  * The list of a catalog takes longer to make than its index, and every request for an event waits
- * for the index alone. So a job publishes a catalog as soon as it is indexed. When a client asks for
- * the list, a second job makes it, and a third the gzipped form.
+ * for the index alone. So a job publishes a catalog as soon as it is indexed. When a client asks
+ * for the list, a second job makes it, and a third the gzipped form.
  */
 #include "base/clock.h"
 #include "sports/event.h"

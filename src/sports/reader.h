@@ -10,8 +10,8 @@
  * (catalog.h, event.h). Threads: any.
  */
 
-/* The sport's catalog, which the caller destroys, and when it was published by the wall clock (0: the
- * store does not know). NULL, or the error that customers get. */
+/* The sport's catalog, which the caller destroys, and when it was published by the wall clock (0:
+ * the store does not know). NULL, or the error that customers get. */
 MUST_CHECK const struct http_error *sports_read_catalog(struct odds_store *odds, enum sport sport,
                                                         struct catalog **catalog,
                                                         int64_t *published_ms);

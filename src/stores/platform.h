@@ -89,9 +89,9 @@ struct platform_schema {
 MUST_CHECK enum status platform_store_schema(struct platform_store *store,
                                              struct platform_schema *schema, struct error *error);
 
-/* Finds out that the store is sound, and writes all of it, as of one moment, into the new file `to`,
- * which is on disk when this returns. NULL: one beside the store, whose name is then in `path`;
- * memory_free it. Of an engine that is a server: STATUS_INVALID. */
+/* Finds out that the store is sound, and writes all of it, as of one moment, into the new file
+ * `to`, which is on disk when this returns. NULL: one beside the store, whose name is then in
+ * `path`; memory_free it. Of an engine that is a server: STATUS_INVALID. */
 MUST_CHECK enum status platform_store_back_up(struct platform_store *store, const char *to,
                                               char **path, struct error *error);
 

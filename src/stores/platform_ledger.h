@@ -146,11 +146,10 @@ struct ledger_verbs {
     MUST_CHECK enum status (*prepare)(struct platform_store *store, struct error *error);
 
     /*
-     * Both may be NULL. Upkeep beside the batches: SQLite brings its log into the file. After a batch its handle says
-     * whether that is wanted. Another handle on another thread then
-     * does most of it, beside the batches; and then the handle of the batches, between two of them,
-     * does the rest, which is short. Nothing is lost when it is not done, but batches will take
-     * longer.
+     * Both may be NULL. Upkeep beside the batches: SQLite brings its log into the file. After a
+     * batch its handle says whether that is wanted. Another handle on another thread then does most
+     * of it, beside the batches; and then the handle of the batches, between two of them, does the
+     * rest, which is short. Nothing is lost when it is not done, but batches will take longer.
      */
     MUST_CHECK bool (*wants_upkeep)(struct platform_store *store);
     MUST_CHECK enum status (*upkeep)(struct platform_store *store, struct error *error);

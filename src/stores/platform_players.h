@@ -34,9 +34,10 @@ MUST_CHECK enum status platform_players_named(struct platform_store *store, cons
                                               const char *reference, struct player_record *players,
                                               size_t most, size_t *count, struct error *error);
 
-/* Players, the last active first: those of the newest 20,000 operations, then the others, the newest
- * first. `customer_id` "": of all customers. `words` "": any; else whose reference has them, or whose
- * id, launch or id at a provider is just that. `found`: how many there are. One snapshot. */
+/* Players, the last active first: those of the newest 20,000 operations, then the others, the
+ * newest first. `customer_id` "": of all customers. `words` "": any; else whose reference has them,
+ * or whose id, launch or id at a provider is just that. `found`: how many there are. One
+ * snapshot. */
 #define PLAYERS_PAGE_MAX 200
 struct players_page {
     char ids[PLAYERS_PAGE_MAX][PLAYER_ID_SIZE];

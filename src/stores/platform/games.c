@@ -1,7 +1,7 @@
 /*
  * Importing games, switching them on and off, and customers' lists of games, in any engine; see
- * platform_games.h. Each change holds the counter's row until its commit (records.c), so rows read in the
- * same transaction are still the same when it writes.
+ * platform_games.h. Each change holds the counter's row until its commit (records.c), so rows read
+ * in the same transaction are still the same when it writes.
  */
 #include "base/memory.h"
 #include "stores/platform/records.h"

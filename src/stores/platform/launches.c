@@ -1,6 +1,6 @@
 /*
- * Launches in any engine; see platform_players.h. Rows are only ever added, many in one transaction: the
- * cost of launches is their commits, so all that wait for one share it.
+ * Launches in any engine; see platform_players.h. Rows are only ever added, many in one
+ * transaction: the cost of launches is their commits, so all that wait for one share it.
  */
 
 #include "base/memory.h"

@@ -1,7 +1,7 @@
 /*
- * Players and currencies in any engine; see platform_players.h. Rows are only ever added. If two calls open
- * the same player at once, both end with the same row: each adds the row unless it is there, then
- * reads it.
+ * Players and currencies in any engine; see platform_players.h. Rows are only ever added. If two
+ * calls open the same player at once, both end with the same row: each adds the row unless it is
+ * there, then reads it.
  *
  * With PostgreSQL, a player that is found may not be on a synchronous standby yet
  * (postgres/ledger.c). The launch that opened it makes sure (launches.c): its commit waits for all
@@ -116,7 +116,8 @@ enum status platform_players_named(struct platform_store *store, const char *cus
 
 /* ---- the last active first ------------------------------------------------------------------- */
 
-/* $1: a customer, $2: the words; "": any. Replacing tells in either engine whether a text has them. */
+/* $1: a customer, $2: the words; "": any. Replacing tells in either engine whether a text has
+ * them. */
 #define FITS                                                                                 \
     " WHERE ($1 = '' OR player.customer_id = $1) AND ($2 = '' OR player.id = $2"             \
     " OR replace(lower(player.reference), lower($2), '') <> lower(player.reference)"         \

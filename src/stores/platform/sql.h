@@ -120,8 +120,8 @@ void statements_destroy(struct statements **statements);
 
 /*
  * Queries of a transaction that go out together, each with parameters of its own. When there is no
- * room for one more, those before it are run; an error waits for sql_flight_run. After that the next
- * one that is added is the first of the next flight: until then the results can be seen.
+ * room for one more, those before it are run; an error waits for sql_flight_run. After that the
+ * next one that is added is the first of the next flight: until then the results can be seen.
  */
 #define FLIGHT_MAX 256U
 struct sql_flight {

@@ -344,8 +344,8 @@ static void read_all_body(void *context)
         opening->result = lmdb_index_build(opening->index, &opening->view, true);
 }
 
-/* A fault, or a result of LMDB's own that means "broken", is a damaged file. Another version is not:
- * as a rule another build of LMDB has the lock file in use. */
+/* A fault, or a result of LMDB's own that means "broken", is a damaged file. Another version is
+ * not: as a rule another build of LMDB has the lock file in use. */
 static enum status opening_status(const struct opening *opening, bool fault, struct error *error)
 {
     enum status status = lmdb_status(opening->env, opening->result);

@@ -61,9 +61,9 @@ int lmdb_view_begin(struct lmdb_view *view, const struct lmdb_env *env);
 /* Ends the snapshot, outside of guarded bodies. `keep`: its transaction is to be renewed. */
 void lmdb_view_end(struct lmdb_view *view, bool keep);
 
-/* One write transaction; without an index it begins a new store. STATUS_TIMEOUT: another process has
- * been writing for too long. STATUS_MALFORMED: the file faults. Else what `result`, which is LMDB's,
- * means. Nothing is written unless STATUS_OK. */
+/* One write transaction; without an index it begins a new store. STATUS_TIMEOUT: another process
+ * has been writing for too long. STATUS_MALFORMED: the file faults. Else what `result`, which is
+ * LMDB's, means. Nothing is written unless STATUS_OK. */
 MUST_CHECK enum status lmdb_env_write(const struct lmdb_env *env, struct lmdb_index *index,
                                       const struct odds_change *changes, size_t count, int *result);
 

@@ -12,8 +12,8 @@
 /* Begins a command of so many words, which follow by redis_command_word. */
 void redis_command_begin(struct buffer *out, size_t words);
 void redis_command_word(struct buffer *out, struct text word);
-/* Writes a whole command: its words, with one space between two. So no argument has a space. At most
- * REDIS_LINE_MAX bytes. */
+/* Writes a whole command: its words, with one space between two. So no argument has a space. At
+ * most REDIS_LINE_MAX bytes. */
 #define REDIS_LINE_MAX 1024
 void redis_command(struct buffer *out, const char *format, ...) PRINTF_LIKE(2, 3);
 /* AUTH with the password of the location, which has one. */

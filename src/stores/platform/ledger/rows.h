@@ -4,8 +4,8 @@
 #include "stores/platform_ledger.h"
 
 /*
- * Readers of the ledger's rows in both engines. A reader returns false for a malformed row, which is
- * an error and never skipped: it is money.
+ * Readers of the ledger's rows in both engines. A reader returns false for a malformed row, which
+ * is an error and never skipped: it is money.
  */
 
 /* The columns are those of sql/ledger/shared.sql, from `first` on. */
@@ -28,7 +28,8 @@ MUST_CHECK bool ledger_read_transaction(const struct sql_row *row, int first,
                                         const struct player_record *player,
                                         struct ledger_transaction *transaction);
 
-/* The player of a kept transaction, by its hint or by search; player_count: it was not asked for. */
+/* The player of a kept transaction, by its hint or by search; player_count: it was not asked
+ * for. */
 size_t ledger_player_of_kept(const struct ledger_batch *batch, size_t at);
 
 /* Finds the clearing account of a player among those of the batch. True: it was not among them, and

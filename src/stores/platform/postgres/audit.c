@@ -1,6 +1,6 @@
 /*
- * The questions of an audit to PostgreSQL itself: whether indexes and tables are sound. The rows are
- * the caller's to compare (ledger/audit.c).
+ * The questions of an audit to PostgreSQL itself: whether indexes and tables are sound. The rows
+ * are the caller's to compare (ledger/audit.c).
  *
  * Whether an index leads to all of its table, amcheck knows: an extension that the database's owner
  * makes and whose functions this user has to be given. Without it each index is read from end to

@@ -4,9 +4,9 @@
 
 /*
  * Players, and owners of ids (customers and providers), that a connection's batches have loaded:
- * their numbers and the facts about them that never change. So a batch asks the server for accounts and
- * ids by number, and does not ask again for these facts. Facts that can change (balances above all)
- * are not here.
+ * their numbers and the facts about them that never change. So a batch asks the server for accounts
+ * and ids by number, and does not ask again for these facts. Facts that can change (balances above
+ * all) are not here.
  *
  * It holds for one connection: another may lead to a database that knows less (a standby that took
  * over). It is bounded: when it is full, it is emptied, and later batches fill it again.

@@ -297,8 +297,8 @@ static bool on_fact(void *context, const struct sql_row *row)
                     "a transaction is malformed");
 }
 
-/* Accounts are never deleted, so if a cached one is missing, this is another database. A player with
- * an account is from now on locked by the account's row, not by the player's. */
+/* Accounts are never deleted, so if a cached one is missing, this is another database. A player
+ * with an account is from now on locked by the account's row, not by the player's. */
 static bool note_accounts(struct loading *loading)
 {
     for (size_t i = 0; i < loading->count; i++) {

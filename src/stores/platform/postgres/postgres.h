@@ -7,9 +7,9 @@
 
 /*
  * The PostgreSQL engine's connection, shared by the files that put statements through it:
- * session.c owns connecting and transactions; wire.c the conversation with the server, its deadlines
- * and failures; the others hold statements. Queries are those of stores/platform/sql.h. One
- * connection, one thread at a time.
+ * session.c owns connecting and transactions; wire.c the conversation with the server, its
+ * deadlines and failures; the others hold statements. Queries are those of stores/platform/sql.h.
+ * One connection, one thread at a time.
  *
  * A call is: postgres_ready (or postgres_transact, which begins with it), then postgres_run any
  * number of times. All queries of one postgres_run go out together (libpq's pipeline mode) and cost
@@ -155,8 +155,8 @@ void postgres_disconnect(struct postgres_store *store);
 bool postgres_is_alive(struct postgres_store *store);
 
 /*
- * Sends the queries in one go and reads all answers. When all have succeeded, the rows of those that
- * are no streams are handed on. On failure the first error is reported, later queries were not
+ * Sends the queries in one go and reads all answers. When all have succeeded, the rows of those
+ * that are no streams are handed on. On failure the first error is reported, later queries were not
  * executed, and a transaction that is open can only be rolled back (postgres_end does).
  */
 MUST_CHECK enum status postgres_run(struct postgres_store *store, struct sql_query *queries,

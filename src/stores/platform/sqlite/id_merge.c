@@ -33,8 +33,8 @@ static int level_of(const struct id_part *part)
     return level;
 }
 
-/* Full tables first, since they take memory. Else the newest runs of at most some level's size, once
- * there are ID_INDEX_FANOUT of it. Under `lock`. */
+/* Full tables first, since they take memory. Else the newest runs of at most some level's size,
+ * once there are ID_INDEX_FANOUT of it. Under `lock`. */
 static bool choose(const struct id_index *index, bool merges, struct choice *choice)
 {
     const size_t runs = index->count - id_tables(index);

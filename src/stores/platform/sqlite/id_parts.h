@@ -12,8 +12,8 @@
 /*
  * The parts of the index, for id_index.c, which asks and adds and reads the rows, and id_merge.c,
  * which writes runs: a list of parts, in order of the rows that they cover. Each part is a table or
- * a run, and all runs come before the tables. The last part is always a table, the one that gets new
- * ids.
+ * a run, and all runs come before the tables. The last part is always a table, the one that gets
+ * new ids.
  *
  * Two locks, `upkeep` before `lock`:
  *

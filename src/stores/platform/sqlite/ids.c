@@ -238,9 +238,9 @@ typedef enum status row_taker(struct sqlite_store *store, uint64_t key,
                               const struct ledger_row *row, struct ledger_fact *fact,
                               struct error *error);
 
-/* Hands on the rows to which an id leads, or those that settle the DEBIT of the id. There is no id of
- * a customer that is not there. One more standing credit than a batch could take away is as good as
- * any number. */
+/* Hands on the rows to which an id leads, or those that settle the DEBIT of the id. There is no id
+ * of a customer that is not there. One more standing credit than a batch could take away is as good
+ * as any number. */
 static enum status find_rows(struct sqlite_store *store, struct ledger_fact *fact, bool settling,
                              row_taker *take, struct error *error)
 {
