@@ -31,7 +31,7 @@ ledger_declined.declines, ledger_declined.head AS declines_head
 ledger_transaction.round_id, ledger_transaction.operation, ledger_transaction.outcome,
 ledger_transaction.amount_minor, ledger_transaction.created_ms, ledger_transaction.sequence,
 ledger_transaction.movement_minor, ledger_transaction.balance_minor, ledger_transaction.hash,
-{OWN_PROVIDER}, {OWN_LAUNCH}
+{OWN_PROVIDER}, {OWN_LAUNCH}, ledger_transaction.kind, ledger_transaction.round_ended
 
 -- ---- rows ----
 

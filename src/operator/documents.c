@@ -5,6 +5,15 @@
 
 #define OF_ENTRY(member) FIELD_OF(ledger_transaction, member)
 
+static bool write_kind(const struct field *field, const void *transaction,
+                       const struct field_output *out)
+{
+    json_string_or_null(out->json, field->name, ledger_kind_name(transaction));
+    return true;
+}
+
+static const struct field_type kind_type = {write_kind, NULL};
+
 static const struct field transaction_fields[] = {
     {"customer", .type = &field_text, OF_ENTRY(customer_id)},
     {"player_id", .type = &field_text, OF_ENTRY(player_id)},
@@ -19,6 +28,8 @@ static const struct field transaction_fields[] = {
     {"round_id", .type = &field_text_or_null, OF_ENTRY(round_id)},
     {"provider", .type = &field_text_or_null, OF_ENTRY(provider_id)},
     {"launch_id", .type = &field_text_or_null, OF_ENTRY(launch_id)},
+    {"kind", .type = &kind_type},
+    {"round_ended", .type = &field_yes_no, OF_ENTRY(round_ended)},
     {"created_at", .type = &field_time, OF_ENTRY(created_ms)},
     {0},
 };

@@ -27,8 +27,16 @@ static const char *const outcomes[LEDGER_OUTCOME_COUNT] = {
     [LEDGER_BALANCE_LIMIT_EXCEEDED] = "balance_limit_exceeded",
 };
 
+static const char *const kinds[LEDGER_KIND_COUNT] = {
+    [LEDGER_WIN] = "win",
+    [LEDGER_PROMO] = "promo",
+    [LEDGER_JACKPOT] = "jackpot",
+    [LEDGER_ADJUSTMENT] = "adjustment",
+};
+
 const struct enum_names ledger_operations = ENUM_NAMES(operations);
 const struct enum_names ledger_outcomes = ENUM_NAMES(outcomes);
+const struct enum_names ledger_kinds = ENUM_NAMES(kinds);
 
 const char *ledger_operation_name(enum ledger_operation operation)
 {
@@ -51,6 +59,12 @@ const char *ledger_outcome_name(enum ledger_outcome outcome)
 bool ledger_outcome_parse(struct text name, enum ledger_outcome *outcome)
 {
     return enum_read(&ledger_outcomes, name, outcome);
+}
+
+const char *ledger_kind_name(const struct ledger_transaction *transaction)
+{
+    bool has_kind = transaction->operation == LEDGER_CREDIT && transaction->provider_id[0] != '\0';
+    return has_kind ? enum_name(&ledger_kinds, transaction->kind) : "";
 }
 
 bool ledger_is_entry(const struct ledger_transaction *transaction)
@@ -109,9 +123,11 @@ static void add_signed(struct lines *lines, int64_t number)
     add_unsigned(lines, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
 }
 
-/* The first line of a decline keeps it apart from every entry. The lines of the customer end before
- * those of a provider: they are as they were before there were providers, and their count tells the
- * two apart. The migrations of PostgreSQL write the same in SQL. */
+/* The first line of a decline keeps it apart from every entry. The lines that all have end with the
+ * time. Groups of lines may follow, each with a first line that names it, so that text in the
+ * fields of one group cannot stand for another group: a transaction of a customer hashes as it did
+ * before there were providers, and a transaction without kind and end of round as it did before
+ * there were those. The migrations of PostgreSQL write the same in SQL. */
 static void hash_transaction(const struct ledger_transaction *transaction,
                              const uint8_t previous[LEDGER_HASH_SIZE],
                              uint8_t hash[LEDGER_HASH_SIZE])
@@ -143,6 +159,11 @@ static void hash_transaction(const struct ledger_transaction *transaction,
         add_line(&lines, "provider");
         add_line(&lines, transaction->provider_id);
         add_line(&lines, transaction->launch_id);
+    }
+    if (transaction->kind != LEDGER_WIN || transaction->round_ended) {
+        add_line(&lines, "play");
+        add_line(&lines, kinds[transaction->kind]);
+        add_unsigned(&lines, transaction->round_ended);
     }
     digest_sha256(lines.bytes, lines.size, hash);
 }

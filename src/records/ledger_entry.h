@@ -59,6 +59,11 @@ enum ledger_outcome {
 const char *ledger_outcome_name(enum ledger_outcome outcome); /* "insufficient_funds" */
 MUST_CHECK bool ledger_outcome_parse(struct text name, enum ledger_outcome *outcome);
 
+/* The reason of a provider's CREDIT. All other transactions are LEDGER_WIN. */
+enum ledger_kind { LEDGER_WIN, LEDGER_PROMO, LEDGER_JACKPOT, LEDGER_ADJUSTMENT };
+#define LEDGER_KIND_COUNT 4
+extern const struct enum_names ledger_kinds;
+
 struct ledger_transaction {
     char customer_id[CUSTOMER_ID_SIZE];
     char player_id[PLAYER_ID_SIZE];
@@ -72,6 +77,8 @@ struct ledger_transaction {
     uint8_t currency_exponent;
     enum ledger_operation operation;
     enum ledger_outcome outcome;
+    enum ledger_kind kind;
+    bool round_ended;     /* the provider said that its round ends with this */
     int64_t amount_minor; /* asked for; of a ROLLBACK what it reversed, 0 when nothing */
     int64_t created_ms;
     /* Of an entry (applied, voided); else zeros. */
@@ -84,6 +91,9 @@ struct ledger_transaction {
     uint64_t decline;
 };
 
+/* "win" of a provider's CREDIT; "": it is none. */
+const char *ledger_kind_name(const struct ledger_transaction *transaction);
+
 bool ledger_is_entry(const struct ledger_transaction *transaction);
 
 /* The owner of its id. */
@@ -95,7 +105,8 @@ MUST_CHECK bool launch_id_is_sound(struct text id);
 
 /* The hash that an entry must have after the player's previous entry (zeros before the first): the
  * SHA-256 of `previous` and the entry's fields, each in a line of its own. A provider's has lines
- * more than a customer's. */
+ * more than a customer's, and one with a kind other than LEDGER_WIN or with the end of a round has
+ * further lines. */
 void ledger_entry_hash(const struct ledger_transaction *entry,
                        const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE]);
 

@@ -20,6 +20,7 @@ static bool is_the_same_request(const struct ledger_transaction *kept,
     return kept->operation == request->operation && same(kept->player_id, request->player_id) &&
            same(kept->reference, request->reference) && same(kept->game_id, request->game_id) &&
            same(kept->round_id, request->round_id) && same(kept->launch_id, request->launch_id) &&
+           kept->kind == request->kind && kept->round_ended == request->round_ended &&
            (!money || (kept->amount_minor == request->amount_minor &&
                        same(kept->currency, request->currency)));
 }

@@ -48,6 +48,8 @@ struct wallet_request {
     char round_id[GAME_REFERENCE_SIZE];
     char currency[CURRENCY_SIZE];
     int64_t amount_minor;
+    enum ledger_kind kind; /* a provider's, as the next */
+    bool round_ended;
 };
 
 /* The state of the game that a request names. */

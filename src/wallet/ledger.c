@@ -247,6 +247,8 @@ static struct ledger_transaction *keep(struct ledger_batch *batch, const struct 
     *kept = (struct ledger_transaction){
         .operation = request->operation,
         .outcome = decision->outcome,
+        .kind = request->kind,
+        .round_ended = request->round_ended,
         .amount_minor = decision->amount_minor,
         .currency_exponent = player->currency_exponent,
         .created_ms = now_ms,

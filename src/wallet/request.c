@@ -52,19 +52,33 @@ static bool read_amount(struct text value, void *amount_minor)
     return true;
 }
 
+static bool read_kind(struct text value, void *kind)
+{
+    char name[16];
+    return strict_json_string(value, name, sizeof name) &&
+           enum_read(&ledger_kinds, text_of(name), kind);
+}
+
+static bool read_flag(struct text value, void *flag)
+{
+    *(bool *)flag = text_equals(value, TEXT("true"));
+    return *(bool *)flag || text_equals(value, TEXT("false"));
+}
+
 static unsigned operation_of(const void *request)
 {
     return BIT(((const struct wallet_request *)request)->operation);
 }
 
 /* The first fault of the members; NULL: they are sound. */
-static const char *flaw_of(const struct wallet_request *request)
+static const char *flaw_of(const struct wallet_request *request, enum wallet_client client)
 {
     if (request->amount_minor > LEDGER_AMOUNT_MAX)
         return "The field amount_minor must be an integer of at most 1000000000000.";
     if (request->amount_minor < 0)
         return "The field amount_minor must be an integer of at least 0.";
-    if (request->operation == LEDGER_DEBIT && request->amount_minor == 0)
+    if (client == WALLET_CUSTOMER && request->operation == LEDGER_DEBIT &&
+        request->amount_minor == 0)
         return "The field amount_minor must be an integer of at least 1 in a DEBIT.";
     if (request->operation == LEDGER_ROLLBACK &&
         strcmp(request->reference, request->transaction_id) == 0)
@@ -124,6 +138,10 @@ static const struct strict_json_field provider_fields[] = {
      IS_LAUNCH, false},
     {TEXT_INIT("game_id"), BIT(LEDGER_DEBIT), MONEY, FIELD(game_id), NULL, NULL, IS_WORD, false},
     {TEXT_INIT("round_id"), MONEY, MONEY, FIELD(round_id), NULL, NULL, IS_WORD, false},
+    {TEXT_INIT("kind"), 0, BIT(LEDGER_CREDIT), FIELD(kind), NULL, read_kind,
+     "must be win, promo, jackpot or adjustment", false},
+    {TEXT_INIT("round_ended"), 0, WRITING, FIELD(round_ended), NULL, read_flag,
+     "must be true or false", false},
 };
 
 static const struct strict_json_form forms[] = {
@@ -139,7 +157,7 @@ enum strict_json wallet_request_decode(struct text content_type, struct text bod
     struct wallet_request decoded = {0};
     enum strict_json result =
         strict_json_decode(content_type, body, &forms[client], &decoded, fault);
-    const char *flaw = result == STRICT_JSON_OK ? flaw_of(&decoded) : NULL;
+    const char *flaw = result == STRICT_JSON_OK ? flaw_of(&decoded, client) : NULL;
     if (flaw != NULL) {
         (void)snprintf(fault->message, sizeof fault->message, "%s", flaw);
         return STRICT_JSON_INVALID;

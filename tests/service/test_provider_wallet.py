@@ -342,7 +342,11 @@ BAD = {
     "a launch that is none": lambda seat: stake(seat, ids(), 1, launch_id="bet-1"),
     "a launch that is too long": lambda seat: stake(seat, ids(), 1, launch_id="lau_" + "a" * 20),
     "a rollback with a launch": lambda seat: {**rollback(seat[1], ids(), ids()), "launch_id": seat[2]},
-    "nothing taken": lambda seat: stake(seat, ids(), 0),
+    "a stake with a kind": lambda seat: stake(seat, ids(), 1, kind="win"),
+    "a kind that is none": lambda seat: win(seat, ids(), 1, kind="bonus"),
+    "an end that is no yes or no": lambda seat: win(seat, ids(), 1, round_ended="true"),
+    "a rollback with a kind": lambda seat: {**rollback(seat[1], ids(), ids()), "kind": "win"},
+    "a balance that ends a round": lambda seat: {**balance(seat[1]), "round_ended": True},
     "no JSON": lambda seat: b"{",
     "an array": lambda seat: b"[]",
 }
@@ -382,6 +386,33 @@ def test_the_operator_sees_who_moved_it(casino, acme, seat):
     metrics = casino.metrics()
     assert metrics["croupier_provider_not_admitted_total"] >= 0
     eventually(lambda: [line for line in casino.log_lines() if line.get("provider") == "acme"])
+
+
+def test_a_kind_and_the_end_of_a_round_are_kept_and_belong_to_the_request(casino, acme, seat):
+    bet, free, jackpot, undo = (ids() for _ in range(4))
+    key, player, subject = casino.customer.key, seat[0], seat[1]
+    calls = [stake(seat, bet, 30, round_ended=True), stake(seat, free, 0), win(seat, jackpot, 500, free, kind="jackpot"),
+             {**rollback(subject, undo, bet), "round_ended": True}, win(seat, ids(), 7, kind="promo", round_id="r-2", round_ended=True)]
+    answers = [acme.send(call) for call in calls]
+    assert [answer.json()["balance_minor"] for answer in answers] == [970, 970, 1470, 1500, 1507]
+    for call, answer in zip(calls, answers):
+        assert acme.send(call).json() == {**answer.json(), "replayed": True}
+        said = {"round_ended": False, **call}
+        assert acme.send({**said, "round_ended": not said["round_ended"]}).error == (409, "transaction_conflict")
+    assert acme.send({**calls[2], "kind": "win"}).error == (409, "transaction_conflict")
+    assert acme.send({**calls[1], "round_ended": False}).json()["replayed"]  # what is not said is false, or a win
+    lone = win(seat, ids(), 1)
+    assert [acme.send({**lone, **more}).json()["replayed"] for more in ({}, {"kind": "win"})] == [False, True]
+    entries = casino.ask("wallet", "statement", player)["entries"]
+    assert [(entry["kind"], entry["round_ended"]) for entry in entries] == [
+        (None, False), (None, True), (None, False), ("jackpot", False), (None, True), ("promo", True), ("win", False)]
+    exported = [entry for entry in casino.ask("wallet", "export", "--customer", casino.customer.id)["entries"] if entry["player_id"] == player]
+    assert exported == entries
+    assert casino.ask("wallet", "transaction", "acme", jackpot)["kind"] == "jackpot"
+    assert casino.ask("wallet", "verify")["sound"] is True
+    for more in ({"kind": "win"}, {"round_ended": False}):  # the customer has neither
+        assert send(casino, key, credit(player, ids(), 1, **more)).error == (400, "unknown_field")
+    assert send(casino, key, debit(player, ids(), 0)).error == (400, "invalid_request")
 
 
 @pytest.mark.only("sqlite")

@@ -170,6 +170,8 @@ def others(tables, column, kind):
     """Expressions for another value of a column."""
     if column in ("operation", "outcome"):
         return OPERATIONS if column == "operation" else OUTCOMES
+    if column in ("kind", "round_ended"):
+        return ["'promo'", "'jackpot'", "NULL"] if column == "kind" else ["1", "NULL"]
     if kind in ("blob", "bytea"):
         return [tables.copy.platform.blob(32)]
     if kind == "boolean":

@@ -25,6 +25,8 @@ static void enter_as(struct ledger_batch *batch, const char *provider, const cha
         memcpy(kept->launch_id, "lau_1", 6);
         memcpy(kept->game_id, "mirage", 7);
         memcpy(kept->round_id, "r-1", 4);
+        kept->kind = LEDGER_JACKPOT;
+        kept->round_ended = true;
     }
     memcpy(kept->customer_id, player->account.player.customer_id, sizeof kept->customer_id);
     memcpy(kept->player_id, player->account.player.id, sizeof kept->player_id);

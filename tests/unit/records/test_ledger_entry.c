@@ -103,6 +103,44 @@ TEST(what_a_provider_moved_is_hashed_with_who_it_was)
               "provider\nacme\n\n");
 }
 
+TEST(a_kind_and_the_end_of_a_round_are_hashed_where_they_are_said)
+{
+    static const char all_have[] =
+        "cus_1\nply_2\n7\nwon\nCREDIT\napplied\nJPY\n0\n250\n250\n0\n\n\n\n0\n";
+    uint8_t hash[LEDGER_HASH_SIZE];
+    char lines[256];
+    struct ledger_transaction entry = {.customer_id = "cus_1",
+                                       .player_id = "ply_2",
+                                       .transaction_id = "won",
+                                       .currency = "JPY",
+                                       .provider_id = "acme",
+                                       .operation = LEDGER_CREDIT,
+                                       .outcome = LEDGER_APPLIED,
+                                       .kind = LEDGER_JACKPOT,
+                                       .amount_minor = 250,
+                                       .sequence = 7,
+                                       .movement_minor = 250};
+    ledger_entry_hash(&entry, before, hash);
+    (void)snprintf(lines, sizeof lines, "%sprovider\nacme\n\nplay\njackpot\n0\n", all_have);
+    assert_is_hash_of(hash, lines);
+    entry.kind = LEDGER_WIN;
+    entry.round_ended = true;
+    ledger_entry_hash(&entry, before, hash);
+    (void)snprintf(lines, sizeof lines, "%sprovider\nacme\n\nplay\nwin\n1\n", all_have);
+    assert_is_hash_of(hash, lines);
+
+    /* A customer's row that was given both by hand: its lines are no provider's. */
+    struct ledger_transaction other = entry;
+    uint8_t hash_of_other[LEDGER_HASH_SIZE];
+    memcpy(entry.provider_id, "win", 4);
+    memcpy(entry.launch_id, "1", 2);
+    entry.round_ended = false;
+    other.provider_id[0] = '\0';
+    ledger_entry_hash(&entry, before, hash);
+    ledger_entry_hash(&other, before, hash_of_other);
+    assert_memory_not_equal(hash, hash_of_other, sizeof hash);
+}
+
 TEST(a_decline_is_hashed_a_line_a_field)
 {
     uint8_t hash[LEDGER_HASH_SIZE];

@@ -133,6 +133,8 @@ static struct wallet_decision decide(struct book *book, const struct wallet_requ
     copy(kept->currency, "EUR");
     copy(kept->game_id, request->game_id);
     copy(kept->round_id, request->round_id);
+    kept->kind = request->kind;
+    kept->round_ended = request->round_ended;
     account_of(book, request->player_id)->balance_minor += decision.movement_minor;
     return decision;
 }
@@ -242,6 +244,48 @@ TEST(the_same_request_is_replayed_and_another_is_a_conflict)
     assert_int_equal(BALANCE(), 90);
     assert_int_equal(decide(&book, &first).verdict, WALLET_REPLAYED);
     assert_int_equal(book.count, 1);
+}
+
+TEST(another_kind_or_end_of_the_round_is_another_request)
+{
+    struct book book = new_book(100);
+    struct wallet_request first = ask(LEDGER_CREDIT, "ply_A", "a", 10, "");
+    copy(first.provider_id, "acme");
+    first.kind = LEDGER_PROMO;
+    assert_int_equal(decide(&book, &first).verdict, WALLET_KEPT);
+    struct wallet_request other = first;
+    other.kind = LEDGER_WIN;
+    assert_int_equal(decide(&book, &other).verdict, WALLET_TRANSACTION_CONFLICT);
+    other = first;
+    other.round_ended = true;
+    assert_int_equal(decide(&book, &other).verdict, WALLET_TRANSACTION_CONFLICT);
+    assert_int_equal(decide(&book, &first).verdict, WALLET_REPLAYED);
+    struct wallet_request undo = ask(LEDGER_ROLLBACK, "ply_A", "r", 0, "a");
+    copy(undo.provider_id, "acme");
+    undo.round_ended = true;
+    assert_int_equal(decide(&book, &undo).verdict, WALLET_KEPT);
+    undo.round_ended = false;
+    assert_int_equal(decide(&book, &undo).verdict, WALLET_TRANSACTION_CONFLICT);
+    assert_int_equal(BALANCE(), 100);
+}
+
+TEST(a_free_round_moves_nothing_and_is_undone_or_settled_like_any_other)
+{
+    struct book book = new_book(100);
+    struct wallet_request free_round = ask(LEDGER_DEBIT, "ply_A", "free", 0, "");
+    book.launches[book.launch_count++] = (struct launched){"lau_1", "ply_A", 0};
+    copy(free_round.launch_id, "lau_1");
+    copy(free_round.provider_id, "acme");
+    struct wallet_decision decision = decide(&book, &free_round);
+    assert_int_equal(decision.outcome, LEDGER_APPLIED);
+    assert_int_equal(decision.movement_minor, 0);
+    struct wallet_request won = ask(LEDGER_CREDIT, "ply_A", "won", 5, "free");
+    copy(won.provider_id, "acme");
+    assert_int_equal(decide(&book, &won).outcome, LEDGER_APPLIED);
+    struct wallet_request undo = ask(LEDGER_ROLLBACK, "ply_A", "r", 0, "free");
+    copy(undo.provider_id, "acme");
+    assert_int_equal(decide(&book, &undo).outcome, LEDGER_ALREADY_SETTLED);
+    assert_int_equal(BALANCE(), 105);
 }
 
 TEST(a_rollback_is_the_same_whatever_it_reversed)

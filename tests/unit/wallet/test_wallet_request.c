@@ -93,6 +93,52 @@ TEST(a_provider_says_by_which_launch_and_in_which_round)
                      STRICT_JSON_UNKNOWN_FIELD);
 }
 
+TEST(a_provider_says_what_a_credit_is_and_that_a_round_ended)
+{
+#define UNDO \
+    "\"operation\":\"ROLLBACK\",\"transaction_id\":\"t\",\"reference_transaction_id\":\"d\""
+#define NOTHING_OF(operation)                                                      \
+    "\"operation\":\"" operation "\",\"transaction_id\":\"t\",\"amount_minor\":0," \
+    "\"currency\":\"EUR\""
+#define ENDED ",\"round_ended\":true"
+    static const char *const good[] = {
+        NOTHING_OF("DEBIT") LAUNCH GAME ROUND,
+        MONEY_OF("DEBIT") LAUNCH GAME ROUND ENDED,
+        MONEY_OF("CREDIT") ROUND ",\"kind\":\"win\",\"round_ended\":false",
+        MONEY_OF("CREDIT") ROUND ",\"kind\":\"jackp\\u006ft\"",
+        MONEY_OF("CREDIT") ROUND ",\"kind\":\"adjustment\"" ENDED,
+        UNDO ENDED,
+    };
+    static const char *const bad[] = {
+        MONEY_OF("DEBIT") LAUNCH GAME ROUND ",\"kind\":\"win\"",
+        MONEY_OF("CREDIT") ROUND ",\"kind\":\"Promo\"",
+        MONEY_OF("CREDIT") ROUND ",\"kind\":\"\"",
+        MONEY_OF("CREDIT") ROUND ",\"kind\":null",
+        MONEY_OF("CREDIT") ROUND ",\"kind\":1",
+        MONEY_OF("CREDIT") ROUND ",\"round_ended\":\"true\"",
+        MONEY_OF("CREDIT") ROUND ",\"round_ended\":1",
+        UNDO ",\"kind\":\"promo\"",
+        UNDO ROUND,
+        "\"operation\":\"BALANCE\"" ENDED,
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_int_equal(decode_of_provider(good[i]), STRICT_JSON_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(decode_of_provider(bad[i]), STRICT_JSON_INVALID);
+    struct wallet_request request = {0};
+    assert_int_equal(decode("{\"player_id\":\"p\"," NOTHING_OF("DEBIT") "}", &request),
+                     STRICT_JSON_INVALID);
+    assert_int_equal(decode("{\"player_id\":\"p\"," MONEY_OF("CREDIT") ENDED "}", &request),
+                     STRICT_JSON_UNKNOWN_FIELD);
+    assert_int_equal(wallet_request_decode(JSON,
+                                           TEXT("{\"player_id\":\"p\"," MONEY_OF("CREDIT") ROUND
+                                                ",\"kind\":\"promo\"" ENDED "}"),
+                                           WALLET_PROVIDER, &request, &fault),
+                     STRICT_JSON_OK);
+    assert_int_equal(request.kind, LEDGER_PROMO);
+    assert_true(request.round_ended);
+}
+
 TEST(content_that_is_not_json_is_refused)
 {
     static const char *const good[] = {"application/json", "Application/JSON",

@@ -76,7 +76,8 @@ static bool movement_fits(const struct ledger_transaction *entry)
         return entry->operation == LEDGER_ROLLBACK && entry->movement_minor == 0 && amount == 0;
     switch (entry->operation) {
     case LEDGER_DEBIT:
-        return entry->movement_minor == -amount && amount > 0;
+        return entry->movement_minor == -amount &&
+               (amount > 0 || entry->provider_id[0] != '\0'); /* a provider's free round */
     case LEDGER_CREDIT:
         return entry->movement_minor == amount;
     case LEDGER_ROLLBACK:
@@ -85,6 +86,14 @@ static bool movement_fits(const struct ledger_transaction *entry)
         break;
     }
     return false;
+}
+
+/* Only a provider gives a CREDIT a kind and ends a round. */
+static bool words_fit(const struct ledger_transaction *entry)
+{
+    bool by_provider = entry->provider_id[0] != '\0';
+    return (entry->kind == LEDGER_WIN || (by_provider && entry->operation == LEDGER_CREDIT)) &&
+           (!entry->round_ended || by_provider);
 }
 
 static enum status verify_entry(struct audit *audit, const struct ledger_transaction *entry,
@@ -99,6 +108,8 @@ static enum status verify_entry(struct audit *audit, const struct ledger_transac
     ledger_entry_hash(entry, before->hash, hash);
     if (!movement_fits(entry))
         flaw = "the movement is not what the operation says";
+    else if (!words_fit(entry))
+        flaw = "its kind or the end of its round is not the operation's";
     else if (entry->balance_minor < 0)
         flaw = "the balance is negative";
     else if (entry->balance_minor != before->balance_minor + entry->movement_minor)

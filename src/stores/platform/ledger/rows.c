@@ -25,6 +25,14 @@ bool ledger_read_hash(const struct sql_row *row, int column, uint8_t hash[LEDGER
     return sound;
 }
 
+/* NULL is LEDGER_WIN, and only NULL: one kind has one form. */
+static bool read_kind(const struct sql_row *row, int column, enum ledger_kind *kind)
+{
+    *kind = LEDGER_WIN;
+    return ledger_read_null(row, column) ||
+           (enum_read(&ledger_kinds, sql_text(row, column), kind) && *kind != LEDGER_WIN);
+}
+
 static bool read_exponent(const struct sql_row *row, int column, uint8_t *exponent)
 {
     int64_t read = sql_integer(row, column);
@@ -103,6 +111,8 @@ bool ledger_read_transaction(const struct sql_row *row, int first,
     read.created_ms = sql_integer(row, first + 11);
     sound &= read_optional(row, first + 16, read.provider_id, sizeof read.provider_id);
     sound &= read_optional(row, first + 17, read.launch_id, sizeof read.launch_id);
+    sound &= read_kind(row, first + 18, &read.kind);
+    read.round_ended = sql_integer(row, first + 19) != 0;
     if (sound && ledger_is_entry(&read)) {
         int64_t sequence = sql_integer(row, first + 12);
         read.sequence = (uint64_t)sequence;

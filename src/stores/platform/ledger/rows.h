@@ -22,7 +22,7 @@ MUST_CHECK bool ledger_read_declined(const struct sql_row *row, int first,
                                      struct ledger_account *account);
 
 /* The first four columns of a transaction, its player's, are not read where `player` is given. */
-#define LEDGER_TRANSACTION_COLUMN_COUNT 18
+#define LEDGER_TRANSACTION_COLUMN_COUNT 20
 #define LEDGER_OPERATION_COLUMN 8
 MUST_CHECK bool ledger_read_transaction(const struct sql_row *row, int first,
                                         const struct player_record *player,

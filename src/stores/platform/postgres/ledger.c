@@ -97,7 +97,7 @@ struct writing {
 static struct writing *make_writing(void)
 {
     struct writing *writing = memory_alloc_zeroed(1, sizeof *writing);
-    writing->kept.width = 17;
+    writing->kept.width = 19;
     writing->rollbacks.width = writing->declines.width = writing->accounts.width = 4;
     writing->declined.width = writing->clearings.width = 3;
     writing->new_clearings.width = 2;
@@ -210,6 +210,13 @@ static void add_kept(struct row_arrays *kept, const struct kept_row *row, int64_
             arrays_add(kept, ARRAY_BIGINT, NULL, 0);
     arrays_add(kept, ARRAY_BYTEA, is_entry ? given->hash : NULL, LEDGER_HASH_SIZE);
     arrays_add_optional(kept, row->is_key ? "" : given->launch_id);
+    arrays_add_optional(kept, row->is_key || given->kind == LEDGER_WIN
+                                  ? ""
+                                  : enum_name(&ledger_kinds, given->kind));
+    if (given->round_ended && !row->is_key)
+        arrays_add_integer(kept, 1);
+    else
+        arrays_add(kept, ARRAY_BIGINT, NULL, 0);
 }
 
 static void add_rows(const struct ledger_batch *batch, struct writing *writing)
@@ -303,13 +310,13 @@ static void add_clearings(const struct ledger_batch *batch, struct writing *writ
 static const char insert_kept[] =
     "INSERT INTO ledger_transaction (number, owner_number, player_number, transaction_id, late,"
     " operation, outcome, reference, game_id, round_id, amount_minor, created_ms, sequence,"
-    " movement_minor, balance_minor, hash, launch_id)"
+    " movement_minor, balance_minor, hash, launch_id, kind, round_ended)"
     " SELECT number, owner, player, id, late = 1 OR CASE WHEN outcome ="
     "  'transaction_rolled_back' THEN EXISTS (SELECT FROM ledger_transaction AS key"
     "   WHERE key.owner_number = owner AND key.transaction_id = id"
     "   AND key.operation IS NULL OFFSET 0) ELSE false END,"
     " operation, outcome, reference, game, round, amount, created, sequence, movement, balance,"
-    " hash, launch"
+    " hash, launch, kind, ended"
     " FROM (SELECT unnest($1::bigint[]) AS number, unnest($2::bigint[]) AS owner,"
     "  unnest($3::bigint[]) AS player, unnest($4::text[]) AS id, unnest($5::bigint[]) AS late,"
     "  unnest($6::text[]) AS operation, unnest($7::text[]) AS outcome,"
@@ -317,7 +324,8 @@ static const char insert_kept[] =
     "  unnest($11::bigint[]) AS amount, unnest($12::bigint[]) AS created,"
     "  unnest($13::bigint[]) AS sequence, unnest($14::bigint[]) AS movement,"
     "  unnest($15::bigint[]) AS balance, unnest($16::bytea[]) AS hash,"
-    "  unnest($17::text[]) AS launch) AS kept"
+    "  unnest($17::text[]) AS launch, unnest($18::text[]) AS kind,"
+    "  unnest($19::bigint[]) AS ended) AS kept"
     " WHERE operation IS NOT NULL OR NOT EXISTS (SELECT FROM ledger_transaction AS used"
     "  WHERE used.owner_number = owner AND used.transaction_id = id OFFSET 0)";
 

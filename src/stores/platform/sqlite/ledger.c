@@ -175,9 +175,10 @@ static enum status debit_number(struct writing *writing, size_t at, int64_t *num
 #define TRANSACTION_INSERT                                                                  \
     "INSERT INTO ledger_transaction (number, customer_number, player_number, amount_minor," \
     " created_ms, transaction_id, operation, outcome, reference, game, round_id, sequence," \
-    " movement_minor, balance_minor, hash, settles, previous, provider, launch) VALUES "
-#define TRANSACTION_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-#define TRANSACTION_ROW_SIZE 19
+    " movement_minor, balance_minor, hash, settles, previous, provider, launch,"            \
+    " kind, round_ended) VALUES "
+#define TRANSACTION_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define TRANSACTION_ROW_SIZE 21
 
 static void bind_entry(struct writing *writing, sqlite3_stmt *statement, int at, size_t kept_at)
 {
@@ -222,6 +223,10 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
     bind_integer(statement, at + 16, 0);
     bind_if_given(statement, at + 17, kept->provider_id);
     bind_if_given(statement, at + 18, kept->launch_id);
+    if (kept->kind != LEDGER_WIN)
+        bind_string(statement, at + 19, enum_name(&ledger_kinds, kept->kind));
+    if (kept->round_ended)
+        bind_integer(statement, at + 20, 1);
     if (ledger_is_entry(kept))
         bind_entry(writing, statement, at, kept_at);
     return STATUS_OK;
