@@ -117,14 +117,14 @@ class Bench(Grown, Waiting, Console):
                 file.write(f'{{"odds":"cricket","event":{i % events + 1},"document":{document}}}\n')
         with contextlib.ExitStack() as stack:
             redis = stack.enter_context(self.on_redis())
-            servers = {}
-            for name, uri in {"embedded": None, "Redis": redis.tcp_uri()}.items():
-                servers[name] = Croupier(self.options.croupier, self.directory, name=f"stream to {name}", odds=uri)
+            servers, uri = {}, redis.tcp_uri()
+            for name, store in {"embedded": None, "Redis": uri}.items():
+                servers[name] = Croupier(self.options.croupier, self.directory, name=f"stream to {name}", odds=store)
                 stack.callback(servers[name].stop)
                 _, servers[name].key = servers[name].customer()
                 self.feed_lines(servers[name], lines)
             found = {case: [] for case in ("bare LMDB, 1,024 a transaction", "feed stream, embedded", "redis-benchmark",
-                                           "feed stream, Redis")}
+                                           "redis-benchmark, TCP, watched keys", "feed stream, Redis")}
             for number in range(self.options.rounds):
                 bare = self.directory / f"bare-{number}"
                 bare.mkdir()
@@ -133,18 +133,23 @@ class Bench(Grown, Waiting, Console):
                     found["bare LMDB, 1,024 a transaction"].append(json.loads(done)["per_second"])
                     found["feed stream, embedded"].append(publications / self.feed_lines(servers["embedded"], lines))
                 with self.polling(servers["Redis"]):
-                    done = self.on_load_core("redis-benchmark", "-s", redis.socket, "-t", "set", "-P", 256, "-c", 1, "-d", size,
-                                             "-r", events, "-n", publications, "--csv")
-                    found["redis-benchmark"].append(float(done.splitlines()[-1].split(",")[1].strip('"')))
+                    for case, where in {
+                            "redis-benchmark": ("-s", redis.socket, "-t", "set", "-d", size),
+                            "redis-benchmark, TCP, watched keys": (
+                                "-p", redis.port, "--dbnum", uri.rpartition("/")[2], "set", "odds:cricket:__rand_int__", "x" * size)}.items():
+                        done = self.on_load_core("redis-benchmark", "-P", 256, "-c", 1, "-r", events, "-n", publications, "--csv", *where)
+                        found[case].append(float(done.splitlines()[-1].split(",")[1].strip('"')))
                     found["feed stream, Redis"].append(publications / self.feed_lines(servers["Redis"], lines))
         medians = {case: statistics.median(rates) for case, rates in found.items()}
-        peers = {"feed stream, embedded": "bare LMDB, 1,024 a transaction", "feed stream, Redis": "redis-benchmark"}
+        peers = {"feed stream, embedded": "bare LMDB, 1,024 a transaction", "feed stream, Redis": "redis-benchmark",
+                 "redis-benchmark, TCP, watched keys": "redis-benchmark"}
         self.say("A stream of publications", [
             {"case": case, "a_second": round(medians[case]),
              "of_its_peer": round(medians[case] / medians[peers[case]], 2) if case in peers else 1.0,
              "spread": f"{min(rates):.0f} to {max(rates):.0f}"} for case, rates in found.items()],
             f"{publications} publications of {size} bytes over {events} events, durable, the feed on one core, the server "
-            "and wrk, which polls one of the events at full speed meanwhile, on the other")
+            "and wrk, which polls one of the events at full speed meanwhile, on the other. redis-benchmark repeats one prepared buffer "
+            "over a Unix socket; with watched keys it sets what the feed sets over TCP, and Redis reports each to the server")
 
     def on_load_core(self, *command, **options):
         done = subprocess.run(["taskset", "-c", str(LOAD_CORE), *map(str, command)], stdout=subprocess.PIPE, check=True, **options)
