@@ -6,6 +6,7 @@
     make bench ARGUMENTS='--only redis --only visible --only peers --only wallet_postgres'
                                on Redis and PostgreSQL (grown.py), which it starts itself
     bench/run.py --only answers --rounds 3 --seconds 2
+    bench/run.py --only cores --seconds 2              by threads (cores.py)
     bench/run.py --only flat --entries 10000000                         takes gigabytes, and an hour
 
 Servers run on one core, wrk on another. What is compared of the polled answers is the CPU time that a
@@ -41,20 +42,21 @@ import traceback
 import zlib
 
 from console import Console
+from cores import Cores
 from grown import Grown, keep_servers_on
 from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SIZES, cost, event_row, interleaved, markets_of_size, ratio_rows,
                      raw_response, rss_bytes, status_of, wrk)
 from waiting import Waiting
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "interest", "console", "ledger", "bare", "flat", "wallet", "redis",
+PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "interest", "console", "ledger", "bare", "flat", "wallet", "cores", "redis",
          "visible", "peers", "wallet_postgres", "wallet_older"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
 
 # ---- the measurements -------------------------------------------------------------------------------
 
-class Bench(Grown, Waiting, Console):
+class Bench(Grown, Waiting, Console, Cores):
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
         self.results = []
@@ -317,7 +319,7 @@ class Bench(Grown, Waiting, Console):
                          "peak_mb": round(usage.ru_maxrss / 1024, 1)})
         self.say(f"Reading {size:,} entries", rows, "time, and the most memory that the command ever had")
 
-    def casino_server(self, name, settings="", sync=None, build=None):
+    def casino_server(self, name, settings="", sync=None, build=None, **of_server):
         """A server with 1,000 players that have money. build: the directory of another one than this."""
         def prepare(server):
             store = f"sqlite:{server.directory}/platform.db"
@@ -330,7 +332,7 @@ class Bench(Grown, Waiting, Console):
             server.players.write_text("\n".join(players) + "\n")
 
         return Croupier(build / "croupier" if build else self.options.croupier, self.directory, name=name, prepare=prepare,
-                        settings=settings, preload=self.options.sync if sync else None, env=with_sync(sync))
+                        settings=settings, preload=self.options.sync if sync else None, env=with_sync(sync), **of_server)
 
     def play(self, server, clients, *operation):
         """One round of the wallet; also how long a commit took meanwhile."""
