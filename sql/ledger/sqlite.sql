@@ -161,6 +161,11 @@ LEFT JOIN ledger_decline AS before ON before.player_number = decline.player_numb
 {PROVED} WHERE ledger_transaction.number = ?1
 -- field verified_rows
 {PROVED} WHERE ledger_transaction.number BETWEEN $1 AND $2 ORDER BY ledger_transaction.number
+-- Those that may say what became of the id $3.
+-- field verified_rows_of_id
+{PROVED} WHERE ledger_transaction.number BETWEEN $1 AND $2
+  AND (ledger_transaction.transaction_id = $3 OR ledger_transaction.reference = $3
+    OR ledger_transaction.operation = 'ROLLBACK') ORDER BY ledger_transaction.number
 
 -- field player_of_number
 SELECT {PLAYER_COLUMNS} FROM player JOIN currency ON currency.code = player.currency

@@ -376,40 +376,107 @@ static void execute(struct fixture *fixture, const char *sql)
     OK(sqlite_execute(sqlite_store_of(fixture->store), sql, &fixture->error));
 }
 
-/* An entry of the first player, chained; a CREDIT of a unit. */
+/* The next entry of the first player, chained, of a unit; `id` NULL: "entry-" and its sequence. */
+static void add_entry(const struct fixture *fixture, struct ledger_batch *batch,
+                      enum ledger_operation operation, const char *id, const char *reference)
+{
+    const int64_t movement_minor = operation == LEDGER_CREDIT ? 1 : -1;
+    struct ledger_account *account = &batch->players[0].account;
+    struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
+    account->balance_minor += movement_minor;
+    *kept = (struct ledger_transaction){.operation = operation,
+                                        .outcome = LEDGER_APPLIED,
+                                        .currency = "EUR",
+                                        .currency_exponent = 2,
+                                        .amount_minor = 1,
+                                        .movement_minor = movement_minor,
+                                        .created_ms = 1,
+                                        .sequence = ++account->sequence,
+                                        .balance_minor = account->balance_minor};
+    memcpy(kept->customer_id, "cus_1", 6);
+    memcpy(kept->player_id, fixture->players[0].id, sizeof kept->player_id);
+    (void)snprintf(kept->reference, sizeof kept->reference, "%s", reference);
+    if (id != NULL)
+        (void)snprintf(kept->transaction_id, sizeof kept->transaction_id, "%s", id);
+    else
+        (void)snprintf(kept->transaction_id, sizeof kept->transaction_id, "entry-%u",
+                       (unsigned)kept->sequence);
+    batch->clearings[0].balance_minor -= movement_minor;
+}
+
+static enum status begin_entries(struct fixture *fixture, struct ledger_batch *batch)
+{
+    memset(batch, 0, sizeof *batch);
+    batch->player_count = 1;
+    memcpy(batch->players[0].player_id, fixture->players[0].id, sizeof fixture->players[0].id);
+    return fixture->store->ledger->begin(fixture->store, batch, &fixture->error);
+}
+
+static enum status commit_entries(struct fixture *fixture, struct ledger_batch *batch)
+{
+    struct ledger_account *account = &batch->players[0].account;
+    bool unknown = true;
+    for (size_t i = 0; i < batch->kept_count; i++) {
+        ledger_entry_hash(&batch->kept[i], account->head, batch->kept[i].hash);
+        memcpy(account->head, batch->kept[i].hash, sizeof account->head);
+    }
+    batch->players[0].changed = true;
+    batch->clearings[0].changed = true;
+    return fixture->store->ledger->commit(fixture->store, batch, &unknown, &fixture->error);
+}
+
+/* CREDITs of the first player. */
 static enum status enter(struct fixture *fixture, unsigned count, int64_t created_ms)
 {
     static struct ledger_batch batch;
-    bool unknown = true;
-    memset(&batch, 0, sizeof batch);
-    batch.player_count = 1;
-    memcpy(batch.players[0].player_id, fixture->players[0].id, sizeof fixture->players[0].id);
-    enum status status = fixture->store->ledger->begin(fixture->store, &batch, &fixture->error);
+    enum status status = begin_entries(fixture, &batch);
     if (status != STATUS_OK)
         return status;
-    struct ledger_account *account = &batch.players[0].account;
     for (unsigned i = 0; i < count; i++) {
-        struct ledger_transaction *kept = &batch.kept[batch.kept_count++];
-        *kept = (struct ledger_transaction){.operation = LEDGER_CREDIT,
-                                            .outcome = LEDGER_APPLIED,
-                                            .currency = "EUR",
-                                            .currency_exponent = 2,
-                                            .amount_minor = 1,
-                                            .movement_minor = 1,
-                                            .created_ms = created_ms,
-                                            .sequence = ++account->sequence,
-                                            .balance_minor = ++account->balance_minor};
-        memcpy(kept->customer_id, "cus_1", 6);
-        memcpy(kept->player_id, fixture->players[0].id, sizeof kept->player_id);
-        (void)snprintf(kept->transaction_id, sizeof kept->transaction_id, "entry-%u",
-                       (unsigned)kept->sequence);
-        ledger_entry_hash(kept, account->head, kept->hash);
-        memcpy(account->head, kept->hash, sizeof account->head);
+        add_entry(fixture, &batch, LEDGER_CREDIT, NULL, "");
+        batch.kept[i].created_ms = created_ms;
     }
-    batch.players[0].changed = true;
-    batch.clearings[0].balance_minor -= count;
-    batch.clearings[0].changed = true;
-    return fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error);
+    return commit_entries(fixture, &batch);
+}
+
+static void enter_one(struct fixture *fixture, enum ledger_operation operation, const char *id,
+                      const char *reference)
+{
+    static struct ledger_batch batch;
+    OK(begin_entries(fixture, &batch));
+    add_entry(fixture, &batch, operation, id, reference);
+    OK(commit_entries(fixture, &batch));
+}
+
+/* A fact about an id of the first customer, by a handle that has opened no index. */
+static struct ledger_fact ask_anew(struct fixture *fixture, const char *id)
+{
+    struct ledger_fact fact;
+    open_again(fixture);
+    ledger_ask(&fact, "cus_1", id);
+    OK(fixture->store->ledger->id(fixture->store, &fact, &fixture->error));
+    return fact;
+}
+
+/* The runs have the DEBIT and its CREDITs; the newest rows, which no run has, the ROLLBACKs. The
+ * whole index is opened for neither. */
+TEST_OF(fixture, one_id_is_looked_up_without_the_whole_index)
+{
+    OK(enter(fixture, 10, 1));
+    enter_one(fixture, LEDGER_DEBIT, "bet", "");
+    enter_one(fixture, LEDGER_CREDIT, "win", "bet");
+    enter_one(fixture, LEDGER_CREDIT, "more", "bet");
+    write_until_merged(fixture, 1, LEDGER_BATCH_MAX);
+    assert_int_equal(ask_anew(fixture, "bet").id.standing_credits, 2);
+    enter_one(fixture, LEDGER_ROLLBACK, "undo", "win");
+    assert_int_equal(ask_anew(fixture, "bet").id.standing_credits, 1);
+    assert_true(ask_anew(fixture, "win").id.rolled_back);
+    assert_false(ask_anew(fixture, "more").id.rolled_back);
+    assert_string_equal(ask_anew(fixture, "undo").id.transaction.reference, "win");
+    assert_null(sqlite_store_of(fixture->store)->index);
+    assert_false(ask_anew(fixture, "nothing").id.known);
+    assert_non_null(sqlite_store_of(fixture->store)->index); /* before it says so */
+    assert_sound(fixture);
 }
 
 /* What is in the cache is compared with what is stored when it is written; and what is stored with

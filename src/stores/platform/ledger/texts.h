@@ -40,7 +40,7 @@ struct ledger_texts {
 
     /* Of SQLite alone: rows with the hashes that verify them, by their numbers; and a player and an
      * account by the player's number. */
-    const char *verified_row, *verified_rows;
+    const char *verified_row, *verified_rows, *verified_rows_of_id;
     const char *player_of_number, *account_of_number;
     /* Of PostgreSQL alone; parameters are arrays, but for those of `fact`: an owner and an id. */
     const char *facts, *fact;

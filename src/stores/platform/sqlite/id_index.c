@@ -105,6 +105,8 @@ bool id_feed_row(struct id_feed *feed, int64_t number, const uint64_t *keys, siz
     }
     if (!full)
         return true;
+    if (index->once)
+        return stop(feed, STATUS_FULL);
     id_parts_wake(index);
     enum status status = feed->loads ? write_tables(index, feed->directory, feed->error)
                                      : bound_tables(index, feed->error);
@@ -162,7 +164,7 @@ static enum status open_run(struct id_index *index, const struct id_directory *d
 {
     bool sound = false;
     enum status status =
-        id_run_open(run, directory->descriptor, file->name, index->identity, error);
+        id_run_open(run, directory->descriptor, file->name, index->identity, !index->once, error);
     if (status == STATUS_OK)
         status = check_history(*run, file, source, &sound, error);
     else if (status == STATUS_MALFORMED || status == STATUS_NOT_FOUND)
@@ -199,7 +201,7 @@ static enum status take_runs(struct id_index *index, const struct id_directory *
             uv_mutex_lock(&index->lock);
             id_part_append_run(index, &run);
             uv_mutex_unlock(&index->lock);
-        } else if (status == STATUS_OK) {
+        } else if (status == STATUS_OK && !index->once) {
             if (files[i].first >= *next)
                 id_parts_reject(index, &files[i], error->text);
             (void)unlinkat(directory->descriptor, files[i].name, 0);
@@ -228,9 +230,9 @@ static enum status open_directory(struct id_index *index, int64_t last_number,
                                   struct id_directory *directory, uint32_t patience_ms,
                                   struct error *error)
 {
-    bool create = last_number >= ID_INDEX_TABLE_IDS;
+    bool create = last_number >= ID_INDEX_TABLE_IDS && !index->once;
     enum status status = id_directory_open(directory, index->database, create, error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !index->once)
         status = id_directory_lock(directory, patience_ms, error);
     if (status == STATUS_OK || status == STATUS_NOT_FOUND)
         return STATUS_OK;
@@ -258,7 +260,7 @@ static enum status load(struct id_index *index, const struct id_source *source, 
         feed.directory = &directory;
         status = take_runs(index, &directory, source, last_number, &feed.next, error);
     }
-    if (status == STATUS_OK && feed.directory != NULL) {
+    if (status == STATUS_OK && feed.directory != NULL && !index->once) {
         id_directory_tidy(&directory);
         status = id_directory_state(&directory, &index->state, error);
     }
@@ -280,6 +282,7 @@ enum status id_index_open(struct id_index **index, const struct id_index_options
     opened->database = memory_copy_string(options->database);
     memcpy(opened->identity, options->identity, sizeof opened->identity);
     opened->log = options->log;
+    opened->once = options->once;
     CHECK(uv_mutex_init(&opened->upkeep) == 0 && uv_mutex_init(&opened->lock) == 0);
     uv_mutex_lock(&opened->upkeep);
     enum status status = load(opened, source, last_number, OPEN_PATIENCE_MS, error);
@@ -454,7 +457,8 @@ enum status id_index_beyond(const char *database, const uint8_t identity[ID_IDEN
         struct id_run *run = NULL;
         if (files[i].last <= last_number)
             continue;
-        if (id_run_open(&run, directory.descriptor, files[i].name, identity, error) == STATUS_OK &&
+        if (id_run_open(&run, directory.descriptor, files[i].name, identity, true, error) ==
+                STATUS_OK &&
             run->header.last > *last)
             *last = run->header.last;
         id_run_close(&run);

@@ -100,6 +100,10 @@ struct id_index_options {
     const char *database; /* path; the directory is beside it, with mode and owner of that file */
     uint8_t identity[ID_IDENTITY_SIZE]; /* random, made with the ledger, and kept in it */
     struct log *log;
+    /* For one look-up: reads no filter, takes no lock and writes no file. The source feeds only the
+     * rows that the look-up may need, of those that no run covers. STATUS_FULL: these are too many
+     * for memory. Such an index is asked and closed, and nothing else. */
+    bool once;
 };
 
 /*

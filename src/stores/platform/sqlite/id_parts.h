@@ -35,6 +35,7 @@ struct id_index {
     char *database;
     uint8_t identity[ID_IDENTITY_SIZE];
     struct log *log;
+    bool once; /* id_index.h */
 
     uv_mutex_t upkeep, lock;
     struct id_part *parts; /* by `lock` */

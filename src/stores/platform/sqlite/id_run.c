@@ -116,7 +116,7 @@ static bool read_header(const struct id_run *run, struct id_run_header *header)
     return true;
 }
 
-static enum status load(struct id_run *run, const uint8_t identity[ID_IDENTITY_SIZE],
+static enum status load(struct id_run *run, const uint8_t identity[ID_IDENTITY_SIZE], bool filtered,
                         struct error *error)
 {
     struct stat facts;
@@ -133,10 +133,12 @@ static enum status load(struct id_run *run, const uint8_t identity[ID_IDENTITY_S
     size_t filter_size = header->lines * ID_LINE_SIZE;
     off_t at = (off_t)((1 + run->blocks) * ID_BLOCK_SIZE);
     run->first_keys = memory_alloc(keys_size + 1);
-    run->filter = memory_alloc(filter_size);
     if (!id_read_exactly(run->descriptor, run->first_keys, keys_size, at) ||
         checksum_add(header->seed, run->first_keys, keys_size) != header->first_keys_sum)
         return malformed(error, "the positions of its blocks are damaged");
+    if (!filtered)
+        return STATUS_OK;
+    run->filter = memory_alloc(filter_size);
     if (!id_read_exactly(run->descriptor, run->filter, filter_size, at + (off_t)keys_size) ||
         checksum_add(header->seed, run->filter, filter_size) != header->filter_sum)
         return malformed(error, "its filter is damaged");
@@ -144,7 +146,8 @@ static enum status load(struct id_run *run, const uint8_t identity[ID_IDENTITY_S
 }
 
 enum status id_run_open(struct id_run **run, int directory, const char *name,
-                        const uint8_t identity[ID_IDENTITY_SIZE], struct error *error)
+                        const uint8_t identity[ID_IDENTITY_SIZE], bool filtered,
+                        struct error *error)
 {
     /* Not blocking: it may be anything, a pipe for instance. */
     int descriptor = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -157,7 +160,7 @@ enum status id_run_open(struct id_run **run, int directory, const char *name,
                          "%s", strerror(errno));
     struct id_run *opened = memory_alloc_zeroed(1, sizeof *opened);
     opened->descriptor = descriptor;
-    enum status status = load(opened, identity, error);
+    enum status status = load(opened, identity, filtered, error);
     if (status == STATUS_OK)
         *run = opened;
     else

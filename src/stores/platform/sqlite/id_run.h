@@ -60,7 +60,7 @@ struct id_run {
     int descriptor;
     uint64_t blocks;
     uint64_t *first_keys;
-    uint32_t *filter;
+    uint32_t *filter;    /* NULL: it was not read */
     atomic_bool damaged; /* found so since it was opened: it proves nothing any more */
 };
 
@@ -93,24 +93,28 @@ struct id_bits {
 };
 struct id_bits id_filter_bits(const uint8_t identity[ID_IDENTITY_SIZE], uint64_t key);
 
-/* STATUS_NOT_FOUND: no such file. STATUS_MALFORMED: it is damaged, of another ledger, or cannot be
+/* `filtered`: with its filter; without, each look-up reads a block. STATUS_NOT_FOUND: no such file. STATUS_MALFORMED: it is damaged, of another ledger, or cannot be
  * read. STATUS_UNAVAILABLE: this process has no more files or memory. `error` says why. */
 MUST_CHECK enum status id_run_open(struct id_run **run, int directory, const char *name,
-                                   const uint8_t identity[ID_IDENTITY_SIZE], struct error *error);
+                                   const uint8_t identity[ID_IDENTITY_SIZE], bool filtered,
+                                   struct error *error);
 void id_run_close(struct id_run **run);
 
 /* Brings the key's line of the filter nearer. */
 static inline void id_run_prefetch(const struct id_run *run, uint64_t key)
 {
-    __builtin_prefetch(run->filter + id_filter_line(run->header.lines, key));
+    if (run->filter != NULL)
+        __builtin_prefetch(run->filter + id_filter_line(run->header.lines, key));
 }
 
 /* Whether the run may have the key. */
 static inline bool id_run_may_have(const struct id_run *run, uint64_t key,
                                    const struct id_bits *bits)
 {
-    const uint32_t *line = run->filter + id_filter_line(run->header.lines, key);
     uint32_t missing = 0;
+    if (run->filter == NULL)
+        return true;
+    const uint32_t *line = run->filter + id_filter_line(run->header.lines, key);
     for (int i = 0; i < ID_LINE_WORDS; i++)
         missing |= bits->words[i] & ~line[i];
     return missing == 0;

@@ -86,6 +86,12 @@ struct reading {
     struct id_feed *feed;
 };
 
+/* Where the index reads rows. */
+struct rows_asked {
+    struct sqlite_store *store;
+    const char *id; /* NULL: all; else only those that a look-up of it may need */
+};
+
 static bool feed_row(void *context, const struct ledger_row *row)
 {
     const struct reading *reading = context;
@@ -98,24 +104,26 @@ static bool feed_row(void *context, const struct ledger_row *row)
 static enum status read_rows(void *context, int64_t first, int64_t last, struct id_feed *feed,
                              struct error *error)
 {
-    struct reading reading = {context, feed};
-    return sqlite_rows_visit(context, first, last, feed_row, &reading, error);
+    const struct rows_asked *asked = context;
+    struct reading reading = {asked->store, feed};
+    return sqlite_rows_visit(asked->store, first, last, asked->id, feed_row, &reading, error);
 }
 
 static enum status read_row_hash(void *context, int64_t number, uint8_t row_hash[ID_ROW_HASH_SIZE],
                                  struct error *error)
 {
+    const struct rows_asked *asked = context;
     struct ledger_row row;
-    enum status status = sqlite_row_load(context, number, &row, error);
+    enum status status = sqlite_row_load(asked->store, number, &row, error);
     if (status == STATUS_OK)
         memcpy(row_hash, row.hash, ID_ROW_HASH_SIZE);
     return status;
 }
 _Static_assert(ID_ROW_HASH_SIZE == LEDGER_HASH_SIZE, "the sizes are the same");
 
-static struct id_source source_of(struct sqlite_store *store)
+static struct id_source source_of(struct rows_asked *asked)
 {
-    return (struct id_source){.read = read_rows, .row_hash = read_row_hash, .context = store};
+    return (struct id_source){.read = read_rows, .row_hash = read_row_hash, .context = asked};
 }
 
 /* What ledger_last says: the newest number, and which ledger it is. */
@@ -138,9 +146,9 @@ enum status sqlite_ids_last(struct sqlite_store *store, int64_t *number, struct 
 }
 
 static enum status open_index(struct sqlite_store *store, const struct id_source *source,
-                              int64_t last, bool upkeep, struct error *error)
+                              int64_t last, bool upkeep, bool once, struct error *error)
 {
-    struct id_index_options options = {.database = store->path, .log = store->log};
+    struct id_index_options options = {.database = store->path, .log = store->log, .once = once};
     memcpy(options.identity, store->ledger, sizeof options.identity);
     enum status status = id_index_open(&store->index, &options, source, last, error);
     if (status == STATUS_OK && upkeep)
@@ -159,22 +167,30 @@ static enum status catch_up(struct sqlite_store *store, struct error *error)
                          &store->last_day, error);
 }
 
-enum status sqlite_ids_ready(struct sqlite_store *store, bool upkeep, struct error *error)
+/* The newest row, which is there. */
+static enum status find_end(struct sqlite_store *store, int64_t *last, struct error *error)
 {
-    const struct id_source source = source_of(store);
-    int64_t last = 0;
     int64_t stored = 0;
-    enum status status = sqlite_ids_last(store, &last, error);
+    enum status status = sqlite_ids_last(store, last, error);
     if (status == STATUS_OK)
         status = sqlite_number(store, "SELECT coalesce(max(number), 0) FROM ledger_transaction",
                                &stored, error);
-    if (status == STATUS_OK && stored != last)
+    if (status == STATUS_OK && stored != *last)
         status = platform_damaged(&store->base, "its last transaction is not there", error);
+    return status;
+}
+
+enum status sqlite_ids_ready(struct sqlite_store *store, bool upkeep, struct error *error)
+{
+    struct rows_asked all = {.store = store};
+    const struct id_source source = source_of(&all);
+    int64_t last = 0;
+    enum status status = find_end(store, &last, error);
     if (status == STATUS_OK && (store->index == NULL || store->last_number != last))
         status = catch_up(store, error);
     if (status != STATUS_OK)
         return status;
-    status = store->index == NULL ? open_index(store, &source, last, upkeep, error)
+    status = store->index == NULL ? open_index(store, &source, last, upkeep, false, error)
                                   : id_index_ready(store->index, &source, last, error);
     store->last_number = status == STATUS_OK ? last : -1;
     return status;
@@ -339,6 +355,24 @@ enum status sqlite_load_fact(struct sqlite_store *store, struct ledger_fact *fac
         fact->id.transaction.operation == LEDGER_DEBIT &&
         fact->id.transaction.outcome == LEDGER_APPLIED)
         status = find_rows(store, fact, true, take_credit, error);
+    return status;
+}
+
+enum status sqlite_load_fact_once(struct sqlite_store *store, struct ledger_fact *fact,
+                                  struct error *error)
+{
+    struct id_index *kept = store->index;
+    struct rows_asked asked = {store, fact->transaction_id};
+    const struct id_source source = source_of(&asked);
+    int64_t last = 0;
+    enum status status = find_end(store, &last, error);
+    store->index = NULL;
+    if (status == STATUS_OK)
+        status = open_index(store, &source, last, false, true, error);
+    if (status == STATUS_OK)
+        status = sqlite_load_fact(store, fact, error);
+    id_index_close(&store->index);
+    store->index = kept;
     return status;
 }
 

@@ -49,6 +49,11 @@ MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_
 MUST_CHECK enum status sqlite_load_fact(struct sqlite_store *store, struct ledger_fact *fact,
                                         struct error *error);
 
+/* The same, without sqlite_ids_ready: reads little of the index, and of the rows that it does not
+ * cover only those that name the id. So it does not notice that one of those rows was altered. */
+MUST_CHECK enum status sqlite_load_fact_once(struct sqlite_store *store, struct ledger_fact *fact,
+                                             struct error *error);
+
 /* Adds ledger_id_number to the SQL of a connection. */
 void sqlite_ids_register(struct sqlite_store *store);
 

@@ -87,7 +87,7 @@ static enum status take_run(struct ids_audit *audit, const struct id_directory *
     struct id_run *run = NULL;
     struct ledger_row row;
     enum status status =
-        id_run_open(&run, directory->descriptor, file->name, audit->store->ledger, error);
+        id_run_open(&run, directory->descriptor, file->name, audit->store->ledger, true, error);
     if (status != STATUS_OK)
         return status == STATUS_MALFORMED ? STATUS_OK : status;
     memory_free(run->filter); /* was verified, and takes memory */

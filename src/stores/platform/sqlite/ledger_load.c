@@ -193,8 +193,10 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
 
 /* ---- ids outside of batches ------------------------------------------------------------------ */
 
-/* All that is asked for comes from one moment; `fact` may be NULL. */
-static enum status ask_ids(struct sqlite_store *store, bool upkeep, struct ledger_fact *fact,
+/* A fact about one id, or (NULL) an index of ids that is ready, as of one moment. The whole index
+ * is opened, which mends it, if little of it does not answer; and before an id is said to be
+ * unused. */
+static enum status ask_ids(struct sqlite_store *store, struct ledger_fact *fact,
                            struct error *error)
 {
     enum status status = sqlite_ready(store, error);
@@ -203,8 +205,12 @@ static enum status ask_ids(struct sqlite_store *store, bool upkeep, struct ledge
     bool alone = sqlite3_get_autocommit(store->database) != 0;
     if (alone)
         status = sqlite_execute(store, "BEGIN", error);
-    if (status == STATUS_OK)
-        status = sqlite_ids_ready(store, upkeep, error);
+    if (status == STATUS_OK && fact != NULL &&
+        sqlite_load_fact_once(store, fact, error) == STATUS_OK &&
+        (fact->id.known || fact->id.rolled_back))
+        fact = NULL;
+    else if (status == STATUS_OK)
+        status = sqlite_ids_ready(store, fact == NULL, error);
     if (status == STATUS_OK && fact != NULL)
         status = sqlite_load_fact(store, fact, error);
     return alone ? sqlite_end(store, status, error) : status;
@@ -214,12 +220,12 @@ enum status sqlite_ledger_id(struct platform_store *base, struct ledger_fact *fa
                              struct error *error)
 {
     fact->counts_credits = true;
-    return ask_ids(sqlite_store_of(base), false, fact, error);
+    return ask_ids(sqlite_store_of(base), fact, error);
 }
 
 enum status sqlite_ledger_prepare(struct platform_store *base, struct error *error)
 {
-    return ask_ids(sqlite_store_of(base), true, NULL, error);
+    return ask_ids(sqlite_store_of(base), NULL, error);
 }
 
 /* ---- after opening --------------------------------------------------------------------------- */

@@ -172,7 +172,7 @@ enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct l
 
 struct visiting {
     struct sqlite_store *store;
-    int64_t next;
+    int64_t next; /* -1: some are left out */
     ledger_row_visitor *visit;
     void *context;
     bool ended; /* by the visitor */
@@ -185,28 +185,33 @@ static bool visit_row(void *context, const struct sql_row *columns)
     struct visiting *visiting = context;
     struct ledger_row row;
     visiting->status = read_verified(visiting->store, columns, &row, visiting->error);
-    if (visiting->status != STATUS_OK || row.number != visiting->next)
+    if (visiting->status != STATUS_OK || (visiting->next >= 0 && row.number != visiting->next))
         return false;
-    visiting->next++;
+    visiting->next += visiting->next >= 0;
     visiting->ended = !visiting->visit(visiting->context, &row);
     return !visiting->ended;
 }
 
 enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t last,
-                              ledger_row_visitor *visit, void *context, struct error *error)
+                              const char *id, ledger_row_visitor *visit, void *context,
+                              struct error *error)
 {
-    struct visiting visiting = {store, first, visit, context, false, STATUS_OK, error};
+    const struct ledger_texts *texts = &sqlite_ledger_texts;
+    struct visiting visiting = {store, id == NULL ? first : -1, visit, context, false, STATUS_OK,
+                                error};
     struct sql_parameters parameters = {0};
-    struct sql_query query = {.sql = sqlite_ledger_texts.verified_rows,
+    struct sql_query query = {.sql = id == NULL ? texts->verified_rows : texts->verified_rows_of_id,
                               .parameters = &parameters,
                               .row = visit_row,
                               .context = &visiting};
     sql_add_integer(&parameters, first);
     sql_add_integer(&parameters, last);
+    if (id != NULL)
+        sql_add_text(&parameters, text_of(id));
     enum status status = sqlite_sql.run(&store->base, &query, 1, false, error);
     if (status == STATUS_OK)
         status = visiting.status;
-    if (status == STATUS_OK && !visiting.ended && visiting.next <= last)
+    if (status == STATUS_OK && id == NULL && !visiting.ended && visiting.next <= last)
         status = platform_damaged_row(&store->base, visiting.next, "it is not there", error);
     return status;
 }

@@ -25,11 +25,12 @@ struct ledger_row {
 MUST_CHECK enum status sqlite_row_load(struct sqlite_store *store, int64_t number,
                                        struct ledger_row *row, struct error *error);
 
-/* The same of all rows from one number to another, none of which may be missing. The visitor
- * returns false to stop early, and must not use the store. */
+/* The same of all rows from one number to another, none of which may be missing; or, with `id`, of
+ * those that have it or refer to it, and of the ROLLBACKs, one of which may undo such a row. The
+ * visitor returns false to stop early, and must not use the store. */
 typedef bool ledger_row_visitor(void *context, const struct ledger_row *row);
 MUST_CHECK enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t last,
-                                         ledger_row_visitor *visit, void *context,
+                                         const char *id, ledger_row_visitor *visit, void *context,
                                          struct error *error);
 
 /* ---- numbers --------------------------------------------------------------------------------- */
