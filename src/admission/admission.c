@@ -59,8 +59,7 @@ void admission_destroy(struct admission **admission)
 
 /* ---- the supplied key ------------------------------------------------------------------------ */
 
-/* If the scheme is Bearer, its token. */
-static bool bearer_token(struct text authorization, struct text *token)
+bool admission_bearer(struct text authorization, struct text *token)
 {
     size_t end = 0;
     while (end < authorization.size && authorization.at[end] != ' ' &&
@@ -81,7 +80,7 @@ static bool supplied_key(const struct http_request *request, struct text *key)
     if (authorizations > 1 || api_keys > 1)
         return false;
     bool bearer = authorizations == 1 &&
-                  bearer_token(http_request_field(request, HTTP_FIELD_AUTHORIZATION), key);
+                  admission_bearer(http_request_field(request, HTTP_FIELD_AUTHORIZATION), key);
     if (!bearer && api_keys == 0)
         return true;
     if (!bearer)
@@ -92,9 +91,15 @@ static bool supplied_key(const struct http_request *request, struct text *key)
 bool admission_client(const struct admission *admission, const struct http_request *request,
                       struct address *client)
 {
+    return admission_client_behind(request, admission->trusted_proxies,
+                                   admission->trusted_proxy_count, client);
+}
+
+bool admission_client_behind(const struct http_request *request, const struct cidr *proxies,
+                             size_t proxy_count, struct address *client)
+{
     struct text lines[HTTP_FIELDS_MAX];
-    struct forwarding forwarding = {admission->trusted_proxies, admission->trusted_proxy_count,
-                                    lines, 0};
+    struct forwarding forwarding = {proxies, proxy_count, lines, 0};
     struct text line;
     for (uint32_t at = 0;
          (line = http_request_next_field(request, HTTP_FIELD_X_FORWARDED_FOR, &at)).at != NULL;)

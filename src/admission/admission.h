@@ -140,6 +140,13 @@ bool admission_is_proxy(const struct admission *admission, const struct address 
  * unknown. */
 MUST_CHECK bool admission_client(const struct admission *admission,
                                  const struct http_request *request, struct address *client);
+/* The same behind other proxies. */
+MUST_CHECK bool admission_client_behind(const struct http_request *request,
+                                        const struct cidr *proxies, size_t proxy_count,
+                                        struct address *client);
+
+/* Is the scheme of an Authorization field Bearer (in any case)? Then its token. */
+MUST_CHECK bool admission_bearer(struct text authorization, struct text *token);
 
 /* A number that changes whenever a verdict may have changed, except by a key's expiry. 0: every
  * verdict is DENIAL_UNAVAILABLE at present. */

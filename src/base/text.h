@@ -99,10 +99,7 @@ static inline void buffer_append_string(struct buffer *buffer, const char *strin
 {
     buffer_append(buffer, string, strlen(string));
 }
-static inline void buffer_append_char(struct buffer *buffer, char character)
-{
-    buffer_append(buffer, &character, 1);
-}
+void buffer_append_char(struct buffer *buffer, char character);
 /* "one, two or three". */
 void buffer_append_choices(struct buffer *buffer, const char *const *words, size_t count);
 void buffer_append_u64(struct buffer *buffer, uint64_t value);

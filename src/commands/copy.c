@@ -104,6 +104,7 @@ static void print_platform(const struct command_line *line, const struct platfor
         {"launches", records[RECORD_LAUNCH], "launches"},
         {"audit_rows", records[RECORD_TRAIL], "audit rows"},
         {"operators", records[RECORD_OPERATOR], "operators"},
+        {"tokens", records[RECORD_TOKEN], "tokens"},
         {"transactions", counts->transactions, "wallet transactions"},
         {"entries", counts->entries, "ledger entries"},
         {0},

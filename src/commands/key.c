@@ -1,5 +1,4 @@
 /* croupier key issue | list | find | revoke. */
-#include <errno.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
@@ -14,33 +13,6 @@
 const struct resource_commands key_subject = {&key_resource, "customer", NULL};
 
 /* ---- issue ----------------------------------------------------------------------------------- */
-
-static void print_issued(const struct command_line *line, const char *key,
-                         const struct key_record *record)
-{
-    struct json_writer *json = command_object(line, JSON_INDENTED);
-    if (json == NULL) {
-        (void)puts(key);
-        return;
-    }
-    json_string(json, "key", key);
-    fields_write(key_resource.fields, record, json);
-    command_print_document(line);
-}
-
-/* A key that did not get out is lost: it cannot be shown again. */
-static void confirm_printed(const struct command_line *line, const struct key_record *record)
-{
-    errno = 0;
-    if (fflush(stdout) == 0 && ferror(stdout) == 0)
-        return;
-    int reason = errno;
-    command_refuse(line,
-                   "the key was made but could not be written (%s), so it is of no use: %s key "
-                   "revoke %s",
-                   reason != 0 ? strerror(reason) : "output error", command_program(line),
-                   record->id);
-}
 
 static void note_missing_rights(const struct command_line *line,
                                 const struct customer_record *owner)
@@ -61,15 +33,14 @@ static void run_issue(const struct command_line *line)
     struct customer_view owner;
     struct key_record record;
     char key[KEY_SIZE] = "";
-    resource_make_of_line(line, &record);
+    resource_make_of_line(line, &key_subject, 0, &record);
     struct platform_store *store = command_platform(line);
     command_require_verb(line, resource_get(&customer_resource, store, record.customer_id, &owner,
                                             command_error(line)));
     command_require_verb(line, keys_issue(store, &record, key, command_error(line)));
-    print_issued(line, key, &record);
+    resource_print_issued(line, &key_resource, &record, "key", key);
     OPENSSL_cleanse(key, sizeof key);
-    confirm_printed(line, &record);
-    command_note(line, "the key is shown this once; its id is %s", record.id);
+    resource_confirm_issued(line, "key", "key revoke", record.id);
     note_missing_rights(line, &owner.record);
 }
 
@@ -104,18 +75,12 @@ static void run_revoke(const struct command_line *line)
     const char *wanted = command_argument(line, 0);
     int64_t now_ms = clock_wall_ms();
     struct key_record record;
-    char when[CLOCK_TEXT_SIZE];
     command_require_verb(line, keys_check(wanted, command_error(line)));
     struct platform_store *store = command_platform(line);
     confirm_prefix(line, store, wanted, now_ms);
     command_require_verb(line, keys_revoke(store, wanted, now_ms, &record, command_error(line)));
-    clock_format_rfc3339(record.revoked_ms, when);
-    if (command_json(line))
-        resource_print(line, &key_resource, &record);
-    else if (record.revoked_ms != now_ms)
-        (void)printf("%s was revoked before, at %s.\n", record.id, when);
-    else
-        (void)printf("%s is revoked.\n", record.id);
+    resource_print_revoked(line, &key_resource, &record, record.id,
+                           record.revoked_ms != now_ms ? record.revoked_ms : 0);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
-/* croupier operator add | list | set | enable | disable | remove | link | sessions | end. */
+/* croupier operator add | list | set | enable | disable | remove | link | sessions | end | token. */
 #include <openssl/crypto.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "commands/commands.h"
@@ -8,6 +9,7 @@
 #include "commands/stores.h"
 #include "operator/credentials.h"
 #include "operator/operators.h"
+#include "operator/tokens.h"
 
 static void print(const struct command_line *line, const void *record, bool added)
 {
@@ -68,7 +70,7 @@ static void run_link(const struct command_line *line)
 static void run_add(const struct command_line *line)
 {
     struct operator_record record;
-    resource_make_of_line(line, &record);
+    resource_make_of_line(line, &operator_subject, 0, &record);
     struct platform_store *store = command_platform(line);
     command_require_verb(line,
                          resource_insert(&operator_resource, store, &record, command_error(line)));
@@ -92,6 +94,61 @@ static void run_end(const struct command_line *line)
     (void)printf("%s is ended.\n", id);
 }
 
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static const struct resource_commands token_subject = {&token_resource, "name", NULL};
+
+static size_t token_options(const void *subject, struct command_option *out, size_t room)
+{
+    (void)subject; /* of operators */
+    return resource_add_options(&token_subject, out, room);
+}
+
+static void add_token(const struct command_line *line)
+{
+    struct token_record record;
+    char token[CREDENTIAL_SIZE] = "";
+    if (command_option(line, "role") == NULL)
+        command_usage(line, "needs --role reader, operator or owner");
+    resource_make_of_line(line, &token_subject, 1, &record);
+    struct platform_store *store = command_platform(line);
+    command_require_verb(line, tokens_issue(store, &record, token, command_error(line)));
+    resource_print_issued(line, &token_resource, &record, "token", token);
+    OPENSSL_cleanse(token, sizeof token);
+    resource_confirm_issued(line, "token", "operator token revoke", record.id);
+}
+
+static void revoke_token(const struct command_line *line)
+{
+    int64_t now_ms = clock_wall_ms();
+    struct token_record record;
+    struct platform_store *store = command_platform(line);
+    command_require_verb(line, tokens_revoke(store, command_argument(line, 1), now_ms, &record,
+                                             command_error(line)));
+    resource_print_revoked(line, &token_resource, &record, record.name,
+                           record.revoked_ms != now_ms ? record.revoked_ms : 0);
+}
+
+static void run_token(const struct command_line *line)
+{
+    const char *action = command_argument(line, 0);
+    bool adds = strcmp(action, "add") == 0;
+    bool lists = strcmp(action, "list") == 0;
+    if (!adds && !lists && strcmp(action, "revoke") != 0)
+        command_usage(line, "give add, list or revoke");
+    if (lists == (command_argument(line, 1) != NULL))
+        command_usage(line, lists ? "list takes no name" : "%s needs a name", action);
+    for (const struct field *field = token_resource.fields; !adds && field->type != NULL; field++)
+        if (field->option.name != NULL && command_option(line, field->option.name) != NULL)
+            command_usage(line, "only add takes --%s", field->option.name);
+    if (adds)
+        add_token(line);
+    else if (lists)
+        resource_run_list_of(line, &token_resource, NULL);
+    else
+        revoke_token(line);
+}
+
 const struct command operator_commands[] = {
     {"add", "NAME", &help_operator_add, .make_options = resource_add_options, .run = run_add},
     {"list", "", &help_operator_list, .run = resource_run_list},
@@ -103,5 +160,7 @@ const struct command operator_commands[] = {
     {"link", "NAME", &help_operator_link, .run = run_link},
     {"sessions", "", &help_operator_sessions, .run = run_sessions},
     {"end", "SESSION", &help_operator_end, .run = run_end},
+    {"token", "add|list|revoke [NAME]", &help_operator_token, .make_options = token_options,
+     .run = run_token},
     {0},
 };

@@ -1,6 +1,9 @@
 /* Commands on any resource; see resource.h. */
 #include "commands/resource.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/stores.h"
@@ -63,12 +66,14 @@ static void add_setting(struct line_settings *settings, const char *name, const 
     settings->list[settings->count++] = (struct setting){name, text};
 }
 
-/* Reads the options, and the argument of `add`. */
-static void read_settings(const struct command_line *line, bool add, struct line_settings *settings)
+/* Reads the options, and the argument of `add`, NULL of `set`. */
+static void read_settings(const struct command_line *line, const struct resource_commands *commands,
+                          const char *argument, struct line_settings *settings)
 {
-    const struct field *field = commands_of(line)->resource->fields;
+    const struct field *field = commands->resource->fields;
+    const bool add = argument != NULL;
     if (add)
-        add_setting(settings, commands_of(line)->argument, command_argument(line, 0));
+        add_setting(settings, commands->argument, argument);
     for (; field->type != NULL; field++) {
         const struct field_option *option = &field->option;
         CHECK(settings->count < SETTINGS_MAX);
@@ -245,20 +250,21 @@ void resource_run_settings(const struct command_line *line, bool add, resource_e
                            const void *context)
 {
     struct line_settings settings = {0};
-    read_settings(line, add, &settings);
+    read_settings(line, commands_of(line), add ? command_argument(line, 0) : NULL, &settings);
     if (settings.count == 0 && edit == NULL)
         command_usage(line, "nothing to set");
     run(line,
         &(struct doing){{.settings = settings.list, .edit = edit, .context = context}, add, NULL});
 }
 
-void resource_make_of_line(const struct command_line *line, void *record)
+void resource_make_of_line(const struct command_line *line,
+                           const struct resource_commands *commands, size_t at, void *record)
 {
     struct line_settings settings = {0};
     const struct resource_edit edit = {.settings = settings.list};
-    read_settings(line, true, &settings);
-    command_require_verb(line, resource_make(commands_of(line)->resource, &edit, clock_wall_ms(),
-                                             record, command_error(line)));
+    read_settings(line, commands, command_argument(line, at), &settings);
+    command_require_verb(line, resource_make(commands->resource, &edit, clock_wall_ms(), record,
+                                             command_error(line)));
 }
 
 void resource_run_add(const struct command_line *line)
@@ -284,4 +290,47 @@ void resource_run_disable(const struct command_line *line)
 void resource_run_remove(const struct command_line *line)
 {
     run(line, &(struct doing){{.remove = true}, false, "removed"});
+}
+
+/* ---- secrets that are shown once ------------------------------------------------------------- */
+
+void resource_print_issued(const struct command_line *line, const struct resource *resource,
+                           const void *record, const char *what, const char *secret)
+{
+    struct json_writer *json = command_object(line, JSON_INDENTED);
+    if (json == NULL) {
+        (void)puts(secret);
+        return;
+    }
+    json_string(json, what, secret);
+    fields_write(resource->fields, record, json);
+    command_print_document(line);
+}
+
+/* A secret that did not get out is lost: it cannot be shown again. */
+void resource_confirm_issued(const struct command_line *line, const char *what, const char *revoke,
+                             const char *id)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && ferror(stdout) == 0) {
+        command_note(line, "the %s is shown this once; its id is %s", what, id);
+        return;
+    }
+    int reason = errno;
+    command_refuse(
+        line, "the %s was made but could not be written (%s), so it is of no use: %s %s %s", what,
+        reason != 0 ? strerror(reason) : "output error", command_program(line), revoke, id);
+}
+
+void resource_print_revoked(const struct command_line *line, const struct resource *resource,
+                            const void *record, const char *name, int64_t before_ms)
+{
+    char when[CLOCK_TEXT_SIZE];
+    clock_format_rfc3339(before_ms, when);
+    if (command_json(line))
+        resource_print(line, resource, record);
+    else if (before_ms != 0)
+        (void)printf("%s was revoked before, at %s.\n", name, when);
+    else
+        (void)printf("%s is revoked.\n", name);
 }

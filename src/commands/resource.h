@@ -32,8 +32,10 @@ void resource_run_settings(const struct command_line *line, bool add, resource_e
 
 /* ---- for other commands on a resource -------------------------------------------------------- */
 
-/* Fills a record as the settings of the line of an `add` say. Needs no store. */
-void resource_make_of_line(const struct command_line *line, void *record);
+/* Fills a record as the settings of the line of an `add` say, whose argument `at` is. Needs no
+ * store. */
+void resource_make_of_line(const struct command_line *line,
+                           const struct resource_commands *commands, size_t at, void *record);
 
 /* A list of another resource than the group's. With `none` an empty list is refused for people,
  * with that reason. */
@@ -60,3 +62,16 @@ void resource_print_state(const struct resource *resource, const void *record, c
 /* Prints a record, as a document or all of it for people. */
 void resource_print(const struct command_line *line, const struct resource *resource,
                     const void *record);
+
+/* ---- secrets that are shown once: keys, tokens ----------------------------------------------- */
+
+/* Prints the secret of a new record, the document of which has it as the member `what`. */
+void resource_print_issued(const struct command_line *line, const struct resource *resource,
+                           const void *record, const char *what, const char *secret);
+/* Refuses if it could not be written, with the command that revokes it; else notes its id. */
+void resource_confirm_issued(const struct command_line *line, const char *what, const char *revoke,
+                             const char *id);
+
+/* `before_ms`: when it was revoked before; 0: now. */
+void resource_print_revoked(const struct command_line *line, const struct resource *resource,
+                            const void *record, const char *name, int64_t before_ms);

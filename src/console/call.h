@@ -43,9 +43,10 @@ struct console_call {
     char id[CONSOLE_VALUE_SIZE];   /* the first {word} of the path, decoded */
     char part[CONSOLE_VALUE_SIZE]; /* the second; "": there is none */
     struct text query, body;
-    struct text if_match;                     /* as sent; at NULL: it was not */
-    char address[ADDRESS_TEXT_SIZE];          /* of who asks */
-    char session_secret[CREDENTIAL_SIZE + 1]; /* of the cookie; "": there is none */
+    struct text if_match;             /* as sent; at NULL: it was not */
+    struct address client;            /* who asks, behind trusted proxies; ::, if that is unknown */
+    char secret[CREDENTIAL_SIZE + 1]; /* of the cookie, or the token; "": there is none */
+    bool by_token;
     struct signed_in signed_in;
 
     /* The answer. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admission/admission.h"
 #include "base/clock.h"
 #include "base/mailbox.h"
 #include "base/memory.h"
@@ -20,6 +21,7 @@
 #include "console/routes.h"
 #include "http/deferral.h"
 #include "operator/operators.h"
+#include "operator/tokens.h"
 #include "operator/verification.h"
 
 #define THREADS 2
@@ -36,7 +38,8 @@ struct console {
     struct console_options options;
     struct mailbox *mailbox;
     struct work_pool *pool;
-    struct lockout *lockout;
+    struct lockout *sign_ins; /* that failed, */
+    struct lockout *tokens;   /* and tokens that were not good: neither keeps the other out */
     struct console_services services;
     const struct config *config; /* in force */
     struct buffer hosts;         /* its names, separated by commas */
@@ -56,7 +59,6 @@ struct job {
     struct mail mail;
     struct http_deferral deferral;
     struct console *console;
-    struct address peer;
     struct buffer texts; /* query, body and If-Match, of which the call has slices */
     bool page;           /* one is asked for: no call */
     bool has_operator;
@@ -127,15 +129,20 @@ static void sign_changes(struct console_call *call)
     struct text words = text_cut(&path, '/');
     (void)snprintf(command, sizeof command, "%s %.*s", http_method_name(call->route->method),
                    (int)words.size, words.at);
-    operator_act(call->store, call->signed_in.who.name, command);
+    operator_act(call->store, &call->signed_in, command);
 }
 
 static enum status admit(struct console_call *call, struct error *error)
 {
-    enum status status = credential_find_session(call->store, text_of(call->session_secret),
-                                                 call->now_ms, &call->signed_in, error);
+    const struct text secret = text_of(call->secret);
+    enum status status = call->by_token ? tokens_admit(call->store, secret, &call->client,
+                                                       call->now_ms, &call->signed_in, error)
+                                        : credential_find_session(call->store, secret, call->now_ms,
+                                                                  &call->signed_in, error);
     if (status == STATUS_NOT_FOUND)
-        call->refusal = &error_not_signed_in;
+        call->refusal = call->by_token ? &error_token_not_good : &error_not_signed_in;
+    else if (status == STATUS_CONFLICT)
+        call->refusal = &error_token_not_from_here;
     if (status != STATUS_OK)
         return status;
     if (call->signed_in.who.role < call->route->role) {
@@ -235,6 +242,9 @@ static void reply_error(struct http_request *request, const struct http_error *e
     json_end(&json);
     json_end(&json);
     request->error = error;
+    if (error == &error_token_not_good)
+        http_request_add_field(request, TEXT("WWW-Authenticate"),
+                               TEXT("Bearer error=\"invalid_token\""));
     http_reply_json(request, error->status, buffer_text(&body));
     buffer_free(&body);
 }
@@ -381,6 +391,17 @@ static void on_look(uv_timer_t *timer)
             ask_again(job);
 }
 
+/* Of a token that ends while its request waits, none: its requests were good. */
+static void note_failure(const struct job *job)
+{
+    const struct console *console = job->console;
+    const struct http_error *refusal = job->call.refusal;
+    if (refusal == &error_link_not_good)
+        lockout_note_failure(console->sign_ins, &job->call.client, clock_monotonic_ms());
+    else if (refusal == &error_token_not_good && job->until_ms == 0)
+        lockout_note_failure(console->tokens, &job->call.client, clock_monotonic_ms());
+}
+
 static void deliver(struct mail *mail)
 {
     struct job *job = CONTAINER_OF(mail, struct job, mail);
@@ -389,8 +410,7 @@ static void deliver(struct mail *mail)
     bool waits = false;
     job->with_thread = false;
     console->has_operator = console->has_operator || job->has_operator;
-    if (job->call.refusal == &error_link_not_good)
-        lockout_note_failure(console->lockout, &job->peer, clock_monotonic_ms());
+    note_failure(job);
     if (request != NULL && job->error != NULL)
         reply_error(request, job->error, &job->call, job->reason.text);
     else if (request != NULL && job->page)
@@ -435,33 +455,55 @@ static bool is_json(const struct http_request *request)
     return text_equals_ignore_case(text_trim(text_cut(&type, ';')), TEXT("application/json"));
 }
 
+/* No page of another site can send a token, so a request with one comes from nowhere else. */
 static const struct http_error *judge_change(const struct console *console,
-                                             const struct http_request *request)
+                                             const struct http_request *request, bool by_token)
 {
     if (!is_change(request))
         return NULL;
-    if (!is_same_origin(console, request))
+    if (!by_token && !is_same_origin(console, request))
         return &error_not_same_origin;
     bool bare = request->body.size == 0 && request->field_count[HTTP_FIELD_CONTENT_TYPE] == 0;
     return bare || is_json(request) ? NULL : &error_not_json;
 }
 
-/* The value of our cookie, when there is exactly one. */
-static void read_cookie(const struct http_request *request, char out[CREDENTIAL_SIZE + 1])
+/* The values of our cookie: how many, and the last. */
+static unsigned find_cookies(const struct http_request *request, struct text *value)
 {
-    struct text rest = http_request_only_field(request, HTTP_FIELD_COOKIE);
+    struct text line;
     unsigned count = 0;
-    while (rest.at != NULL) {
-        struct text value = text_trim(text_cut(&rest, ';'));
-        struct text name = text_cut(&value, '=');
-        if (!text_equals(name, TEXT(COOKIE)) || ++count > 1 || value.size > CREDENTIAL_LENGTH ||
-            value.at == NULL)
-            continue;
-        memcpy(out, value.at, value.size);
-        out[value.size] = '\0';
-    }
-    if (count != 1)
-        out[0] = '\0';
+    for (uint32_t at = 0;
+         (line = http_request_next_field(request, HTTP_FIELD_COOKIE, &at)).at != NULL;)
+        while (line.at != NULL) {
+            struct text found = text_trim(text_cut(&line, ';'));
+            if (!text_equals(text_cut(&found, '='), TEXT(COOKIE)))
+                continue;
+            *value = found;
+            count++;
+        }
+    return count;
+}
+
+/* Who asks says so by one cookie of a session, or by one token; `secret` is empty where it is
+ * neither. Another scheme than Bearer is the business of a proxy before us. */
+static const struct http_error *read_credential(const struct http_request *request,
+                                                struct text *secret, bool *by_token)
+{
+    struct text line;
+    struct text token = TEXT("");
+    struct text cookie = TEXT("");
+    unsigned tokens = 0;
+    unsigned cookies = find_cookies(request, &cookie);
+    for (uint32_t at = 0;
+         (line = http_request_next_field(request, HTTP_FIELD_AUTHORIZATION, &at)).at != NULL;)
+        tokens += admission_bearer(line, &token);
+    if (tokens > 0 && cookies > 0)
+        return &error_two_credentials;
+    *by_token = tokens > 0;
+    *secret = tokens == 1 ? token : cookies == 1 ? cookie : TEXT("");
+    if (secret->at == NULL || secret->size > CREDENTIAL_LENGTH)
+        *secret = TEXT("");
+    return NULL;
 }
 
 static void add_protection(struct http_request *request)
@@ -505,6 +547,16 @@ static void submit(struct job *job, struct http_request *request)
     reply_error(request, &error_overloaded, NULL, "");
 }
 
+static struct address client_of(const struct console *console, const struct http_request *request)
+{
+    const struct config *config = console->config;
+    struct address client;
+    return admission_client_behind(request, config->trusted_proxies, config->trusted_proxy_count,
+                                   &client)
+               ? client
+               : (struct address){{0}};
+}
+
 static struct job *make_job(struct console *console, const struct http_request *request)
 {
     struct job *job = memory_alloc_zeroed(1, sizeof *job);
@@ -513,7 +565,6 @@ static struct job *make_job(struct console *console, const struct http_request *
                                ? TEXT("")
                                : http_request_only_field(request, HTTP_FIELD_IF_MATCH);
     job->console = console;
-    job->peer = request->peer;
     job->call.services = &console->services;
     job->call.config = config_hold(console->config);
     job->call.status = 200;
@@ -521,8 +572,7 @@ static struct job *make_job(struct console *console, const struct http_request *
     job->call.query = copy_text(&job->texts, request->query);
     job->call.body = copy_text(&job->texts, request->body);
     job->call.if_match = copy_text(&job->texts, if_match);
-    address_format(&request->peer, job->call.address);
-    read_cookie(request, job->call.session_secret);
+    job->call.client = client_of(console, request);
     return job;
 }
 
@@ -537,10 +587,12 @@ static void ask_for_page(struct console *console, struct http_request *request)
     submit(job, request);
 }
 
-static bool is_locked_out(struct console *console, struct http_request *request)
+static bool is_locked_out(const struct console *console, const struct lockout *lockout,
+                          struct http_request *request)
 {
     char seconds[16];
-    uint32_t left = lockout_seconds(console->lockout, &request->peer, clock_monotonic_ms());
+    const struct address client = client_of(console, request);
+    uint32_t left = lockout_seconds(lockout, &client, clock_monotonic_ms());
     if (left == 0)
         return false;
     (void)snprintf(seconds, sizeof seconds, "%u", left);
@@ -555,7 +607,12 @@ static void call_api(struct console *console, struct http_request *request)
     struct text values[HTTP_PATH_VALUES];
     const struct console_route *route =
         console_route_find(request->path, request->method, values, &methods);
-    const struct http_error *error = judge_change(console, request);
+    struct text secret = TEXT("");
+    bool by_token = false;
+    const struct http_error *error = read_credential(request, &secret, &by_token);
+    const struct lockout *lockout = by_token ? console->tokens : console->sign_ins;
+    if (error == NULL)
+        error = judge_change(console, request, by_token);
     if (route == NULL && methods.size > 0) {
         http_request_add_field(request, TEXT("Allow"), buffer_text(&methods));
         reply_error(request, &error_method_not_allowed, NULL, "");
@@ -563,9 +620,11 @@ static void call_api(struct console *console, struct http_request *request)
         reply_error(request, &error_not_found, NULL, "");
     } else if (error != NULL) {
         reply_error(request, error, NULL, "");
-    } else if (!route->open || !is_locked_out(console, request)) {
+    } else if ((!route->open && !by_token) || !is_locked_out(console, lockout, request)) {
         struct job *job = make_job(console, request);
         job->call.route = route;
+        job->call.by_token = by_token;
+        memcpy(job->call.secret, secret.at, secret.size);
         if (console_decode(values[0], false, job->call.id) &&
             console_decode(values[1], false, job->call.part)) {
             submit(job, request);
@@ -629,7 +688,8 @@ struct console *console_create(const struct console_options *options)
     console->secure = console->config->operator_tls_certificate[0] != '\0';
     console->refused = !console->secure && !is_loopback(console->config->operator_listen.host);
     console->mailbox = mailbox_create(options->loop);
-    console->lockout = lockout_create();
+    console->sign_ins = lockout_create();
+    console->tokens = lockout_create();
     console->services.sources = options->sources;
     console->services.started_ms = clock_wall_ms();
     console->services.verification = verification_create(&console->options.platform);
@@ -673,7 +733,8 @@ void console_destroy(struct console **at)
     history_destroy(&console->services.history);
     while (console->idle_count > 0)
         platform_store_close(&console->idle[--console->idle_count]);
-    lockout_destroy(&console->lockout);
+    lockout_destroy(&console->sign_ins);
+    lockout_destroy(&console->tokens);
     verification_destroy(&console->services.verification);
     config_release(&console->config);
     buffer_free(&console->hosts);

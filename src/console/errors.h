@@ -4,8 +4,12 @@
 
 /* Refusals of the console, beside errors of HTTP (docs/admin.yaml). */
 #define CONSOLE_ERRORS(ROW)                                                                 \
+    ROW(two_credentials, 400, "Send a session's cookie or a token, not both.")              \
     ROW(not_signed_in, 401, "Sign in first.")                                               \
     ROW(link_not_good, 401, "The link is over or was used. Ask for another one.")           \
+    ROW(token_not_good, 401, "The token is unknown, revoked or over.")                      \
+    ROW(token_not_from_here, 403, "The token may not be used from this address.")           \
+    ROW(no_session, 403, "A token has no session: it neither signs in nor out.")            \
     ROW(role_too_low, 403, "Your role does not allow that.")                                \
     ROW(not_same_origin, 403, "A change must come from a page of the console.")             \
     ROW(unknown_record, 404, "There is no such record.")                                    \

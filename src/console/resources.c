@@ -18,6 +18,7 @@
 #include "operator/keys.h"
 #include "operator/operators.h"
 #include "operator/players.h"
+#include "operator/tokens.h"
 #include "stores/platform_players.h"
 
 /* ---- one record ------------------------------------------------------------------------------ */
@@ -290,6 +291,19 @@ enum status console_list(struct console_call *call, struct error *error)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
+/* A 201 with the secret, which is seen this once. */
+static enum status answer_issued(struct console_call *call, enum status status, const char *name,
+                                 char *secret)
+{
+    if (status != STATUS_OK)
+        return status;
+    console_answer(call);
+    console_answer_once(call, name, text_of(secret));
+    OPENSSL_cleanse(secret, strlen(secret));
+    call->status = 201;
+    return STATUS_OK;
+}
+
 enum status console_issue_key(struct console_call *call, struct error *error)
 {
     char key[KEY_SIZE] = "";
@@ -297,13 +311,7 @@ enum status console_issue_key(struct console_call *call, struct error *error)
     enum status status = console_make(call, &making, error);
     if (status == STATUS_OK)
         status = keys_issue(call->store, call->record, key, error);
-    if (status != STATUS_OK)
-        return status;
-    console_answer(call);
-    console_answer_once(call, "key", text_of(key));
-    OPENSSL_cleanse(key, sizeof key);
-    call->status = 201;
-    return STATUS_OK;
+    return answer_issued(call, status, "key", key);
 }
 
 enum status console_revoke_key(struct console_call *call, struct error *error)
@@ -395,6 +403,21 @@ enum status console_link_operator(struct console_call *call, struct error *error
 {
     enum status status = console_show(call, error);
     return status == STATUS_OK ? append_link(call, error) : status;
+}
+
+enum status console_issue_token(struct console_call *call, struct error *error)
+{
+    char token[CREDENTIAL_SIZE] = "";
+    const struct console_making making = {.required = {"name", "role"}};
+    enum status status = console_make(call, &making, error);
+    if (status == STATUS_OK)
+        status = tokens_issue(call->store, call->record, token, error);
+    return answer_issued(call, status, "token", token);
+}
+
+enum status console_revoke_token(struct console_call *call, struct error *error)
+{
+    return answered(call, tokens_revoke(call->store, call->id, call->now_ms, call->record, error));
 }
 
 enum status console_end_session(struct console_call *call, struct error *error)

@@ -17,6 +17,7 @@
 #include "operator/operators.h"
 #include "operator/players.h"
 #include "operator/providers.h"
+#include "operator/tokens.h"
 
 #define API "/admin/v1/"
 #define READS METHOD_GET
@@ -76,6 +77,10 @@ static const struct console_route routes[] = {
     {ADDS, API "operators/{id}/link", false, ROLE_OWNER, console_link_operator, &operator_resource},
     {READS, API "sessions", false, ROLE_OWNER, console_list, &session_resource},
     {REMOVES, API "sessions/{id}", false, ROLE_OWNER, console_end_session, NULL},
+    {READS, API "tokens", false, ROLE_OWNER, console_list, &token_resource},
+    {ADDS, API "tokens", false, ROLE_OWNER, console_issue_token, &token_resource},
+    {READS, API "tokens/{id}", false, ROLE_OWNER, console_show, &token_resource},
+    {REMOVES, API "tokens/{id}", false, ROLE_OWNER, console_revoke_token, &token_resource},
 
     {READS, API "feed", false, ROLE_READER, console_feed, NULL},
     {READS, API "feed/{sport}", false, ROLE_READER, console_feed_sport, NULL},

@@ -14,20 +14,33 @@ static void write_session(struct console_call *call)
     json_string(&json, "name", call->signed_in.who.name);
     json_string(&json, "role", enum_name(&operator_roles, call->signed_in.who.role));
     json_string(&json, "id", call->signed_in.session.id);
-    json_time(&json, "expires_at", call->signed_in.session.expires_ms);
+    if (call->signed_in.session.expires_ms == 0) /* of a token */
+        json_null(&json, "expires_at");
+    else
+        json_time(&json, "expires_at", call->signed_in.session.expires_ms);
     json_end(&json);
+}
+
+static enum status refuse_token(struct console_call *call, struct error *error)
+{
+    call->refusal = &error_no_session;
+    return error_set(error, STATUS_CONFLICT, "a token has no session");
 }
 
 enum status console_sign_in(struct console_call *call, struct error *error)
 {
+    char address[ADDRESS_TEXT_SIZE];
     static const struct text names[] = {TEXT_INIT("link")};
     struct text value = TEXT("");
     struct credential session;
     char link[CREDENTIAL_SIZE + 1] = "";
+    if (call->by_token)
+        return refuse_token(call, error);
     if (strict_json_object(call->body, names, 1, &value) != STRICT_JSON_OK ||
         !strict_json_string(value, link, sizeof link))
         return error_set(error, STATUS_INVALID, "link: must be a link that signs in");
-    enum status status = credential_sign_in(call->store, text_of(link), call->address, call->now_ms,
+    address_format(&call->client, address);
+    enum status status = credential_sign_in(call->store, text_of(link), address, call->now_ms,
                                             &session, &call->signed_in, error);
     OPENSSL_cleanse(link, sizeof link);
     if (status == STATUS_NOT_FOUND)
@@ -49,6 +62,8 @@ enum status console_who_am_i(struct console_call *call, struct error *error)
 
 enum status console_sign_out(struct console_call *call, struct error *error)
 {
+    if (call->by_token)
+        return refuse_token(call, error);
     call->status = 204;
     call->ends_session = true;
     return credential_end(call->store, call->signed_in.session.id, call->now_ms, error);

@@ -16,18 +16,41 @@ _Static_assert(DIGEST_SIZE == CREDENTIAL_DIGEST_SIZE, "a credential is stored as
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+void credential_make_secret(const char *id, char secret[CREDENTIAL_SIZE],
+                            uint8_t digest[CREDENTIAL_DIGEST_SIZE])
+{
+    CHECK(strlen(id) == ID_LENGTH);
+    memcpy(secret, id, ID_LENGTH);
+    base62_random(secret + ID_LENGTH, CREDENTIAL_LENGTH - ID_LENGTH);
+    secret[CREDENTIAL_LENGTH] = '\0';
+    digest_sha256(secret, CREDENTIAL_LENGTH, digest);
+}
+
+bool credential_read_id(struct text secret, const char *kind, char id[CREDENTIAL_ID_SIZE])
+{
+    if (secret.size != CREDENTIAL_LENGTH)
+        return false;
+    memset(id, 0, CREDENTIAL_ID_SIZE);
+    memcpy(id, secret.at, ID_LENGTH);
+    return record_id_is_sound(id, CREDENTIAL_ID_SIZE, kind);
+}
+
+bool credential_fits(struct text secret, const uint8_t digest[CREDENTIAL_DIGEST_SIZE])
+{
+    uint8_t own[CREDENTIAL_DIGEST_SIZE];
+    digest_sha256(secret.at, secret.size, own);
+    return CRYPTO_memcmp(own, digest, sizeof own) == 0;
+}
+
 static void generate(struct credential *credential, const char *kind, const char *name,
                      int64_t now_ms, int64_t lives_ms)
 {
     struct credential_record *record = &credential->record;
     *record = (struct credential_record){.created_ms = now_ms, .expires_ms = now_ms + lives_ms};
     identity_generate(kind, record->id, sizeof record->id);
-    CHECK(strlen(record->id) == ID_LENGTH && strlen(name) < sizeof record->operator_name);
+    CHECK(strlen(name) < sizeof record->operator_name);
     memcpy(record->operator_name, name, strlen(name) + 1);
-    memcpy(credential->secret, record->id, ID_LENGTH);
-    base62_random(credential->secret + ID_LENGTH, CREDENTIAL_LENGTH - ID_LENGTH);
-    credential->secret[CREDENTIAL_LENGTH] = '\0';
-    digest_sha256(credential->secret, CREDENTIAL_LENGTH, record->digest);
+    credential_make_secret(record->id, credential->secret, record->digest);
 }
 
 enum status credential_make_link(struct platform_store *store, const char *name, int64_t now_ms,
@@ -63,22 +86,16 @@ static enum status find(struct platform_store *store, struct text secret, const 
                         int64_t now_ms, struct signed_in *found, struct error *error)
 {
     struct signed_in read = {.who = {.role = ROLE_READER}};
-    char id[CREDENTIAL_ID_SIZE] = "";
-    uint8_t digest[CREDENTIAL_DIGEST_SIZE];
-    if (secret.size != CREDENTIAL_LENGTH || !text_starts_with(secret, text_of(kind)))
-        return refuse_credential(error);
-    memcpy(id, secret.at, ID_LENGTH);
-    if (!record_id_is_sound(id, sizeof id, kind))
+    char id[CREDENTIAL_ID_SIZE];
+    if (!credential_read_id(secret, kind, id))
         return refuse_credential(error);
     enum status status = platform_get(store, &credential_table, id, &read.session, error);
     if (status == STATUS_OK)
         status = platform_get(store, &operator_table, read.session.operator_name, &read.who, error);
     if (status != STATUS_OK)
         return status == STATUS_NOT_FOUND ? refuse_credential(error) : status;
-    digest_sha256(secret.at, secret.size, digest);
-    bool good = CRYPTO_memcmp(digest, read.session.digest, sizeof digest) == 0 &&
-                read.session.ended_ms == 0 && read.session.expires_ms > now_ms &&
-                read.who.enabled && !read.who.removed &&
+    bool good = credential_fits(secret, read.session.digest) && read.session.ended_ms == 0 &&
+                read.session.expires_ms > now_ms && read.who.enabled && !read.who.removed &&
                 read.session.created_ms >= read.who.created_ms;
     if (!good)
         return refuse_credential(error);
@@ -95,10 +112,10 @@ enum status credential_find_session(struct platform_store *store, struct text se
 
 /* ---- signing in and out ---------------------------------------------------------------------- */
 
-void operator_act(struct platform_store *store, const char *name, const char *command)
+void operator_act(struct platform_store *store, const struct signed_in *as, const char *command)
 {
     char who[TRAIL_WHO_SIZE];
-    (void)snprintf(who, sizeof who, "console %s", name);
+    (void)snprintf(who, sizeof who, "%s %s", as->by_token ? "token" : "console", as->who.name);
     platform_store_act_as(store, who, command);
 }
 
@@ -112,7 +129,7 @@ enum status credential_sign_in(struct platform_store *store, struct text link, c
     enum status status = find(store, link, "lnk_", now_ms, &found, error);
     if (status != STATUS_OK)
         return status;
-    operator_act(store, found.who.name, "sign in");
+    operator_act(store, &found, "sign in");
     found.session.ended_ms = now_ms;
     status = platform_update(store, &credential_table, &found.session, error);
     if (status != STATUS_OK)
@@ -121,7 +138,7 @@ enum status credential_sign_in(struct platform_store *store, struct text link, c
     (void)snprintf(made.record.address, sizeof made.record.address, "%s", address);
     status = platform_add(store, &credential_table, &made.record, error);
     if (status == STATUS_OK) {
-        *signed_in = (struct signed_in){found.who, made.record};
+        *signed_in = (struct signed_in){.who = found.who, .session = made.record};
         *session = made;
     }
     OPENSSL_cleanse(made.secret, sizeof made.secret);

@@ -13,6 +13,8 @@
  * A whole secret leaves this module once, when it is made; the store has its SHA-256 alone, and it
  * is compared in constant time. A credential opens nothing when its operator is disabled, removed,
  * or newer than it is. For every reason to refuse one, the status is STATUS_NOT_FOUND.
+ *
+ * A token of a machine (operator/tokens.h) is a secret of the same form.
  */
 #define CREDENTIAL_LENGTH 63
 #define CREDENTIAL_SIZE (CREDENTIAL_LENGTH + 1)
@@ -25,8 +27,9 @@ struct credential {
     struct credential_record record;
 };
 
-/* The operator and the session, as the store has them now. */
+/* The operator and the session, as the store has them now; or a token, as if it were both. */
 struct signed_in {
+    bool by_token;
     struct operator_record who;
     struct credential_record session;
 };
@@ -53,8 +56,19 @@ MUST_CHECK enum status credential_find_session(struct platform_store *store, str
 MUST_CHECK enum status credential_end(struct platform_store *store, const char *id, int64_t now_ms,
                                       struct error *error);
 
-/* As the audit trail has what an operator does in the console: "console NAME". */
-void operator_act(struct platform_store *store, const char *name, const char *command);
+/* The store acts as an operator in the console, or as a token: "console NAME" and "token NAME" in
+ * the audit trail. */
+void operator_act(struct platform_store *store, const struct signed_in *as, const char *command);
 
 /* The sessions that are neither over nor ended, as begun: only listed. */
 extern const struct resource session_resource;
+
+/* ---- the secret behind an id ----------------------------------------------------------------- */
+
+/* Makes one, which is the caller's to wipe, and its digest. */
+void credential_make_secret(const char *id, char secret[CREDENTIAL_SIZE],
+                            uint8_t digest[CREDENTIAL_DIGEST_SIZE]);
+/* The id of a secret. False: the text has not the form of a secret of that kind. */
+bool credential_read_id(struct text secret, const char *kind, char id[CREDENTIAL_ID_SIZE]);
+/* Is the digest that of the secret? Takes as long for every answer. */
+bool credential_fits(struct text secret, const uint8_t digest[CREDENTIAL_DIGEST_SIZE]);

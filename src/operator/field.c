@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "operator/times.h"
 #include "records/currency.h"
 
 #define RATE_REQUESTS_MAX 1000000000U
@@ -223,6 +224,14 @@ static bool write_hex(const struct field *field, const void *record, const struc
 
 const struct field_type field_count = {write_count, NULL};
 const struct field_type field_time = {write_time, NULL};
+
+enum status field_set_expiry(const struct field *field, struct text text, void *record,
+                             struct error *error)
+{
+    int64_t made_ms;
+    memcpy(&made_ms, (const char *)record + field->beside, sizeof made_ms);
+    return time_parse_ahead(text, made_ms, field_value_to_set(field, record), error);
+}
 const struct field_type field_day = {write_day, NULL};
 const struct field_type field_amount = {write_amount, NULL};
 const struct field_type field_exponent = {write_exponent, NULL};

@@ -93,6 +93,9 @@ static inline void *field_value_to_set(const struct field *field, void *record)
     return (char *)record + field->at;
 }
 
+/* Sets an int64_t to a time that is after `beside`, the time when the record is made. */
+field_setter field_set_expiry;
+
 /* Puts a text into a char[], when it is UTF-8 without control characters that fits with its NUL. */
 field_setter field_set_text;
 

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "operator/cidrs.h"
 #include "operator/customers.h"
-#include "operator/times.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
@@ -16,13 +15,6 @@ static enum status set_customer(const struct field *field, struct text text, voi
 {
     enum status status = field_set_text(field, text, record, error);
     return status == STATUS_OK ? status : resource_missing(&customer_resource, text.at, error);
-}
-
-static enum status set_expiry(const struct field *field, struct text text, void *record,
-                              struct error *error)
-{
-    const struct key_record *made = record; /* now */
-    return time_parse_ahead(text, made->created_ms, field_value_to_set(field, record), error);
 }
 
 static bool write_prefix(const struct field *field, const void *record,
@@ -65,7 +57,8 @@ static const struct field fields[] = {
                 .add_help = "it may be used only from here, of where its customer may call from",
                 .repeatable = true}},
     {"created_at", NULL, "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
-    {"expires_at", NULL, "EXPIRES", &field_time, OF_RECORD(expires_ms), .set = set_expiry,
+    {"expires_at", NULL, "EXPIRES", &field_time, OF_RECORD(expires_ms), .set = field_set_expiry,
+     .beside = offsetof(struct key_record, created_ms),
      .option = {"expires", "TIME",
                 .add_help = "when it ends: 2027-01-31, 2027-01-31T18:00:00Z, or 90d from now"}},
     {"last_used_at", NULL, "LAST USED", &field_time, OF_RECORD(last_used_ms)},

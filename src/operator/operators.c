@@ -1,6 +1,7 @@
 /* Operators of the console as an operator handles them; see operators.h. */
 #include "operator/operators.h"
 
+#include "base/clock.h"
 #include "records/operator.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */
@@ -33,10 +34,19 @@ static bool note_one(void *context, const void *record)
     return false;
 }
 
+static bool note_live_token(void *context, const void *record)
+{
+    bool live = token_is_live(record, clock_wall_ms());
+    *(bool *)context = live;
+    return !live;
+}
+
 enum status operators_exist(struct platform_store *store, bool *exist, struct error *error)
 {
     bool found = false;
     enum status status = platform_list(store, &operator_table, NULL, note_one, &found, error);
+    if (status == STATUS_OK && !found)
+        status = platform_list(store, &token_table, NULL, note_live_token, &found, error);
     if (status == STATUS_OK)
         *exist = found;
     return status;

@@ -11,6 +11,6 @@
 
 extern const struct resource operator_resource; /* struct operator_record */
 
-/* Is there one who is not removed? Until then there is no console. */
+/* Is there one who is not removed, or a live token? Until then there is no console. */
 MUST_CHECK enum status operators_exist(struct platform_store *store, bool *exist,
                                        struct error *error);

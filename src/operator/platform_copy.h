@@ -3,7 +3,7 @@
 #include "stores/platform_ledger.h"
 
 /*
- * Moves everything in one platform store into another, of any engines: customers, keys, legacy
+ * Moves everything in one platform store into another, of any engines: customers, keys, tokens, legacy
  * addresses, providers (their secrets stay sealed with the same key file), games, lists of games,
  * players, launches, and the whole ledger, declines included, entry by entry with its hash;
  * and customers' usage.

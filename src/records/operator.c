@@ -1,4 +1,4 @@
-/* Operators of the console and their credentials: the rules, and the columns; see operator.h. */
+/* Operators of the console, their credentials, and tokens: the rules, and the columns; see operator.h. */
 #include "records/operator.h"
 
 #include <string.h>
@@ -112,4 +112,60 @@ const struct record_table credential_table = {
     RECORD_COLUMNS(credential_record, credential_columns),
     .check = check_credential,
     .settle = settle_credential,
+};
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+bool token_is_live(const struct token_record *record, int64_t now_ms)
+{
+    return record->revoked_ms == 0 && (record->expires_ms == 0 || record->expires_ms > now_ms);
+}
+
+static enum status check_token(const void *checked, struct error *error)
+{
+    const struct token_record *record = checked;
+    if (!record_id_is_sound(record->id, sizeof record->id, "cro_"))
+        return error_set(error, STATUS_INVALID, "id: is not the id of a token (cro_…)");
+    if ((unsigned)record->role >= ROLE_COUNT)
+        return error_set(error, STATUS_INVALID, "role: is reader, operator or owner");
+    if (record->cidr_count > TOKEN_CIDRS_MAX)
+        return error_set(error, STATUS_INVALID, "cidrs: a token has at most %d", TOKEN_CIDRS_MAX);
+    if (record->created_ms < 0 || record->expires_ms < 0 || record->last_used_ms < 0 ||
+        record->revoked_ms < 0)
+        return error_set(error, STATUS_INVALID, "times: must not be negative");
+    return check_name(record->name, error);
+}
+
+static const struct column token_columns[] = {
+    COLUMN(token_record, id, column_text, 0),
+    COLUMN(token_record, name, column_text, COLUMN_FIXED),
+    COLUMN(token_record, role, column_role, COLUMN_FIXED),
+    COLUMN(token_record, digest, column_bytes, COLUMN_FIXED | COLUMN_SECRET),
+    COLUMN_CIDRS(token_record),
+    COLUMN(token_record, created_ms, column_integer, COLUMN_FIXED),
+    COLUMN(token_record, expires_ms, column_integer, COLUMN_FIXED | COLUMN_NULLABLE),
+    COLUMN(token_record, last_used_ms, column_integer,
+           COLUMN_FIXED | COLUMN_NULLABLE | COLUMN_UNAUDITED),
+    COLUMN(token_record, revoked_ms, column_integer, COLUMN_NULLABLE),
+    COLUMN(token_record, revision, column_revision, 0),
+};
+
+static bool settle_token(void *record, bool sound)
+{
+    struct token_record *token = record;
+    if (!sound && token->revoked_ms == 0)
+        token->revoked_ms = 1; /* a malformed one opens nothing */
+    return true;
+}
+
+const struct record_table token_table = {
+    .kind = RECORD_TOKEN,
+    .what = "token",
+    .plural = "tokens",
+    .name = "operator_token",
+    .order = "number",
+    .counter = "store_revision",
+    RECORD_COLUMNS(token_record, token_columns),
+    .check = check_token,
+    .settle = settle_token,
 };

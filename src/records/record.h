@@ -106,8 +106,9 @@ enum record_kind {
     RECORD_TRAIL,
     RECORD_OPERATOR,
     RECORD_CREDENTIAL,
+    RECORD_TOKEN,
 };
-#define RECORD_KIND_COUNT 11
+#define RECORD_KIND_COUNT 12
 
 #define RECORD_SIZE_MAX 8192  /* of a struct */
 #define RECORD_COLUMNS_MAX 20 /* of a table */

@@ -13,4 +13,5 @@ const struct record_table *const record_tables[RECORD_KIND_COUNT] = {
     [RECORD_TRAIL] = &trail_table,
     [RECORD_OPERATOR] = &operator_table,
     [RECORD_CREDENTIAL] = &credential_table,
+    [RECORD_TOKEN] = &token_table,
 };

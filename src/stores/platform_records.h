@@ -52,7 +52,7 @@ struct trail_search {
     int64_t since_ms;
     uint64_t before; /* a row's number; 0: from the last one */
     size_t limit;    /* at least 1 */
-    bool operators;  /* also rows about operators, their links and sessions */
+    bool operators;  /* also rows about operators, their links and sessions, and tokens */
 };
 /* The rows that are searched for, the last one first, at most `limit`. Reads them in parts, so that
  * no query takes long; each is a snapshot. `see` must not call the store. */
@@ -71,3 +71,6 @@ MUST_CHECK enum status platform_sessions_list(struct platform_store *store, int6
 /* Deletes links and sessions that were good until before then. */
 MUST_CHECK enum status platform_credentials_delete(struct platform_store *store, int64_t before_ms,
                                                    struct error *error);
+/* Notes that a token is used. Takes no revision, and is not in the audit trail. */
+MUST_CHECK enum status platform_token_used(struct platform_store *store, const char *id,
+                                           int64_t now_ms, struct error *error);

@@ -155,6 +155,7 @@ class Machine:
         """Runs it as somebody types it, up to the first command that fails; what it wrote to standard output."""
         script = PATHS.sub(f"{self.directory}/", script)
         script = re.sub("http://127.0.0.1:(8080|8181)", f"http://127.0.0.1:{self.port}", script)
+        script = script.replace("http://127.0.0.1:9090", f"http://127.0.0.1:{self.operator_port}")
         for printed, meant in self.placeholders.items():
             script = script.replace(printed, meant)
         output, errors = self.directory / "output", self.directory / "errors"  # which a server may go on to hold open

@@ -28,6 +28,9 @@ def house(tmp_path_factory):
         service.run("game", "disable", "dice")
         service.run("game", "allow", service.customer.id, "roulette")
         service.run("operator", "add", "anna", "--role", "owner")
+        service.run("operator", "token", "add", "ci", "--role", "operator", "--cidr", "192.0.2.0/24", "--expires", "2099-01-01")
+        service.run("operator", "token", "add", "old", "--role", "reader")
+        service.run("operator", "token", "revoke", "old")
         service.start()
         alice, bob = service.players = [add_player(service, service.customer, name, currency)
                                         for name, currency in (("alice", "EUR"), ("bob", "KWD"))]
@@ -85,7 +88,7 @@ def everything(service):
             return [without(item) for item in document]
         return {name: value for name, value in document.items() if name != "revision"}
     asked = [("customer", "list"), ("ip", "list"), ("provider", "list"), ("game", "list"),
-             ("operator", "list")]
+             ("operator", "list"), ("operator", "token", "list")]
     asked += [("key", "list", customer["id"]) for customer in service.ask("customer", "list")]
     asked += [(*command, player) for player in service.players for command in (("wallet", "statement"), ("player", "show"))]
     asked += [("provider", "secret", "list", "acme"), ("usage",)]
@@ -103,7 +106,7 @@ def copy_of(house, make_service, uri):
 
 
 COUNTS = {"customers": 2, "keys": 4, "addresses": 1, "providers": 1, "games": 2, "game_lists": 1, "players": 3,
-          "launches": 3, "audit_rows": 21, "operators": 1, "transactions": 616, "entries": 612}
+          "launches": 3, "audit_rows": 24, "operators": 1, "tokens": 2, "transactions": 616, "entries": 612}
 
 
 def test_a_platform_store_is_moved_with_all_that_it_holds(house, make_service, tmp_path):

@@ -29,20 +29,23 @@ SAME = {"Sec-Fetch-Site": "same-origin"}
 
 
 class Console:
-    """What a browser has of the console: an address and a cookie."""
+    """What a browser has of the console: an address and a cookie. Or what a machine has: a token."""
 
-    def __init__(self, service, cookie=None, tls=None):
-        self.service, self.cookie, self.tls = service, cookie, tls
+    def __init__(self, service, cookie=None, tls=None, token=None, source=None):
+        self.service, self.cookie, self.tls, self.token, self.source = service, cookie, tls, token, source
 
     def ask(self, method, path, document=None, headers=None, **fields):
-        sent = dict(SAME if method != "GET" and headers is None else headers or {})
+        sent = dict(SAME if method != "GET" and headers is None and not self.token else headers or {})
         sent.update({name.replace("_", "-"): value for name, value in fields.items()})
         if self.cookie:
             sent["Cookie"] = f"croupier_session={self.cookie}"
+        if self.token:
+            sent["Authorization"] = f"Bearer {self.token}"
         body = None if document is None else json.dumps(document).encode()
         if body is not None:
             sent.setdefault("Content-Type", "application/json")
-        return self.service.request(method, path, headers=sent, body=body, address=self.service.operator_address, tls=self.tls)
+        return self.service.request(method, path, headers=sent, body=body, address=self.service.operator_address, tls=self.tls,
+                                    **({"source": self.source} if self.source else {}))
 
     def get(self, path):
         answer = self.ask("GET", f"/admin/v1/{path}")
@@ -67,6 +70,12 @@ def sign_in(service, name):
     return Console(service, cookie.partition("=")[2].partition(";")[0])
 
 
+def machine(service, name, role, *options):
+    token = service.run("operator", "token", "add", name, "--role", role, *options).text.strip()
+    assert re.fullmatch(r"cro_\w{59}", token)
+    return Console(service, token=token)
+
+
 def code(answer):
     return answer.status, answer.json()["error"]["code"]
 
@@ -86,6 +95,7 @@ def house(tmp_path_factory):
         service.player = add_player(service, service.customer)
         assert send(service, service.customer.key, credit(service.player, "in", 500)).status == 200
         service.signed_in = {role: sign_in(service, role) for role in ROLES}
+        service.machines = {role: machine(service, f"machine.{role}", role) for role in ROLES}
         yield service
     finally:
         service.stop()
@@ -123,16 +133,20 @@ def test_every_path_has_the_methods_of_the_document(house):
         assert (answer.status, sorted(answer.header("Allow").split(", "))) == (405, sorted(expected.split(", "))), path
 
 
-def test_who_may_what(house):
+@pytest.mark.parametrize("by", ["cookie", "token"])
+def test_who_may_what(house, by):
     refusal = resolved(DOCUMENT["components"]["schemas"]["Error"])
     for path, verb, route in ROUTES:
+        takes_tokens = {"token": []} in route.get("security", DOCUMENT["security"])
         for role in (None, *ROLES):
-            console = house.signed_in[role] if role else Console(house)
-            if (path, verb) == ("/admin/v1/session", "delete") and role:
+            console = (house.signed_in if by == "cookie" else house.machines)[role] if role else Console(house)
+            if (path, verb, by) == ("/admin/v1/session", "delete", "cookie") and role:
                 console = sign_in(house, role)
             answer = console.ask(verb.upper(), filled(path, "x"), None if verb in ("get", "delete") else {})
             where = (path, verb, role, answer)
-            if route["x-role"] == "none":
+            if by == "token" and role and not takes_tokens:
+                assert code(answer) == (403, "no_session"), where
+            elif route["x-role"] == "none":
                 assert code(answer) == (422, "invalid"), where
             elif role is None:
                 assert code(answer) == (401, "not_signed_in"), where
@@ -164,8 +178,8 @@ def test_owners_alone_see_the_audit_of_operators(house, owner):
     house.run("operator", "add", "secretive", "--role", "reader")
     sign_in(house, "secretive")
     rows = owner.get("audit?limit=1000")["items"]
-    public = [row for row in rows if row["kind"] not in ("operator", "credential")]
-    assert {"operator", "credential"} <= {row["kind"] for row in rows} and public
+    public = [row for row in rows if row["kind"] not in ("operator", "credential", "token")]
+    assert {"operator", "credential", "token"} <= {row["kind"] for row in rows} and public
     for role in ("reader", "operator"):
         console = house.signed_in[role]
         assert console.get("audit?limit=1000") == {"items": public, "next": None}
@@ -184,6 +198,7 @@ def test_what_is_answered_is_what_the_document_says(house, owner):
     customer = house.customer.id
     asked = {"/admin/v1/keys": f"?customer={customer}", "/admin/v1/customers/{id}": customer, "/admin/v1/players/{id}": house.player,
              "/admin/v1/customers/{id}/games": customer, "/admin/v1/players/{id}/statement": house.player,
+             "/admin/v1/tokens/{id}": owner.get("tokens")["items"][0]["id"],
              "/admin/v1/games/{id}": "roulette", "/admin/v1/feed/{sport}": "cricket", "/admin/v1/feed/{sport}/{event}": "cricket/7", "/admin/v1/providers/{id}": "acme", "/admin/v1/operators/{id}": "owner"}
     owner.change("POST", "addresses", {"address": "2001:db8::9"}, 201)
     asked["/admin/v1/addresses/{id}"] = "2001%3Adb8%3A%3A9"
@@ -368,6 +383,136 @@ def test_a_role_and_a_disabled_operator_hold_at_once(house, owner):
     assert code(console.ask("GET", "/admin/v1/session")) == (401, "not_signed_in")
     owner.change("DELETE", "operators/bert", status=204)
     assert owner.ask("GET", "/admin/v1/operators/bert").status == 404
+
+
+# ---- machines ------------------------------------------------------------------------------------------
+
+
+def test_a_token_changes_what_it_may_and_the_audit_names_it(house):
+    console = house.machines["operator"]
+    assert console.get("session")["name"] == "machine.operator" and console.get("session")["expires_at"] is None
+    added = console.change("POST", "customers", {"name": "by a machine"}, 201)
+    row = house.machines["owner"].get(f"audit?object={added['id']}")["items"][0]
+    assert (row["who"], row["command"]) == ("token machine.operator", "POST customers")
+    assert [row["object"] for row in house.ask("audit", "list", "--who", "token machine.operator")] == [added["id"]]
+    assert code(console.ask("PATCH", f"/admin/v1/customers/{added['id']}", {"enabled": False}, Content_Type="text/plain")) == (415, "not_json")
+    eventually(lambda: house.machines["owner"].get("tokens?q=machine.operator")["items"][0]["last_used_at"])
+
+
+def test_a_token_is_shown_once(house, owner):
+    made = owner.change("POST", "tokens", {"name": "once", "role": "reader", "expires_at": "90d", "cidrs": ["127.0.0.0/8"]}, 201)
+    console = Console(house, token=made.pop("token"))
+    assert console.get("customers")["items"] and console.token.startswith(made["id"])
+    shown = owner.get(f"tokens/{made['id']}")
+    assert made["last_used_at"] is None and made == {**shown, "last_used_at": None} and made["cidrs"] == ["127.0.0.0/8"]
+    secret = console.token[len(made["id"]):]
+    house.run("audit", "list")
+    told = [house.run("operator", "token", "list").text, house.run("operator", "token", "list", "--json").text,
+            house.run("audit", "list", "--json").text, house.log_text(), json.dumps(owner.get("audit?limit=1000"))]
+    assert made["id"] in told[0] and not any(secret in text for text in told)
+    assert owner.change("DELETE", f"tokens/{made['id']}")["revoked_at"]
+    assert code(console.ask("GET", "/admin/v1/customers")) == (401, "token_not_good")
+
+
+def test_a_token_that_is_not_good_is_refused(house):
+    console = machine(house, "judged", "reader")
+    console.source = "127.0.0.41"
+    other = console.token[:-1] + ("a" if console.token[-1] != "a" else "b")
+    for token in (other, console.token[:-1], console.token + "a", "cro_" + "a" * 59, "x" * 5000):
+        answer = Console(house, token=token, source="127.0.0.40").ask("GET", "/admin/v1/customers")
+        assert code(answer) == (401, "token_not_good") and answer.header("WWW-Authenticate") == 'Bearer error="invalid_token"', token
+    path = f"/admin/v1/customers/{house.customer.id}"
+    tag = console.ask("GET", path).header("ETag")
+    with ThreadPoolExecutor() as pool:
+        waits = [pool.submit(console.ask, "GET", path, headers={"If-None-Match": tag, "Prefer": "wait=55"}) for _ in range(3)]
+        told = house.run("operator", "token", "revoke", "judged").text
+        assert told == "judged is revoked.\n"
+        assert [code(wait.result()) for wait in waits] == [(401, "token_not_good")] * 3
+    assert code(console.ask("GET", path)) == (401, "token_not_good")
+    ended = machine(house, "ended", "reader", "--expires", "1s")
+    ended.source = "127.0.0.42"
+    eventually(lambda: ended.ask("GET", path).status == 401)
+    assert code(ended.ask("GET", path)) == (401, "token_not_good")
+    assert "expired" in house.run("operator", "token", "list").text
+
+
+def test_a_cookie_and_a_token_exclude_each_other(house, owner):
+    token = house.machines["owner"].token
+    both = Console(house, cookie=owner.cookie, token=token)
+    assert code(both.ask("GET", "/admin/v1/session")) == (400, "two_credentials")
+    assert code(both.ask("POST", "/admin/v1/customers", {"name": "x"})) == (400, "two_credentials")
+    # As a proxy that asks for a password sends it on.
+    assert owner.ask("GET", "/admin/v1/session", Authorization="Basic YTpi").json()["name"] == "owner"
+    host, port = house.operator_address
+    for fields in (f"Authorization: Bearer {token}\r\nAuthorization: Bearer {token}\r\n", "Authorization: Bearer\r\n"):
+        with house.connect(address=house.operator_address) as connection:
+            connection.send(f"GET /admin/v1/session HTTP/1.1\r\nHost: {host}:{port}\r\n{fields}\r\n".encode())
+            assert code(connection.receive()) == (401, "token_not_good")
+    with house.connect(address=house.operator_address) as connection:
+        connection.send(f"GET /admin/v1/session HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+        assert code(connection.receive()) == (421, "unknown_host")
+
+
+def test_what_a_token_must_be(house, owner):
+    for words, reason in ((["add", "x"], "--role"), (["add", "a b", "--role", "reader"], "name: is 1 to 32"),
+                          (["add", "x", "--role", "root"], "reader, operator"), (["list", "x"], "list takes no name"),
+                          (["add", "x", "--role", "reader", "--cidr", "10.0.0.1/8"], "10.0.0.0/8"), (["revoke"], "needs a name"),
+                          (["add", "x", "--role", "reader", "--expires", "2020-01-01"], "not in the future"),
+                          (["revoke", "x", "--role", "reader"], "only add takes --role"), (["show", "x"], "add, list or revoke")):
+        assert reason in house.run("operator", "token", *words, status=2).errors, words
+    assert "there is no token 'x'" in house.run("operator", "token", "revoke", "x", status=1).errors
+    unknown = "cro_" + "a" * 59
+    assert house.run("operator", "token", "revoke", unknown, status=1).errors.endswith("there is no such token\n")
+    token = house.ask("operator", "token", "add", "twice", "--role", "reader")
+    assert "there is a token 'twice' already" in house.run("operator", "token", "add", "twice", "--role", "owner", status=1).errors
+    refused = owner.ask("POST", "/admin/v1/tokens", {"name": "twice", "role": "reader"})
+    assert code(refused) == (409, "conflict") and refused.json()["error"]["field"] == "name"
+    refused = owner.ask("POST", "/admin/v1/tokens", {"name": "<b>", "role": "root", "cidrs": ["x"], "expires_at": "y", "id": "cro_mine"})
+    assert code(refused) == (422, "invalid")
+    house.run("operator", "token", "revoke", token["token"])
+    assert "was revoked before" in house.run("operator", "token", "revoke", token["id"]).text
+    again = house.ask("operator", "token", "add", "twice", "--role", "reader")
+    assert again["id"] != token["id"] and owner.change("DELETE", "tokens/twice")["id"] == again["id"]
+
+
+def test_a_token_is_used_from_its_addresses_alone(make_service):
+    service = make_service({"server.trusted_proxies": "127.0.0.1"})
+    service.publish_nothing()
+    service.start()
+    console = Console(service)
+    assert console.ask("GET", "/admin/v1/session").status == 404
+    console = machine(service, "far", "reader", "--cidr", "192.0.2.0/28", "--cidr", "2001:db8::/64")
+    for source, forwarded, expected in (
+            ("127.0.0.1", "192.0.2.7", 200), ("127.0.0.1", "198.51.100.1, 192.0.2.7", 200), ("127.0.0.1", "2001:db8::9", 200),
+            ("127.0.0.1", None, 403), ("127.0.0.1", "192.0.2.7, 198.51.100.1", 403), ("127.0.0.1", "192.0.2.16", 403),
+            ("127.0.0.1", "nonsense", 403), ("127.0.0.5", "192.0.2.7", 403)):
+        console.source = source
+        answer = console.ask("GET", "/admin/v1/session", headers={"X-Forwarded-For": forwarded} if forwarded else {})
+        assert answer.status == expected, (source, forwarded, answer)
+        assert expected == 200 or code(answer) == (403, "token_not_from_here")
+
+
+def test_guessing_tokens_is_locked_out_by_address(make_service):
+    service = make_service({"server.trusted_proxies": "127.0.0.9"})
+    service.publish_nothing()
+    service.run("operator", "add", "anna")
+    service.start()
+    anna, good = sign_in(service, "anna"), machine(service, "good", "reader")
+    wrong = Console(service, token="cro_" + "a" * 59)
+    answers = [wrong.ask("GET", "/admin/v1/session") for _ in range(6)]
+    assert [answer.status for answer in answers] == [401] * 5 + [429]
+    assert 1 <= int(answers[-1].header("Retry-After")) <= 60
+    assert code(good.ask("GET", "/admin/v1/session")) == (429, "too_many_attempts")
+    # Neither sessions and links from there, nor tokens from elsewhere.
+    assert anna.get("session")["name"] == "anna" and sign_in(service, "anna").get("session")
+    good.source = "127.0.0.8"
+    assert good.get("session")["name"] == "good"
+    # Each client of a proxy is an address of its own.
+    wrong.source = good.source = "127.0.0.9"
+    for _ in range(6):
+        answer = wrong.ask("GET", "/admin/v1/session", headers={"X-Forwarded-For": "198.51.100.1"})
+    assert answer.status == 429
+    assert good.ask("GET", "/admin/v1/session", headers={"X-Forwarded-For": "198.51.100.2"}).status == 200
 
 
 # ---- attacks -------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /*
  * Credentials of operators, beyond what every record has: listing the sessions that are live,
- * and deleting what ended long ago. An index by the end serves both.
+ * and deleting what ended long ago. An index by the end serves both. And the last use of a token.
  */
 #include "stores/platform/engine.h"
 #include "stores/platform/records.h"
@@ -26,4 +26,27 @@ enum status platform_credentials_delete(struct platform_store *store, int64_t be
                                         struct error *error)
 {
     return sql_transact(store, delete_ended, &before_ms, error);
+}
+
+struct token_use {
+    const char *id;
+    int64_t now_ms;
+};
+
+static enum status note_use(struct sql_flight *flight, void *context, struct error *error)
+{
+    const struct token_use *use = context;
+    struct sql_query *query =
+        sql_flight_add(flight, "UPDATE operator_token SET last_used_ms = $2 WHERE id = $1"
+                               " AND coalesce(last_used_ms, 0) < $2");
+    sql_add_text(query->parameters, text_of(use->id));
+    sql_add_integer(query->parameters, use->now_ms);
+    return sql_flight_run(flight, true, error);
+}
+
+enum status platform_token_used(struct platform_store *store, const char *id, int64_t now_ms,
+                                struct error *error)
+{
+    struct token_use use = {id, now_ms};
+    return sql_transact(store, note_use, &use, error);
 }

@@ -5,7 +5,7 @@ static const struct {
     const char *what;
     const char *sql;
 } counted[PLATFORM_STATE_COUNT] = {
-    {"customers, keys, addresses or operators", "SELECT revision FROM store_revision"},
+    {"customers, keys, addresses, operators or tokens", "SELECT revision FROM store_revision"},
     {"providers or games", "SELECT revision FROM games_revision"},
     {"the audit trail", "SELECT revision FROM audit_revision"},
     {"players", "SELECT count(*) FROM player"},

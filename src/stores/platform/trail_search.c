@@ -26,7 +26,8 @@ static bool see_found(void *context, const void *record)
     struct searching *searching = context;
     const char *kind = ((const struct trail_record *)record)->kind;
     if (!searching->operators &&
-        (strcmp(kind, operator_table.what) == 0 || strcmp(kind, credential_table.what) == 0))
+        (strcmp(kind, operator_table.what) == 0 || strcmp(kind, credential_table.what) == 0 ||
+         strcmp(kind, token_table.what) == 0))
         return true;
     searching->left--;
     searching->done = !searching->see(searching->context, record) || searching->left == 0;

@@ -4,6 +4,7 @@
  */
 #include "operator/operators.h"
 #include "operator/credentials.h"
+#include "operator/tokens.h"
 #include "platform_contract/contract.h"
 
 #define NOW_MS 1763700000000
@@ -270,4 +271,78 @@ TEST_OF(fixture, what_is_over_is_deleted_after_its_time)
     assert_true(is_stored(fixture, &later));
     OK(platform_list(fixture->store, &trail_table, NULL, see_trail, &seen, &fixture->error));
     assert_int_equal(seen.rows, 8); /* what was done stays in the trail */
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static enum status issue(struct fixture *fixture, const char *name, const char *cidrs,
+                         struct token_record *record, char token[CREDENTIAL_SIZE])
+{
+    const struct setting settings[] = {
+        {"name", name}, {"role", "operator"}, {cidrs != NULL ? "cidrs" : NULL, cidrs}, {0}};
+    const struct resource_edit edit = {.settings = settings};
+    OK(resource_make(&token_resource, &edit, NOW_MS, record, &fixture->error));
+    record->expires_ms = NOW_MS + 1000;
+    return tokens_issue(fixture->store, record, token, &fixture->error);
+}
+
+static enum status call(struct fixture *fixture, const char *token, const char *from,
+                        int64_t now_ms)
+{
+    struct address address;
+    struct signed_in signed_in;
+    OK(address_parse(text_of(from), &address));
+    enum status status =
+        tokens_admit(fixture->store, text_of(token), &address, now_ms, &signed_in, &fixture->error);
+    if (status == STATUS_OK) {
+        assert_true(signed_in.by_token && signed_in.who.role == ROLE_OPERATOR);
+        assert_memory_equal(signed_in.session.id, token, strlen(signed_in.session.id));
+    }
+    return status;
+}
+
+TEST_OF(fixture, a_token_admits_until_it_ends)
+{
+    struct token_record record;
+    struct token_record again;
+    char token[CREDENTIAL_SIZE];
+    char other[CREDENTIAL_SIZE];
+    OK(issue(fixture, "ci", "192.0.2.0/24,2001:db8::/32", &record, token));
+    OK(call(fixture, token, "192.0.2.7", NOW_MS));
+    OK(call(fixture, token, "2001:db8::1", NOW_MS + 999));
+    assert_int_equal(call(fixture, token, "198.51.100.1", NOW_MS), STATUS_CONFLICT);
+    assert_int_equal(call(fixture, token, "192.0.2.7", NOW_MS + 1000), STATUS_NOT_FOUND);
+    memcpy(other, token, sizeof other);
+    other[CREDENTIAL_LENGTH - 1] = other[CREDENTIAL_LENGTH - 1] == 'a' ? 'b' : 'a';
+    assert_int_equal(call(fixture, other, "192.0.2.7", NOW_MS), STATUS_NOT_FOUND);
+    assert_int_equal(call(fixture, record.id, "192.0.2.7", NOW_MS), STATUS_NOT_FOUND);
+    assert_int_equal(issue(fixture, "ci", NULL, &again, other), STATUS_EXISTS);
+    OK(tokens_revoke(fixture->store, "ci", NOW_MS + 1, &again, &fixture->error));
+    assert_string_equal(again.id, record.id);
+    assert_int_equal(call(fixture, token, "192.0.2.7", NOW_MS), STATUS_NOT_FOUND);
+    OK(tokens_revoke(fixture->store, token, NOW_MS + 2, &again, &fixture->error));
+    assert_true(again.revoked_ms == NOW_MS + 1);   /* the first time */
+    OK(issue(fixture, "ci", NULL, &again, other)); /* the name is free */
+    OK(call(fixture, other, "198.51.100.1", NOW_MS));
+}
+
+TEST_OF(fixture, the_use_of_a_token_is_noted_once_a_minute_and_is_no_change)
+{
+    struct token_record record;
+    char token[CREDENTIAL_SIZE];
+    struct trail_seen seen = {0};
+    bool exist = false;
+    uint64_t revision;
+    OK(issue(fixture, "ci", NULL, &record, token));
+    OK(platform_get(fixture->store, &token_table, record.id, &record, &fixture->error));
+    revision = record.revision;
+    assert_true(record.last_used_ms == 0);
+    OK(call(fixture, token, "192.0.2.7", NOW_MS + 5));
+    OK(call(fixture, token, "192.0.2.7", NOW_MS + 500));
+    OK(platform_get(fixture->store, &token_table, record.id, &record, &fixture->error));
+    assert_true(record.last_used_ms == NOW_MS + 5 && record.revision == revision);
+    OK(platform_list(fixture->store, &trail_table, NULL, see_trail, &seen, &fixture->error));
+    assert_int_equal(seen.rows, 1);
+    OK(operators_exist(fixture->store, &exist, &fixture->error));
+    assert_false(exist); /* it has ended by the clock of this machine */
 }

@@ -1,0 +1,175 @@
+/* Tokens of machines; see tokens.h. */
+#include "operator/tokens.h"
+
+#include <openssl/crypto.h>
+#include <string.h>
+
+#include "admission/key.h"
+#include "base/clock.h"
+#include "operator/cidrs.h"
+
+#define KIND "cro_"
+#define USE_KEPT_MS 60000 /* a later use is noted again */
+
+/* ---- the fields ------------------------------------------------------------------------------ */
+
+static bool write_state(const struct field *field, const void *record,
+                        const struct field_output *out)
+{
+    const struct token_record *token = record;
+    (void)field;
+    buffer_append_string(out->text, token_is_live(token, clock_wall_ms()) ? "live"
+                                    : token->revoked_ms != 0              ? "revoked"
+                                                                          : "expired");
+    return true;
+}
+
+static const struct field_type state_type = {write_state, NULL};
+
+#define OF_RECORD(member) FIELD_OF(token_record, member)
+
+static const struct field fields[] = {
+    {"name", NULL, "NAME", &field_text, OF_RECORD(name)},
+    {"id", NULL, "ID", &field_text, OF_RECORD(id)},
+    {"role", NULL, "ROLE", &field_word, OF_RECORD(role), .names = &operator_roles,
+     .option = {"role", "ROLE", .add_help = "reader, operator or owner"}},
+    {.title = "STATE", .type = &state_type},
+    {"cidrs", NULL, "CIDRS", &field_cidrs, OF_RECORD(cidrs),
+     .beside = offsetof(struct token_record, cidr_count), .words = "-",
+     .option = {"cidr", "CIDR", .add_help = "it may be used only from here", .repeatable = true}},
+    {"created_at", NULL, "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
+    {"expires_at", NULL, "EXPIRES", &field_time, OF_RECORD(expires_ms), .set = field_set_expiry,
+     .beside = offsetof(struct token_record, created_ms),
+     .option = {"expires", "TIME",
+                .add_help = "when it ends: 2027-01-31, 2027-01-31T18:00:00Z, or 90d from now"}},
+    {"last_used_at", NULL, "LAST USED", &field_time, OF_RECORD(last_used_ms)},
+    {"revoked_at", NULL, "REVOKED", &field_time, OF_RECORD(revoked_ms)},
+    {0},
+};
+
+static void begin(void *record, int64_t now_ms)
+{
+    struct token_record *token = record;
+    token->created_ms = now_ms;
+    identity_generate(KIND, token->id, sizeof token->id);
+}
+
+static const struct token_record sound = {.id = KIND "0", .name = "name"};
+
+const struct resource token_resource = {
+    .kind = RECORD_TOKEN,
+    .sound = &sound,
+    .fields = fields,
+    .size = sizeof(struct token_record),
+    .begin = begin,
+};
+
+/* ---- issuing --------------------------------------------------------------------------------- */
+
+enum status tokens_issue(struct platform_store *store, struct token_record *record,
+                         char token[CREDENTIAL_SIZE], struct error *error)
+{
+    char made[CREDENTIAL_SIZE];
+    credential_make_secret(record->id, made, record->digest);
+    enum status status = platform_add(store, &token_table, record, error);
+    if (status == STATUS_EXISTS)
+        status = error_set(error, status,
+                           "name: there is a token '%s' already; revoke it, or take another name",
+                           record->name);
+    if (status == STATUS_OK)
+        memcpy(token, made, sizeof made);
+    OPENSSL_cleanse(made, sizeof made);
+    return status;
+}
+
+/* ---- revoking -------------------------------------------------------------------------------- */
+
+struct name_search {
+    const char *name;
+    struct token_record found; /* id "": none was */
+};
+
+static bool search_name(void *context, const void *visited)
+{
+    struct name_search *search = context;
+    const struct token_record *token = visited;
+    if (token->revoked_ms != 0 || strcmp(token->name, search->name) != 0)
+        return true;
+    search->found = *token;
+    return false;
+}
+
+static enum status find(struct platform_store *store, const char *wanted,
+                        struct token_record *record, struct error *error)
+{
+    char id[CREDENTIAL_ID_SIZE];
+    struct name_search search = {.name = wanted};
+    bool whole = credential_read_id(text_of(wanted), KIND, id);
+    enum status status = platform_get(store, &token_table, whole ? id : wanted, record, error);
+    if (status != STATUS_NOT_FOUND)
+        return status;
+    if (whole) /* the refusal does not repeat the word */
+        return error_set(error, STATUS_NOT_FOUND, "there is no such token");
+    status = platform_list(store, &token_table, NULL, search_name, &search, error);
+    if (status != STATUS_OK)
+        return status;
+    if (search.found.id[0] == '\0')
+        return resource_missing(&token_resource, wanted, error);
+    *record = search.found;
+    return STATUS_OK;
+}
+
+enum status tokens_revoke(struct platform_store *store, const char *wanted, int64_t now_ms,
+                          struct token_record *record, struct error *error)
+{
+    struct token_record found = {.revision = 0};
+    enum status status = find(store, wanted, &found, error);
+    if (status == STATUS_OK && found.revoked_ms == 0) {
+        found.revoked_ms = now_ms;
+        status = platform_update(store, &token_table, &found, error);
+    }
+    if (status == STATUS_OK)
+        *record = found;
+    return status;
+}
+
+/* ---- admitting ------------------------------------------------------------------------------- */
+
+static enum status refuse(struct error *error)
+{
+    return error_set(error, STATUS_NOT_FOUND, "that is no token that is good");
+}
+
+/* A machine acts under the name of its token, and its session is the token. */
+static void sign_in(const struct token_record *token, struct signed_in *signed_in)
+{
+    *signed_in = (struct signed_in){
+        .by_token = true,
+        .who = {.role = token->role, .enabled = true, .usable = true},
+        .session = {.created_ms = token->created_ms, .expires_ms = token->expires_ms},
+    };
+    memcpy(signed_in->who.name, token->name, sizeof signed_in->who.name);
+    memcpy(signed_in->session.id, token->id, sizeof signed_in->session.id);
+}
+
+enum status tokens_admit(struct platform_store *store, struct text token,
+                         const struct address *from, int64_t now_ms, struct signed_in *signed_in,
+                         struct error *error)
+{
+    struct token_record record;
+    char id[CREDENTIAL_ID_SIZE];
+    if (!credential_read_id(token, KIND, id))
+        return refuse(error);
+    enum status status = platform_get(store, &token_table, id, &record, error);
+    if (status != STATUS_OK)
+        return status == STATUS_NOT_FOUND ? refuse(error) : status;
+    if (!credential_fits(token, record.digest) || !token_is_live(&record, now_ms))
+        return refuse(error);
+    if (record.cidr_count > 0 && !cidrs_contain(record.cidrs, record.cidr_count, from))
+        return error_set(error, STATUS_CONFLICT, "the token may not be used from this address");
+    if (now_ms - record.last_used_ms >= USE_KEPT_MS)
+        status = platform_token_used(store, record.id, now_ms, error);
+    if (status == STATUS_OK)
+        sign_in(&record, signed_in);
+    return status;
+}
