@@ -43,12 +43,16 @@ def rss_bytes(pid):
     raise RuntimeError("no VmRSS")
 
 
-class Server:
-    """A process pinned to the servers' core."""
+def on_cores(cores):
+    return ["taskset", "-c", ",".join(map(str, cores))]
 
-    def __init__(self, name, command, **keywords):
+
+class Server:
+    """A process pinned to the servers' core, or to these."""
+
+    def __init__(self, name, command, cores=(SERVER_CORE,), **keywords):
         self.name, self.port = name, None
-        self.process = subprocess.Popen(["taskset", "-c", str(SERVER_CORE), *command], **keywords)
+        self.process = subprocess.Popen([*on_cores(cores), *command], **keywords)
         self.pid = self.process.pid
 
     def cpu_ns(self):
@@ -112,11 +116,11 @@ def wait_for_port(port, seconds=20):
 
 
 class Croupier(Server):
-    """croupier serve, one thread, the access log written to a file, stores in a directory of its own unless told
-    of others."""
+    """croupier serve, one thread unless more are asked for, the access log written to a file, stores in a directory of
+    its own unless told of others."""
 
     def __init__(self, binary, directory, name="croupier", log_level="info", prepare=None, settings="",
-                 preload=None, env=None, odds=None, platform=None):
+                 preload=None, env=None, odds=None, platform=None, threads=1, cores=(SERVER_CORE,)):
         self.binary = str(binary)
         self.directory = directory / name.replace(" ", "-")
         self.directory.mkdir()
@@ -125,7 +129,7 @@ class Croupier(Server):
         self.config.write_text(f"""
 [server]
 listen = 127.0.0.1:0
-threads = 1
+threads = {threads}
 max_connections = 12000
 connections_per_address = 0
 connections_per_customer = 0
@@ -149,7 +153,7 @@ format = json
         started = time.monotonic()
         if preload:
             env = {**env, "LD_PRELOAD": os.path.abspath(preload)}
-        super().__init__(name, [self.binary, "serve", "-c", str(self.config)], stderr=self.log, env=env)
+        super().__init__(name, [self.binary, "serve", "-c", str(self.config)], cores, stderr=self.log, env=env)
         while self.port is None:
             if self.process.poll() is not None or time.monotonic() - started > 60:
                 raise RuntimeError("croupier did not start:\n" + self.log_path.read_text())
@@ -236,8 +240,8 @@ def status_of(port, path, key):
 
 # ---- load -------------------------------------------------------------------------------------------
 
-def wrk(port, path, seconds, headers=(), connections=32, script=None, latency=False, arguments=()):
-    command = ["taskset", "-c", str(LOAD_CORE), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s"]
+def wrk(port, path, seconds, headers=(), connections=32, script=None, latency=False, arguments=(), threads=1, cores=(LOAD_CORE,)):
+    command = [*on_cores(cores), "wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s"]
     for header in headers:
         command += ["-H", header]
     if script:

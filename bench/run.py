@@ -6,6 +6,7 @@
     make bench ARGUMENTS='--only redis --only visible --only peers --only wallet_postgres'
                                on Redis and PostgreSQL (grown.py), which it starts itself
     bench/run.py --only answers --rounds 3 --seconds 2
+    bench/run.py --only cores --seconds 2              by threads (cores.py)
     bench/run.py --only flat --entries 10000000                         takes gigabytes, and an hour
 
 Servers run on one core, wrk on another. What is compared of the polled answers is the CPU time that a
@@ -41,20 +42,21 @@ import traceback
 import zlib
 
 from console import Console
+from cores import Cores
 from grown import Grown, keep_servers_on
 from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SIZES, cost, event_row, interleaved, markets_of_size, ratio_rows,
                      raw_response, rss_bytes, status_of, wrk)
 from waiting import Waiting
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "interest", "console", "ledger", "bare", "flat", "wallet", "redis",
+PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "interest", "console", "ledger", "bare", "flat", "wallet", "cores", "redis",
          "visible", "peers", "wallet_postgres", "wallet_older"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
 
 # ---- the measurements -------------------------------------------------------------------------------
 
-class Bench(Grown, Waiting, Console):
+class Bench(Grown, Waiting, Console, Cores):
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
         self.results = []
@@ -117,14 +119,14 @@ class Bench(Grown, Waiting, Console):
                 file.write(f'{{"odds":"cricket","event":{i % events + 1},"document":{document}}}\n')
         with contextlib.ExitStack() as stack:
             redis = stack.enter_context(self.on_redis())
-            servers = {}
-            for name, uri in {"embedded": None, "Redis": redis.tcp_uri()}.items():
-                servers[name] = Croupier(self.options.croupier, self.directory, name=f"stream to {name}", odds=uri)
+            servers, uri = {}, redis.tcp_uri()
+            for name, store in {"embedded": None, "Redis": uri}.items():
+                servers[name] = Croupier(self.options.croupier, self.directory, name=f"stream to {name}", odds=store)
                 stack.callback(servers[name].stop)
                 _, servers[name].key = servers[name].customer()
                 self.feed_lines(servers[name], lines)
             found = {case: [] for case in ("bare LMDB, 1,024 a transaction", "feed stream, embedded", "redis-benchmark",
-                                           "feed stream, Redis")}
+                                           "redis-benchmark, TCP, watched keys", "feed stream, Redis")}
             for number in range(self.options.rounds):
                 bare = self.directory / f"bare-{number}"
                 bare.mkdir()
@@ -133,18 +135,23 @@ class Bench(Grown, Waiting, Console):
                     found["bare LMDB, 1,024 a transaction"].append(json.loads(done)["per_second"])
                     found["feed stream, embedded"].append(publications / self.feed_lines(servers["embedded"], lines))
                 with self.polling(servers["Redis"]):
-                    done = self.on_load_core("redis-benchmark", "-s", redis.socket, "-t", "set", "-P", 256, "-c", 1, "-d", size,
-                                             "-r", events, "-n", publications, "--csv")
-                    found["redis-benchmark"].append(float(done.splitlines()[-1].split(",")[1].strip('"')))
+                    for case, where in {
+                            "redis-benchmark": ("-s", redis.socket, "-t", "set", "-d", size),
+                            "redis-benchmark, TCP, watched keys": (
+                                "-p", redis.port, "--dbnum", uri.rpartition("/")[2], "set", "odds:cricket:__rand_int__", "x" * size)}.items():
+                        done = self.on_load_core("redis-benchmark", "-P", 256, "-c", 1, "-r", events, "-n", publications, "--csv", *where)
+                        found[case].append(float(done.splitlines()[-1].split(",")[1].strip('"')))
                     found["feed stream, Redis"].append(publications / self.feed_lines(servers["Redis"], lines))
         medians = {case: statistics.median(rates) for case, rates in found.items()}
-        peers = {"feed stream, embedded": "bare LMDB, 1,024 a transaction", "feed stream, Redis": "redis-benchmark"}
+        peers = {"feed stream, embedded": "bare LMDB, 1,024 a transaction", "feed stream, Redis": "redis-benchmark",
+                 "redis-benchmark, TCP, watched keys": "redis-benchmark"}
         self.say("A stream of publications", [
             {"case": case, "a_second": round(medians[case]),
              "of_its_peer": round(medians[case] / medians[peers[case]], 2) if case in peers else 1.0,
              "spread": f"{min(rates):.0f} to {max(rates):.0f}"} for case, rates in found.items()],
             f"{publications} publications of {size} bytes over {events} events, durable, the feed on one core, the server "
-            "and wrk, which polls one of the events at full speed meanwhile, on the other")
+            "and wrk, which polls one of the events at full speed meanwhile, on the other. redis-benchmark repeats one prepared buffer "
+            "over a Unix socket; with watched keys it sets what the feed sets over TCP, and Redis reports each to the server")
 
     def on_load_core(self, *command, **options):
         done = subprocess.run(["taskset", "-c", str(LOAD_CORE), *map(str, command)], stdout=subprocess.PIPE, check=True, **options)
@@ -312,7 +319,7 @@ class Bench(Grown, Waiting, Console):
                          "peak_mb": round(usage.ru_maxrss / 1024, 1)})
         self.say(f"Reading {size:,} entries", rows, "time, and the most memory that the command ever had")
 
-    def casino_server(self, name, settings="", sync=None, build=None):
+    def casino_server(self, name, settings="", sync=None, build=None, **of_server):
         """A server with 1,000 players that have money. build: the directory of another one than this."""
         def prepare(server):
             store = f"sqlite:{server.directory}/platform.db"
@@ -325,7 +332,7 @@ class Bench(Grown, Waiting, Console):
             server.players.write_text("\n".join(players) + "\n")
 
         return Croupier(build / "croupier" if build else self.options.croupier, self.directory, name=name, prepare=prepare,
-                        settings=settings, preload=self.options.sync if sync else None, env=with_sync(sync))
+                        settings=settings, preload=self.options.sync if sync else None, env=with_sync(sync), **of_server)
 
     def play(self, server, clients, *operation):
         """One round of the wallet; also how long a commit took meanwhile."""

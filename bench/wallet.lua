@@ -2,13 +2,18 @@
 --
 --   wrk -s wallet.lua URL -- PLAYERS-FILE SEED [BALANCE]
 --
--- The file has a player's id a line. With BALANCE as third word it asks for balances instead. Credits refer
+-- Each thread of wrk has a seed of its own. The file has a player's id a line. With BALANCE as third word it asks for balances instead. Credits refer
 -- to no debit, because connections do not keep the order between them.
-local players, number, operation = {}, 0, nil
+local players, number, operation, threads = {}, 0, nil, 0
+
+function setup(thread)
+  thread:set("thread", threads)
+  threads = threads + 1
+end
 
 function init(arguments)
   for line in io.lines(arguments[1]) do players[#players + 1] = line end
-  math.randomseed(tonumber(arguments[2]))
+  math.randomseed(tonumber(arguments[2]) + thread)
   wrk.method = "POST"
   wrk.headers["Content-Type"] = "application/json"
   operation = arguments[3]

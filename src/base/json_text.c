@@ -81,19 +81,29 @@ static bool is_plain(unsigned char byte) /* inside a string: needs no closer loo
 typedef signed char bytes16 __attribute__((vector_size(16)));
 typedef uint64_t words2 __attribute__((vector_size(16)));
 
-static bool are_plain(const char *at)
+static words2 find_special(const char *at)
 {
     bytes16 bytes;
     memcpy(&bytes, at, sizeof bytes);
-    const words2 special = (words2)((bytes < 0x20) | (bytes == '"') | (bytes == '\\'));
+    return (words2)((bytes < 0x20) | (bytes == '"') | (bytes == '\\'));
+}
+
+static bool are_plain(words2 special)
+{
     return (special[0] | special[1]) == 0;
 }
 
-/* Skips plain bytes: sixteen at a time, then eight, while there are so many. */
+static words2 find_special_of_64(const char *at)
+{
+    return find_special(at) | find_special(at + 16) | find_special(at + 32) | find_special(at + 48);
+}
+
+/* Skips plain bytes while there are so many: 16 at a time, 64 in a string that has more, then 8. */
 static const char *skip_plain(const char *at, const char *end)
 {
-    while (end - at >= 16 && are_plain(at))
-        at += 16;
+    while (end - at >= 16 && are_plain(find_special(at)))
+        for (at += 16; end - at >= 64 && are_plain(find_special_of_64(at)); at += 64)
+            ;
     while (end - at >= 8) {
         uint64_t word;
         memcpy(&word, at, sizeof word);

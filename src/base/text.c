@@ -163,12 +163,6 @@ void buffer_reserve(struct buffer *buffer, size_t more)
     buffer->capacity = capacity;
 }
 
-void buffer_append_char(struct buffer *buffer, char character)
-{
-    buffer_reserve(buffer, 1);
-    buffer->data[buffer->size++] = character;
-}
-
 void buffer_append_u64(struct buffer *buffer, uint64_t value)
 {
     buffer_reserve(buffer, 20);

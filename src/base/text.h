@@ -99,7 +99,10 @@ static inline void buffer_append_string(struct buffer *buffer, const char *strin
 {
     buffer_append(buffer, string, strlen(string));
 }
-void buffer_append_char(struct buffer *buffer, char character);
+static inline void buffer_append_char(struct buffer *buffer, char character)
+{
+    buffer_append(buffer, &character, 1);
+}
 /* "one, two or three". */
 void buffer_append_choices(struct buffer *buffer, const char *const *words, size_t count);
 void buffer_append_u64(struct buffer *buffer, uint64_t value);

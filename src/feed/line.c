@@ -181,23 +181,28 @@ static bool read_line(struct reader *reader)
     if (verb == TOGETHER)
         return check_members(reader, object, members, verb) &&
                read_together(reader, members[TOGETHER]);
-    line->steps = memory_alloc_zeroed(1, sizeof *line->steps);
+    line->steps = &line->only;
     return read_step(reader, object, members, verb);
+}
+
+static void free_steps(struct feed_line *line)
+{
+    if (line->steps != &line->only)
+        memory_free(line->steps);
+    line->steps = NULL;
+    line->count = 0;
 }
 
 void feed_line_read(struct feed_line *line, struct text text)
 {
     struct reader reader = {line, text};
     *line = (struct feed_line){0};
-    if (!read_line(&reader)) {
-        memory_free(line->steps);
-        line->steps = NULL;
-        line->count = 0;
-    }
+    if (!read_line(&reader))
+        free_steps(line);
 }
 
 void feed_line_free(struct feed_line *line)
 {
-    memory_free(line->steps);
+    free_steps(line);
     *line = (struct feed_line){0};
 }

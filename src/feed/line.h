@@ -27,12 +27,14 @@ struct feed_step {
 
 struct feed_line {
     struct feed_step *steps;               /* in their order; documents are slices of the text */
+    struct feed_step only;                 /* where they are when there is one */
     size_t count;                          /* 0: refused */
     struct text id;                        /* of the text, as written; size 0: none was given */
     size_t rows_without_id, rows_repeated; /* of its catalogs; see struct feed_report */
     struct json_text_error wrong;          /* why it is refused; else its reason is NULL */
 };
 
-/* `text`, which is borrowed as long as the line is used, has no line end. */
+/* `text`, which is borrowed as long as the line is used, has no line end. A line that was read does
+ * not move. */
 void feed_line_read(struct feed_line *line, struct text text);
 void feed_line_free(struct feed_line *line);

@@ -31,13 +31,20 @@
 struct item {
     STAILQ_ENTRY(item) link;
     uint64_t number; /* of the line, from 1 */
-    char *bytes;     /* of the line; the item's own */
-    size_t size;
+    struct batch *batch;
+    size_t size; /* of the line, whose bytes are the batch's */
     struct feed_line line;
     struct feed_publication changes;     /* of a line with more than one, */
     struct odds_publication publication; /* the same with its result; unused for a refused line */
 };
 STAILQ_HEAD(items, item);
+
+/* Lines that came in one read. The last of them frees it. */
+struct batch {
+    size_t count;
+    char *bytes; /* of all of them */
+    struct item items[];
+};
 
 /* Lines that are published at one time. */
 struct group {
@@ -67,9 +74,10 @@ struct stream {
 /* Bytes that are not a line yet, and lines that are not in the queue yet. */
 struct rest {
     struct buffer bytes;
-    size_t searched; /* of them: there is no line end in these */
-    uint64_t number; /* of the line that they are of */
-    bool skipping;   /* it is too long, and has been answered */
+    size_t searched;     /* of them: there is no line end in these */
+    struct buffer after; /* size_t: where each line after a line end begins */
+    uint64_t number;     /* of the line that they are of */
+    bool skipping;       /* it is too long, and has been answered */
     struct items items;
     size_t item_bytes;
 };
@@ -98,57 +106,111 @@ static bool enqueue(struct stream *stream, struct rest *rest)
     return wanted;
 }
 
-static struct item *add_item(struct rest *rest, struct text text)
+/* A batch with room for so many lines, and these bytes, which it owns from now on. */
+static struct batch *make_batch(size_t lines, char *bytes)
 {
-    struct item *item = memory_alloc_zeroed(1, sizeof *item);
-    item->number = rest->number;
-    item->size = text.size;
-    item->bytes = memory_copy(text.at, text.size);
+    struct batch *batch = memory_alloc(sizeof *batch + lines * sizeof(struct item));
+    batch->count = 0;
+    batch->bytes = bytes;
+    return batch;
+}
+
+static void free_batch(struct batch *batch)
+{
+    memory_free(batch->bytes);
+    memory_free(batch);
+}
+
+/* Takes the first `size` bytes off. A copy of a few costs less than to hold a large buffer. */
+static char *take_bytes(struct rest *rest, size_t size)
+{
+    struct buffer whole = rest->bytes;
+    size_t left = whole.size - size;
+    if (size < whole.capacity / 2) {
+        char *copy = memory_copy(whole.data, size);
+        memmove(whole.data, whole.data + size, left);
+        rest->bytes.size = left;
+        return copy;
+    }
+    rest->bytes = (struct buffer){0};
+    buffer_append(&rest->bytes, whole.data + size, left);
+    return whole.data;
+}
+
+static struct item *add_item(struct rest *rest, struct batch *batch, size_t size)
+{
+    struct item *item = &batch->items[batch->count++];
+    *item = (struct item){.number = rest->number, .batch = batch, .size = size};
     STAILQ_INSERT_TAIL(&rest->items, item, link);
     rest->item_bytes += held_by(item);
     return item;
 }
 
-static void add_line(struct rest *rest, struct text text)
+static void add_too_long(struct rest *rest, struct batch *batch)
 {
-    if (json_text_trim(text).size == 0) /* an empty line says nothing */
-        return;
-    struct item *item = add_item(rest, text);
-    feed_line_read(&item->line, (struct text){item->bytes, item->size});
-}
-
-static void add_too_long(struct rest *rest)
-{
-    add_item(rest, TEXT(""))->line.wrong = (struct json_text_error){
+    add_item(rest, batch, 0)->line.wrong = (struct json_text_error){
         .column = FEED_LINE_MAX + 1, .reason = "a line has at most 32 MiB"};
 }
 
-/* Adds the lines that are whole. */
-static void add_lines(struct rest *rest)
+/* Adds a line, whose bytes are the batch's. An empty line says nothing. */
+static void add_line(struct rest *rest, struct batch *batch, struct text text)
 {
-    size_t taken = 0;
-    char *end;
+    if (text.size > FEED_LINE_MAX)
+        add_too_long(rest, batch);
+    else if (json_text_trim(text).size > 0)
+        feed_line_read(&add_item(rest, batch, text.size)->line, text);
+}
+
+/* Looks for line ends in the bytes that have come. Returns how many lines are whole. */
+static size_t find_lines(struct rest *rest)
+{
+    const char *end;
+    buffer_clear(&rest->after);
     while ((end = memchr(rest->bytes.data + rest->searched, '\n',
                          rest->bytes.size - rest->searched)) != NULL) {
-        struct text text = {rest->bytes.data + taken, (size_t)(end - rest->bytes.data) - taken};
-        if (!rest->skipping && text.size > FEED_LINE_MAX)
-            add_too_long(rest);
-        else if (!rest->skipping)
-            add_line(rest, text);
+        rest->searched = (size_t)(end - rest->bytes.data) + 1;
+        buffer_append(&rest->after, &rest->searched, sizeof rest->searched);
+    }
+    return rest->after.size / sizeof rest->searched;
+}
+
+/* Adds the lines that are whole, and takes their bytes off. */
+static void take_lines(struct rest *rest, size_t lines)
+{
+    const size_t *after = (const size_t *)(const void *)rest->after.data;
+    struct batch *batch = make_batch(lines, take_bytes(rest, after[lines - 1]));
+    for (size_t i = 0, begin = 0; i < lines; begin = after[i++]) {
+        if (!rest->skipping)
+            add_line(rest, batch, (struct text){batch->bytes + begin, after[i] - begin - 1});
         rest->skipping = false;
         rest->number++;
-        taken += text.size + 1;
-        rest->searched = taken;
     }
-    memmove(rest->bytes.data, rest->bytes.data + taken, rest->bytes.size - taken);
-    rest->bytes.size -= taken;
+    if (batch->count == 0)
+        free_batch(batch);
+}
+
+static void add_lines(struct rest *rest)
+{
+    size_t lines = find_lines(rest);
+    if (lines > 0)
+        take_lines(rest, lines);
     if (!rest->skipping && rest->bytes.size > FEED_LINE_MAX) {
-        add_too_long(rest);
+        add_too_long(rest, make_batch(1, NULL));
         rest->skipping = true;
     }
     if (rest->skipping)
         rest->bytes.size = 0;
     rest->searched = rest->bytes.size;
+}
+
+/* The last line, which has no line end. */
+static void add_rest(struct rest *rest)
+{
+    size_t size = rest->bytes.size;
+    struct batch *batch = make_batch(1, take_bytes(rest, size));
+    add_line(rest, batch, (struct text){batch->bytes, size});
+    if (batch->count == 0)
+        free_batch(batch);
 }
 
 static void read_lines(void *argument)
@@ -170,11 +232,12 @@ static void read_lines(void *argument)
         add_lines(&rest);
         wanted = enqueue(stream, &rest);
     }
-    if (wanted && failed == 0 && !rest.skipping && rest.bytes.size > 0) { /* without a line end */
-        add_line(&rest, buffer_text(&rest.bytes));
+    if (wanted && failed == 0 && !rest.skipping && rest.bytes.size > 0) {
+        add_rest(&rest);
         (void)enqueue(stream, &rest);
     }
     buffer_free(&rest.bytes);
+    buffer_free(&rest.after);
     uv_mutex_lock(&stream->lock);
     stream->ended = true;
     stream->read_error = failed;
@@ -203,28 +266,40 @@ static enum status write_out(struct stream *stream, struct buffer *out, struct e
     return status;
 }
 
+static void append_count(struct buffer *out, struct text name, uint64_t count)
+{
+    buffer_append_text(out, name);
+    buffer_append_u64(out, count);
+}
+
+static void append_error(struct buffer *out, const char *reason)
+{
+    buffer_append_text(out, TEXT(", \"error\": "));
+    buffer_append_json_string(out, text_of(reason));
+}
+
+/* Without a struct json_writer, which takes a twentieth of the time of a publication. */
 static void append_answer(struct buffer *out, const struct item *item)
 {
-    struct json_writer json = {.out = out, .layout = JSON_SPACED};
     const struct feed_line *line = &item->line;
-    json_object(&json, NULL);
-    json_unsigned(&json, "line", item->number);
-    if (line->id.size > 0)
-        json_raw(&json, "id", line->id);
-    if (line->wrong.reason != NULL) {
-        json_string(&json, "error", line->wrong.reason);
-        json_unsigned(&json, "column", line->wrong.column);
-    } else if (item->publication.status != STATUS_OK) {
-        json_string(&json, "error", item->publication.reason);
-    } else {
-        json_bool(&json, "published", true);
-        if (line->rows_without_id > 0)
-            json_unsigned(&json, "rows_without_id", line->rows_without_id);
-        if (line->rows_repeated > 0)
-            json_unsigned(&json, "rows_repeated", line->rows_repeated);
+    append_count(out, TEXT("{\"line\": "), item->number);
+    if (line->id.size > 0) {
+        buffer_append_text(out, TEXT(", \"id\": "));
+        buffer_append_text(out, line->id);
     }
-    json_end(&json);
-    buffer_append_char(out, '\n');
+    if (line->wrong.reason != NULL) {
+        append_error(out, line->wrong.reason);
+        append_count(out, TEXT(", \"column\": "), line->wrong.column);
+    } else if (item->publication.status != STATUS_OK) {
+        append_error(out, item->publication.reason);
+    } else {
+        buffer_append_text(out, TEXT(", \"published\": true"));
+        if (line->rows_without_id > 0)
+            append_count(out, TEXT(", \"rows_without_id\": "), line->rows_without_id);
+        if (line->rows_repeated > 0)
+            append_count(out, TEXT(", \"rows_repeated\": "), line->rows_repeated);
+    }
+    buffer_append_text(out, TEXT("}\n"));
 }
 
 /* ---- publishing ------------------------------------------------------------------------------ */
@@ -329,8 +404,8 @@ static void free_items(struct items *items)
         feed_publication_free(&item->changes);
         feed_line_free(&item->line);
         memory_free(item->publication.reason);
-        memory_free(item->bytes);
-        memory_free(item);
+        if (--item->batch->count == 0)
+            free_batch(item->batch);
     }
 }
 

@@ -1,7 +1,7 @@
 /* The part of a store that all engines share; see odds_engine.h. */
 #include "stores/odds_engine.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #include "base/status.h"
 
@@ -46,11 +46,17 @@ size_t odds_name_write(char *name, size_t room, const char *prefix,
                        const struct odds_subject *subject)
 {
     bool catalog = subject->kind == ODDS_CATALOG;
-    int size = snprintf(name, room, "%s%s:%s%s%s", prefix, catalog ? "catalog" : "odds",
-                        sport_key(subject->sport), catalog ? "" : ":",
-                        catalog ? "" : subject->event.digits);
-    CHECK(size > 0 && (size_t)size < room);
-    return (size_t)size;
+    const char *parts[] = {prefix, catalog ? "catalog:" : "odds:", sport_key(subject->sport),
+                           catalog ? "" : ":", catalog ? "" : subject->event.digits};
+    size_t size = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        size_t more = strlen(parts[i]);
+        CHECK(more < room - size);
+        memcpy(name + size, parts[i], more);
+        size += more;
+    }
+    name[size] = '\0';
+    return size;
 }
 
 bool odds_name_read(struct text name, struct odds_subject *subject)

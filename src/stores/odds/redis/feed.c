@@ -28,8 +28,7 @@ static void append_change(struct buffer *out, const char *prefix, const struct o
         redis_command(out, "UNLINK %s", key.text);
         return;
     }
-    redis_command_begin(out, 3);
-    redis_command_word(out, TEXT("SET"));
+    buffer_append_text(out, TEXT("*3\r\n$3\r\nSET\r\n"));
     redis_command_word(out, text_of(key.text));
     redis_command_word(out, (struct text){change->bytes, change->size});
 }

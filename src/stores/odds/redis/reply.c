@@ -275,7 +275,8 @@ enum status redis_parser_take(struct redis_parser *parser, struct text *bytes,
     }
     if (status != STATUS_PENDING || !parser->complete)
         return status;
-    parser->elements = memory_alloc(parser->values.size);
+    if (parser->values.size > VALUE_SIZE)
+        parser->elements = memory_alloc(parser->values.size);
     parser->placed = 0;
     parser->used = 0;
     *reply = &parser->root;
