@@ -38,6 +38,10 @@ coalesce(ledger_transaction.game_id, one.game_id, two.game_id, '')
 coalesce(ledger_transaction.round_id, one.round_id, two.round_id, '')
 -- define PROVIDER
 coalesce(provider.id, game.provider_id, '')
+-- define SETTLED
+one.number
+-- define FROM_THEN_ON
+ledger_transaction {ORIGIN} WHERE true
 -- define SUMMED
 ledger_transaction
 -- define SUMMED_WHERE

@@ -9,6 +9,8 @@
 --   LAST                                        how an account names its last entry
 --   BYTES                                       its word for the order of bytes
 --   SUMMED, SUMMED_WHERE                        where entries of a time are found
+--   FROM_THEN_ON                                the entries from $1 on
+--   SETTLED                                     the number of the DEBIT that a CREDIT refers to
 
 -- ---- columns: their readers are in src/stores/platform/ledger/rows.c, and know their order ----
 
@@ -110,8 +112,17 @@ HAVING count(*) <> coalesce(max(ledger_account.sequence), 0) ORDER BY 1 LIMIT 1
 {SUM({transfer}, 'ROLLBACK' AND movement > 0, movement)}
 {SUM({transfer}, 'ROLLBACK' AND movement < 0, -movement)}
 
+-- Of the CREDITs of a kind: how many, how much, and how much of it was rolled back.
+-- define OF_KIND(kind, value)
+, CAST(sum(CASE WHEN kind = {kind} AND {value} ELSE 0 END) AS bigint)
+-- define KIND_SUMS(kind)
+{OF_KIND({kind}, operation = 'CREDIT' THEN 1)}
+{OF_KIND({kind}, operation = 'CREDIT' THEN movement)}
+{OF_KIND({kind}, operation = 'ROLLBACK' THEN -movement)}
+
 -- field sums
 SELECT customer_id, currency, exponent, day, provider, game, round {SUMS(0)} {SUMS(1)}
+  {KIND_SUMS('promo')} {KIND_SUMS('jackpot')} {KIND_SUMS('adjustment')}
 FROM (SELECT player.customer_id {BYTES} AS customer_id, player.currency {BYTES} AS currency,
     currency.exponent AS exponent,
     CASE WHEN $5 = 1 THEN ledger_transaction.created_ms / {DAY} ELSE 0 END AS day,
@@ -119,11 +130,79 @@ FROM (SELECT player.customer_id {BYTES} AS customer_id, player.currency {BYTES} 
     CASE WHEN $6 = 1 THEN {GAME} ELSE '' END {BYTES} AS game,
     CASE WHEN $7 = 1 THEN {ROUND} ELSE '' END {BYTES} AS round,
     CASE WHEN {PROVIDER} = '' AND {GAME} = '' AND {ROUND} = '' THEN 1 ELSE 0 END AS transfer,
-    ledger_transaction.operation AS operation, ledger_transaction.movement_minor AS movement
+    ledger_transaction.operation AS operation, ledger_transaction.movement_minor AS movement,
+    CASE WHEN ledger_transaction.operation = 'ROLLBACK' THEN one.kind
+      ELSE ledger_transaction.kind END AS kind
   FROM {SUMMED} {ORIGIN} WHERE {SUMMED_WHERE} AND ledger_transaction.sequence IS NOT NULL
     AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2
     AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR {PROVIDER} = $4)) AS entry
 GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 4, 5, 6, 7
+
+-- ---- rounds ----
+
+-- An entry from $1 on of a round, of the customer $3 or all (''), and of the provider $4 or all.
+-- `target` is the transaction that an entry says something of: a ROLLBACK of another, else itself.
+-- `bet` is the DEBIT of it: its own, or the one that it settles or settled; a CREDIT without one is
+-- its own.
+-- define ROUND_ENTRIES
+SELECT player.id AS player_id, player.customer_id AS customer_id, player.reference AS reference,
+  player.currency AS currency, currency.exponent AS exponent, {PROVIDER} AS provider,
+  {ROUND} AS round, {GAME} AS game, ledger_transaction.created_ms AS at,
+  ledger_transaction.sequence AS sequence, ledger_transaction.number AS number,
+  ledger_transaction.operation AS operation, ledger_transaction.movement_minor AS movement,
+  coalesce(ledger_transaction.round_ended, 0) AS ended,
+  CASE ledger_transaction.operation WHEN 'ROLLBACK' THEN coalesce(one.number,
+    ledger_transaction.number) ELSE ledger_transaction.number END AS target,
+  CASE ledger_transaction.operation WHEN 'ROLLBACK' THEN coalesce(two.number, one.number,
+    ledger_transaction.number) WHEN 'CREDIT' THEN coalesce({SETTLED}, ledger_transaction.number)
+    ELSE ledger_transaction.number END AS bet
+FROM {FROM_THEN_ON} AND ledger_transaction.sequence IS NOT NULL
+  AND ledger_transaction.created_ms >= $1 AND {ROUND} <> ''
+  AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR {PROVIDER} = $4)
+
+-- Each entry with whether its target is rolled back, and how many CREDITs stand on its bet.
+-- define ROUND_FATES
+SELECT entry.*,
+  max(CASE WHEN operation = 'ROLLBACK' THEN 1 ELSE 0 END) OVER (PARTITION BY target) AS undone,
+  sum(CASE WHEN operation = 'CREDIT' THEN 1 WHEN operation = 'ROLLBACK' AND target <> bet THEN -1
+    ELSE 0 END) OVER (PARTITION BY bet) AS standing
+FROM ({ROUND_ENTRIES}) AS entry
+
+-- An end that is rolled back is none.
+-- define ENDS
+ended = 1 AND (undone = 0 OR operation = 'ROLLBACK')
+-- define COUNT(condition)
+CAST(sum(CASE WHEN {condition} THEN 1 ELSE 0 END) AS bigint)
+-- define MINOR(condition)
+CAST(sum(CASE WHEN {condition} AND undone = 0 THEN abs(movement) ELSE 0 END) AS bigint)
+-- define LATEST(condition)
+coalesce(max(CASE WHEN {condition} AND undone = 0 THEN sequence END), 0)
+
+-- An end closes its round for the bets before it. What came of rounds that began before $1, as wins,
+-- is left out: a round is there with a bet, or with a CREDIT that refers to none.
+-- define ROUNDS
+SELECT player_id, customer_id, reference, currency, exponent, provider, max(game) AS game,
+  round, min(at) AS began, max(at) AS last,
+  coalesce(min(CASE WHEN {ENDS} THEN at END), 0) AS ended_at,
+  CAST(sum(CASE WHEN {ENDS} THEN 1 ELSE 0 END) AS bigint) AS ends,
+  {COUNT(operation = 'DEBIT')} AS bets, {COUNT(operation = 'CREDIT')} AS wins,
+  {MINOR(operation = 'DEBIT')} AS stake, {MINOR(operation = 'CREDIT')} AS win,
+  {LATEST(operation = 'DEBIT')} AS last_bet,
+  {LATEST(operation = 'DEBIT' AND standing = 0)} AS last_open,
+  coalesce(min(CASE WHEN {ENDS} THEN sequence END), 0) AS first_end,
+  coalesce(max(CASE WHEN {ENDS} THEN sequence END), 0) AS last_end
+FROM ({ROUND_FATES}) AS fate
+GROUP BY player_id, customer_id, reference, currency, exponent, provider, round
+HAVING max(CASE WHEN operation <> 'ROLLBACK' AND bet = number THEN 1 ELSE 0 END) = 1
+
+-- Those that began before $2; with $5 = 1 those that are open. The oldest first.
+-- field rounds
+SELECT player_id, customer_id, reference, currency, exponent, provider, game, round, began, last,
+  ended_at, ends, bets, wins, stake, win, CASE WHEN first_end > 0 AND last_bet > first_end THEN 1
+  ELSE 0 END, CASE WHEN last_open > last_end THEN 0 WHEN ends > 0 THEN 1 ELSE 2 END
+FROM ({ROUNDS}) AS round
+WHERE began < $2 AND ($5 = 0 OR last_open > last_end)
+ORDER BY began, player_id {BYTES}, provider {BYTES}, round.round {BYTES}
 
 -- ---- checks: what is wrong, and a statement that names the first row of which that holds ----
 

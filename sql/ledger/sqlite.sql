@@ -55,6 +55,9 @@ ledger_day AS span CROSS JOIN ledger_transaction
 -- define SUMMED_WHERE
 span.day BETWEEN $1 / {DAY} AND ($2 - 1) / {DAY}
 
+-- define SETTLED
+ledger_transaction.settles
+
 -- Only numbers are sorted, and not rows.
 -- define ENTERED(origin, condition)
 SELECT {COLUMNS} FROM (SELECT ledger_transaction.number FROM {OF_DAYS} {{origin}}
@@ -121,6 +124,8 @@ LEFT JOIN ledger_transaction AS before ON before.number = ledger_transaction.pre
   AND before.player_number = ledger_transaction.player_number
 -- define SINCE
 (SELECT coalesce(min(first_number), 9223372036854775807) FROM ledger_day WHERE day >= $1 / {DAY})
+-- define FROM_THEN_ON
+ledger_transaction {ORIGIN} WHERE ledger_transaction.number >= {SINCE}
 -- define PLAYERS_SINCE
 SELECT player_number FROM ledger_transaction WHERE number >= {SINCE} AND sequence IS NOT NULL
 

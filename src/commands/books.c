@@ -1,5 +1,6 @@
-/* croupier wallet export | report: the ledger's entries, and their sums. Both read beside a running
- * server, in bounded memory, and print as they go. */
+/* croupier wallet export | report | rounds: the ledger's entries, their sums, and rounds. All read
+ * beside a running server, in bounded memory, and print as they go. */
+#include <inttypes.h>
 #include <string.h>
 
 #include <openssl/evp.h>
@@ -10,11 +11,12 @@
 #include "commands/stores.h"
 #include "commands/wallet_output.h"
 #include "operator/documents.h"
+#include "operator/viewer.h"
 #include "records/records.h"
 
 #define PROGRESS_STEP 10000
 
-/* ---- options of both ------------------------------------------------------------------------ */
+/* ---- options of export and report ------------------------------------------------------------------------ */
 
 /* The state of an answer that is printed as it is read. */
 struct printed {
@@ -353,5 +355,61 @@ const struct command_option report_options[] = {
     {"day", "DATE", "of this day (UTC); else of today, as far as it has come", false},
     {"customer", "CUSTOMER", "only this customer's", false},
     {"provider", "PROVIDER", "only this provider's games", false},
+    {0},
+};
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+struct rounds_shown {
+    const struct command_line *line;
+    struct json_writer *json; /* NULL: for people */
+    uint64_t count;
+};
+
+static bool show_round(void *context, const struct ledger_round *round)
+{
+    struct rounds_shown *shown = context;
+    shown->count++;
+    return wallet_print_row(shown->line, shown->json, ledger_round_fields, round);
+}
+
+void run_rounds(const struct command_line *line)
+{
+    struct rounds_shown shown = {.line = line};
+    struct error *error = command_error(line);
+    const struct viewer_rounds given = {.customer_id = command_option(line, "customer"),
+                                        .provider_id = command_option(line, "provider"),
+                                        .from = command_option(line, "from"),
+                                        .to = command_option(line, "to"),
+                                        .older_than = command_option(line, "older-than"),
+                                        .open = command_option(line, "open") != NULL};
+    struct ledger_rounds_asked asked;
+    char since[CLOCK_DAY_SIZE];
+    if (viewer_ask_rounds(&given, clock_wall_ms(), &asked, error) != STATUS_OK)
+        command_usage(line, "%s", error->text);
+    struct platform_store *store = command_platform(line);
+    wallet_require(line, store, &customer_table, given.customer_id);
+    wallet_require(line, store, &provider_table, given.provider_id);
+    clock_format_day(clock_day(asked.scope.from_ms), since);
+    shown.json = command_object(line, JSON_COMPACT);
+    if (shown.json != NULL) {
+        json_string(shown.json, "from", since);
+        json_array(shown.json, "rounds");
+    }
+    (void)wallet_print_row(line, shown.json, ledger_round_fields, NULL);
+    command_require(line,
+                    viewer_read_rounds(store, &viewer_operator, &asked, show_round, &shown, error));
+    if (shown.json == NULL)
+        (void)printf("%s%" PRIu64 " round%s since %s (UTC)\n", shown.count > 0 ? "\n" : "",
+                     shown.count, shown.count == 1 ? "" : "s", since);
+}
+
+const struct command_option rounds_options[] = {
+    {"open", NULL, "only rounds that are neither ended nor settled", false},
+    {"older-than", "AGE", "only rounds that began so long ago, as 24h or 7d", false},
+    {"customer", "CUSTOMER", "only this customer's", false},
+    {"provider", "PROVIDER", "only this provider's", false},
+    {"from", "DATE", "the first day (UTC) on which rounds began; else 30 days ago", false},
+    {"to", "DATE", "the last day; else today", false},
     {0},
 };

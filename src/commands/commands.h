@@ -34,7 +34,8 @@ extern const struct command_option backup_options[], demo_options[], health_opti
 /* For wallet.c (books.c). */
 void run_export(const struct command_line *line);
 void run_report(const struct command_line *line);
-extern const struct command_option export_options[], report_options[];
+void run_rounds(const struct command_line *line);
+extern const struct command_option export_options[], report_options[], rounds_options[];
 
 struct resource_commands;
 extern const struct resource_commands customer_subject, key_subject, address_subject,

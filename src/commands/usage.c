@@ -7,13 +7,12 @@
 #include "commands/stores.h"
 #include "commands/wallet_output.h"
 #include "operator/documents.h"
-#include "stores/platform_usage.h"
+#include "operator/viewer.h"
 
 struct usage_shown {
     const struct command_line *line;
     struct json_writer *json; /* NULL: for people */
-    const char *customer_id;  /* NULL: all */
-    int64_t from_day, to_day;
+    struct viewer_usage asked;
 };
 
 static bool show_requests(void *context, const struct usage_record *record)
@@ -33,9 +32,9 @@ static void begin_requests(const struct usage_shown *shown)
     char date[CLOCK_DAY_SIZE];
     struct json_writer *json = shown->json;
     if (json != NULL) {
-        clock_format_day(shown->from_day, date);
+        clock_format_day(shown->asked.from_day, date);
         json_string(json, "from", date);
-        clock_format_day(shown->to_day, date);
+        clock_format_day(shown->asked.to_day, date);
         json_string(json, "to", date);
         json_array(json, "requests");
     }
@@ -55,19 +54,14 @@ static void begin_movements(const struct usage_shown *shown)
 
 static void read_usage(struct platform_store *store, struct usage_shown *shown)
 {
-    const struct ledger_scope scope = {
-        .customer_id = shown->customer_id,
-        .from_ms = shown->from_day * CLOCK_DAY_MS,
-        .to_ms = (shown->to_day + 1) * CLOCK_DAY_MS,
-    };
     begin_requests(shown);
     command_require(shown->line,
-                    platform_usage_list(store, shown->customer_id, shown->from_day, shown->to_day,
-                                        show_requests, shown, command_error(shown->line)));
+                    viewer_read_requests(store, &viewer_operator, &shown->asked, show_requests,
+                                         shown, command_error(shown->line)));
     begin_movements(shown);
     command_require(shown->line,
-                    platform_ledger_sums(store, &scope, (struct ledger_grouping){.by_day = true},
-                                         show_movement, shown, command_error(shown->line)));
+                    viewer_read_movements(store, &viewer_operator, &shown->asked, show_movement,
+                                          shown, command_error(shown->line)));
 }
 
 static bool read_day(const struct command_line *line, const char *option, int64_t *day)
@@ -78,16 +72,17 @@ static bool read_day(const struct command_line *line, const char *option, int64_
 
 void run_usage(const struct command_line *line)
 {
-    struct usage_shown shown = {.line = line, .customer_id = command_argument(line, 0)};
-    shown.to_day = clock_day(clock_wall_ms());
-    bool sound = read_day(line, "to", &shown.to_day);
-    shown.from_day = shown.to_day;
-    sound = sound && read_day(line, "from", &shown.from_day);
-    if (!sound || shown.from_day > shown.to_day)
+    struct usage_shown shown = {.line = line, .asked = {.customer_id = command_argument(line, 0)}};
+    struct viewer_usage *asked = &shown.asked;
+    asked->to_day = clock_day(clock_wall_ms());
+    bool sound = read_day(line, "to", &asked->to_day);
+    asked->from_day = asked->to_day;
+    sound = sound && read_day(line, "from", &asked->from_day);
+    if (!sound || asked->from_day > asked->to_day)
         command_usage(line, "--from and --to are dates, as 2026-11-21, and the first is not after "
                             "the second");
     struct platform_store *store = command_platform(line);
-    wallet_require(line, store, &customer_table, shown.customer_id);
+    wallet_require(line, store, &customer_table, asked->customer_id);
     shown.json = command_object(line, JSON_COMPACT);
     read_usage(store, &shown);
 }

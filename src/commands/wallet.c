@@ -9,6 +9,7 @@
 #include "commands/stores.h"
 #include "commands/wallet_output.h"
 #include "operator/documents.h"
+#include "operator/viewer.h"
 #include "records/currency.h"
 #include "stores/ledger_audit.h"
 
@@ -64,10 +65,13 @@ static void show_entry(struct statement *statement, const struct ledger_transact
     clock_format_rfc3339(entry->created_ms, created_at);
     currency_format(entry->movement_minor, entry->currency_exponent, movement);
     currency_format(entry->balance_minor, entry->currency_exponent, balance);
-    (void)printf("%8" PRIu64 "  %-24s  %-8s  %16s  %16s  %s%s%s%s%s\n", entry->sequence, created_at,
-                 ledger_operation_name(entry->operation), movement, balance, entry->transaction_id,
-                 entry->reference[0] != '\0' ? " of " : "", entry->reference,
-                 entry->provider_id[0] != '\0' ? " by " : "", entry->provider_id);
+    (void)printf("%8" PRIu64 "  %-24s  %-8s  %16s  %16s  %s%s%s%s%s%s%s%s\n", entry->sequence,
+                 created_at, ledger_operation_name(entry->operation), movement, balance,
+                 entry->transaction_id, entry->reference[0] != '\0' ? " of " : "", entry->reference,
+                 entry->provider_id[0] != '\0' ? " by " : "", entry->provider_id,
+                 entry->kind != LEDGER_WIN ? ", " : "",
+                 entry->kind != LEDGER_WIN ? ledger_kind_name(entry) : "",
+                 entry->round_ended ? ", round ended" : "");
 }
 
 static bool state_entry(void *context, const struct ledger_transaction *entry)
@@ -111,10 +115,11 @@ static void run_statement(const struct command_line *line)
                                   .account = &account};
     struct platform_store *store = command_platform(line);
     statement.json = command_object(line, JSON_COMPACT);
-    command_require(line, platform_ledger_balance(store, player_id, &account, command_error(line)));
-    command_require(line,
-                    platform_ledger_entries(store, (struct ledger_whose){.player_id = player_id},
-                                            state_entry, &statement, command_error(line)));
+    command_require(
+        line, viewer_account(store, &viewer_operator, player_id, &account, command_error(line)));
+    command_require(line, viewer_read_statement(store, &viewer_operator,
+                                                &(struct viewer_statement){.player_id = player_id},
+                                                state_entry, &statement, command_error(line)));
     end_statement(&statement);
 }
 
@@ -153,6 +158,10 @@ static void show_fact(const struct ledger_fact *fact)
         if (transaction->provider_id[0] != '\0')
             (void)printf("moved by provider %s, launch %s\n", transaction->provider_id,
                          transaction->launch_id[0] != '\0' ? transaction->launch_id : "-");
+        if (transaction->kind != LEDGER_WIN)
+            (void)printf("kind %s\n", ledger_kind_name(transaction));
+        if (transaction->round_ended)
+            (void)puts("ends its round");
         if (ledger_is_entry(transaction)) {
             currency_format(transaction->balance_minor, transaction->currency_exponent, amount);
             (void)printf("sequence %" PRIu64 ", balance %s afterwards\n", transaction->sequence,
@@ -336,5 +345,6 @@ const struct command wallet_commands[] = {
      .run = run_accept_loss},
     {"export", "", &help_wallet_export, .options = export_options, .run = run_export},
     {"report", "", &help_wallet_report, .options = report_options, .run = run_report},
+    {"rounds", "", &help_wallet_rounds, .options = rounds_options, .run = run_rounds},
     {0},
 };

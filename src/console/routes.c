@@ -88,6 +88,7 @@ static const struct console_route routes[] = {
 
     {READS, API "ledger", false, ROLE_READER, console_ledger, NULL},
     {ADDS, API "ledger/verification", false, ROLE_OPERATOR, console_verify, NULL},
+    {READS, API "rounds", false, ROLE_READER, console_rounds, NULL},
 
     {READS, API "audit", false, ROLE_READER, console_audit, NULL},
     {READS, API "usage", false, ROLE_READER, console_usage, NULL},

@@ -15,7 +15,7 @@
 #include "operator/games.h"
 #include "operator/times.h"
 #include "operator/trail.h"
-#include "stores/platform_usage.h"
+#include "operator/viewer.h"
 
 /* ---- games ----------------------------------------------------------------------------------- */
 
@@ -132,7 +132,7 @@ enum status console_statement(struct console_call *call, struct error *error)
     uint64_t before = console_number(&query, "before", INT64_MAX, 0);
     enum status status = query.status;
     if (status == STATUS_OK)
-        status = platform_ledger_balance(call->store, call->id, &account, error);
+        status = viewer_account(call->store, &viewer_operator, call->id, &account, error);
     if (status != STATUS_OK)
         return status;
     before = before > 0 ? before : account.sequence + 1;
@@ -143,13 +143,79 @@ enum status console_statement(struct console_call *call, struct error *error)
     json_integer(&json, "currency_exponent", account.player.currency_exponent);
     json_integer(&json, "balance_minor", account.balance_minor);
     json_array(&json, "items");
-    status = platform_ledger_entries(
-        call->store, (struct ledger_whose){.player_id = call->id, .from = from, .before = before},
+    status = viewer_read_statement(
+        call->store, &viewer_operator,
+        &(struct viewer_statement){.player_id = call->id, .from = from, .before = before},
         state_entry, &json, error);
     json_end(&json);
     json_unsigned_or_null(&json, "next", from > 1 ? from : 0);
     json_end(&json);
     return status;
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+struct rounds_listing {
+    struct json_writer json;
+    struct console_page page;
+    uint64_t met;
+};
+
+static bool list_round(void *context, const struct ledger_round *round)
+{
+    struct rounds_listing *listing = context;
+    const struct console_page *page = &listing->page;
+    if (strstr(round->round_id, page->words) == NULL)
+        return true;
+    if (listing->met >= page->offset && listing->met - page->offset < page->limit)
+        fields_write_object(ledger_round_fields, round, &listing->json);
+    listing->met++;
+    return true;
+}
+
+static enum status write_rounds(struct console_call *call, const struct ledger_rounds_asked *asked,
+                                struct rounds_listing *listing, struct error *error)
+{
+    if (!console_begin(call, CONSOLE_SUMS))
+        return error_set(error, STATUS_CONFLICT,
+                         "the ledger is being read for another request; try again");
+    json_object(&listing->json, NULL);
+    json_time(&listing->json, "since", asked->scope.from_ms);
+    json_array(&listing->json, "items");
+    enum status status =
+        viewer_read_rounds(call->store, &viewer_operator, asked, list_round, listing, error);
+    console_end_page(&listing->json, &listing->page, listing->met);
+    console_end(call, CONSOLE_SUMS);
+    return status;
+}
+
+enum status console_rounds(struct console_call *call, struct error *error)
+{
+    static const char *const open[] = {"false", "true", NULL};
+    struct console_query query = {.text = call->query, .error = error};
+    struct rounds_listing listing = {.json = {.out = &call->answer}};
+    struct ledger_rounds_asked asked;
+    char customer[CONSOLE_VALUE_SIZE];
+    char provider[CONSOLE_VALUE_SIZE];
+    char from[CONSOLE_VALUE_SIZE];
+    char to[CONSOLE_VALUE_SIZE];
+    char older_than[CONSOLE_VALUE_SIZE];
+    const struct viewer_rounds given = {.customer_id = customer,
+                                        .provider_id = provider,
+                                        .from = from,
+                                        .to = to,
+                                        .older_than = older_than,
+                                        .open = console_choice(&query, "open", open) == 1};
+    console_page(&query, &listing.page);
+    console_parameter(&query, "customer", customer);
+    console_parameter(&query, "provider", provider);
+    console_parameter(&query, "from", from);
+    console_parameter(&query, "to", to);
+    console_parameter(&query, "older_than", older_than);
+    enum status status = query.status;
+    if (status == STATUS_OK)
+        status = viewer_ask_rounds(&given, call->now_ms, &asked, error);
+    return status == STATUS_OK ? write_rounds(call, &asked, &listing, error) : status;
 }
 
 /* ---- the audit trail ------------------------------------------------------------------------- */
@@ -233,27 +299,20 @@ static void write_day(struct json_writer *json, const char *name, int64_t day)
     json_string(json, name, date);
 }
 
-/* Of one customer, or of all (NULL). */
 struct usage_wanted {
-    const char *customer;
-    int64_t from_day, to_day; /* both included */
-    bool wallet;              /* also what was moved, for which each entry of the days is read */
+    struct viewer_usage asked;
+    bool wallet; /* also what was moved, for which each entry of the days is read */
 };
 
 static enum status write_movements(struct console_call *call, const struct usage_wanted *wanted,
                                    struct json_writer *json, struct error *error)
 {
-    const struct ledger_scope scope = {
-        .customer_id = wanted->customer,
-        .from_ms = wanted->from_day * CLOCK_DAY_MS,
-        .to_ms = (wanted->to_day + 1) * CLOCK_DAY_MS,
-    };
     if (!console_begin(call, CONSOLE_SUMS))
         return error_set(error, STATUS_CONFLICT,
                          "what was moved is being added up for another request; try again");
     json_array(json, "wallet");
-    enum status status = platform_ledger_sums(
-        call->store, &scope, (struct ledger_grouping){.by_day = true}, write_movement, json, error);
+    enum status status = viewer_read_movements(call->store, &viewer_operator, &wanted->asked,
+                                               write_movement, json, error);
     json_end(json);
     console_end(call, CONSOLE_SUMS);
     return status;
@@ -264,11 +323,11 @@ static enum status write_usage(struct console_call *call, const struct usage_wan
 {
     struct json_writer json = {.out = &call->answer};
     json_object(&json, NULL);
-    write_day(&json, "from", wanted->from_day);
-    write_day(&json, "to", wanted->to_day);
+    write_day(&json, "from", wanted->asked.from_day);
+    write_day(&json, "to", wanted->asked.to_day);
     json_array(&json, "requests");
-    enum status status = platform_usage_list(call->store, wanted->customer, wanted->from_day,
-                                             wanted->to_day, write_requests, &json, error);
+    enum status status = viewer_read_requests(call->store, &viewer_operator, &wanted->asked,
+                                              write_requests, &json, error);
     json_end(&json);
     if (!wanted->wallet)
         json_null(&json, "wallet");
@@ -285,10 +344,11 @@ enum status console_usage(struct console_call *call, struct error *error)
     struct console_query query = {.text = call->query, .error = error};
     struct usage_wanted wanted = {.wallet = console_choice(&query, "wallet", with_wallet) == 0};
     console_parameter(&query, "customer", customer);
-    wanted.customer = customer[0] != '\0' ? customer : NULL;
-    wanted.to_day = read_day(&query, "to", clock_day(call->now_ms));
-    wanted.from_day = read_day(&query, "from", wanted.to_day);
-    if (wanted.from_day > wanted.to_day || wanted.to_day - wanted.from_day >= DAYS_MAX)
+    struct viewer_usage *asked = &wanted.asked;
+    asked->customer_id = customer[0] != '\0' ? customer : NULL;
+    asked->to_day = read_day(&query, "to", clock_day(call->now_ms));
+    asked->from_day = read_day(&query, "from", asked->to_day);
+    if (asked->from_day > asked->to_day || asked->to_day - asked->from_day >= DAYS_MAX)
         console_refuse_parameter(&query, "from", "must be at most 365 days before to");
     return query.status == STATUS_OK ? write_usage(call, &wanted, error) : query.status;
 }

@@ -90,12 +90,13 @@ static int64_t movement_of(const void *sum)
     return ledger_movement_minor(&sum_of(sum)->all);
 }
 
+/* Of stakes and wins. */
 static int64_t play_rolled_back(const void *sum)
 {
-    return ledger_rollbacks_minor(&sum_of(sum)->play);
+    return sum_of(sum)->play.debits_back_minor - sum_of(sum)->kinds[LEDGER_WIN].credits_back_minor;
 }
 
-/* Stakes less wins. */
+/* Stakes less all CREDITs. */
 static int64_t result_of(const void *sum)
 {
     return -ledger_movement_minor(&sum_of(sum)->play);
@@ -112,6 +113,15 @@ static int64_t paid_out(const void *sum)
 {
     const struct ledger_movements *transfers = &sum_of(sum)->transfers;
     return transfers->debits_minor - transfers->debits_back_minor;
+}
+
+/* Promos, jackpots and adjustments, less what was rolled back. */
+static int64_t other_credits(const void *sum)
+{
+    int64_t minor = 0;
+    for (size_t i = LEDGER_PROMO; i < LEDGER_KIND_COUNT; i++)
+        minor += sum_of(sum)->kinds[i].credits_minor - sum_of(sum)->kinds[i].credits_back_minor;
+    return minor;
 }
 
 #define OF_SUM(member) FIELD_OF(ledger_sum, member)
@@ -135,8 +145,17 @@ const struct field usage_movement_fields[] = {
     {0},
 };
 
-/* Stakes and wins as they were entered, rollbacks of these and of earlier ones, and the result. For
- * people, what was rolled back is one number, the net of stakes and wins. */
+/* Stakes and wins as they were entered, the other kinds of CREDITs apart, rollbacks of these and of
+ * earlier ones, and the result. For people, what was rolled back of stakes and wins is one number,
+ * and all other kinds are one. */
+#define KIND_FIELDS(word, kind)                                                     \
+    {word "s", .type = &field_count, OF_SUM(kinds[kind].entries)},                  \
+        {word "s_minor", .type = &field_amount, OF_SUM(kinds[kind].credits_minor)}, \
+    {                                                                               \
+        "rolled_back_" word "s_minor", .type = &field_amount,                       \
+                                       OF_SUM(kinds[kind].credits_back_minor)       \
+    }
+
 const struct field ledger_play_fields[] = {
     {"customer", NULL, "CUSTOMER", &field_text, OF_SUM(customer_id), .words = "total",
      .width = -20},
@@ -149,11 +168,15 @@ const struct field ledger_play_fields[] = {
     {"entries", .type = &field_count, .compute = entries_of},
     {"stakes", NULL, "STAKES", &field_count, OF_SUM(play.entries[LEDGER_DEBIT]), .width = 8},
     {"stakes_minor", NULL, "STAKED", AMOUNT, OF_SUM(play.debits_minor)},
-    {"wins", .type = &field_count, OF_SUM(play.entries[LEDGER_CREDIT])},
-    {"wins_minor", NULL, "WON", AMOUNT, OF_SUM(play.credits_minor)},
+    {"wins", .type = &field_count, OF_SUM(kinds[LEDGER_WIN].entries)},
+    {"wins_minor", NULL, "WON", AMOUNT, OF_SUM(kinds[LEDGER_WIN].credits_minor)},
     {"rolled_back_stakes_minor", .type = &field_amount, OF_SUM(play.debits_back_minor)},
-    {"rolled_back_wins_minor", .type = &field_amount, OF_SUM(play.credits_back_minor)},
+    {"rolled_back_wins_minor", .type = &field_amount, OF_SUM(kinds[LEDGER_WIN].credits_back_minor)},
     {NULL, NULL, "ROLLED BACK", AMOUNT, .compute = play_rolled_back},
+    KIND_FIELDS("promo", LEDGER_PROMO),
+    KIND_FIELDS("jackpot", LEDGER_JACKPOT),
+    KIND_FIELDS("adjustment", LEDGER_ADJUSTMENT),
+    {NULL, NULL, "OTHER CREDITS", AMOUNT, .compute = other_credits},
     {"transfers_in_minor", .type = &field_amount, OF_SUM(transfers.credits_minor)},
     {"transfers_out_minor", .type = &field_amount, OF_SUM(transfers.debits_minor)},
     {"rolled_back_transfers_in_minor", .type = &field_amount, OF_SUM(transfers.credits_back_minor)},
@@ -161,5 +184,35 @@ const struct field ledger_play_fields[] = {
     {NULL, NULL, "PAID IN", AMOUNT, .compute = paid_in},
     {NULL, NULL, "PAID OUT", AMOUNT, .compute = paid_out},
     {"result_minor", NULL, "RESULT", AMOUNT, .compute = result_of},
+    {0},
+};
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+#define OF_ROUND(member) FIELD_OF(ledger_round, member)
+#define ROUND_AMOUNT \
+    &field_amount, .beside = offsetof(struct ledger_round, currency_exponent), .width = 16
+
+const struct field ledger_round_fields[] = {
+    {"began_at", NULL, "BEGAN", &field_time, OF_ROUND(began_ms), .width = -24},
+    {"last_at", .type = &field_time, OF_ROUND(last_ms)},
+    {"ended_at", .type = &field_time, OF_ROUND(ended_ms)},
+    {"state", NULL, "STATE", &field_word, OF_ROUND(state), .names = &ledger_round_states,
+     .width = -7},
+    {"customer", NULL, "CUSTOMER", &field_text, OF_ROUND(customer_id), .width = -20},
+    {"player_id", NULL, "PLAYER", &field_text, OF_ROUND(player_id), .width = -20},
+    {"player_reference", .type = &field_text, OF_ROUND(reference)},
+    {"provider", NULL, "PROVIDER", &field_text_or_null, OF_ROUND(provider_id), .words = "-",
+     .width = -16},
+    {"game_id", NULL, "GAME", &field_text_or_null, OF_ROUND(game_id), .words = "-", .width = -20},
+    {"currency", NULL, "CURRENCY", &field_text, OF_ROUND(currency), .width = -8},
+    {"currency_exponent", .type = &field_exponent, OF_ROUND(currency_exponent)},
+    {"bets", NULL, "BETS", &field_count, OF_ROUND(bets), .width = 5},
+    {"stake_minor", NULL, "STAKE", ROUND_AMOUNT, OF_ROUND(stake_minor)},
+    {"wins", NULL, "WINS", &field_count, OF_ROUND(wins), .width = 5},
+    {"win_minor", NULL, "WIN", ROUND_AMOUNT, OF_ROUND(win_minor)},
+    {"ends", NULL, "ENDS", &field_count, OF_ROUND(ends), .width = 5},
+    {"bet_after_end", NULL, "LATE BET", &field_yes_no, OF_ROUND(bet_after_end), .width = -8},
+    {"round_id", NULL, "ROUND", &field_text, OF_ROUND(round_id)},
     {0},
 };

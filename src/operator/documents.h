@@ -18,3 +18,6 @@ extern const struct field usage_movement_fields[];
 /* and what was played at a game or in a round. From LEDGER_PLAY_AT on, the sums alone. */
 #define LEDGER_PLAY_AT 4
 extern const struct field ledger_play_fields[];
+
+/* Of struct ledger_round. */
+extern const struct field ledger_round_fields[];

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from croupier import ROOT, Service, certificate, eventually, trusting
-from wallet_model import add_games, add_player, claims_of, credit, send
+from wallet_model import add_games, add_player, claims_of, credit, debit, send
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -204,6 +204,7 @@ def test_what_is_answered_is_what_the_document_says(house, owner):
     asked["/admin/v1/addresses/{id}"] = "2001%3Adb8%3A%3A9"
     asked["/admin/v1/customers/{id}/denials"] = customer
     denied(house, owner)
+    assert send(house, house.customer.key, credit(house.player, "a-round", 0, round_id="r-1")).status == 200
     tried = 0
     for path, verb, route in ROUTES:
         if verb == "get":
@@ -698,6 +699,32 @@ def test_what_was_moved_is_added_up_for_one_request_at_a_time(house, owner):
     assert {answer.status for answer in answers} <= {200, 409} and 200 in {answer.status for answer in answers}
     assert {answer.json()["error"]["code"] for answer in answers if answer.status == 409} <= {"conflict"}
     assert owner.ask("GET", path).status == 200
+
+
+def test_rounds_are_listed_and_narrowed_and_shown_by_page(house, owner):
+    player, customer = add_player(house, house.customer, "plays-rounds"), house.customer
+    played = [credit(player, "to-play", 900), debit(player, "played-1", 100, game_id="roulette", round_id="played-1"),
+              debit(player, "played-2", 300, game_id="roulette", round_id="played-2"), credit(player, "won-2", 700, "played-2", round_id="played-2")]
+    assert [send(house, customer.key, document).status for document in played] == [200] * 4
+
+    def rounds(query=""):
+        return [one["round_id"] for one in owner.get(f"rounds?q=played-{query}")["items"]]
+
+    assert rounds() == ["played-1", "played-2"] and rounds("&open=true") == ["played-1"]
+    assert rounds(f"&customer={customer.id}&provider=acme") == rounds() and rounds("&provider=other") == rounds("&customer=cus_0") == []
+    assert rounds("&older_than=24h") == rounds("&to=2020-01-01") == [] and rounds("&from=2020-01-01") == rounds("&older_than=0s") == rounds()
+    first = owner.get("rounds?q=played-&limit=1")
+    assert (first["found"], first["items"][0]["stake_minor"], first["items"][0]["state"]) == (2, 100, "open")
+    assert owner.get(f"rounds?q=played-&limit=1&cursor={first['next']}")["items"][0]["win_minor"] == 700
+    for query, message in {"open=perhaps": "open: must be false or true", "from=2026": "from: must be a date, as 2026-11-21",
+                           "from=2026-02-02&to=2026-02-01": "from: must not be after to",
+                           "older_than=old": "older_than: must be how long ago, as 24h or 7d, or a time"}.items():
+        refused = owner.ask("GET", f"/admin/v1/rounds?{query}")
+        assert (refused.status, refused.json()["error"]["message"], refused.json()["error"]["field"]) == (422, message, message.partition(":")[0])
+    told = house.run("wallet", "rounds", "--from", "2026", status=2)
+    assert "from: must be a date" in told.errors
+    [told] = [one for one in house.ask("wallet", "rounds", "--open", "--customer", customer.id)["rounds"] if one["player_id"] == player]
+    assert told == first["items"][0]
 
 
 def test_settings_hide_passwords(house, owner):

@@ -462,7 +462,7 @@ def test_providers_may_be_spoken_to_by_tls_alone(tmp_path):
         server.stop()
 
 
-# A row of the table: operation, members, more words, HTTP status, answer, balance.
+# A row of the first table: operation, members, more words, HTTP status, answer, balance.
 WORKED = re.compile(r"^\| ([A-Z]+) \| `(\{.*?\})`(.*?) \| (\d+) \| `(\w+)` \| (\d+) \|$", re.MULTILINE)
 
 
@@ -486,3 +486,45 @@ def test_the_worked_refusals_of_the_manual(casino, acme, seat):
     shown = {answer for *_, answer, _ in rows}
     listed = re.findall(r"ROW\((\w+),", (ROOT / "src/wallet/errors.h").read_text())
     assert set(listed) - shown == {"balance_limit_exceeded"}  # nobody comes there in a few calls
+
+
+# A row of the second table: test, operation, members, HTTP status, answer, balance, state of the round.
+TRIED = re.compile(r"^\| ([a-z].*?) \| ([A-Z]+) \| `(\{.*?\})` \| (\d+) \| `(\w+)` \| (\d+) \| (\w+) \|$", re.MULTILINE)
+
+
+def test_the_provider_s_test_list_of_the_manual(casino, acme, seat):
+    text = (ROOT / "docs/providers.md").read_text()
+    calls = json.loads(text.partition("### Every refusal, worked")[2].partition("```json")[2].partition("```")[0])
+    text = text.partition("### A list for your tests")[2]
+    rows = TRIED.findall(text)
+    assert len(rows) == text.count("\n| ") - 1 >= 20  # less its head
+    calls["DEBIT"].update(game_id="roulette", launch_id=seat[2])
+
+    def round_of(identity):
+        rounds = casino.ask("wallet", "rounds", "--provider", "acme")["rounds"]
+        return next((one for one in rounds if (one["player_id"], one["round_id"]) == (seat[0], identity)), None)
+
+    identity, blocked = None, False
+    for name, operation, members, status, answer, after, state in rows:
+        document = {"player_id": seat[1], **calls[operation], **json.loads(members)}
+        document = {member: value for member, value in document.items() if value is not None}
+        identity = document.get("round_id", identity)  # a rollback's is the one before
+        if blocked != ("blocked" in name):
+            blocked = not blocked
+            casino.run("player", "block" if blocked else "unblock", seat[0])
+        first = acme.send(document)
+        said = first.json()
+        assert (first.status, said.get("status", said.get("error"))) == (int(status), answer), (name, said)
+        again = acme.send(document)
+        assert (again.status, again.json()) == (first.status, {**said, "replayed": True} if first.status == 200 else said), name
+        assert held(casino, seat) == int(after), name
+        if state != "none":
+            assert round_of(identity)["state"] == state, name
+    assert (round_of("r-8")["ends"], round_of("r-8")["bet_after_end"], round_of("r-8")["stake_minor"]) == (2, True, 1000)
+    assert round_of("r-5") is None  # nothing was entered in it
+    [shown] = [line for line in casino.run("wallet", "rounds", "--open").text.splitlines() if seat[0] in line]
+    assert "r-8" in shown and "open" in shown
+    assert casino.ask("wallet", "verify")["sound"] is True
+    report = casino.ask("wallet", "report", "--customer", casino.customer.id, "--provider", "acme")
+    [line] = [line for line in report["totals"] if line["currency"] == "EUR"]
+    assert line["promos_minor"] >= 500 and line["jackpots_minor"] >= 5000 and line["adjustments"] >= 1

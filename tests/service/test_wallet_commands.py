@@ -129,6 +129,7 @@ def test_an_export_of_a_customer_a_provider_and_its_rounds(ledger):
         "customer": ledger.customer.id, "provider": "acme", "game_id": "roulette", "round_id": "r 1", "currency": "EUR",
         "currency_exponent": 2, "entries": 3, "stakes": 1, "stakes_minor": 250, "wins": 1, "wins_minor": 500,
         "rolled_back_stakes_minor": 0, "rolled_back_wins_minor": 500, "transfers_in_minor": 0, "transfers_out_minor": 0,
+        **{name: 0 for kind in ("promos", "jackpots", "adjustments") for name in (kind, f"{kind}_minor", f"rolled_back_{kind}_minor")},
         "rolled_back_transfers_in_minor": 0, "rolled_back_transfers_out_minor": 0, "result_minor": 250}]
     assert [(total["currency"], total["movement_minor"]) for total in played["totals"]] == [("EUR", -250)]
     lines, _ = exported(ledger, "--rounds")

@@ -1,4 +1,5 @@
-/* Sums of the ledger's entries: the store adds up (texts.h), and the sums are checked here. */
+/* Sums of the ledger's entries, and rounds: the store adds up (texts.h), and the sums are checked
+ * here. */
 #include "stores/platform/ledger/reads.h"
 
 int64_t ledger_rollbacks_minor(const struct ledger_movements *movements)
@@ -25,6 +26,17 @@ static bool add_minor(int64_t *sum, int64_t more)
     return !__builtin_add_overflow(*sum, more, sum) && *sum >= 0 && *sum < LEDGER_CLEARING_MAX;
 }
 
+static bool add_kinds(struct ledger_sum *to, const struct ledger_sum *more)
+{
+    bool fits = true;
+    for (size_t i = 0; i < LEDGER_KIND_COUNT; i++) {
+        to->kinds[i].entries += more->kinds[i].entries;
+        fits = fits && add_minor(&to->kinds[i].credits_minor, more->kinds[i].credits_minor) &&
+               add_minor(&to->kinds[i].credits_back_minor, more->kinds[i].credits_back_minor);
+    }
+    return fits;
+}
+
 static bool add_movements(struct ledger_movements *to, const struct ledger_movements *more)
 {
     for (size_t i = 0; i < LEDGER_OPERATION_COUNT; i++)
@@ -40,7 +52,7 @@ bool ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more)
     struct ledger_sum added = *to;
     if (!add_movements(&added.play, &more->play) ||
         !add_movements(&added.transfers, &more->transfers) ||
-        !add_movements(&added.all, &more->all))
+        !add_movements(&added.all, &more->all) || !add_kinds(&added, more))
         return false;
     *to = added;
     return true;
@@ -72,6 +84,22 @@ static struct ledger_movements read_movements(const struct sql_row *row, int col
         .credits_back_minor = sql_integer(row, column + 6)};
 }
 
+/* The columns are of all kinds but LEDGER_WIN, which is the rest of what was played. */
+static void read_kinds(const struct sql_row *row, int column, struct ledger_sum *sum)
+{
+    struct ledger_kind_sum *rest = &sum->kinds[LEDGER_WIN];
+    *rest = (struct ledger_kind_sum){sum->play.entries[LEDGER_CREDIT], sum->play.credits_minor,
+                                     sum->play.credits_back_minor};
+    for (int i = LEDGER_PROMO; i < LEDGER_KIND_COUNT; i++, column += 3) {
+        struct ledger_kind_sum *of = &sum->kinds[i];
+        *of = (struct ledger_kind_sum){(uint64_t)sql_integer(row, column),
+                                       sql_integer(row, column + 1), sql_integer(row, column + 2)};
+        rest->entries -= of->entries;
+        rest->credits_minor -= of->credits_minor;
+        rest->credits_back_minor -= of->credits_back_minor;
+    }
+}
+
 static enum status take_sum(void *context, const struct sql_row *row, bool *wanted,
                             struct error *error)
 {
@@ -80,6 +108,7 @@ static enum status take_sum(void *context, const struct sql_row *row, bool *want
                              .day = sql_integer(row, 3)};
     struct ledger_sum read = {.play = read_movements(row, 7), .transfers = read_movements(row, 14)};
     read.all = read.play;
+    read_kinds(row, 21, &read);
     if (!read_names(row, &sum) || !add_movements(&read.all, &read.transfers) ||
         !ledger_sum_add(&sum, &read))
         return error_set(error, STATUS_MALFORMED,
@@ -89,6 +118,15 @@ static enum status take_sum(void *context, const struct sql_row *row, bool *want
     return STATUS_OK;
 }
 
+/* $1 to $4 */
+static void add_scope(struct sql_parameters *parameters, const struct ledger_scope *scope)
+{
+    sql_add_integer(parameters, scope->from_ms);
+    sql_add_integer(parameters, scope->to_ms);
+    sql_add_text(parameters, text_of(scope->customer_id != NULL ? scope->customer_id : ""));
+    sql_add_text(parameters, text_of(scope->provider_id != NULL ? scope->provider_id : ""));
+}
+
 enum status platform_ledger_sums(struct platform_store *store, const struct ledger_scope *scope,
                                  struct ledger_grouping grouping, ledger_sum_visitor *visit,
                                  void *context, struct error *error)
@@ -96,12 +134,67 @@ enum status platform_ledger_sums(struct platform_store *store, const struct ledg
     const struct ledger_texts *texts = store->engine->texts;
     struct summing summing = {visit, context};
     struct sql_parameters parameters = {0};
-    sql_add_integer(&parameters, scope->from_ms);
-    sql_add_integer(&parameters, scope->to_ms);
-    sql_add_text(&parameters, text_of(scope->customer_id != NULL ? scope->customer_id : ""));
-    sql_add_text(&parameters, text_of(scope->provider_id != NULL ? scope->provider_id : ""));
+    add_scope(&parameters, scope);
     sql_add_integer(&parameters, grouping.by_day);
     sql_add_integer(&parameters, grouping.by_game);
     sql_add_integer(&parameters, grouping.by_round);
     return ledger_read(store, texts->sums, &parameters, take_sum, &summing, error);
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+static const char *const states[LEDGER_ROUND_STATE_COUNT] = {
+    [LEDGER_ROUND_OPEN] = "open",
+    [LEDGER_ROUND_ENDED] = "ended",
+    [LEDGER_ROUND_SETTLED] = "settled",
+};
+const struct enum_names ledger_round_states = ENUM_NAMES(states);
+
+struct rounds_reading {
+    struct platform_store *store;
+    ledger_round_visitor *visit;
+    void *context;
+};
+
+static enum status take_round(void *context, const struct sql_row *row, bool *wanted,
+                              struct error *error)
+{
+    const struct rounds_reading *reading = context;
+    const int64_t state = sql_integer(row, 17);
+    struct ledger_round round = {
+        .currency_exponent = (uint8_t)sql_integer(row, 4),
+        .began_ms = sql_integer(row, 8),
+        .last_ms = sql_integer(row, 9),
+        .ended_ms = sql_integer(row, 10),
+        .ends = (uint64_t)sql_integer(row, 11),
+        .bets = (uint64_t)sql_integer(row, 12),
+        .wins = (uint64_t)sql_integer(row, 13),
+        .stake_minor = sql_integer(row, 14),
+        .win_minor = sql_integer(row, 15),
+        .bet_after_end = sql_integer(row, 16) != 0,
+        .state = (enum ledger_round_state)state,
+    };
+    bool sound = ledger_read_string(row, 0, round.player_id, sizeof round.player_id);
+    sound &= ledger_read_string(row, 1, round.customer_id, sizeof round.customer_id);
+    sound &= ledger_read_string(row, 2, round.reference, sizeof round.reference);
+    sound &= ledger_read_string(row, 3, round.currency, sizeof round.currency);
+    sound &= ledger_read_string(row, 5, round.provider_id, sizeof round.provider_id);
+    sound &= ledger_read_string(row, 6, round.game_id, sizeof round.game_id);
+    sound &= ledger_read_string(row, 7, round.round_id, sizeof round.round_id);
+    if (!sound || state < 0 || state >= LEDGER_ROUND_STATE_COUNT)
+        return platform_damaged(reading->store, "a round is malformed", error);
+    *wanted = reading->visit(reading->context, &round);
+    return STATUS_OK;
+}
+
+enum status platform_ledger_rounds(struct platform_store *store,
+                                   const struct ledger_rounds_asked *asked,
+                                   ledger_round_visitor *visit, void *context, struct error *error)
+{
+    struct rounds_reading reading = {store, visit, context};
+    struct sql_parameters parameters = {0};
+    add_scope(&parameters, &asked->scope);
+    sql_add_integer(&parameters, asked->open);
+    return ledger_read(store, store->engine->texts->rounds, &parameters, take_round, &reading,
+                       error);
 }

@@ -35,6 +35,7 @@ struct ledger_texts {
     const char *accounts, *accounts_since;
     const char *newest;
     const char *sums;
+    const char *rounds;
     const char *clearings;
     const char *miscounted; /* a player, and its highest sequence */
 

@@ -1,0 +1,145 @@
+/* Every function here compares the customer before it reads; see viewer.h. */
+#include "operator/viewer.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "operator/times.h"
+
+const struct viewer viewer_operator = {.customer_id = NULL};
+
+/* Narrows `*customer_id` (NULL: all) to what the viewer may see. */
+static enum status narrow(const struct viewer *viewer, const char **customer_id,
+                          struct error *error)
+{
+    if (viewer->customer_id == NULL)
+        return STATUS_OK;
+    if (*customer_id != NULL && strcmp(*customer_id, viewer->customer_id) != 0)
+        return error_set(error, STATUS_NOT_FOUND, "there is no such customer");
+    *customer_id = viewer->customer_id;
+    return STATUS_OK;
+}
+
+/* ---- a player -------------------------------------------------------------------------------- */
+
+enum status viewer_account(struct platform_store *store, const struct viewer *viewer,
+                           const char *player_id, struct ledger_account *account,
+                           struct error *error)
+{
+    struct ledger_account read;
+    enum status status = platform_ledger_balance(store, player_id, &read, error);
+    if (status != STATUS_OK)
+        return status;
+    if (viewer->customer_id != NULL && strcmp(read.player.customer_id, viewer->customer_id) != 0)
+        return error_set(error, STATUS_NOT_FOUND, "there is no such player");
+    *account = read;
+    return STATUS_OK;
+}
+
+enum status viewer_read_statement(struct platform_store *store, const struct viewer *viewer,
+                                  const struct viewer_statement *asked,
+                                  ledger_transaction_visitor *visit, void *context,
+                                  struct error *error)
+{
+    const struct ledger_whose whose = {
+        .player_id = asked->player_id, .from = asked->from, .before = asked->before};
+    struct ledger_account account;
+    enum status status = viewer_account(store, viewer, asked->player_id, &account, error);
+    return status == STATUS_OK ? platform_ledger_entries(store, whose, visit, context, error)
+                               : status;
+}
+
+/* ---- usage ----------------------------------------------------------------------------------- */
+
+enum status viewer_read_requests(struct platform_store *store, const struct viewer *viewer,
+                                 const struct viewer_usage *asked, usage_function *see,
+                                 void *context, struct error *error)
+{
+    const char *customer_id = asked->customer_id;
+    enum status status = narrow(viewer, &customer_id, error);
+    return status == STATUS_OK ? platform_usage_list(store, customer_id, asked->from_day,
+                                                     asked->to_day, see, context, error)
+                               : status;
+}
+
+enum status viewer_read_movements(struct platform_store *store, const struct viewer *viewer,
+                                  const struct viewer_usage *asked, ledger_sum_visitor *visit,
+                                  void *context, struct error *error)
+{
+    struct ledger_scope scope = {
+        .customer_id = asked->customer_id,
+        .from_ms = asked->from_day * CLOCK_DAY_MS,
+        .to_ms = (asked->to_day + 1) * CLOCK_DAY_MS,
+    };
+    enum status status = narrow(viewer, &scope.customer_id, error);
+    return status == STATUS_OK
+               ? platform_ledger_sums(store, &scope, (struct ledger_grouping){.by_day = true},
+                                      visit, context, error)
+               : status;
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+static const char *or_null(const char *given)
+{
+    return given != NULL && given[0] != '\0' ? given : NULL;
+}
+
+static enum status read_day(const char *name, const char *given, int64_t *day, struct error *error)
+{
+    return or_null(given) == NULL || clock_parse_day(text_of(given), day) == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID, "%s: must be a date, as 2026-11-21", name);
+}
+
+static enum status read_age(const char *given, int64_t now_ms, int64_t *before_ms,
+                            struct error *error)
+{
+    *before_ms = INT64_MAX;
+    return or_null(given) == NULL || time_parse_past(text_of(given), now_ms, before_ms,
+                                                     &(struct error){0}) == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID,
+                           "older_than: must be how long ago, as 24h or 7d, or a time");
+}
+
+enum status viewer_ask_rounds(const struct viewer_rounds *given, int64_t now_ms,
+                              struct ledger_rounds_asked *asked, struct error *error)
+{
+    int64_t to_day = clock_day(now_ms);
+    int64_t before_ms = INT64_MAX;
+    enum status status = read_day("to", given->to, &to_day, error);
+    int64_t from_day = to_day - VIEWER_ROUND_DAYS;
+    if (status == STATUS_OK)
+        status = read_day("from", given->from, &from_day, error);
+    if (status == STATUS_OK && from_day > to_day)
+        status = error_set(error, STATUS_INVALID, "from: must not be after to");
+    if (status == STATUS_OK)
+        status = read_age(given->older_than, now_ms, &before_ms, error);
+    if (status != STATUS_OK)
+        return status;
+    const int64_t to_ms = (to_day + 1) * CLOCK_DAY_MS;
+    *asked = (struct ledger_rounds_asked){
+        .scope = {.from_ms = from_day * CLOCK_DAY_MS,
+                  .to_ms = before_ms < to_ms ? before_ms : to_ms,
+                  .customer_id = or_null(given->customer_id),
+                  .provider_id = or_null(given->provider_id)},
+        .open = given->open,
+    };
+    return STATUS_OK;
+}
+
+enum status viewer_read_rounds(struct platform_store *store, const struct viewer *viewer,
+                               const struct ledger_rounds_asked *asked, ledger_round_visitor *visit,
+                               void *context, struct error *error)
+{
+    struct ledger_rounds_asked narrowed = *asked;
+    enum status status = narrow(viewer, &narrowed.scope.customer_id, error);
+    if (status == STATUS_OK)
+        status = store->ledger->snapshot_begin(store, error);
+    if (status != STATUS_OK)
+        return status;
+    status = platform_ledger_rounds(store, &narrowed, visit, context, error);
+    store->ledger->snapshot_end(store);
+    return status;
+}
