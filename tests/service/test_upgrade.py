@@ -218,7 +218,7 @@ def test_a_migration_that_is_killed_is_done_again(older):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        assert older.version() in (older.schema, NEWEST["sqlite"])
+        assert older.schema <= older.version() <= NEWEST["sqlite"]  # or between two steps
     older.service.run("migrate")
     assert older.service.ask("wallet", "verify")["entries"] == 11
 
