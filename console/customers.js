@@ -1,7 +1,7 @@
 // Customers, their keys, what they use and what they were denied; and addresses that need no key.
 import { api, get, post, put, remove } from "./api.js";
 import { ago, amount, badge, copyable, enabledBadge, facts, fill, h, number, rateText, sportsText, time, words } from "./dom.js";
-import { action, changes, confirm, editor, empty, form, later, list, problem, say, section, showOnce, table } from "./parts.js";
+import { action, changes, confirm, editor, empty, form, later, list, problem, say, secretState, section, showOnce, table } from "./parts.js";
 import { graph } from "./graph.js";
 import { noteName } from "./names.js";
 
@@ -94,19 +94,12 @@ function players(page, customer) {
 
 // ---- keys ----
 
-function keyState(key) {
-    if (key.revoked_at) {
-        return badge("idle", "revoked");
-    }
-    return key.expires_at && Date.parse(key.expires_at) <= Date.now() ? badge("idle", "expired") : badge("good", "live");
-}
-
 function keys(page, customer) {
     const shown = list(page, { path: "keys", query: { customer: customer.id }, caption: "Keys",
         nothing: empty("It has no key yet, so it cannot call."),
         columns: [
             { label: "Begins with", value: (key) => h("code", null, key.prefix) },
-            { label: "State", value: keyState },
+            { label: "State", value: secretState },
             { label: "Label", value: (key) => key.label },
             { label: "Only", value: (key) => key.only ?? "sports and casino" },
             { label: "Issued", when: (key) => key.created_at },

@@ -1,7 +1,7 @@
-// Who may sign in, with which role, and who is signed in now.
+// Who may sign in, with which role, and who is signed in now; and the tokens of machines.
 import { patch, post, remove } from "./api.js";
 import { badge, enabledBadge, h } from "./dom.js";
-import { action, choice, confirm, empty, form, list, say, section, showOnce } from "./parts.js";
+import { action, choice, confirm, empty, form, list, say, secretState, section, showOnce } from "./parts.js";
 
 const ROLES = { reader: "reader: sees everything", operator: "operator: changes things", owner: "owner: operators and secrets as well" };
 
@@ -56,6 +56,35 @@ function sessions(page) {
     return shown;
 }
 
+function tokens(page) {
+    const shown = list(page, { path: "tokens", caption: "Tokens", nothing: empty("No machine has a token."), columns: [
+        { label: "Name", value: (row) => row.name },
+        { label: "State", value: secretState },
+        { label: "Role", value: (row) => row.role },
+        { label: "Only from", value: (row) => row.cidrs.join(" ") || "anywhere" },
+        { label: "Made", when: (row) => row.created_at },
+        { label: "Expires", when: (row) => row.expires_at, never: "never" },
+        { label: "Last used", when: (row) => row.last_used_at, never: "never" },
+        { label: h("span", { class: "unseen" }, "Actions"), value: (row) => (row.revoked_at ? "" : action("Revoke", async () => {
+            if (await confirm(`Revoke the token ${row.name}?`, "Calls with it are refused within a second. It cannot be undone.", "Revoke")) {
+                await remove(`tokens/${row.id}`);
+                say(`The token ${row.name} is revoked.`);
+                shown.reload({});
+            }
+        }, { class: "danger small" })) },
+    ] });
+    return [shown, h("details", null, h("summary", null, "Make a token"), form({ label: "Make", legend: "Make a token",
+        fields: [{ name: "name", label: "Name of the token", required: true, placeholder: "terraform", hint: "As it stands in the audit." },
+            { name: "role", label: "Role of the token", kind: "choice", options: ROLES },
+            { name: "expires_at", label: "Expires", placeholder: "90d", hint: "A number of days (90d) or a moment (2027-01-31); empty: never." },
+            { name: "cidrs", label: "Only from", kind: "lines", hint: "Networks, one a line: 203.0.113.0/24. None: from anywhere." }],
+        submit: async (values) => {
+            const made = await post("tokens", values);
+            showOnce(`The token ${made.name}`, "It is shown this once and is kept nowhere. Give it to the machine, and close this.", made.token);
+            shown.reload({});
+        } }))];
+}
+
 export async function operatorsPage(page) {
     if (!page.may("owner")) {
         return { title: "Operators", content: empty("Only owners manage operators.", h("a", { href: "#/" }, "To the start")) };
@@ -72,5 +101,5 @@ export async function operatorsPage(page) {
             fields: [{ name: "name", label: "Name", required: true, hint: "As it stands in the audit." },
                 { name: "role", label: "Role", kind: "choice", options: ROLES }],
             submit: async (values) => showLink(page, await post("operators", values)) })),
-        section("Sessions", sessions(page))] };
+        section("Sessions", sessions(page)), section("Tokens", tokens(page))] };
 }

@@ -1,7 +1,7 @@
 // What pages are made of: tables, lists that are searched and continued, forms that are driven by
 // descriptions of their fields, dialogs, and the states between (waiting, nothing there, refused).
 import { api, ApiError, get, patch } from "./api.js";
-import { fill, h, newId, number, sentence, SPORTS, time } from "./dom.js";
+import { badge, fill, h, newId, number, sentence, SPORTS, time } from "./dom.js";
 
 // ---- states ----
 
@@ -296,6 +296,14 @@ export function confirm(title, text, action) {
         document.body.append(dialog);
         dialog.showModal();
     });
+}
+
+/** Is a key or a token good? */
+export function secretState(one) {
+    if (one.revoked_at) {
+        return badge("idle", "revoked");
+    }
+    return one.expires_at && Date.parse(one.expires_at) <= Date.now() ? badge("idle", "expired") : badge("good", "live");
 }
 
 /** A secret that is seen this once. */

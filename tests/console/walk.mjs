@@ -611,6 +611,20 @@ walk("operator_removed", async () => {
     await seen("walker is removed");
 });
 
+walk("token", async () => {
+    await page.locator("summary::-p-text(Make a token)").click();
+    await write("Name of the token", "script");
+    await write("Only from", "127.0.0.0/8");
+    await press("Make");
+    const token = await inDialog("I have kept it");
+    const call = () => fetch(`${origin}/admin/v1/session`, { headers: { Authorization: `Bearer ${token}` } });
+    assert.equal((await (await call()).json()).name, "script");
+    await press("Revoke");
+    await inDialog("Revoke");
+    await seen("The token script is revoked");
+    assert.equal((await call()).status, 401);
+});
+
 walk("keyboard", async () => {
     await page.locator("h1").click();
     await page.keyboard.type("gc");
