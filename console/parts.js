@@ -306,6 +306,18 @@ export function secretState(one) {
     return one.expires_at && Date.parse(one.expires_at) <= Date.now() ? badge("idle", "expired") : badge("good", "live");
 }
 
+/** Asks for what an act needs: a form (see above) in a dialog. */
+export function ask(title, text, { fields, label, submit }) {
+    const id = newId();
+    const dialog = h("dialog", { "aria-labelledby": id, onclose: () => dialog.remove() }, h("h2", { id }, title), h("p", null, text),
+        form({ fields, label, submit: async (given) => {
+            await submit(given);
+            dialog.close();
+        } }), h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel")));
+    document.body.append(dialog);
+    dialog.showModal();
+}
+
 /** A secret that is seen this once. */
 export function showOnce(title, text, secret) {
     const id = newId();

@@ -1,7 +1,7 @@
 // Players: found by whatever somebody has of them, and what their money did.
 import { get, patch } from "./api.js";
-import { ago, amount, badge, copyable, facts, fill, h, number, signed, time } from "./dom.js";
-import { action, confirm, counted, empty, follow, history, list, problem, say, section, table } from "./parts.js";
+import { ago, amount, badge, copyable, facts, fill, h, moment, number, signed, time } from "./dom.js";
+import { action, ask, counted, empty, follow, history, list, problem, say, section, table } from "./parts.js";
 import { graph } from "./graph.js";
 import { customerLink } from "./names.js";
 
@@ -159,16 +159,45 @@ function statement(page, path, first) {
 
 // ---- one player ----
 
-async function block(page, path, player) {
-    const blocked = player.blocked_at !== null;
-    if (!blocked && !await confirm("Block this player?",
-        "Stakes and launches for money are refused, by customer and provider. Wins, rollbacks and payouts still pass.", "Block")) {
+const REASON = { name: "reason", label: "Reason", hint: "Is shown with the block, and kept in the audit trail." };
+
+function block(page, player) {
+    ask("Block this player?", "Stakes and launches for money are refused, by customer and provider. Wins, rollbacks and payouts still pass.", {
+        label: "Block", fields: [REASON,
+            { name: "until", label: "Until", placeholder: "30d", hint: "When the block ends by itself: 2027-01-31, or 30d from now. Empty: it does not." },
+            { name: "whole", label: "All currencies", kind: "check", hint: `Every player that ${player.customer} calls ${player.player_reference}, also a later one.` }],
+        submit: async ({ whole, ...given }) => {
+            await patch(`blocks/${whole ? `${player.customer}:${player.player_reference}` : player.player_id}`, { blocked: true, ...given });
+            say("The player is blocked.");
+            page.again();
+        } });
+}
+
+async function unblock(page, of) {
+    const path = `blocks/${of.id}`;
+    const done = () => {
+        say("The block is taken away.");
+        page.again();
+    };
+    if (of.until === null) {
+        await patch(path, { blocked: false });
+        done();
         return;
     }
-    await patch(path, { blocked: !blocked }, player);
-    say(blocked ? "The player is unblocked." : "The player is blocked.");
-    page.again();
+    ask("Unblock before the end?", `This block ends on ${moment(of.until)} UTC. Say why it is taken away before.`, { label: "Unblock", fields: [REASON],
+        submit: async (given) => {
+            await patch(path, { blocked: false, early: true, ...given });
+            done();
+        } });
 }
+
+const blockTable = (page, blocks) => table([
+    { label: "Block", value: (one) => (one.player_id === null ? "of the reference, in every currency" : "of this player") },
+    { label: "Since", when: (one) => one.blocked_at },
+    { label: "Until", when: (one) => one.until, never: "no end" },
+    { label: "Reason", value: (one) => one.reason },
+    { label: "", value: (one) => [history(one.id), page.may("operator") && action("Unblock", () => unblock(page, one))] },
+], blocks, { caption: "Blocks in force" });
 
 const launchTable = (launches) => (launches.length === 0 ? empty("No game was launched for money.") : table([
     { label: "When", when: (one) => one.created_at },
@@ -181,7 +210,7 @@ const launchTable = (launches) => (launches.length === 0 ? empty("No game was la
 export async function playerPage(page) {
     const path = `players/${encodeURIComponent(page.id)}`;
     const player = await get(path, {}, page.signal);
-    const blocked = player.blocked_at !== null;
+    const blocked = player.blocks.length > 0;
     const top = h("div");
     const launches = h("div");
     const money = statement(page, path, player);
@@ -195,7 +224,7 @@ export async function playerPage(page) {
     show(player);
     follow(page, path, { show, refused: () => {} });
     return { title: `Player ${player.player_reference}`, state: blocked ? badge("bad", "blocked") : badge("good", "may play"),
-        actions: [history(player.player_id), page.may("operator") && action(blocked ? "Unblock" : "Block",
-            () => block(page, path, player), { class: blocked ? "main" : "danger" })],
-        content: [top, section("Statement", money.content), section("Launches", launches)] };
+        actions: [history(player.player_id), page.may("operator") && action(blocked ? "Change the block" : "Block",
+            () => block(page, player), { class: blocked ? null : "danger" })],
+        content: [top, blocked && section("Blocks", blockTable(page, player.blocks)), section("Statement", money.content), section("Launches", launches)] };
 }

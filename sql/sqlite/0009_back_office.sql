@@ -21,3 +21,22 @@ CREATE TABLE operator_token (
     revision     INTEGER NOT NULL UNIQUE
 ) STRICT;
 CREATE UNIQUE INDEX operator_token_name ON operator_token (name) WHERE revoked_ms IS NULL;
+
+-- Blocks: no bet of the player is taken and no game is launched for its money. A block is of one player, or of a
+-- customer's reference in every currency, of which there need be no player yet: its id is the player's, or
+-- CUSTOMER:REFERENCE. The row of a block that was taken away stays and says why; what was before, the audit says.
+ALTER TABLE player_block RENAME TO player_block_before;
+CREATE TABLE player_block (
+    id          TEXT PRIMARY KEY CHECK (id = coalesce(player_id, customer_id || ':' || reference)),
+    player_id   TEXT REFERENCES player (id), -- NULL: every player of the reference
+    customer_id TEXT NOT NULL REFERENCES customer (id),
+    reference   TEXT NOT NULL CHECK (length(reference) BETWEEN 1 AND 64
+                                     AND reference NOT GLOB '*[^A-Za-z0-9._:-]*'),
+    blocked_ms  INTEGER CHECK (blocked_ms > 0), -- NULL: it was taken away
+    until_ms    INTEGER CHECK (until_ms > blocked_ms), -- NULL: without an end
+    reason      TEXT NOT NULL CHECK (length(CAST(reason AS BLOB)) <= 200)
+) STRICT, WITHOUT ROWID;
+INSERT INTO player_block (id, player_id, customer_id, reference, blocked_ms, until_ms, reason)
+    SELECT player.id, player.id, player.customer_id, player.reference, before.blocked_ms, NULL, ''
+    FROM player_block_before AS before JOIN player ON player.number = before.player_number;
+DROP TABLE player_block_before;

@@ -101,6 +101,7 @@ static void print_platform(const struct command_line *line, const struct platfor
         {"games", records[RECORD_GAME], "games"},
         {"game_lists", records[RECORD_GAME_POLICY], "lists of games"},
         {"players", records[RECORD_PLAYER], "players"},
+        {"blocks", records[RECORD_BLOCK], "blocks of players"},
         {"launches", records[RECORD_LAUNCH], "launches"},
         {"audit_rows", records[RECORD_TRAIL], "audit rows"},
         {"operators", records[RECORD_OPERATOR], "operators"},

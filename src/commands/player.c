@@ -1,4 +1,4 @@
-/* croupier player show | block | unblock. */
+/* croupier player show | block | unblock | blocks. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -15,6 +15,17 @@ static const struct command_option show_options[] = {
     {"provider", "ID", "the player whom this provider knows as SUB", false},
     {0},
 };
+
+/* Their reasons, and which ids they have. */
+static void print_blocks(const struct command_line *line, const struct player_view *player)
+{
+    struct resource_listing listing;
+    resource_listing_begin(&listing, line, &block_resource);
+    for (size_t i = 0; i < player->block_count; i++)
+        (void)resource_listing_see(&listing, &player->blocks[i]);
+    (void)putchar('\n');
+    resource_listing_end(&listing, line, STATUS_OK);
+}
 
 static void print_launches(const struct player_view *player)
 {
@@ -54,6 +65,15 @@ static bool read_question(const struct command_line *line, struct player_questio
     return count == 1 || (count == 2 && question->provider_id == NULL);
 }
 
+static void require_player_id(const struct command_line *line, const char *verb, const char *id)
+{
+    if (!text_starts_with(text_of(id), TEXT("ply_")))
+        command_usage(line,
+                      "'%s' is not a player's id (ply_…); a customer's own reference stands after "
+                      "its customer: player %s CUSTOMER %s",
+                      id, verb, id);
+}
+
 static void run_show(const struct command_line *line)
 {
     struct player_question question;
@@ -61,40 +81,92 @@ static void run_show(const struct command_line *line)
     if (!read_question(line, &question))
         command_usage(line, "give PLAYER, or CUSTOMER and REFERENCE, or --launch ID, or --provider "
                             "ID and SUB");
-    if (question.id != NULL && !text_starts_with(text_of(question.id), TEXT("ply_")))
-        command_usage(line,
-                      "'%s' is not a player's id (ply_…); a customer's own reference stands after "
-                      "its customer: player show CUSTOMER %s",
-                      question.id, question.id);
+    if (question.id != NULL)
+        require_player_id(line, "show", question.id);
     struct platform_store *store = command_platform(line);
     command_require_verb(line, players_find(store, &question, &player, command_error(line)));
     resource_print(line, &player_resource, &player);
+    if (!command_json(line) && player.block_count > 0)
+        print_blocks(line, &player);
     if (!command_json(line) && player.launch_count > 0)
         print_launches(&player);
 }
 
 /* ---- block, unblock -------------------------------------------------------------------------- */
 
-static void set_blocked(const struct command_line *line, bool blocked)
+static const struct command_option block_options[] = {
+    {"reason", "TEXT", "why, up to 200 bytes", false},
+    {"until", "TIME", "when it ends by itself: 2027-01-31, 2027-01-31T18:00:00Z, or 90d from now",
+     false},
+    {0},
+};
+
+static const struct command_option unblock_options[] = {
+    {"early", NULL, "also before the end of the block, with a reason", false},
+    {"reason", "TEXT", "why, up to 200 bytes", false},
+    {0},
+};
+
+/* Of a player that is unblocked itself, when its reference is not. */
+static void print_player(const struct command_line *line, struct platform_store *store,
+                         const char *id)
 {
-    struct platform_store *store = command_platform(line);
     struct player_view player = {0};
-    command_require_verb(line, players_block(store, command_argument(line, 0), blocked,
-                                             clock_wall_ms(), &player, command_error(line)));
+    const struct player_question question = {.id = id};
+    command_require_verb(line, players_find(store, &question, &player, command_error(line)));
     if (command_json(line))
         resource_print(line, &player_resource, &player);
     else
-        resource_print_state(&player_resource, &player, blocked ? "blocked" : "not blocked");
+        resource_print_state(&player_resource, &player,
+                             player.block_count > 0 ? "blocked" : "not blocked");
+}
+
+static void set_blocked(const struct command_line *line, bool blocked,
+                        const struct command_option *options)
+{
+    const char *first = command_argument(line, 0);
+    const char *reference = command_argument(line, 1);
+    char id[BLOCK_ID_SIZE];
+    struct block_view block = {0};
+    struct setting settings[5] = {{"blocked", blocked ? "yes" : "no"}};
+    size_t count = 1;
+    for (const struct command_option *option = options; option->name != NULL; option++) {
+        const char *given = command_option(line, option->name);
+        if (given != NULL)
+            settings[count++] =
+                (struct setting){option->name, option->value == NULL ? "yes" : given};
+    }
+    if (reference == NULL)
+        require_player_id(line, blocked ? "block" : "unblock", first);
+    else
+        command_require_verb(line, block_id_of(first, reference, id, command_error(line)));
+    struct platform_store *store = command_platform(line);
+    command_require_verb(line,
+                         resource_change(&block_resource, store, reference == NULL ? first : id,
+                                         &(struct resource_edit){.settings = settings}, &block,
+                                         command_error(line)));
+    if (reference == NULL)
+        print_player(line, store, first);
+    else if (command_json(line))
+        resource_print(line, &block_resource, &block);
+    else
+        (void)printf("%s %s is %s in every currency.\n", first, reference,
+                     block.blocked ? "blocked" : "not blocked");
 }
 
 static void run_block(const struct command_line *line)
 {
-    set_blocked(line, true);
+    set_blocked(line, true, block_options);
 }
 
 static void run_unblock(const struct command_line *line)
 {
-    set_blocked(line, false);
+    set_blocked(line, false, unblock_options);
+}
+
+static void run_blocks(const struct command_line *line)
+{
+    resource_run_list_of(line, &block_resource, NULL);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -102,7 +174,10 @@ static void run_unblock(const struct command_line *line)
 const struct command player_commands[] = {
     {"show", "[PLAYER|CUSTOMER|SUB] [REFERENCE]", &help_player_show, .options = show_options,
      .run = run_show},
-    {"block", "PLAYER", &help_player_block, .run = run_block},
-    {"unblock", "PLAYER", &help_player_unblock, .run = run_unblock},
+    {"block", "PLAYER|CUSTOMER [REFERENCE]", &help_player_block, .options = block_options,
+     .run = run_block},
+    {"unblock", "PLAYER|CUSTOMER [REFERENCE]", &help_player_unblock, .options = unblock_options,
+     .run = run_unblock},
+    {"blocks", "[CUSTOMER]", &help_player_blocks, .run = run_blocks},
     {0},
 };

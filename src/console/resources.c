@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/strict_json.h"
 #include "console/body.h"
 #include "console/errors.h"
 #include "console/routes.h"
@@ -359,16 +358,21 @@ enum status console_list_players(struct console_call *call, struct error *error)
     return status;
 }
 
+/* The player's own block; the answer is the player. */
 enum status console_block_player(struct console_call *call, struct error *error)
 {
-    static const struct text names[] = {TEXT_INIT("blocked")};
-    struct text value = TEXT("");
-    bool sound = strict_json_object(call->body, names, 1, &value) == STRICT_JSON_OK;
-    bool blocked = text_equals(value, TEXT("true"));
-    if (!sound || (!blocked && !text_equals(value, TEXT("false"))))
-        return error_set(error, STATUS_INVALID, "blocked: must be true or false");
-    return answered(
-        call, players_block(call->store, call->id, blocked, call->now_ms, call->record, error));
+    const char *wrong = NULL;
+    struct block_view block;
+    struct console_settings settings;
+    enum status status =
+        console_settings_read(&block_resource, false, call->body, &settings, call->field, error);
+    if (status == STATUS_OK) {
+        const struct resource_edit edit = {.settings = settings.list, .wrong = &wrong};
+        status = resource_change(&block_resource, call->store, call->id, &edit, &block, error);
+        name_field(call, wrong);
+    }
+    console_settings_free(&settings);
+    return status == STATUS_OK ? console_show(call, error) : status;
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */

@@ -67,6 +67,9 @@ static const struct console_route routes[] = {
     {READS, API "players", false, ROLE_READER, console_list_players, &player_resource},
     {READS, API "players/{id}", false, ROLE_READER, console_show, &player_resource},
     {CHANGES, API "players/{id}", false, ROLE_OPERATOR, console_block_player, &player_resource},
+    {READS, API "blocks", false, ROLE_READER, console_list, &block_resource},
+    {READS, API "blocks/{id}", false, ROLE_READER, console_show, &block_resource},
+    {CHANGES, API "blocks/{id}", false, ROLE_OPERATOR, console_change, &block_resource},
     {READS, API "players/{id}/statement", false, ROLE_READER, console_statement, NULL},
 
     {READS, API "operators", false, ROLE_OWNER, console_list, &operator_resource},

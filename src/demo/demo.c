@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "operator/addresses.h"
+#include "operator/blocks.h"
 #include "operator/customers.h"
 #include "operator/keys.h"
 #include "operator/operators.h"
@@ -246,6 +247,7 @@ static enum status prepare_customers(struct platform_store *store, int64_t now_m
     };
     char *const key_of[] = {keys->all_sports, keys->limited, keys->disabled};
     struct player_record player;
+    struct block_view block;
     enum status status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < sizeof samples / sizeof samples[0]; i++) {
         char id[CUSTOMER_ID_SIZE];
@@ -256,7 +258,9 @@ static enum status prepare_customers(struct platform_store *store, int64_t now_m
             status = platform_player_open(store, id, "blocked-player", "EUR", 2, &player, error);
     }
     if (status == STATUS_OK && player.created_ms >= now_ms) /* not of an earlier start */
-        status = platform_player_block(store, player.id, true, now_ms, &player, error);
+        status = resource_change(&block_resource, store, player.id,
+                                 EDIT({"blocked", "yes"}, {"reason", "asked for a break"}), &block,
+                                 error);
     if (status == STATUS_OK)
         memcpy(keys->blocked_player, player.id, sizeof player.id);
     return status;

@@ -58,6 +58,7 @@ struct pending_launch {
     uint8_t subject_key[SECRETS_KEY_SIZE];
     enum status status;          /* of the store */
     struct player_record player; /* zeros in demo */
+    bool blocked;                /* it is, when it was looked up */
     struct launch_record record;
     int64_t expires_ms;
 };
@@ -265,12 +266,13 @@ static enum status find_player(struct pending_launch *pending)
     games_subject(pending->subject_key, record->provider_id,
                   launch->real ? record->player_id : record->id, record->subject);
     record->created_ms = clock_wall_ms();
+    pending->blocked = player_is_blocked(&pending->player, record->created_ms);
     return STATUS_OK;
 }
 
 static bool is_to_be_kept(const struct pending_launch *pending)
 {
-    return pending->status == STATUS_OK && pending->player.blocked_ms == 0;
+    return pending->status == STATUS_OK && !pending->blocked;
 }
 
 /* Writes down those whose player was found, in one transaction. */
@@ -303,7 +305,7 @@ static void deliver_kept(struct mail *mail)
         free_pending(pending);
     } else if (pending->status != STATUS_OK) {
         reply_error(pending, request, &error_ledger_unavailable);
-    } else if (pending->player.blocked_ms != 0) {
+    } else if (pending->blocked) {
         reply_error(pending, request, &error_player_blocked);
     } else {
         const struct games_table *table = games_pages_table(pending->pages, clock_monotonic_ms());

@@ -25,10 +25,10 @@
 
 /* The order of copying: owners before their records, and records that admit callers last.
  * Credentials are not copied, so the copy has no sessions. */
-static const int parts[] = {RECORD_CUSTOMER, RECORD_PROVIDER, RECORD_GAME,  RECORD_GAME_POLICY,
-                            RECORD_PLAYER,   RECORD_LAUNCH,   RECORD_TRAIL, RECORD_OPERATOR,
-                            PART_LEDGER,     PART_USAGE,      RECORD_KEY,   RECORD_ADDRESS,
-                            RECORD_TOKEN};
+static const int parts[] = {RECORD_CUSTOMER, RECORD_PROVIDER, RECORD_GAME,   RECORD_GAME_POLICY,
+                            RECORD_PLAYER,   RECORD_BLOCK,    RECORD_LAUNCH, RECORD_TRAIL,
+                            RECORD_OPERATOR, PART_LEDGER,     PART_USAGE,    RECORD_KEY,
+                            RECORD_ADDRESS,  RECORD_TOKEN};
 #define PARTS (sizeof parts / sizeof parts[0])
 
 struct copy {

@@ -1,6 +1,8 @@
 /* Players as an operator handles them; see players.h. */
 #include "operator/players.h"
 
+#include <string.h>
+
 #include "records/currency.h"
 #include "stores/platform_players.h"
 
@@ -32,8 +34,8 @@ static const struct field fields[] = {
     {"entries", "entries", NULL, &field_count, FIELD_OF(player_view, entries)},
     {"last_active_at", "active", NULL, &field_time, FIELD_OF(player_view, active_ms),
      .words = "never"},
-    {"blocked_at", "blocked", NULL, &field_time, FIELD_OF(player_record, blocked_ms),
-     .words = "no"},
+    {"blocked_at", "blocked", NULL, &field_time, FIELD_OF(player_view, blocked_ms), .words = "no"},
+    {"blocked_until", NULL, NULL, &field_time, FIELD_OF(player_view, blocked_until_ms)},
     {"created_at", "created", NULL, &field_time, FIELD_OF(player_record, created_ms)},
     {0},
 };
@@ -56,6 +58,10 @@ static void write(struct json_writer *json, const void *record)
     for (size_t i = 0; i < player->launch_count; i++)
         fields_write_object(launch_fields, &player->launches[i], json);
     json_end(json);
+    json_array(json, "blocks");
+    for (size_t i = 0; i < player->block_count; i++)
+        resource_write(&block_resource, &player->blocks[i], json);
+    json_end(json);
     json_end(json);
 }
 
@@ -65,6 +71,33 @@ static bool note_time(void *context, const struct ledger_transaction *entry)
 {
     *(int64_t *)context = entry->created_ms;
     return true;
+}
+
+/* Those in force: they began with the first, and end with the last. */
+static enum status find_blocks(struct platform_store *store, struct player_view *player,
+                               struct error *error)
+{
+    const struct player_record *record = &player->record;
+    struct block_record reference = {0};
+    memcpy(reference.customer_id, record->customer_id, sizeof record->customer_id);
+    memcpy(reference.reference, record->reference, sizeof record->reference);
+    block_name(&reference);
+    const char *const ids[] = {record->id, reference.id};
+    enum status status = STATUS_OK;
+    player->block_count = 0;
+    player->blocked_ms = player->blocked_until_ms = 0;
+    for (size_t i = 0; i < 2 && status == STATUS_OK && record->blocked_until_ms != 0; i++) {
+        struct block_view *block = &player->blocks[player->block_count];
+        status = resource_get(&block_resource, store, ids[i], block, error);
+        if (status != STATUS_OK || !block->blocked)
+            continue;
+        player->block_count++;
+        if (player->blocked_ms == 0 || block->record.blocked_ms < player->blocked_ms)
+            player->blocked_ms = block->record.blocked_ms;
+    }
+    if (player->block_count > 0 && record->blocked_until_ms != PLAYER_BLOCKED_FOR_GOOD)
+        player->blocked_until_ms = record->blocked_until_ms;
+    return status;
 }
 
 /* Reads what the view of a player has beside the record. */
@@ -82,6 +115,8 @@ static enum status complete(struct platform_store *store, struct player_view *pl
     player->active_ms = 0;
     if (account.sequence > 0)
         status = platform_ledger_entries(store, last, note_time, &player->active_ms, error);
+    if (status == STATUS_OK)
+        status = find_blocks(store, player, error);
     if (status != STATUS_OK)
         return status;
     return platform_launches_newest(store, player->record.id, player->launches,
@@ -160,17 +195,6 @@ enum status players_find(struct platform_store *store, const struct player_quest
     if (question->reference != NULL)
         return find_named(store, question, player, error);
     return get(store, question->id, player, error);
-}
-
-/* ---- blocking -------------------------------------------------------------------------------- */
-
-enum status players_block(struct platform_store *store, const char *id, bool blocked,
-                          int64_t now_ms, struct player_view *player, struct error *error)
-{
-    enum status status = platform_player_block(store, id, blocked, now_ms, &player->record, error);
-    if (status == STATUS_NOT_FOUND)
-        return resource_missing(&player_resource, id, error);
-    return status == STATUS_OK ? complete(store, player, error) : status;
 }
 
 const struct resource player_resource = {

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "operator/resource.h"
+#include "operator/blocks.h"
 #include "stores/platform_ledger.h"
 
 /*
  * Players: found by any of the names that somebody knows one by (their own id, the customer's
- * reference, a launch, a provider's id of the player), shown with their launches, and blocked.
+ * reference, a launch, a provider's id of the player), shown with their launches and blocks.
  */
 
 #define PLAYER_LAUNCHES_SHOWN 20U
@@ -14,7 +14,10 @@ struct player_view {
     struct player_record record; /* first */
     int64_t balance_minor;
     size_t entries;
-    int64_t active_ms; /* when its last entry was made; 0: it has none */
+    int64_t active_ms;           /* when its last entry was made; 0: it has none */
+    struct block_view blocks[2]; /* in force: of the player, and of its reference */
+    size_t block_count;
+    int64_t blocked_ms, blocked_until_ms; /* by them; 0: it is not, without an end */
     struct launch_record launches[PLAYER_LAUNCHES_SHOWN]; /* the newest, newest first */
     size_t launch_count;
 };
@@ -36,8 +39,3 @@ struct player_question {
 MUST_CHECK enum status players_find(struct platform_store *store,
                                     const struct player_question *question,
                                     struct player_view *player, struct error *error);
-
-/* Blocks from `now_ms` on, or lets in again. STATUS_NOT_FOUND. */
-MUST_CHECK enum status players_block(struct platform_store *store, const char *id, bool blocked,
-                                     int64_t now_ms, struct player_view *player,
-                                     struct error *error);

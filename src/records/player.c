@@ -40,7 +40,7 @@ static const struct column columns[] = {
     COLUMN(player_record, currency, column_text, 0),
     COLUMN_OF("currency.exponent", player_record, currency_exponent, column_small, COLUMN_JOINED),
     COLUMN(player_record, created_ms, column_integer, 0),
-    COLUMN_OF("player_block.blocked_ms", player_record, blocked_ms, column_integer,
+    COLUMN_OF("(" PLAYER_BLOCKED_UNTIL ")", player_record, blocked_until_ms, column_integer,
               COLUMN_JOINED | COLUMN_NULLABLE),
 };
 
@@ -54,8 +54,7 @@ const struct record_table player_table = {
     .what = "player",
     .plural = "players",
     .name = "player",
-    .join = "currency ON currency.code = player.currency"
-            " LEFT JOIN player_block ON player_block.player_number = player.number",
+    .join = "currency ON currency.code = player.currency",
     .order = "player.number",
     .search = "player.customer_id = $1 AND player.reference = $2"
               " AND ($3 = '' OR player.currency = $3) ORDER BY player.number LIMIT $4",

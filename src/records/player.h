@@ -7,8 +7,15 @@
 #define CURRENCY_SIZE 4          /* three capitals */
 #define CURRENCY_EXPONENT_MAX 4
 
-/* One of each customer, reference and currency, for ever: never deleted, and all that ever changes
- * is whether it is blocked. */
+/* When the blocks of a player that are in force end, by the row `player` of a query: of the player
+ * itself and of its reference (block.h). NULL: there is none. */
+#define PLAYER_BLOCKED_UNTIL                                     \
+    "SELECT max(coalesce(until_ms, 9223372036854775807))"        \
+    " FROM player_block WHERE blocked_ms IS NOT NULL AND id IN " \
+    "(player.id, player.customer_id || ':' || player.reference)"
+#define PLAYER_BLOCKED_FOR_GOOD INT64_MAX
+
+/* One of each customer, reference and currency, for ever: never deleted nor changed. */
 struct player_record {
     char id[PLAYER_ID_SIZE];
     char customer_id[CUSTOMER_ID_SIZE];
@@ -16,11 +23,17 @@ struct player_record {
     char currency[CURRENCY_SIZE];
     uint8_t currency_exponent; /* as frozen when the currency was first used in this store */
     int64_t created_ms;
-    int64_t blocked_ms; /* since when nothing is bet for it; 0: it is not blocked */
+    int64_t blocked_until_ms; /* nothing is bet for it before then; 0: it is not blocked */
 };
 
 /* Money is at stake: a malformed row is an error, not a player. */
 extern const struct record_table player_table;
+
+/* Both the ledger and launches judge it by the server's clock, when they need it. */
+static inline bool player_is_blocked(const struct player_record *player, int64_t now_ms)
+{
+    return now_ms < player->blocked_until_ms;
+}
 
 /* A new id. */
 void player_id_generate(char id[PLAYER_ID_SIZE]);

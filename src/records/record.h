@@ -99,6 +99,7 @@ enum record_kind {
     RECORD_KEY,
     RECORD_ADDRESS,
     RECORD_PLAYER,
+    RECORD_BLOCK,
     RECORD_PROVIDER,
     RECORD_GAME,
     RECORD_GAME_POLICY,
@@ -108,7 +109,7 @@ enum record_kind {
     RECORD_CREDENTIAL,
     RECORD_TOKEN,
 };
-#define RECORD_KIND_COUNT 12
+#define RECORD_KIND_COUNT 13
 
 #define RECORD_SIZE_MAX 8192  /* of a struct */
 #define RECORD_COLUMNS_MAX 20 /* of a table */

@@ -21,12 +21,17 @@ MUST_CHECK enum status platform_player_open(struct platform_store *store, const 
                                             uint8_t exponent, struct player_record *player,
                                             struct error *error);
 
-/* Blocks a player from `now_ms` on, or lets it in again; it is then as in `player`. The ledger's
- * next batch notices, in every process. A player that was blocked before keeps its time.
- * NOT_FOUND. */
-MUST_CHECK enum status platform_player_block(struct platform_store *store, const char *player_id,
-                                             bool blocked, int64_t now_ms,
-                                             struct player_record *player, struct error *error);
+/*
+ * Stores a block as `next` has it. `before` is how it was read; one that was not there is zeros.
+ * EXISTS: another writer changed it meanwhile. NOT_FOUND: its player or customer is not there.
+ *
+ * Each batch of the ledger reads the blocks of its players under the lock that also orders the
+ * batches of one player, in every process. So a batch that read them just before the block was
+ * committed may still take stakes, at most one for a player, and none after it.
+ */
+MUST_CHECK enum status platform_block_put(struct platform_store *store,
+                                          const struct block_record *next,
+                                          const struct block_record *before, struct error *error);
 
 /* The players that a customer calls by this reference, one for each currency, as created: at most
  * `most`, into `players`. */
@@ -49,7 +54,7 @@ MUST_CHECK enum status platform_players_active(struct platform_store *store,
                                                uint64_t offset, uint64_t limit,
                                                struct players_page *page, struct error *error);
 
-/* Adds players as they are, id and time included, in one transaction: for copying a store (croupier
+/* Adds players as they are, id and time included, without their blocks, in one transaction: for copying a store (croupier
  * platform copy). EXISTS: one is there; INVALID: a record is not acceptable; NOT_FOUND: no such
  * customer. A currency that is there already keeps its exponent. */
 MUST_CHECK enum status platform_player_put(struct platform_store *store,

@@ -78,7 +78,7 @@ static bool is_stake(const struct wallet_request *request)
 static struct wallet_decision decide_debit(const struct wallet_state *state,
                                            const struct wallet_request *request)
 {
-    if (state->account->player.blocked_ms != 0 && is_stake(request))
+    if (state->blocked && is_stake(request))
         return refuse(WALLET_PLAYER_BLOCKED);
     if (state->session == WALLET_SESSION_EXPIRED)
         return refuse(WALLET_SESSION_IS_OVER);

@@ -78,6 +78,7 @@ struct wallet_state {
     const struct ledger_id *reference;    /* of its reference; NULL when it has none */
     int64_t clearing_minor; /* balance of the clearing account of the customer and currency */
     enum wallet_session session;
+    bool blocked;          /* the player is, now */
     enum wallet_game game; /* as of when the request came */
 };
 

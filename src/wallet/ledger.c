@@ -318,6 +318,7 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
         .clearing_minor = player->found ? batch->clearings[player->clearing].balance_minor : 0,
         .session = wallet_session_at(&job->request, job->launched, now_ms - job->launched_ms,
                                      ledger->options.session_ms),
+        .blocked = player->found && player_is_blocked(&player->account.player, now_ms),
         .game = job->game,
     };
     struct wallet_decision decision = wallet_decide(&state, &job->request);

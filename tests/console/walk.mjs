@@ -491,7 +491,7 @@ walk("player", async () => {
     await press("Block");
     await inDialog("Block");
     await press("Unblock");
-    await seen("is unblocked");
+    await seen("The block is taken away");
 });
 
 walk("customer_moved", async () => {

@@ -43,7 +43,10 @@ def house(tmp_path_factory):
         service.answers = [(answer.status, answer.json()) for answer in service.answers]
         play_at_a_provider(service)
         service.stop()
-        service.run("player", "block", bob)
+        service.run("player", "block", bob, "--reason", "asked for a break", "--until", "9d")
+        service.run("player", "block", service.customer.id, "dora", "--reason", "self-exclusion")
+        service.run("player", "block", service.customer.id, "erik")
+        service.run("player", "unblock", service.customer.id, "erik")
         service.run("provider", "secret", "add", "acme", input=NEWER_SECRET)
         service.run("provider", "set", "acme", "--cidr", "127.0.0.0/8", "--cidr", "192.0.2.0/24")
         service.narrowed = service.issue_key(service.customer.id, "--only", "casino", "--cidr", "127.0.0.0/8")
@@ -105,8 +108,8 @@ def copy_of(house, make_service, uri):
     return service
 
 
-COUNTS = {"customers": 2, "keys": 4, "addresses": 1, "providers": 1, "games": 2, "game_lists": 1, "players": 3,
-          "launches": 3, "audit_rows": 24, "operators": 1, "tokens": 2, "transactions": 616, "entries": 612}
+COUNTS = {"customers": 2, "keys": 4, "addresses": 1, "providers": 1, "games": 2, "game_lists": 1, "players": 3, "blocks": 2,
+          "launches": 3, "audit_rows": 27, "operators": 1, "tokens": 2, "transactions": 616, "entries": 612}
 
 
 def test_a_platform_store_is_moved_with_all_that_it_holds(house, make_service, tmp_path):

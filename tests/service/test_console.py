@@ -94,6 +94,7 @@ def house(tmp_path_factory):
             service.run("operator", "add", role, "--role", role)
         service.player = add_player(service, service.customer)
         assert send(service, service.customer.key, credit(service.player, "in", 500)).status == 200
+        service.run("player", "block", service.customer.id, "blocked-by-name")
         service.signed_in = {role: sign_in(service, role) for role in ROLES}
         service.machines = {role: machine(service, f"machine.{role}", role) for role in ROLES}
         yield service
@@ -199,7 +200,7 @@ def test_what_is_answered_is_what_the_document_says(house, owner):
     asked = {"/admin/v1/keys": f"?customer={customer}", "/admin/v1/customers/{id}": customer, "/admin/v1/players/{id}": house.player,
              "/admin/v1/customers/{id}/games": customer, "/admin/v1/players/{id}/statement": house.player,
              "/admin/v1/tokens/{id}": owner.get("tokens")["items"][0]["id"],
-             "/admin/v1/games/{id}": "roulette", "/admin/v1/feed/{sport}": "cricket", "/admin/v1/feed/{sport}/{event}": "cricket/7", "/admin/v1/providers/{id}": "acme", "/admin/v1/operators/{id}": "owner"}
+             "/admin/v1/games/{id}": "roulette", "/admin/v1/feed/{sport}": "cricket", "/admin/v1/feed/{sport}/{event}": "cricket/7", "/admin/v1/providers/{id}": "acme", "/admin/v1/blocks/{id}": house.player, "/admin/v1/operators/{id}": "owner"}
     owner.change("POST", "addresses", {"address": "2001:db8::9"}, 201)
     asked["/admin/v1/addresses/{id}"] = "2001%3Adb8%3A%3A9"
     asked["/admin/v1/customers/{id}/denials"] = customer
@@ -603,6 +604,31 @@ def test_a_refusal_names_the_field(house, owner):
     assert (answer.status, answer.json()["error"]["field"]) == (422, "name")
 
 
+def block_players(house, owner):
+    player = f"players/{house.player}"
+    blocked = owner.change("PATCH", player, {"blocked": True, "reason": "asked for it", "until": "2d"})
+    block, = blocked["blocks"]
+    assert blocked["blocked_until"] == block["until"] is not None and block["reason"] == "asked for it"
+    assert block in owner.get(f"blocks?customer={house.customer.id}")["items"] and block == owner.get(f"blocks/{house.player}")
+    answer = owner.ask("PATCH", f"/admin/v1/{player}", {"blocked": False})
+    assert code(answer) == (409, "conflict") and block["until"] in answer.json()["error"]["message"]
+    answer = owner.ask("PATCH", f"/admin/v1/{player}", {"blocked": False, "early": True})
+    assert (code(answer), answer.json()["error"]["field"]) == ((422, "invalid"), "reason")
+    for field, value in (("until", "soon"), ("reason", "x" * 201), ("blocked", 1), ("early", "x")):
+        answer = owner.ask("PATCH", f"/admin/v1/blocks/{house.player}", {"blocked": True, field: value})
+        assert (code(answer), answer.json()["error"]["field"]) == ((422, "invalid"), field), field
+    assert owner.change("PATCH", player, {"blocked": False, "early": True, "reason": "a mistake"})["blocks"] == []
+    name = f"{house.customer.id}:later"
+    assert owner.get(f"blocks/{name}")["blocked"] is False
+    assert owner.change("PATCH", f"blocks/{name}", {"blocked": True, "reason": "by name"})["player_id"] is None
+    assert owner.get(f"blocks?customer={house.customer.id}&q=LATER")["items"][0]["id"] == name
+    last = owner.get(f"audit?object={name}")["items"][0]
+    assert (last["kind"], last["command"], last["after"]["reason"]) == ("block", "PATCH blocks", "by name")
+    assert owner.change("PATCH", f"blocks/{name}", {"blocked": False})["blocked_at"] is None
+    for unknown in ("cus_none:a", f"{house.customer.id}:a b", "nobody", "ply_none"):
+        assert owner.ask("GET", f"/admin/v1/blocks/{unknown.replace(' ', '%20')}").status == 404
+
+
 def test_keys_players_and_games(house, owner):
     issued = owner.change("POST", "keys", {"customer": house.customer.id, "label": "web", "only": "sports"}, 201)
     house.await_admission(issued["key"])
@@ -614,6 +640,7 @@ def test_keys_players_and_games(house, owner):
     assert found["items"][0]["balance_minor"] == 500 and found["items"][0]["last_active_at"] > found["items"][0]["created_at"]
     assert owner.change("PATCH", f"players/{house.player}", {"blocked": True})["blocked_at"]
     assert owner.change("PATCH", f"players/{house.player}", {"blocked": False})["blocked_at"] is None
+    block_players(house, owner)
     assert owner.change("PATCH", "games/roulette", {"enabled": False})["enabled"] is False
     assert owner.change("PATCH", "games/roulette", {"enabled": True})["enabled"] is True
     allowed = owner.change("PUT", f"customers/{house.customer.id}/games", {"games": ["roulette"]})

@@ -16,6 +16,7 @@
 #include <libpq-fe.h>
 
 #include "base/clock.h"
+#include "stores/platform/schema.h"
 #include "stores/platform_changes.h"
 #include "stores/platform_ledger.h"
 #include "stores/platform_players.h"
@@ -558,6 +559,37 @@ TEST_OF_WITH(fixture, migrations_at_once_make_one_schema, set_up_schema, tear_do
     }
     assert_int_equal(ask(fixture, "SELECT max(number) FROM schema_migration"), runs[0].after);
     OK(open_with(fixture, fixture->uri, false, &fixture->store));
+}
+
+TEST_OF_WITH(fixture, blocks_of_before_go_on_without_an_end, set_up_schema, tear_down)
+{
+    uint32_t before;
+    uint32_t after;
+    struct block_record block;
+    char sql[256];
+    run(fixture, "CREATE TABLE schema_migration (number bigint PRIMARY KEY CHECK (number > 0),"
+                 " name text NOT NULL, checksum text NOT NULL, applied_ms bigint NOT NULL)");
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(sql, sizeof sql, "INSERT INTO schema_migration VALUES (%u, '%s', '%s', 1)",
+                       postgres_migrations[i].number, postgres_migrations[i].name,
+                       postgres_migrations[i].checksum);
+        run(fixture, postgres_migrations[i].sql);
+        run(fixture, sql);
+    }
+    run(fixture, "INSERT INTO customer (id, name, enabled, casino, sports, cidrs, created_ms,"
+                 " revision) VALUES ('cus_One', 'One', true, true, 'all', '', 1, 1)");
+    run(fixture, "INSERT INTO currency VALUES ('EUR', 2, 1)");
+    run(fixture, "INSERT INTO player (id, customer_id, reference, currency, created_ms)"
+                 " VALUES ('ply_1', 'cus_One', 'one', 'EUR', 1)");
+    run(fixture, "INSERT INTO player_block SELECT number, 77 FROM player");
+    OK(open_with(fixture, fixture->uri, true, &fixture->store));
+    OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
+    assert_true(before == 6 && after > 6);
+    OK(platform_get(fixture->store, &block_table, "ply_1", &block, &fixture->error));
+    assert_string_equal(block.player_id, "ply_1");
+    assert_string_equal(block.customer_id, "cus_One");
+    assert_string_equal(block.reference, "one");
+    assert_true(block.blocked_ms == 77 && block.until_ms == 0 && block.reason[0] == '\0');
 }
 
 TEST_OF_WITH(fixture, an_empty_database_says_what_to_do, set_up_schema, tear_down)

@@ -353,6 +353,36 @@ static void note_watched(void *context, const char *what, uint64_t rows, uint64_
     watched->rows = rows;
 }
 
+/* The part of its step alone: an earlier step needs functions of the program. */
+TEST_OF(fixture, blocks_of_before_go_on_without_an_end)
+{
+    struct block_record block;
+    const char *part = strstr(sqlite_migrations[2].sql, "ALTER TABLE player_block RENAME");
+    assert_non_null(part);
+    char *step = strdup(part);
+    char *end = strstr(step, "DROP TABLE player_block_before;");
+    assert_non_null(end);
+    end[strlen("DROP TABLE player_block_before;")] = '\0';
+    make_and_close(fixture);
+    execute(fixture,
+            "INSERT INTO customer (number, id, name, enabled, revision, sports, cidrs, created_ms,"
+            " casino) VALUES (1, 'cus_One', 'One', 1, 1, 'all', '', 1, 1);"
+            "INSERT INTO currency VALUES ('EUR', 2, 1);"
+            "INSERT INTO player (number, id, customer_id, reference, currency, created_ms)"
+            " VALUES (7, 'ply_1', 'cus_One', 'one', 'EUR', 1);"
+            "DROP TABLE player_block; CREATE TABLE player_block"
+            " (player_number INTEGER PRIMARY KEY, blocked_ms INTEGER);"
+            "INSERT INTO player_block VALUES (7, 77)");
+    execute(fixture, step);
+    free(step);
+    OK(open_store(fixture, false));
+    OK(platform_get(fixture->store, &block_table, "ply_1", &block, &fixture->error));
+    assert_string_equal(block.player_id, "ply_1");
+    assert_string_equal(block.customer_id, "cus_One");
+    assert_string_equal(block.reference, "one");
+    assert_true(block.blocked_ms == 77 && block.until_ms == 0 && block.reason[0] == '\0');
+}
+
 TEST_OF(fixture, a_long_step_says_how_far_it_is)
 {
     uint32_t before;

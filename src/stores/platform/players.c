@@ -17,9 +17,14 @@
 static const char add_currency[] = "INSERT INTO currency (code, exponent, created_ms)"
                                    " VALUES ($1, $2, $3) ON CONFLICT (code) DO NOTHING";
 
-static const char add_block[] = "INSERT INTO player_block (player_number, blocked_ms)"
-                                " SELECT number, CAST($2 AS bigint) FROM player WHERE id = $1"
-                                " ON CONFLICT (player_number) DO NOTHING";
+/* $8 and $9 are what was read before. */
+static const char put_block[] =
+    "INSERT INTO player_block (id, player_id, customer_id, reference, blocked_ms, until_ms, reason)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7)"
+    " ON CONFLICT (id) DO UPDATE SET blocked_ms = excluded.blocked_ms,"
+    "  until_ms = excluded.until_ms, reason = excluded.reason"
+    " WHERE coalesce(player_block.blocked_ms, 0) = CAST($8 AS bigint)"
+    "  AND coalesce(player_block.until_ms, 0) = CAST($9 AS bigint)";
 
 static void bind_currency(struct sql_parameters *parameters, const struct player_record *player)
 {
@@ -88,21 +93,17 @@ enum status platform_player_open(struct platform_store *store, const char *custo
 
 /* ---- blocking -------------------------------------------------------------------------------- */
 
-enum status platform_player_block(struct platform_store *store, const char *player_id, bool blocked,
-                                  int64_t now_ms, struct player_record *player, struct error *error)
+enum status platform_block_put(struct platform_store *store, const struct block_record *next,
+                               const struct block_record *before, struct error *error)
 {
-    struct record_change change = {
-        .table = &player_table,
-        .sql = blocked ? add_block
-                       : "DELETE FROM player_block"
-                         " WHERE player_number = (SELECT number FROM player WHERE id = $1)",
-        .idempotent = true};
-    sql_add_text(&change.parameters, text_of(player_id));
-    if (blocked)
-        sql_add_integer(&change.parameters, now_ms);
-    enum status status = record_change(store, &change, error);
-    return status == STATUS_OK ? platform_get(store, &player_table, player_id, player, error)
-                               : status;
+    struct record_change change = {.table = &block_table, .sql = put_block};
+    enum status status = block_table.check(next, error);
+    if (status != STATUS_OK)
+        return status;
+    statement_bind(&block_table, STATEMENT_ADD, next, &change.parameters);
+    sql_add_integer(&change.parameters, before->blocked_ms);
+    sql_add_integer(&change.parameters, before->until_ms);
+    return record_change(store, &change, error);
 }
 
 enum status platform_players_named(struct platform_store *store, const char *customer_id,
@@ -190,11 +191,6 @@ static enum status put_players(struct sql_flight *flight, void *context, struct 
             bind_currency(sql_flight_add(flight, add_currency)->parameters, record);
         currency = record->currency;
         (void)sql_flight_of(flight, &player_table, STATEMENT_ADD, record);
-        if (record->blocked_ms == 0)
-            continue;
-        struct sql_parameters *block = sql_flight_add(flight, add_block)->parameters;
-        sql_add_text(block, text_of(record->id));
-        sql_add_integer(block, record->blocked_ms);
     }
     return sql_flight_run(flight, true, error);
 }

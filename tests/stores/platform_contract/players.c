@@ -181,46 +181,91 @@ static int64_t blocked_in_a_batch(struct platform_store *store, const char *play
     memcpy(batch.players[0].player_id, player_id, PLAYER_ID_SIZE);
     assert_int_equal(store->ledger->begin(store, &batch, &error), STATUS_OK);
     assert_true(batch.players[0].found);
-    int64_t blocked_ms = batch.players[0].account.player.blocked_ms;
+    int64_t blocked_until_ms = batch.players[0].account.player.blocked_until_ms;
     assert_int_equal(store->ledger->commit(store, &batch, &unknown, &error), STATUS_OK);
-    return blocked_ms;
+    return blocked_until_ms;
+}
+
+static struct block_record block_of(const struct player_record *player)
+{
+    struct block_record block = {.blocked_ms = 77, .reason = "asked for a break"};
+    memcpy(block.id, player->id, sizeof player->id);
+    memcpy(block.player_id, player->id, sizeof player->id);
+    memcpy(block.customer_id, player->customer_id, sizeof player->customer_id);
+    memcpy(block.reference, player->reference, sizeof player->reference);
+    return block;
 }
 
 /* Also where batches met the player before, as in another server. */
 TEST_OF(fixture, a_blocked_player_is_blocked_in_the_next_batch_everywhere)
 {
     add_two_customers(fixture);
+    const struct block_record none = {0};
     struct player_record alice = open_player(fixture, "cus_One", "alice", "EUR", 2);
     struct player_record bob = open_player(fixture, "cus_One", "bob", "EUR", 2);
-    struct player_record read = {0};
+    struct block_record read = {0};
     struct platform_store *other = open_store(fixture, false);
     assert_int_equal(blocked_in_a_batch(other, alice.id), 0);
-    assert_int_equal(alice.blocked_ms, 0);
-    OK(platform_player_block(fixture->store, alice.id, true, 77, &read, &fixture->error));
-    assert_int_equal(read.blocked_ms, 77);
-    assert_int_equal(blocked_in_a_batch(other, alice.id), 77);
-    assert_int_equal(blocked_in_a_batch(fixture->store, alice.id), 77);
+    assert_int_equal(alice.blocked_until_ms, 0);
+    struct block_record block = block_of(&alice);
+    OK(platform_block_put(fixture->store, &block, &none, &fixture->error));
+    OK(platform_get(other, &block_table, alice.id, &read, &fixture->error));
+    assert_memory_equal(&read, &block, sizeof read);
+    assert_int_equal(blocked_in_a_batch(other, alice.id), PLAYER_BLOCKED_FOR_GOOD);
+    assert_int_equal(blocked_in_a_batch(fixture->store, alice.id), PLAYER_BLOCKED_FOR_GOOD);
     assert_int_equal(blocked_in_a_batch(other, bob.id), 0);
-    assert_int_equal(open_player(fixture, "cus_One", "alice", "EUR", 2).blocked_ms, 77);
-    OK(platform_player_block(fixture->store, alice.id, true, 99, &read, &fixture->error));
-    assert_int_equal(read.blocked_ms, 77); /* the first time stands */
-    assert_int_equal(blocked_in_a_batch(other, alice.id), 77);
-    OK(platform_player_block(other, alice.id, false, 99, &read, &fixture->error));
-    OK(platform_player_block(other, alice.id, false, 99, &read, &fixture->error));
-    assert_memory_equal(&read, &alice, sizeof read);
+    assert_int_equal(open_player(fixture, "cus_One", "alice", "EUR", 2).blocked_until_ms,
+                     PLAYER_BLOCKED_FOR_GOOD);
+    struct block_record until = block;
+    until.until_ms = 99;
+    OK(platform_block_put(other, &until, &block, &fixture->error));
+    assert_int_equal(blocked_in_a_batch(fixture->store, alice.id), 99);
+    /* Another writer was quicker than the one who read `block`. */
+    assert_int_equal(platform_block_put(fixture->store, &none, &block, NULL), STATUS_INVALID);
+    assert_int_equal(platform_block_put(fixture->store, &block, &block, NULL), STATUS_EXISTS);
+    assert_int_equal(platform_block_put(fixture->store, &block, &none, NULL), STATUS_EXISTS);
+    block.blocked_ms = 0;
+    OK(platform_block_put(other, &block, &until, &fixture->error));
     assert_int_equal(blocked_in_a_batch(fixture->store, alice.id), 0);
     assert_int_equal(blocked_in_a_batch(other, alice.id), 0);
-    for (int blocked = 0; blocked < 2; blocked++)
-        assert_int_equal(platform_player_block(other, "ply_none", blocked == 1, 99, &read, NULL),
-                         STATUS_NOT_FOUND);
+    memcpy(block.id, "ply_none", 9);
+    memcpy(block.player_id, "ply_none", 9);
+    assert_int_equal(platform_block_put(other, &block, &none, NULL), STATUS_NOT_FOUND);
     platform_store_close(&other);
+}
 
-    alice.blocked_ms = 5; /* and it is copied */
-    memcpy(alice.id, "ply_00000000000000A1", 21);
-    memcpy(alice.reference, "alix", 5);
-    OK(platform_player_put(fixture->store, &alice, 1, &fixture->error));
-    OK(platform_get(fixture->store, &player_table, alice.id, &read, &fixture->error));
-    assert_memory_equal(&read, &alice, sizeof read);
+TEST_OF(fixture, a_block_of_a_reference_holds_in_every_currency_also_in_a_later_one)
+{
+    add_two_customers(fixture);
+    const struct block_record none = {0};
+    struct player_record euro = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    struct player_record other = open_player(fixture, "cus_Two", "alice", "EUR", 2);
+    struct player_record longer = open_player(fixture, "cus_One", "alice2", "EUR", 2);
+    struct block_record named = block_of(&euro);
+    named.player_id[0] = '\0';
+    named.until_ms = 500;
+    block_name(&named);
+    assert_string_equal(named.id, "cus_One:alice");
+    assert_int_equal(blocked_in_a_batch(fixture->store, euro.id), 0);
+    OK(platform_block_put(fixture->store, &named, &none, &fixture->error));
+    struct player_record yen = open_player(fixture, "cus_One", "alice", "JPY", 0);
+    assert_int_equal(yen.blocked_until_ms, 500);
+    assert_int_equal(blocked_in_a_batch(fixture->store, euro.id), 500);
+    assert_int_equal(blocked_in_a_batch(fixture->store, yen.id), 500);
+    assert_int_equal(blocked_in_a_batch(fixture->store, other.id), 0);
+    assert_int_equal(blocked_in_a_batch(fixture->store, longer.id), 0);
+    assert_true(player_is_blocked(&yen, 499) && !player_is_blocked(&yen, 500));
+
+    /* Of a block of its own and one of its reference, the later end counts. */
+    struct block_record own = block_of(&euro);
+    own.until_ms = 400;
+    OK(platform_block_put(fixture->store, &own, &none, &fixture->error));
+    assert_int_equal(blocked_in_a_batch(fixture->store, euro.id), 500);
+    struct block_record taken_away = named;
+    taken_away.blocked_ms = taken_away.until_ms = 0;
+    OK(platform_block_put(fixture->store, &taken_away, &named, &fixture->error));
+    assert_int_equal(blocked_in_a_batch(fixture->store, euro.id), 400);
+    assert_int_equal(blocked_in_a_batch(fixture->store, yen.id), 0);
 }
 
 TEST_OF(fixture, players_are_found_by_their_customers_name_for_them)

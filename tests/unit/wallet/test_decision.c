@@ -107,8 +107,10 @@ static struct wallet_decision decide(struct book *book, const struct wallet_requ
 {
     struct ledger_id id = id_of(book, owner_of(request), request->transaction_id);
     struct ledger_id reference = id_of(book, owner_of(request), request->reference);
+    const struct ledger_account *account = account_of(book, request->player_id);
     struct wallet_state state = {
-        .account = account_of(book, request->player_id),
+        .account = account,
+        .blocked = account != NULL && player_is_blocked(&account->player, 1),
         .id = &id,
         .reference = request->reference[0] == '\0' ? NULL : &reference,
         .session = session_of(book, request),
@@ -424,7 +426,7 @@ TEST(a_blocked_player_bets_no_more_and_all_else_goes_on)
     assert_int_equal(bet(&book, "a", 10), WALLET_KEPT);
     (void)DEBIT("b", 10);
     (void)ROLLBACK("r", "late");
-    book.accounts[0].player.blocked_ms = 77;
+    book.accounts[0].player.blocked_until_ms = PLAYER_BLOCKED_FOR_GOOD;
     size_t count = book.count;
     assert_int_equal(bet(&book, "c", 1), WALLET_PLAYER_BLOCKED);
     assert_int_equal(bet(&book, "c", 101), WALLET_PLAYER_BLOCKED); /* whatever it has */
@@ -441,7 +443,7 @@ TEST(a_blocked_player_bets_no_more_and_all_else_goes_on)
     assert_int_equal(DEBIT("payout", 90), LEDGER_APPLIED);
     assert_int_equal(book.accounts[0].balance_minor, 5);
     assert_int_equal(verdict_of(&book, LEDGER_DEBIT, "ply_B", "d", 1, ""), WALLET_KEPT);
-    book.accounts[0].player.blocked_ms = 0;
+    book.accounts[0].player.blocked_until_ms = 1; /* over */
     assert_int_equal(bet(&book, "c", 1), WALLET_KEPT);
 }
 

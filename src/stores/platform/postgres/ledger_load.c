@@ -37,9 +37,10 @@ struct loading {
     size_t count;
     struct ledger_fact *asked[2 * LEDGER_BATCH_MAX]; /* facts whose owners are there */
     size_t asked_count;
-    struct row_arrays numbers, bare; /* players', in that order; of those without account */
-    struct row_arrays clearings;     /* customer, currency */
-    struct row_arrays ids;           /* the facts': owner, id, whether it counts credits */
+    struct row_arrays numbers, names; /* players', in that order; ids, customers, references */
+    struct row_arrays bare;           /* numbers of those without account */
+    struct row_arrays clearings;      /* customer, currency */
+    struct row_arrays ids;            /* the facts': owner, id, whether it counts credits */
 };
 
 static struct loading *make_loading(struct postgres_store *store, struct ledger_batch *batch)
@@ -50,6 +51,7 @@ static struct loading *make_loading(struct postgres_store *store, struct ledger_
     loading->batch = batch;
     loading->new_players.width = loading->new_owners.width = 1;
     loading->numbers.width = loading->bare.width = 1;
+    loading->names.width = 3;
     loading->clearings.width = 2;
     loading->ids.width = 3;
     return loading;
@@ -60,6 +62,7 @@ static void free_loading(struct loading *loading)
     arrays_free(&loading->new_players);
     arrays_free(&loading->new_owners);
     arrays_free(&loading->numbers);
+    arrays_free(&loading->names);
     arrays_free(&loading->bare);
     arrays_free(&loading->clearings);
     arrays_free(&loading->ids);
@@ -176,10 +179,11 @@ static const char find_declines[] =
     "  WHERE player_number = asked.number LIMIT 1) AS declined";
 
 static const char find_blocks[] =
-    "SELECT asked.at, block.blocked_ms FROM (SELECT unnest($1::bigint[]) AS number,"
-    "  generate_subscripts($1::bigint[], 1) AS at) AS asked"
-    " CROSS JOIN LATERAL (SELECT blocked_ms FROM player_block"
-    "  WHERE player_number = asked.number LIMIT 1) AS block";
+    "SELECT player.at, block.until_ms"
+    " FROM unnest($1::text[], $2::text[], $3::text[])"
+    "  WITH ORDINALITY AS player (id, customer_id, reference, at)"
+    " CROSS JOIN LATERAL (" PLAYER_BLOCKED_UNTIL ") AS block (until_ms)"
+    " WHERE block.until_ms IS NOT NULL";
 
 static const char find_clearings[] =
     "SELECT asked.at, clearing.balance_minor"
@@ -220,7 +224,11 @@ static void list_players(struct loading *loading)
     }
     qsort(loading->players, loading->count, sizeof loading->players[0], compare_numbered);
     for (size_t i = 0; i < loading->count; i++) {
+        const struct player_record *player = &loading->players[i].player->account.player;
         arrays_add_integer(&loading->numbers, loading->players[i].number);
+        arrays_add_string(&loading->names, player->id);
+        arrays_add_string(&loading->names, player->customer_id);
+        arrays_add_string(&loading->names, player->reference);
         if (!loading->players[i].has_account)
             arrays_add_integer(&loading->bare, loading->players[i].number);
     }
@@ -274,7 +282,7 @@ static bool on_block(void *context, const struct sql_row *row)
 {
     struct ledger_account *account = account_of(context, row);
     if (account != NULL)
-        account->player.blocked_ms = sql_integer(row, 1);
+        account->player.blocked_until_ms = sql_integer(row, 1);
     return note_row(context, account != NULL, bad_account);
 }
 
@@ -341,7 +349,7 @@ static enum status load(struct loading *loading, bool begun, struct error *error
         {lock_accounts, numbers, on_account, false},
         {lock_clearings, clearings, NULL, !loading->ledger->lock_clearings},
         {find_declines, numbers, on_declined, false},
-        {find_blocks, numbers, on_block, false},
+        {find_blocks, arrays_bind(&loading->names), on_block, false},
         {find_clearings, clearings, on_clearing, false},
         {postgres_ledger_texts.facts, arrays_bind(&loading->ids), on_fact, false},
         {take_numbers, NULL, on_numbers, false},

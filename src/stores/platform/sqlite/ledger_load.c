@@ -137,15 +137,16 @@ static enum status load_blocks(struct sqlite_store *store, struct ledger_batch *
         struct ledger_batch_player *player = &batch->players[i];
         sqlite3_stmt *statement;
         bool found = false;
-        player->account.player.blocked_ms = 0;
+        player->account.player.blocked_until_ms = 0;
         if (any == 0 || !player->found)
             continue;
-        status = sqlite_find(store, "SELECT blocked_ms FROM player_block WHERE player_number = ?1",
-                             &batch->loaded.players[i].player_number, &statement, &found, error);
+        status =
+            sqlite_find(store, "SELECT (" PLAYER_BLOCKED_UNTIL ") FROM player WHERE number = ?1",
+                        &batch->loaded.players[i].player_number, &statement, &found, error);
         if (status != STATUS_OK)
             return status;
         if (found)
-            player->account.player.blocked_ms = sqlite3_column_int64(statement, 0);
+            player->account.player.blocked_until_ms = sqlite3_column_int64(statement, 0);
         (void)sqlite3_reset(statement);
     }
     return status;

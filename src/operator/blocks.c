@@ -1,0 +1,236 @@
+/* Blocks of players as an operator handles them; see blocks.h. */
+#include "operator/blocks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "operator/customers.h"
+#include "operator/times.h"
+#include "stores/platform_players.h"
+
+/* ---- the fields ------------------------------------------------------------------------------ */
+
+static enum status set_until(const struct field *field, struct text text, void *record,
+                             struct error *error)
+{
+    const struct block_view *block = record;
+    enum status status =
+        time_parse_ahead(text, block->now_ms, field_value_to_set(field, record), error);
+    if (status != STATUS_OK)
+        error_prefix(error, "%s", field->name);
+    return status;
+}
+
+static enum status set_reason(const struct field *field, struct text text, void *record,
+                              struct error *error)
+{
+    ((struct block_view *)record)->explained = text.size > 0;
+    return field_set_text(field, text, record, error);
+}
+
+static enum status set_early(const struct field *field, struct text text, void *record,
+                             struct error *error)
+{
+    return field_yes_no.set(field, text, record, error);
+}
+
+static const struct field_type early_type = {NULL, set_early};
+
+#define OF_RECORD(member) FIELD_OF(block_record, member)
+
+static const struct field fields[] = {
+    {"id", "block", "BLOCKED", &field_text, OF_RECORD(id)},
+    {"customer", "customer", NULL, &field_text, OF_RECORD(customer_id)},
+    {"player_reference", "reference", "REFERENCE", &field_text, OF_RECORD(reference)},
+    {"player_id", NULL, NULL, &field_text_or_null, OF_RECORD(player_id)},
+    {"blocked", "in force", NULL, &field_yes_no, FIELD_OF(block_view, blocked)},
+    {"blocked_at", "blocked", "SINCE (UTC)", &field_time, OF_RECORD(blocked_ms)},
+    {"until", "until", "UNTIL", &field_time, OF_RECORD(until_ms), .set = set_until,
+     .option = {"until", "TIME", .set_help = "when it ends by itself"}},
+    {"early", NULL, NULL, &early_type, FIELD_OF(block_view, early),
+     .option = {"early", NULL, .set_help = "take it away before its end"}},
+    {"reason", "reason", "REASON", &field_text, OF_RECORD(reason), .words = "-", .set = set_reason,
+     .option = {"reason", "TEXT", .set_help = "why, up to 200 bytes"}},
+    {0},
+};
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+enum status block_id_of(const char *customer_id, const char *reference, char id[BLOCK_ID_SIZE],
+                        struct error *error)
+{
+    struct block_record record = {0};
+    (void)snprintf(record.customer_id, sizeof record.customer_id, "%s", customer_id);
+    (void)snprintf(record.reference, sizeof record.reference, "%s", reference);
+    block_name(&record);
+    enum status status =
+        strlen(customer_id) < sizeof record.customer_id &&
+                strlen(reference) < sizeof record.reference
+            ? block_table.check(&record, error)
+            : error_set(error, STATUS_INVALID, "no customer or player is called that");
+    if (status == STATUS_OK)
+        memcpy(id, record.id, sizeof record.id);
+    return status;
+}
+
+static enum status find_player(struct platform_store *store, const char *id,
+                               struct block_view *block, struct error *error)
+{
+    struct player_record player;
+    struct block_record *named = &block->record;
+    enum status status = platform_get(store, &player_table, id, &player, error);
+    if (status == STATUS_NOT_FOUND)
+        return error_set(error, status, "there is no player '%.64s'", id);
+    if (status != STATUS_OK)
+        return status;
+    memcpy(named->id, player.id, sizeof player.id);
+    memcpy(named->player_id, player.id, sizeof player.id);
+    memcpy(named->customer_id, player.customer_id, sizeof player.customer_id);
+    memcpy(named->reference, player.reference, sizeof player.reference);
+    block->by_reference = player_is_blocked(&player, block->now_ms);
+    return STATUS_OK;
+}
+
+/* The customer must be there, and its player need not be. */
+static enum status find_reference(struct platform_store *store, const char *id,
+                                  struct block_record *named, struct error *error)
+{
+    struct text reference = text_of(id);
+    struct text customer_id = text_cut(&reference, ':');
+    struct customer_record customer;
+    if (!text_copy_plain(customer_id, named->customer_id, sizeof named->customer_id) ||
+        !text_copy_plain(reference, named->reference, sizeof named->reference) ||
+        block_table.check(named, NULL) != STATUS_OK)
+        return resource_missing(&block_resource, id, error);
+    block_name(named);
+    enum status status = platform_get(store, &customer_table, named->customer_id, &customer, error);
+    return status == STATUS_NOT_FOUND
+               ? resource_missing(&customer_resource, named->customer_id, error)
+               : status;
+}
+
+static enum status get(struct platform_store *store, const char *id, void *record,
+                       struct error *error)
+{
+    struct block_view *block = record;
+    *block = (struct block_view){.now_ms = clock_wall_ms()};
+    enum status status = text_starts_with(text_of(id), TEXT("ply_"))
+                             ? find_player(store, id, block, error)
+                             : find_reference(store, id, &block->record, error);
+    if (status != STATUS_OK)
+        return status;
+    status = platform_get(store, &block_table, block->record.id, &block->before, error);
+    block->blocked = status == STATUS_OK && block_is_in_force(&block->before, block->now_ms);
+    if (block->blocked)
+        block->record = block->before;
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* ---- changing -------------------------------------------------------------------------------- */
+
+static enum status judge_block(const struct block_view *block, struct error *error)
+{
+    const int64_t until_ms = block->before.until_ms;
+    char until[CLOCK_TEXT_SIZE];
+    clock_format_rfc3339(until_ms, until);
+    if (block->early)
+        return error_set(error, STATUS_INVALID, "early: is only for taking a block away");
+    if (block_is_in_force(&block->before, block->now_ms) && until_ms != 0 &&
+        block->record.until_ms < until_ms)
+        return error_set(error, STATUS_CONFLICT,
+                         "'%s' is blocked until %s, which cannot become earlier", block->record.id,
+                         until);
+    return STATUS_OK;
+}
+
+static enum status judge_unblock(const struct block_view *block, struct error *error)
+{
+    char until[CLOCK_TEXT_SIZE];
+    clock_format_rfc3339(block->before.until_ms, until);
+    if (block->early && !block->explained)
+        return error_set(error, STATUS_INVALID, "reason: is required to unblock early");
+    if (block->record.until_ms != block->before.until_ms)
+        return error_set(error, STATUS_INVALID, "until: is only for blocking");
+    if (!block->early && block->before.until_ms != 0)
+        return error_set(error, STATUS_CONFLICT,
+                         "'%s' is blocked until %s; to unblock it before, give early and a reason",
+                         block->record.id, until);
+    return STATUS_OK;
+}
+
+/* Of a block that is not in force, nor shall be. */
+static enum status judge_nothing(const struct block_view *block, struct error *error)
+{
+    const struct block_record *record = &block->record;
+    if (record->until_ms != 0)
+        return error_set(error, STATUS_INVALID, "until: is only for blocking");
+    if (block->by_reference)
+        return error_set(error, STATUS_CONFLICT,
+                         "'%s' is blocked by its reference; unblock %s '%s' in every currency",
+                         record->id, record->customer_id, record->reference);
+    return STATUS_OK;
+}
+
+static enum status put(struct platform_store *store, void *record, struct error *error)
+{
+    struct block_view *block = record;
+    struct block_record *next = &block->record;
+    const bool in_force = block_is_in_force(&block->before, block->now_ms);
+    enum status status = STATUS_OK;
+    if (block->blocked) {
+        status = judge_block(block, error);
+        next->blocked_ms = in_force ? block->before.blocked_ms : block->now_ms;
+    } else if (in_force) {
+        status = judge_unblock(block, error);
+        next->blocked_ms = next->until_ms = 0;
+        if (!block->explained)
+            next->reason[0] = '\0';
+    } else {
+        return judge_nothing(block, error);
+    }
+    return status == STATUS_OK ? platform_block_put(store, next, &block->before, error) : status;
+}
+
+/* ---- listing --------------------------------------------------------------------------------- */
+
+struct listing {
+    const char *customer_id; /* NULL or "": of any */
+    int64_t now_ms;
+    record_function *see;
+    void *context;
+};
+
+static bool see_block(void *context, const void *record)
+{
+    const struct listing *listing = context;
+    struct block_view block = {.record = *(const struct block_record *)record, .blocked = true};
+    if (!block_is_in_force(&block.record, listing->now_ms) ||
+        (listing->customer_id != NULL && listing->customer_id[0] != '\0' &&
+         strcmp(listing->customer_id, block.record.customer_id) != 0))
+        return true;
+    return listing->see(listing->context, &block);
+}
+
+static enum status list(struct platform_store *store, const char *of, record_function *see,
+                        void *context, struct error *error)
+{
+    struct listing listing = {of, clock_wall_ms(), see, context};
+    struct customer_record owner;
+    enum status status = of == NULL || of[0] == '\0'
+                             ? STATUS_OK
+                             : platform_get(store, &customer_table, of, &owner, error);
+    if (status != STATUS_OK)
+        return status == STATUS_NOT_FOUND ? resource_missing(&customer_resource, of, error)
+                                          : status;
+    return platform_list(store, &block_table, NULL, see_block, &listing, error);
+}
+
+const struct resource block_resource = {
+    .kind = RECORD_BLOCK,
+    .fields = fields,
+    .size = sizeof(struct block_view),
+    .get = get,
+    .put = put,
+    .list = list,
+};
