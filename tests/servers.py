@@ -861,6 +861,38 @@ class Postgres(Server):
         return self.directory / "disk"
 
 
+class PgBouncer(Server):
+    """PgBouncer on a TCP port, before a Postgres that asks for no password. settings: more lines of pgbouncer.ini."""
+
+    name = "pgbouncer"
+
+    def __init__(self, postgres, **settings):
+        if os.getuid() == 0:  # it refuses to be root
+            self._user = Postgres.account()
+        super().__init__()
+        self.port = free_port()
+        self._postgres, self._settings = postgres, settings
+        (self.directory / "users").write_text('"postgres" ""\n')
+        self._start_somewhere()
+
+    def _command(self):
+        program = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin")
+        if program is None:
+            raise ServerError("no PgBouncer here: run tools/setup test")
+        settings = {"listen_addr": "127.0.0.1", "listen_port": self.port, "unix_socket_dir": "", "auth_type": "trust",
+                    "auth_file": self.directory / "users", **self._settings}
+        path = self.directory / "pgbouncer.ini"
+        path.write_text(f"[databases]\n* = host={self._postgres.directory} port={self._postgres.port}\n[pgbouncer]\n"
+                        + "".join(f"{name} = {value}\n" for name, value in settings.items()))
+        return [program, str(path)]
+
+    def _is_ready(self):
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+            return True
+        return False
+
+
 # ---- the proxy -----------------------------------------------------------------------------------------
 
 UP, DOWN = "up", "down"  # towards the server, towards the client

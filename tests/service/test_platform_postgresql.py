@@ -15,7 +15,7 @@ import pytest
 import engines
 from servers import Stopwatch
 from croupier import PATIENCE, ROOT, eventually
-from servers import Postgres
+from servers import PgBouncer, Postgres
 from wallet_model import add_games, add_player, balance, credit, send
 
 pytestmark = pytest.mark.depends_on()
@@ -49,6 +49,31 @@ def admitted(service, key):
 
 def post(service, path, key, **document):
     return service.request("POST", path, key, [("Content-Type", "application/json")], json.dumps(document).encode())
+
+
+# One that ignores options finds most of them where the role has them, and is still no session.
+POOLERS = {
+    "transactions": {"pool_mode": "transaction"},
+    "sessions": {"pool_mode": "session"},
+    "without options": {"pool_mode": "transaction", "ignore_startup_parameters": "options"},
+    "sessions without options": {"pool_mode": "session", "ignore_startup_parameters": "options"},
+}
+
+
+@pytest.mark.parametrize("pooler", POOLERS)
+def test_a_pooler_is_refused(make_service, tmp_path, pooler):
+    platform = engines.PostgresPlatform(tmp_path, own=True)
+    service = make_service(platform=platform)
+    service.start()
+    service.stop()
+    platform.server.sql("ALTER ROLE postgres SET statement_timeout = '1s'")
+    with PgBouncer(platform.server, **POOLERS[pooler]) as bouncer:
+        service.configure({"platform.store": f"postgresql://postgres@127.0.0.1:{bouncer.port}/{platform.database}"})
+        for command in (["serve"], ["check"], ["migrate"], ["customer", "list"], ["wallet", "verify"], ["serve"]):
+            done = service.run(*command, status=1)
+            assert "a pooler such as PgBouncer answers there" in done.text + done.errors, command
+    service.configure({"platform.store": platform.uri})
+    service.start()
 
 
 def sessions(service):

@@ -730,7 +730,7 @@ TEST_OF_WITH(fixture, a_pooler_that_mixes_sessions_is_refused_by_its_name, set_u
                                  "SFATAL\0"
                                  "C08P01\0"
                                  "Munsupported startup parameter: options\0";
-    assert_int_equal(open_at(fixture, answer, sizeof answer), STATUS_UNAVAILABLE);
+    assert_int_equal(open_at(fixture, answer, sizeof answer), STATUS_INVALID);
     SAYS(fixture, "a pooler such as PgBouncer answers there");
 }
 
@@ -748,7 +748,7 @@ TEST_OF_WITH(fixture, a_pooler_with_prepared_statements_of_others_is_refused_by_
                                  "SERROR\0"
                                  "C42P05\0"
                                  "Mit exists already\0\0" READY;
-    assert_int_equal(open_at(fixture, answer, sizeof answer - 1), STATUS_UNAVAILABLE);
+    assert_int_equal(open_at(fixture, answer, sizeof answer - 1), STATUS_INVALID);
     SAYS(fixture, "a pooler such as PgBouncer answers there");
 }
 

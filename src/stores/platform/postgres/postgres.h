@@ -27,6 +27,11 @@
 
 #define POSTGRES_STORE_MAGIC 0x50475351U
 
+/* Settings, prepared statements and locks belong to a session, which a pooler hands to others. */
+#define POSTGRES_POOLER                                                         \
+    "a pooler such as PgBouncer answers there, and croupier needs sessions of " \
+    "its own; name PostgreSQL itself in [platform] store"
+
 struct postgres_store {
     struct platform_store base;
     uint32_t magic;     /* POSTGRES_STORE_MAGIC: it is one of this engine's */

@@ -73,7 +73,8 @@ static const char greet[] =
     " || ' ' || CASE WHEN pg_is_in_recovery() THEN '-'"
     "  ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
     " || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),"
-    " current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'";
+    " current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',"
+    " pg_backend_pid()";
 
 /* croupier still uses the server: it may be a test's, or other means may protect its disk. Logged
  * once for all handles of a program, and again if the settings were right in between. */
@@ -91,6 +92,13 @@ static void judge_durability(struct postgres_store *store, bool fsync, bool full
               LOG_STRING("store", store->location), LOG_STRING("settings", unsafe));
 }
 
+/* A pooler gives its client a number of its own in place of the session's, so that no cancellation
+ * meets another client. One that ignores the settings of a session may find them in the role. */
+static bool is_pooler(const struct postgres_store *store, const struct sql_row *row)
+{
+    return !sql_flag(row, 2) || sql_integer(row, 7) != PQbackendPID(store->connection);
+}
+
 /* The answer to the greeting, on its way. */
 struct greeting {
     struct postgres_store *store;
@@ -102,6 +110,8 @@ struct greeting {
 static enum status judge(struct postgres_store *store, const struct sql_row *row, char *identity,
                          struct error *error)
 {
+    if (is_pooler(store, row))
+        return error_set(error, STATUS_INVALID, "%s: " POSTGRES_POOLER, store->location);
     if (sql_flag(row, 0))
         return error_set(error, STATUS_UNAVAILABLE,
                          "%s: is a standby, which can only be read; name the primary in [platform] "
@@ -111,11 +121,6 @@ static enum status judge(struct postgres_store *store, const struct sql_row *row
         return error_set(error, STATUS_INVALID,
                          "%s: the database's encoding is not UTF8; make one with: createdb "
                          "--encoding=UTF8 --template=template0",
-                         store->location);
-    if (!sql_flag(row, 2))
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: the session does not have the settings it was asked for (a pooler?); "
-                         "name PostgreSQL itself in [platform] store",
                          store->location);
     if (!text_copy_plain(sql_text(row, 4), identity, POSTGRES_IDENTITY_SIZE))
         return platform_damaged(&store->base, "the server does not say who it is", error);

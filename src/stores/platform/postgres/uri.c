@@ -164,7 +164,7 @@ static uint32_t part(uint32_t timeout_ms, uint32_t numerator)
 }
 
 /* Settings of the session, after the URI's own. As start-up parameters they hold from the first
- * statement on, and a pooler that would mix up sessions refuses them. The last three are for
+ * statement on, and most poolers refuse them. The last three are for
  * look-ups by key: a plan is made once a statement, and uses the index also of a table that was
  * nearly empty then. */
 static void set_session(struct postgres_target *target, uint32_t timeout_ms)

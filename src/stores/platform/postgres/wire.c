@@ -90,10 +90,6 @@ static enum status stopped(struct postgres_store *store, struct error *error)
                      store->location, outcome(store));
 }
 
-#define A_POOLER                                                               \
-    "a pooler such as PgBouncer answers there, which mixes up sessions; name " \
-    "PostgreSQL itself in [platform] store"
-
 /* The handling of each SQLSTATE (PostgreSQL manual, appendix A); the longest matching row
  * counts. */
 enum failure_kind { PLAIN, REPEAT, HANG_UP };
@@ -112,8 +108,9 @@ static const struct failure_rule {
     {"25006", STATUS_UNAVAILABLE, HANG_UP,
      "can only be read (a standby?); name the primary in [platform] store"},
     {"25P03", STATUS_UNAVAILABLE, HANG_UP, "the transaction was kept open for too long"},
-    {"26000", STATUS_UNAVAILABLE, HANG_UP, A_POOLER}, /* another has its prepared statements, */
-    {"42P05", STATUS_UNAVAILABLE, HANG_UP, A_POOLER}, /* and it has another's */
+    {"26000", STATUS_INVALID, HANG_UP,
+     POSTGRES_POOLER}, /* its prepared statements are another's, */
+    {"42P05", STATUS_INVALID, HANG_UP, POSTGRES_POOLER}, /* and it has another's */
     {"28", STATUS_UNAVAILABLE, HANG_UP, "this user may not connect; see pg_hba.conf"},
     {"3D", STATUS_UNAVAILABLE, HANG_UP, "there is no such database; make it with createdb"},
     {"42501", STATUS_UNAVAILABLE, PLAIN,
@@ -275,7 +272,7 @@ static enum status refused(struct postgres_store *store, struct error *error)
     flatten(PQerrorMessage(store->connection), reason, sizeof reason);
     store->failed = true;
     if (strstr(reason, "unsupported startup parameter") != NULL)
-        return error_set(error, STATUS_UNAVAILABLE, "%s: " A_POOLER " (%.200s)", store->location,
+        return error_set(error, STATUS_INVALID, "%s: " POSTGRES_POOLER " (%.200s)", store->location,
                          reason);
     return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%.400s)", store->location,
                      reason);
