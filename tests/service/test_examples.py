@@ -277,6 +277,38 @@ def test_a_provider_believes_a_token_and_bets(market, tmp_path):
         assert refused.returncode == 1 and refused.stdout == "" and refused.stderr.startswith("provider.py: the token"), bad
 
 
+@pytest.mark.parametrize("program", [["/bin/sh", "back-office-curl/back_office.sh"], [sys.executable, "back-office-python/back_office.py"]])
+def test_a_back_office_adds_a_customer_with_a_key_and_reads_usage(market, program, tmp_path):
+    def croupier(*words):
+        return subprocess.run([BINARY, *words, "-c", market.told["config"]], capture_output=True, text=True, check=True,
+                              env=market.demo.environment, timeout=60 * PATIENCE).stdout.strip()
+
+    def back_office(*words, exits=0, token=None):
+        environment = dict(sanitizer_environment(), CONSOLE=market.told["operator"], TOKEN=token or own)
+        done = subprocess.run([program[0], EXAMPLES / program[1], *words], capture_output=True, text=True, env=environment,
+                              timeout=60 * PATIENCE)
+        assert done.returncode == exits and "Traceback" not in done.stderr, done
+        return done.stdout if exits == 0 else done.stderr
+
+    own = croupier("operator", "token", "add", tmp_path.name[:32], "--role", "owner")
+    customer, key = back_office("add", f"{tmp_path.name} & Söhne", "127.0.0.0/8").split()
+    shown = json.loads(croupier("customer", "show", customer, "--json"))
+    assert (shown["name"], shown["cidrs"]) == (f"{tmp_path.name} & Söhne", ["127.0.0.0/8"])
+    assert [one["prefix"] for one in json.loads(croupier("key", "list", customer, "--json"))] == [key[:8]]
+    assert croupier("audit", "list", "--who", f"token {tmp_path.name[:32]}").count("POST") == 2
+    assert json.loads(back_office("usage", customer))["requests"] == []
+    player = Customer(CUSTOMERS["python"], market, tmp_path)
+    player.run("credit", player.launch()["player_id"], 500, "EUR")
+    house = next(one["id"] for one in json.loads(croupier("customer", "list", "--json")) if one["casino"])
+    assert any(row["currency"] == "EUR" for row in json.loads(back_office("usage", house))["wallet"])
+    # What is refused is told, and ends it.
+    assert "token_not_good" in back_office("usage", customer, exits=1, token=own[:-1])
+    assert "CIDR" in back_office("add", "Nowhere", "nowhere", exits=1)
+    reader = croupier("operator", "token", "add", f"r{tmp_path.name}"[:32], "--role", "reader")
+    assert "role_too_low" in back_office("add", "Other", "127.0.0.0/8", exits=1, token=reader)
+    assert "usage: " in back_office("add", exits=2)
+
+
 def test_every_example_has_a_readme_and_is_short():
     for directory in sorted(EXAMPLES.iterdir()):
         if directory.is_dir():
