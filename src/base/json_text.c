@@ -518,6 +518,8 @@ bool json_text_string_equals(struct text string, struct text plain)
     struct text inside = inside_quotes(string);
     if (inside.size < plain.size) /* no escape is shorter than what it stands for */
         return false;
+    if (plain.size > 0 && *inside.at != *plain.at && *inside.at != '\\')
+        return false; /* nearly all that are compared differ there */
     if (inside.size == 0 || memchr(inside.at, '\\', inside.size) == NULL)
         return text_equals(inside, plain);
     const char *at = inside.at;
