@@ -120,7 +120,8 @@ export async function providerPage(page) {
         content: [facts([...[launchField(provider), ...PROVIDER_FIELDS.slice(1)].map(({ name, label }) =>
             [label, Array.isArray(provider[name]) ? provider[name].join(" ") || "anywhere" : provider[name]]),
         ["Added", time(provider.created_at)], ["Id", copyable(provider.id)],
-        ["Games", h("a", { href: `#/casino?provider=${provider.id}` }, "of this provider")]]),
+        ["Games", h("a", { href: `#/casino?provider=${provider.id}` }, "of this provider")],
+        ["Rounds", h("a", { href: `#/rounds?provider=${provider.id}` }, "that stay open")]]),
         page.may("owner") && trial(page, path, provider.launch_endpoint !== null),
         secrets(page, path, provider)] };
 }

@@ -10,6 +10,7 @@ import { ledgerPage } from "./ledger.js";
 import { operatorsPage } from "./operators.js";
 import { overviewPage } from "./overview.js";
 import { playerPage, playersPage } from "./players.js";
+import { roundsPage } from "./rounds.js";
 import { signInPage } from "./sign_in.js";
 
 /* The address after "#", its page, and the entry of the menu that it belongs to. */
@@ -34,6 +35,7 @@ const ROUTES = [
     ["/casino/providers/:id/edit", editProviderPage, "/casino"],
     ["/players", playersPage, "/players"],
     ["/players/:id", playerPage, "/players"],
+    ["/rounds", roundsPage, "/rounds"],
     ["/ledger", ledgerPage, "/ledger"],
     ["/audit", auditPage, "/audit"],
     ["/health", healthPage, "/health"],
@@ -45,7 +47,7 @@ const ROUTES = [
 const GROUPS = [
     ["", [["/", "Overview", "o"]]],
     ["Trade", [["/customers", "Customers", "c"], ["/feed", "Feed", "f"], ["/casino", "Casino", "s"], ["/addresses", "Addresses", "i"]]],
-    ["Money", [["/players", "Players", "p"], ["/ledger", "Ledger", "l"]]],
+    ["Money", [["/players", "Players", "p"], ["/rounds", "Rounds", "r"], ["/ledger", "Ledger", "l"]]],
     ["System", [["/health", "Health", "h"], ["/audit", "Audit", "a"], ["/settings", "Settings", "e"], ["/operators", "Operators", "u", "owner"]]],
 ];
 const MENU = GROUPS.flatMap(([, entries]) => entries);

@@ -44,6 +44,8 @@ function groupsOf(entries) {
         .sort((a, b) => b.last.sequence - a.last.sequence);
 }
 
+const KINDS = { promo: "Promo", jackpot: "Jackpot", adjustment: "Adjustment" };
+
 const sumOf = (group, operation) => group.of.filter((one) => one.operation === operation).reduce((sum, one) => sum + one.movement_minor, 0);
 
 /* What happened, in the words of docs/wallet.md. */
@@ -52,7 +54,7 @@ function whatOf({ of }) {
     if (!of.some((one) => one.game_id || one.round_id || one.provider)) {
         return has("ROLLBACK") ? "Rolled back" : of[0].operation === "CREDIT" ? "Transfer in" : "Transfer out";
     }
-    return !has("DEBIT") ? (has("ROLLBACK") ? "Rolled back" : "Win") : has("ROLLBACK") ? "Bet, rolled back"
+    return !has("DEBIT") ? (has("ROLLBACK") ? "Rolled back" : KINDS[of[0].kind] ?? "Win") : has("ROLLBACK") ? "Bet, rolled back"
         : !has("CREDIT") ? "Bet" : of.some((one) => one.operation === "CREDIT" && one.movement_minor > 0) ? "Bet and win" : "Bet, lost";
 }
 
@@ -68,6 +70,7 @@ function entryFacts(player, entry) {
         ["Balance after", amount(entry.balance_minor, player.currency_exponent)], ["When", time(entry.created_at)],
         ["Transaction", copyable(entry.transaction_id)], entry.reference_transaction_id ? ["Refers to", copyable(entry.reference_transaction_id)] : null,
         ["Moved by", entry.provider ?? "the customer"], entry.round_id ? ["Round", copyable(entry.round_id)] : null,
+        KINDS[entry.kind] ? ["Kind", KINDS[entry.kind]] : null, entry.round_ended ? ["Round ended", "yes"] : null,
         entry.launch_id ? ["Launch", copyable(entry.launch_id)] : null, ["Entry", number(entry.sequence)],
         entry.outcome === "applied" ? null : ["Outcome", entry.outcome]]));
 }

@@ -78,7 +78,7 @@ def main(token, stake_minor, win_minor):
     print(json.dumps(bet))
     if bet.get("status") != "applied":
         sys.exit(f"provider.py: {bet.get('message')} ({bet.get('error')})")
-    won = move(claims, "CREDIT", int(win_minor), round_id, reference_transaction_id=bet["transaction_id"])
+    won = move(claims, "CREDIT", int(win_minor), round_id, reference_transaction_id=bet["transaction_id"], round_ended=True)
     print(json.dumps(won))
 
 

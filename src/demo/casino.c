@@ -224,8 +224,10 @@ static long operate(const struct visit *visit, const char *operation, const stru
         (void)snprintf(id, sizeof id, "%s-%s", operation, round->id);
         json_string(&json, "transaction_id", id);
         (void)snprintf(id, sizeof id, "DEBIT-%s", round->id);
-        if (!debit)
+        if (!debit) { /* the win, or the rollback, is the end of it */
             json_string(&json, "reference_transaction_id", id);
+            json_bool(&json, "round_ended", true);
+        }
     }
     if (debit || credit) {
         json_integer(&json, "amount_minor", debit ? round->stake_minor : round->won_minor);

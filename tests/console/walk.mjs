@@ -562,6 +562,20 @@ walk("settings", async () => {
     await seen("[platform]");
 });
 
+walk("rounds", async () => {
+    await visit("#/casino/providers/dune-studio");
+    await press("that stay open", "link");
+    await title("Rounds");
+    await page.waitForSelector(".list .empty, .list tbody tr");
+    await page.select(".controls select", "false");
+    await page.waitForFunction(() => [...document.querySelectorAll("main tbody tr")].some((row) => row.textContent.includes("settled")));
+    assert.match(page.url(), /provider=dune-studio/);
+    await look("rounds");
+    await press("of all", "link");
+    await page.waitForFunction(() => location.hash === "#/rounds");
+    await page.waitForSelector(".list .empty, .list tbody tr");
+});
+
 walk("operators", async () => {
     await press("Operators", "link");
     await title("Operators");
@@ -648,7 +662,7 @@ walk("keyboard", async () => {
 const EVERY = ["/", "/customers", "/customers/new", `/customers/${given.player.customer}`, `/customers/${given.player.customer}/edit`,
     "/addresses", "/addresses/127.0.0.2", "/addresses/127.0.0.2/edit", "/feed", "/feed/football", "/feed/cricket/34000001",
     "/casino", "/casino/games/anubis-falls", "/casino/providers/dune-studio", "/casino/providers/dune-studio/edit", "/casino/providers/new", "/casino/import", "/players",
-    `/players/${given.player.id}`, "/ledger", "/audit", "/health", "/settings", "/operators"];
+    `/players/${given.player.id}`, "/rounds", "/ledger", "/audit", "/health", "/settings", "/operators"];
 
 /** Every page, at a width and in a theme. */
 async function everyPage(prefix, { width, phone, theme }) {

@@ -1,10 +1,12 @@
 /*
  * What the sums of the ledger are, over a random ledger of several days: `books ENGINE`. The test keeps
- * every entry that it made, with what it belongs to, and adds up the same in the plainest way. And
- * the books of a customer's day are what the statements of its players say of that day.
+ * every entry that it made, with what it belongs to, and adds up the same in the plainest way: sums
+ * and rounds. And the books of a customer's day are what the statements of its players say of that
+ * day.
  */
 
 #include "base/clock.h"
+#include "operator/viewer.h"
 #include "platform_places.h"
 #include "stores/ledger_audit.h"
 #include "stores/platform_games.h"
@@ -13,7 +15,7 @@
 #include "tests.h"
 
 #define CUSTOMERS 3
-#define PLAYERS 9 /* each customer three: EUR, JPY, EUR */
+#define PLAYERS 9 /* each customer three: EUR, JPY, and EUR at a provider, which moves its money */
 #define GAMES 3   /* two of the first provider, one of the second */
 #define ROUNDS 40
 #define DAYS 4
@@ -29,6 +31,7 @@ struct made {
     char game_id[GAME_REFERENCE_SIZE];
     char round_id[GAME_REFERENCE_SIZE];
     bool rolled_back, settled;
+    const struct made *target; /* of its reference; NULL: there is none, or it never came */
 };
 
 struct fixture {
@@ -107,6 +110,7 @@ static void draw_move(struct fixture *fixture, struct made *made, int64_t balanc
     struct made *bet = bets ? NULL : draw_reference(fixture, entry->player_id, true);
     if (bet != NULL) {
         bet->settled = true;
+        made->target = bet;
         memcpy(entry->reference, bet->entry.transaction_id, sizeof entry->reference);
         memcpy(made->game_id, bet->game_id, sizeof made->game_id);
         memcpy(made->round_id, bet->round_id, sizeof made->round_id);
@@ -134,12 +138,24 @@ static bool draw_rollback(struct fixture *fixture, struct made *made, int64_t ba
         (target->entry.operation == LEDGER_DEBIT && target->settled))
         return false;
     target->rolled_back = true;
+    made->target = target;
     entry->amount_minor = target->entry.amount_minor;
     entry->movement_minor = -target->entry.movement_minor;
     memcpy(entry->reference, target->entry.transaction_id, sizeof entry->reference);
     memcpy(made->game_id, target->game_id, sizeof made->game_id);
     memcpy(made->round_id, target->round_id, sizeof made->round_id);
     return true;
+}
+
+/* By a provider, with a kind and perhaps the end of its round. */
+static void let_provider_move(struct fixture *fixture, struct made *made)
+{
+    struct ledger_transaction *entry = &made->entry;
+    memcpy(entry->provider_id, "acme", 5);
+    entry->round_ended = chance(fixture, 6) == 0;
+    if (entry->operation == LEDGER_CREDIT)
+        entry->kind = (enum ledger_kind)chance(fixture, LEDGER_KIND_COUNT);
+    made->provider_id = entry->provider_id;
 }
 
 /* One batch with one entry, as the wallet would have decided it. */
@@ -150,10 +166,15 @@ static void enter_one(struct fixture *fixture, int64_t created_ms)
     struct ledger_transaction *entry = &made->entry;
     const struct player_record *record = &fixture->players[chance(fixture, PLAYERS)];
     struct ledger_batch_player *player = &batch.players[0];
+    const bool by_provider = strcmp(record->reference, "b") == 0;
+    char id[TRANSACTION_ID_SIZE] = "";
     bool unknown = false;
+    (void)snprintf(id, sizeof id, "t-%zu", fixture->count);
     memset(&batch, 0, sizeof batch);
     batch.player_count = 1;
     memcpy(player->player_id, record->id, sizeof record->id);
+    if (by_provider)
+        ledger_ask(&batch.facts[batch.fact_count++], "acme", id);
     OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
     *made = (struct made){.entry = {.outcome = LEDGER_APPLIED,
                                     .currency_exponent = record->currency_exponent,
@@ -162,7 +183,7 @@ static void enter_one(struct fixture *fixture, int64_t created_ms)
     memcpy(entry->customer_id, record->customer_id, sizeof entry->customer_id);
     memcpy(entry->player_id, record->id, sizeof entry->player_id);
     memcpy(entry->currency, record->currency, sizeof entry->currency);
-    (void)snprintf(entry->transaction_id, sizeof entry->transaction_id, "t-%zu", fixture->count);
+    memcpy(entry->transaction_id, id, sizeof id);
     if (chance(fixture, 5) > 0)
         draw_move(fixture, made, player->account.balance_minor);
     else if (!draw_rollback(fixture, made, player->account.balance_minor)) {
@@ -170,6 +191,8 @@ static void enter_one(struct fixture *fixture, int64_t created_ms)
         return;
     }
     made->provider_id = provider_of(made->game_id);
+    if (by_provider)
+        let_provider_move(fixture, made);
     entry->balance_minor = player->account.balance_minor + entry->movement_minor;
     ledger_entry_hash(entry, player->account.head, entry->hash);
     batch.kept[batch.kept_count++] = *entry;
@@ -273,10 +296,26 @@ static void add_entry(struct ledger_movements *to, const struct ledger_transacti
         to->credits_back_minor -= minor;
 }
 
+/* To the kinds of what was played. */
+static void add_kind(struct ledger_kind_sum kinds[LEDGER_KIND_COUNT], const struct made *made)
+{
+    const struct made *credit = made->entry.operation == LEDGER_ROLLBACK ? made->target : made;
+    if (credit == NULL || credit->entry.operation != LEDGER_CREDIT)
+        return;
+    struct ledger_kind_sum *kind = &kinds[credit->entry.kind];
+    if (credit == made) {
+        kind->entries++;
+        kind->credits_minor += made->entry.movement_minor;
+    } else {
+        kind->credits_back_minor -= made->entry.movement_minor;
+    }
+}
+
 static bool see_line(void *context, const struct ledger_sum *line)
 {
     struct seen *seen = context;
     const struct fixture *fixture = seen->fixture;
+    struct ledger_kind_sum kinds[LEDGER_KIND_COUNT] = {0};
     struct ledger_movements play = {0};
     struct ledger_movements transfers = {0};
     int64_t moved = 0;
@@ -288,8 +327,11 @@ static bool see_line(void *context, const struct ledger_sum *line)
         bool named =
             made->provider_id[0] != '\0' || made->game_id[0] != '\0' || made->round_id[0] != '\0';
         add_entry(named ? &play : &transfers, &made->entry);
+        if (named)
+            add_kind(kinds, made);
         moved += made->entry.movement_minor;
     }
+    assert_memory_equal(kinds, line->kinds, sizeof kinds);
     assert_memory_equal(&play, &line->play, sizeof play);
     assert_memory_equal(&transfers, &line->transfers, sizeof transfers);
     assert_int_equal(ledger_movement_minor(&line->all), moved);
@@ -346,6 +388,9 @@ TEST(sums_are_those_of_the_entries)
     assert_int_equal(audited.entries, fixture->count);
     const struct ledger_sum sum = check(fixture, (struct asked){0}).sum;
     assert_true(sum.play.credits_back_minor > 0 && sum.play.debits_back_minor > 0);
+    for (size_t i = 0; i < LEDGER_KIND_COUNT; i++)
+        assert_true(sum.kinds[i].credits_minor > sum.kinds[i].credits_back_minor &&
+                    sum.kinds[i].credits_back_minor > 0);
     assert_true(sum.transfers.entries[LEDGER_DEBIT] > 0 && sum.transfers.credits_back_minor > 0);
     assert_int_equal(check(fixture, (struct asked){0}).lines, 2 * CUSTOMERS);
     assert_true(check(fixture, (struct asked){.grouping = {.by_day = true}}).lines >= 6 * DAYS);
@@ -466,6 +511,239 @@ TEST(a_statement_has_the_entries_that_are_asked_for)
         assert_int_equal(tail.last, whose.before <= whole.last ? whose.before - 1 : whole.last);
         assert_int_equal(tail.count, tail.last - 1);
     }
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+/* What was entered at a time, in the plainest way: each entry of it is looked at for each round. */
+struct rounds_seen {
+    struct fixture *fixture;
+    struct ledger_rounds_asked asked;
+    int64_t last_began_ms;
+    size_t count, in_state[LEDGER_ROUND_STATE_COUNT], late_bets;
+};
+
+static bool is_read(const struct ledger_rounds_asked *asked, const struct made *made)
+{
+    struct ledger_scope scope = asked->scope;
+    scope.to_ms = INT64_MAX;
+    return made->round_id[0] != '\0' && is_asked_for(&scope, made);
+}
+
+static bool is_of_round(const struct made *made, const struct ledger_round *round)
+{
+    return strcmp(made->entry.player_id, round->player_id) == 0 &&
+           strcmp(made->provider_id, round->provider_id) == 0 &&
+           strcmp(made->round_id, round->round_id) == 0;
+}
+
+static bool is_undone(const struct rounds_seen *seen, const struct made *made)
+{
+    for (size_t i = 0; i < seen->fixture->count; i++) {
+        const struct made *undo = &seen->fixture->made[i];
+        if (undo->target == made && undo->entry.operation == LEDGER_ROLLBACK &&
+            is_read(&seen->asked, undo))
+            return true;
+    }
+    return false;
+}
+
+static bool is_settled(const struct rounds_seen *seen, const struct made *bet)
+{
+    for (size_t i = 0; i < seen->fixture->count; i++) {
+        const struct made *credit = &seen->fixture->made[i];
+        if (credit->target == bet && credit->entry.operation == LEDGER_CREDIT &&
+            is_read(&seen->asked, credit) && !is_undone(seen, credit))
+            return true;
+    }
+    return false;
+}
+
+/* What the entry makes of its round. */
+static void play_on(const struct rounds_seen *seen, const struct made *made,
+                    struct ledger_round *round, uint64_t *first_end, uint64_t *open)
+{
+    const struct ledger_transaction *entry = &made->entry;
+    const bool undone = is_undone(seen, made);
+    round->began_ms = round->began_ms == 0 || entry->created_ms < round->began_ms
+                          ? entry->created_ms
+                          : round->began_ms;
+    round->last_ms = entry->created_ms > round->last_ms ? entry->created_ms : round->last_ms;
+    if (entry->operation == LEDGER_DEBIT) {
+        round->bets++;
+        round->stake_minor += undone ? 0 : entry->amount_minor;
+        round->bet_after_end |= !undone && *first_end != 0;
+        *open = !undone && !is_settled(seen, made) ? entry->sequence : *open;
+    } else if (entry->operation == LEDGER_CREDIT) {
+        round->wins++;
+        round->win_minor += undone ? 0 : entry->amount_minor;
+    }
+    if (!entry->round_ended || undone)
+        return;
+    *first_end = *first_end == 0 ? entry->sequence : *first_end;
+    round->ends++;
+    *open = 0;
+}
+
+static struct ledger_round plain_round(const struct rounds_seen *seen,
+                                       const struct ledger_round *named, bool *begins)
+{
+    struct ledger_round round = {.began_ms = 0};
+    uint64_t first_end = 0;
+    uint64_t open = 0;
+    *begins = false;
+    for (size_t i = 0; i < seen->fixture->count; i++) {
+        const struct made *made = &seen->fixture->made[i];
+        if (!is_read(&seen->asked, made) || !is_of_round(made, named))
+            continue;
+        play_on(seen, made, &round, &first_end, &open);
+        *begins |= made->entry.operation == LEDGER_DEBIT ||
+                   (made->entry.operation == LEDGER_CREDIT && made->target == NULL);
+    }
+    round.state = open != 0         ? LEDGER_ROUND_OPEN
+                  : round.ends != 0 ? LEDGER_ROUND_ENDED
+                                    : LEDGER_ROUND_SETTLED;
+    return round;
+}
+
+static bool see_round(void *context, const struct ledger_round *round)
+{
+    struct rounds_seen *seen = context;
+    bool begins = false;
+    const struct ledger_round plain = plain_round(seen, round, &begins);
+    assert_true(begins && plain.began_ms < seen->asked.scope.to_ms);
+    assert_true(!seen->asked.open || plain.state == LEDGER_ROUND_OPEN);
+    assert_int_equal(round->state, plain.state);
+    assert_int_equal(round->began_ms, plain.began_ms);
+    assert_int_equal(round->last_ms, plain.last_ms);
+    assert_int_equal(round->bets, plain.bets);
+    assert_int_equal(round->wins, plain.wins);
+    assert_int_equal(round->ends, plain.ends);
+    assert_int_equal(round->ended_ms != 0, plain.ends != 0);
+    assert_int_equal(round->stake_minor, plain.stake_minor);
+    assert_int_equal(round->win_minor, plain.win_minor);
+    assert_int_equal(round->bet_after_end, plain.bet_after_end);
+    assert_true(seen->last_began_ms <= round->began_ms);
+    seen->last_began_ms = round->began_ms;
+    seen->in_state[round->state]++;
+    seen->late_bets += round->bet_after_end;
+    seen->count++;
+    return true;
+}
+
+/* How many rounds are to be seen. */
+static size_t count_rounds(const struct rounds_seen *seen)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < seen->fixture->count; i++) {
+        const struct made *made = &seen->fixture->made[i];
+        struct ledger_round named = {.began_ms = 0};
+        bool begins = false;
+        bool first = is_read(&seen->asked, made);
+        memcpy(named.player_id, made->entry.player_id, sizeof named.player_id);
+        memcpy(named.round_id, made->round_id, sizeof named.round_id);
+        (void)snprintf(named.provider_id, sizeof named.provider_id, "%s", made->provider_id);
+        for (size_t j = 0; j < i && first; j++)
+            first = !is_read(&seen->asked, &seen->fixture->made[j]) ||
+                    !is_of_round(&seen->fixture->made[j], &named);
+        if (!first)
+            continue;
+        const struct ledger_round plain = plain_round(seen, &named, &begins);
+        count += begins && plain.began_ms < seen->asked.scope.to_ms &&
+                 (!seen->asked.open || plain.state == LEDGER_ROUND_OPEN);
+    }
+    return count;
+}
+
+static struct rounds_seen check_rounds(struct fixture *fixture, struct ledger_rounds_asked asked)
+{
+    struct rounds_seen seen = {.fixture = fixture, .asked = asked};
+    OK(platform_ledger_rounds(fixture->store, &asked, see_round, &seen, &fixture->error));
+    assert_int_equal(seen.count, count_rounds(&seen));
+    return seen;
+}
+
+TEST(rounds_are_those_of_the_entries)
+{
+    struct fixture *fixture = *state;
+    const struct ledger_scope all = {.to_ms = INT64_MAX};
+    struct rounds_seen seen = check_rounds(fixture, (struct ledger_rounds_asked){.scope = all});
+    for (size_t i = 0; i < LEDGER_ROUND_STATE_COUNT; i++)
+        assert_true(seen.in_state[i] > 5);
+    assert_true(seen.late_bets > 3);
+    for (int i = 0; i < 16; i++) {
+        struct ledger_rounds_asked asked = {.scope = all, .open = (i & 1) != 0};
+        asked.scope.customer_id = (i & 2) != 0 ? "cus_1" : NULL;
+        asked.scope.provider_id = (i & 4) != 0 ? "acme" : NULL;
+        if ((i & 8) != 0) {
+            asked.scope.from_ms = (FIRST_DAY + 1) * CLOCK_DAY_MS;
+            asked.scope.to_ms = (FIRST_DAY + 3) * CLOCK_DAY_MS;
+        }
+        assert_true(check_rounds(fixture, asked).count > 3);
+    }
+}
+
+static bool see_of_customer(void *context, const struct ledger_round *round)
+{
+    assert_string_equal(round->customer_id, "cus_1");
+    ++*(size_t *)context;
+    return true;
+}
+
+static bool see_usage(void *context, const struct usage_record *record)
+{
+    (void)record;
+    ++*(size_t *)context;
+    return true;
+}
+
+static bool see_movement(void *context, const struct ledger_sum *sum)
+{
+    assert_string_equal(sum->customer_id, "cus_1");
+    ++*(size_t *)context;
+    return true;
+}
+
+TEST(a_customer_sees_its_own_and_nothing_of_others)
+{
+    struct fixture *fixture = *state;
+    struct platform_store *store = fixture->store;
+    const struct viewer viewer = {.customer_id = "cus_1"};
+    struct ledger_rounds_asked asked = {.scope = {.to_ms = INT64_MAX, .customer_id = "cus_1"}};
+    struct viewer_usage usage = {.from_day = FIRST_DAY - 2, .to_day = FIRST_DAY + DAYS};
+    const size_t of_customer = check_rounds(fixture, asked).count;
+    struct ledger_account account;
+    size_t count = 0;
+    for (int i = 0; i < 2; i++) { /* asked for by name, and without one */
+        count = 0;
+        OK(viewer_read_rounds(store, &viewer, &asked, see_of_customer, &count, &fixture->error));
+        assert_int_equal(count, of_customer);
+        OK(viewer_read_movements(store, &viewer, &usage, see_movement, &count, &fixture->error));
+        assert_true(count > of_customer);
+        asked.scope.customer_id = NULL;
+    }
+    OK(viewer_account(store, &viewer, fixture->players[3].id, &account, &fixture->error));
+
+    struct tail tail = {0};
+    const struct viewer_statement own = {.player_id = fixture->players[3].id};
+    const struct viewer_statement others = {.player_id = fixture->players[0].id};
+    OK(viewer_read_statement(store, &viewer, &own, note_sequence, &tail, &fixture->error));
+    assert_int_equal(tail.last, account.sequence);
+    tail = (struct tail){0};
+    count = 0;
+    asked.scope.customer_id = usage.customer_id = "cus_2";
+    const enum status refused[] = {
+        viewer_account(store, &viewer, fixture->players[0].id, &account, &fixture->error),
+        viewer_read_statement(store, &viewer, &others, note_sequence, &tail, &fixture->error),
+        viewer_read_rounds(store, &viewer, &asked, see_of_customer, &count, &fixture->error),
+        viewer_read_requests(store, &viewer, &usage, see_usage, &count, &fixture->error),
+        viewer_read_movements(store, &viewer, &usage, see_movement, &count, &fixture->error)};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        assert_int_equal(refused[i], STATUS_NOT_FOUND);
+    assert_int_equal(tail.count + count, 0);
+    OK(viewer_read_statement(store, &viewer_operator, &others, note_sequence, &tail,
+                             &fixture->error));
+    assert_true(tail.count > 3);
 }
 
 /* ---- bounds ---------------------------------------------------------------------------------- */

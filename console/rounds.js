@@ -1,0 +1,39 @@
+// Rounds: what players staked and won under one round of a provider, and those that stay open.
+import { amount, badge, copyable, h, number } from "./dom.js";
+import { choice, empty, list } from "./parts.js";
+import { customerLink } from "./names.js";
+
+const STATES = { open: ["warn", "open"], ended: ["good", "ended"], settled: ["good", "settled"] };
+const SHOWN = { true: "open rounds", false: "all rounds" };
+const AGES = { "": "any age", "1h": "older than an hour", "24h": "older than a day", "7d": "older than a week" };
+
+/* What a provider did otherwise than once. */
+function remarks(round) {
+    return [round.ends > 1 && `ended ${number(round.ends)} times`, round.bet_after_end && "a bet after the end"].filter(Boolean).join(", ");
+}
+
+const COLUMNS = [
+    { label: "Began", when: (round) => round.began_at },
+    { label: "State", value: (round) => badge(...STATES[round.state]) },
+    { label: "Stake", number: true, value: (round) => amount(round.stake_minor, round.currency_exponent, round.currency) },
+    { label: "Won", number: true, value: (round) => amount(round.win_minor, round.currency_exponent, round.currency) },
+    { label: "Player", value: (round) => h("a", { href: `#/players/${round.player_id}` }, round.player_reference) },
+    { label: "Customer", value: (round) => customerLink(round.customer) },
+    { label: "Provider", value: (round) => (round.provider ? h("a", { href: `#/casino/providers/${round.provider}` }, round.provider) : "") },
+    { label: "Game", value: (round) => (round.game_id ? h("a", { href: `#/casino/games/${round.game_id}` }, round.game_id) : "") },
+    { label: "Round", value: (round) => copyable(round.round_id, 24) },
+    { label: "Remarks", value: remarks },
+];
+
+export async function roundsPage(page) {
+    const { provider, customer, q, open = "true", older_than: age } = page.query;
+    const shown = list(page, { path: "rounds", query: { q, provider, customer, open, older_than: age }, caption: "Rounds, the oldest first", columns: COLUMNS,
+        search: "A part of the round's id",
+        extra: [choice("Show", SHOWN, open, (chosen) => shown.reload({ open: chosen })),
+            choice("of", AGES, age, (chosen) => shown.reload({ older_than: chosen })),
+            (provider || customer) && h("span", { class: "inline" }, provider && `of ${provider} `, customer && ["of ", customerLink(customer), " "], "· ",
+                h("a", { href: "#/rounds" }, "of all"))],
+        nothing: empty("No round of the last 30 days is like that.") });
+    return { title: "Rounds", content: [h("p", { class: "quiet" }, "A round is open while a bet of it is neither rolled back nor settled, and its provider has not said ",
+        "that it ended. Providers settle rounds: ask them about old ones."), shown] };
+}
