@@ -114,6 +114,16 @@ LEFT JOIN LATERAL (SELECT entry.hash FROM ledger_transaction AS entry
   AND entry.sequence = ledger_transaction.sequence - 1 LIMIT 1) AS previous ON true
 WHERE ledger_transaction.sequence IS NOT NULL
 
+-- field tail
+SELECT {COLUMNS}, ledger_transaction.number
+FROM (SELECT * FROM ledger_transaction WHERE number >= $1 AND number <= $2
+  AND sequence IS NOT NULL ORDER BY number LIMIT 1001) AS ledger_transaction
+CROSS JOIN LATERAL (SELECT * FROM player
+  WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player
+JOIN currency ON currency.code = player.currency
+LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number
+ORDER BY ledger_transaction.number
+
 -- ---- look-ups: LATERAL with LIMIT, see src/stores/platform/postgres/ledger_read.c ----
 
 -- A rolled-back id has a row of ledger_transaction: a transaction's, or one that holds its key. So

@@ -147,6 +147,11 @@ LEFT JOIN ledger_account ON ledger_account.player_number = player.number
 LEFT JOIN ledger_transaction AS previous ON previous.number = ledger_transaction.previous
 WHERE ledger_transaction.sequence IS NOT NULL
 
+-- field tail
+SELECT {COLUMNS}, ledger_transaction.number FROM ledger_transaction
+WHERE ledger_transaction.number >= $1 AND ledger_transaction.number <= $2
+  AND ledger_transaction.sequence IS NOT NULL ORDER BY ledger_transaction.number LIMIT 1001
+
 -- ---- rows with all that proves them (src/stores/platform/sqlite/rows.c) ----
 
 -- Of an entry the hash of the one before it; of a decline its place and hash in the chain of

@@ -1,4 +1,4 @@
-/* croupier audit list. */
+/* croupier audit list; audit tail is in tail.c. */
 #include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
@@ -68,5 +68,6 @@ static void run_list(const struct command_line *line)
 
 const struct command audit_commands[] = {
     {"list", "", &help_audit_list, .options = list_options, .run = run_list},
+    {"tail", "", &help_audit_tail, .options = audit_tail_options, .run = run_audit_tail},
     {0},
 };

@@ -37,6 +37,11 @@ void run_report(const struct command_line *line);
 void run_rounds(const struct command_line *line);
 extern const struct command_option export_options[], report_options[], rounds_options[];
 
+/* For wallet.c and audit.c (tail.c). */
+void run_wallet_tail(const struct command_line *line);
+void run_audit_tail(const struct command_line *line);
+extern const struct command_option wallet_tail_options[], audit_tail_options[];
+
 struct resource_commands;
 extern const struct resource_commands customer_subject, key_subject, address_subject,
     provider_subject, game_subject, audit_subject, operator_subject; /* beside their commands */

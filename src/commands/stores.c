@@ -163,6 +163,18 @@ static struct platform_store *open_platform(const struct command_line *line, boo
     return store;
 }
 
+enum status command_open_platform(const struct command_line *line, struct platform_store **store,
+                                  struct error *error)
+{
+    struct platform_store_options options = platform_store_configured(command_config(line));
+    options.reads = true;
+    options.any_file = true;
+    enum status status = platform_store_open(store, &options, error);
+    if (status == STATUS_OK)
+        sign(line, *store);
+    return status;
+}
+
 struct platform_store *command_platform(const struct command_line *line)
 {
     return open_platform(line, false);

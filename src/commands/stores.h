@@ -12,7 +12,11 @@
  * signed with the command and the user who logged in, also behind sudo and su
  * (platform_store_act_as). */
 struct platform_store *command_platform(const struct command_line *line);
-/* The same; a database that is not there is made. */
+/* Opens it for a command that reads a little at a time, and returns what fails. The caller closes
+ * it, and may open it again when another file has taken its place. */
+MUST_CHECK enum status command_open_platform(const struct command_line *line,
+                                             struct platform_store **store, struct error *error);
+/* The same as command_platform; a database that is not there is made. */
 struct platform_store *command_make_platform(const struct command_line *line);
 
 /* Gives a store that was opened to the line; NULL is fine. */

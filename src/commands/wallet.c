@@ -1,4 +1,5 @@
-/* croupier wallet statement | transaction | verify | accept-loss; export and report are in books.c.
+/* croupier wallet statement | transaction | verify | accept-loss; export and report are in books.c,
+ * tail in tail.c.
  * All but accept-loss read, beside a running server, and stream long answers. */
 #include <inttypes.h>
 #include <string.h>
@@ -346,5 +347,6 @@ const struct command wallet_commands[] = {
     {"export", "", &help_wallet_export, .options = export_options, .run = run_export},
     {"report", "", &help_wallet_report, .options = report_options, .run = run_report},
     {"rounds", "", &help_wallet_rounds, .options = rounds_options, .run = run_rounds},
+    {"tail", "", &help_wallet_tail, .options = wallet_tail_options, .run = run_wallet_tail},
     {0},
 };

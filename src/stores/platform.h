@@ -24,7 +24,8 @@
  * is opened again by the next call on the same handle; a caller just calls again. A server's
  * database that was replaced (a standby that took over) fails one call with STATUS_UNAVAILABLE: a
  * caller with a copy of the rows starts again from revision 0, and does so when the revision is
- * lower than one seen before. A process that has a file open never opens another one in its place.
+ * lower than one seen before. A process that has a file open never opens another one in its place
+ * (but see `any_file`).
  *
  * Threads: one thread at a time may use a `struct platform_store`; open one for each thread.
  */
@@ -62,11 +63,12 @@ struct platform_facts {
 extern const struct metric platform_metrics[];
 
 struct platform_store_options {
-    const char *uri;              /* sqlite:FILE, postgresql://USER:PASSWORD@HOST:PORT/DATABASE */
-    uint32_t timeout_ms;          /* how long a call may wait for the store */
-    bool create;                  /* make the database when it is not there (migrate, demo) */
-    bool reads;                   /* a file on a read-only file system will do; changes then fail */
-    struct log *log;              /* borrowed; may be NULL */
+    const char *uri;     /* sqlite:FILE, postgresql://USER:PASSWORD@HOST:PORT/DATABASE */
+    uint32_t timeout_ms; /* how long a call may wait for the store */
+    bool create;         /* make the database when it is not there (migrate, demo) */
+    bool reads;          /* a file on a read-only file system will do; changes then fail */
+    bool any_file;   /* of a reader: after a close, the next open takes whichever file is there */
+    struct log *log; /* borrowed; may be NULL */
     struct platform_facts *facts; /* borrowed, shared by any number of handles; may be NULL */
 };
 

@@ -110,6 +110,15 @@ struct ledger_end {
     int64_t acknowledged; /* the newest that is known to have been acknowledged */
 };
 
+/* How far the ledger is complete, where batches commit in another order than that of their numbers
+ * (docs/decisions/tails.md). Zeroed at first, and after a failure. */
+#define LEDGER_OPEN_SIZE 4096
+struct ledger_horizon {
+    int64_t complete; /* no entry up to this number is still to come */
+    int64_t awaited;  /* the same, once the transactions of `open` have ended; 0: none is awaited */
+    char open[LEDGER_OPEN_SIZE]; /* the engine's names of them */
+};
+
 /* The verbs of an engine for the ledger: `store->ledger->begin(store, batch, error)`. */
 struct ledger_verbs {
     /* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
@@ -191,6 +200,11 @@ struct ledger_verbs {
     MUST_CHECK enum status (*accept_end)(struct platform_store *store, int64_t last,
                                          struct error *error);
 
+    /* NULL: entries become visible in the order of their numbers. Else moves the horizon on; see
+     * struct ledger_horizon. */
+    MUST_CHECK enum status (*advance)(struct platform_store *store, struct ledger_horizon *horizon,
+                                      struct error *error);
+
     /* Everything read between these two comes from one snapshot. */
     MUST_CHECK enum status (*snapshot_begin)(struct platform_store *store, struct error *error);
     void (*snapshot_end)(struct platform_store *store);
@@ -240,6 +254,34 @@ MUST_CHECK enum status platform_ledger_entered(struct platform_store *store,
                                                const struct ledger_scope *scope,
                                                ledger_transaction_visitor *visit, void *context,
                                                struct error *error);
+
+/*
+ * A tail: the entries of the whole ledger in the order of their numbers. The number of an entry is
+ * higher than those of all entries that were committed before it was decided. A page has no entry
+ * unless all with lower numbers were in it or in pages before it.
+ *
+ * Zeroed at first, with the number of the last known entry in `place`. Each page looks whether that
+ * entry is still there, so that a tail never goes on in another ledger, or in one that has lost
+ * entries, without saying so.
+ */
+#define LEDGER_PAGE 1000
+struct ledger_tail {
+    int64_t place;                  /* number of the last entry that was visited; 0: none */
+    bool known;                     /* `hash` is that entry's */
+    uint8_t hash[LEDGER_HASH_SIZE]; /* checked by the next page */
+    bool more;                      /* the page was full: there may be more at once */
+    bool whole;     /* all has been visited that was committed when the tail began */
+    int64_t until;  /* where that ends; 0: not known yet */
+    int64_t looked; /* up to where all entries have been visited; 0: not known */
+    struct ledger_horizon horizon;
+};
+typedef bool ledger_numbered_visitor(void *context, int64_t number,
+                                     const struct ledger_transaction *entry);
+/* The next page, at most LEDGER_PAGE entries. STATUS_MALFORMED: the entry at `place` is not there,
+ * or is another one. */
+MUST_CHECK enum status platform_ledger_tail(struct platform_store *store, struct ledger_tail *tail,
+                                            ledger_numbered_visitor *visit, void *context,
+                                            struct error *error);
 
 /* Every transaction that is kept, declines included, in order of decision (as far as one player's
  * go; several instances decide for different players at once). For copying a ledger: a

@@ -171,6 +171,18 @@ enum status record_search(struct platform_store *store, const struct record_tabl
     return walk_records(store, STATEMENT_SEARCH, parameters, &visitor, NULL, NULL, error);
 }
 
+enum status record_page(struct platform_store *store, const struct record_table *table,
+                        uint64_t after, size_t limit, uint64_t *revision, record_function *see,
+                        void *context, struct error *error)
+{
+    struct record_visitor visitor = {.context = context};
+    struct sql_parameters parameters = {0};
+    sql_add_integer(&parameters, (int64_t)after);
+    sql_add_integer(&parameters, (int64_t)limit);
+    visitor.see[table->kind] = see;
+    return walk_records(store, STATEMENT_AFTER, &parameters, &visitor, table, revision, error);
+}
+
 struct found {
     const struct record_table *table;
     char *records;

@@ -48,6 +48,12 @@ MUST_CHECK enum status record_search(struct platform_store *store, const struct 
                                      struct sql_parameters *parameters, record_function *see,
                                      void *context, struct error *error);
 
+/* The `limit` rows that follow one (STATEMENT_AFTER), and the number that the table's counter has
+ * come to. */
+MUST_CHECK enum status record_page(struct platform_store *store, const struct record_table *table,
+                                   uint64_t after, size_t limit, uint64_t *revision,
+                                   record_function *see, void *context, struct error *error);
+
 /* A change of one row, in a transaction of its own: takes a revision, where the table has a
  * counter, and writes the row of the audit trail. Its first parameter is the key. */
 struct record_change {

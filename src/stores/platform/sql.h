@@ -97,10 +97,11 @@ enum statement_form {
     STATEMENT_SEARCH,      /* by the table's own condition, and its parameters */
     STATEMENT_OF_CUSTOMER, /* $1: customer_id; in order */
     STATEMENT_CHANGED,     /* $1: a revision; rows with a later one, in order of change */
+    STATEMENT_AFTER,       /* $1: a value of the column that orders them; the next $2 rows */
     STATEMENT_REVISION,    /* the table's counter */
     STATEMENT_TAKE_REVISION, /* counts on, and locks the counter until the commit */
 };
-#define STATEMENT_FORM_COUNT 11
+#define STATEMENT_FORM_COUNT 12
 
 /* Binds the parameters of an ADD, UPDATE or PUT. */
 void statement_bind(const struct record_table *table, enum statement_form form, const void *record,

@@ -180,6 +180,9 @@ static void append_reading(struct buffer *sql, const struct record_table *table,
         buffer_append_format(sql, " WHERE %s", table->search);
     else if (form == STATEMENT_CHANGED)
         buffer_append_string(sql, " WHERE revision > $1 ORDER BY revision");
+    else if (form == STATEMENT_AFTER)
+        buffer_append_format(sql, " WHERE %s > $1 ORDER BY %s LIMIT $2", table->order,
+                             table->order);
     else
         buffer_append_format(sql, " WHERE %s ORDER BY %s",
                              table->listed != NULL ? table->listed : "true", table->order);
@@ -204,6 +207,7 @@ static void append_statement(struct buffer *sql, const struct record_table *tabl
     case STATEMENT_SEARCH:
     case STATEMENT_OF_CUSTOMER:
     case STATEMENT_CHANGED:
+    case STATEMENT_AFTER:
         append_reading(sql, table, form);
         break;
     case STATEMENT_REVISION:

@@ -1,6 +1,6 @@
 /*
- * Searching the audit trail in any engine, newest first; see platform_trail_search. Beside trail.c,
- * which the changes of records call: this calls records.c.
+ * Reading the audit trail in any engine, newest first and from a row on; see platform_trail_search.
+ * Beside trail.c, which the changes of records call: this calls records.c.
  */
 #include <string.h>
 
@@ -21,13 +21,17 @@ struct searching {
     bool done;
 };
 
+static bool is_of_operators(const struct trail_record *row)
+{
+    return strcmp(row->kind, operator_table.what) == 0 ||
+           strcmp(row->kind, credential_table.what) == 0 ||
+           strcmp(row->kind, token_table.what) == 0;
+}
+
 static bool see_found(void *context, const void *record)
 {
     struct searching *searching = context;
-    const char *kind = ((const struct trail_record *)record)->kind;
-    if (!searching->operators &&
-        (strcmp(kind, operator_table.what) == 0 || strcmp(kind, credential_table.what) == 0 ||
-         strcmp(kind, token_table.what) == 0))
+    if (!searching->operators && is_of_operators(record))
         return true;
     searching->left--;
     searching->done = !searching->see(searching->context, record) || searching->left == 0;
@@ -54,4 +58,30 @@ enum status platform_trail_search(struct platform_store *store, const struct tra
         end = start;
     }
     return status;
+}
+
+struct following {
+    const struct trail_search *search;
+    record_function *see;
+    void *context;
+};
+
+static bool see_following(void *context, const void *record)
+{
+    const struct following *following = context;
+    const struct trail_search *search = following->search;
+    const struct trail_record *row = record;
+    bool wanted = (search->operators || !is_of_operators(row)) &&
+                  (search->object[0] == '\0' || strcmp(search->object, row->object) == 0) &&
+                  (search->who[0] == '\0' || strcmp(search->who, row->who) == 0);
+    return !wanted || following->see(following->context, row);
+}
+
+enum status platform_trail_after(struct platform_store *store, uint64_t after,
+                                 const struct trail_search *search, uint64_t *last,
+                                 record_function *see, void *context, struct error *error)
+{
+    struct following following = {search, see, context};
+    return record_page(store, &trail_table, after, search->limit, last, see_following, &following,
+                       error);
 }

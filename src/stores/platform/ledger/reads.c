@@ -42,6 +42,14 @@ enum status ledger_read(struct platform_store *store, const char *sql,
                      context, error);
 }
 
+enum status ledger_read_page(struct platform_store *store, const char *sql,
+                             struct sql_parameters *parameters, ledger_row_taker *take,
+                             void *context, struct error *error)
+{
+    return run_query(store, (struct sql_query){.sql = sql, .parameters = parameters}, take, context,
+                     error);
+}
+
 /* Into a number of 64 bits. */
 static enum status take_number(void *context, const struct sql_row *row, bool *wanted,
                                struct error *error)

@@ -15,6 +15,11 @@ MUST_CHECK enum status ledger_read(struct platform_store *store, const char *sql
                                    struct sql_parameters *parameters, ledger_row_taker *take,
                                    void *context, struct error *error);
 
+/* The same of a text that has few rows: the engine keeps no snapshot for it. */
+MUST_CHECK enum status ledger_read_page(struct platform_store *store, const char *sql,
+                                        struct sql_parameters *parameters, ledger_row_taker *take,
+                                        void *context, struct error *error);
+
 /* A transaction from a row of the engine's texts. */
 MUST_CHECK bool ledger_read_row(struct platform_store *store, const struct sql_row *row,
                                 struct ledger_transaction *transaction);

@@ -19,6 +19,7 @@ struct ledger_texts {
     const char *transactions;
     const char *entered;             /* $1, $2: a time; $3: a customer or "" */
     const char *entered_of_provider; /* and $4 */
+    const char *tail; /* entries with numbers from $1 to $2, LEDGER_PAGE and one more, by number */
     /* Entries of a player ($1), with a sequence from $2 until before $3; and of a provider ($4). */
     const char *entries_of_player, *entries_of_player_and_provider;
     /* Entries of a customer ($1) or all (""), and of a provider ($2), in order of player. */

@@ -161,6 +161,7 @@ static const struct ledger_verbs postgres_ledger = {
     .id = postgres_ledger_id,
     .integrity = postgres_ledger_integrity,
     .counterparts = ledger_run_checks,
+    .advance = postgres_ledger_advance,
     .snapshot_begin = postgres_snapshot_begin,
     .snapshot_end = postgres_snapshot_end,
 };

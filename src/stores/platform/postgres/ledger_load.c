@@ -191,7 +191,9 @@ static const char find_clearings[] =
     " CROSS JOIN LATERAL (SELECT balance_minor FROM ledger_clearing"
     "  WHERE customer_number = asked.customer AND currency = asked.code LIMIT 1) AS clearing";
 
-/* After everything that is decided on: see sql/postgresql/0005_release_0_1_0.sql. */
+/* After everything that is decided on: see sql/postgresql/0005_release_0_1_0.sql. And after
+ * lock_accounts, whose lock on the table lasts until the commit: a tail of the ledger waits for the
+ * transactions that have it (ledger_read.c). The sequence caches no numbers, for the same reason. */
 static const char take_numbers[] =
     "SELECT nextval('ledger_number'), pg_current_xact_id()::text::bigint";
 

@@ -1,10 +1,12 @@
 /*
- * Balances and ids of the ledger in PostgreSQL.
+ * Balances and ids of the ledger in PostgreSQL, and how far it is complete.
  *
  * Look-ups are LATERAL subqueries with LIMIT, so that they are an index look-up for each thing
  * asked for. A plan that the planner would rather have for a table that was small a moment ago is
  * kept by the connection, and would read all of one that has grown since.
  */
+
+#include <string.h>
 
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform/postgres/ledger.h"
@@ -104,6 +106,71 @@ enum status postgres_ledger_balances(struct platform_store *base,
     return status == STATUS_OK && !answers.sound
                ? platform_damaged(base, "an account is malformed", error)
                : status;
+}
+
+/* ---- the horizon of a tail ------------------------------------------------------------------- */
+
+/*
+ * A batch takes its numbers while it holds ROW SHARE on ledger_account, and keeps that lock until
+ * its commit is visible. So once every transaction has ended that had the lock after the sequence
+ * stood at some number, no entry can come with that number or a lower one. Only batches take this
+ * lock: pg_dump, reports and open sessions of people do not hold a tail up.
+ */
+#define NUMBERS_OF_A_BATCH 512 /* INCREMENT of ledger_number */
+
+/* NULL: none was taken yet. */
+static const char last_number[] = "SELECT pg_sequence_last_value('ledger_number'::regclass)";
+
+/* Of the transactions that $1 names, or of all (''), those that may still write entries. */
+static const char find_open[] =
+    "SELECT coalesce(string_agg(DISTINCT virtualtransaction, ' '), '') FROM pg_catalog.pg_locks"
+    " WHERE locktype = 'relation' AND mode = 'RowShareLock' AND granted"
+    " AND relation = 'ledger_account'::regclass AND database ="
+    "  (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())"
+    " AND ($1 = '' OR virtualtransaction = ANY (string_to_array($1, ' ')))";
+
+struct open_batches {
+    char names[LEDGER_OPEN_SIZE];
+    bool sound;
+};
+
+static bool on_open(void *context, const struct sql_row *row)
+{
+    struct open_batches *open = context;
+    open->sound = ledger_read_string(row, 0, open->names, sizeof open->names);
+    return false;
+}
+
+/* Where the names do not fit, or no number was taken yet, the horizon stays where it is. */
+static void move_on(struct ledger_horizon *horizon, int64_t last, const struct open_batches *open)
+{
+    if (!open->sound || last < 0)
+        return;
+    if (horizon->awaited == 0)
+        horizon->awaited = last + NUMBERS_OF_A_BATCH - 1;
+    memcpy(horizon->open, open->names, sizeof horizon->open);
+    if (open->names[0] != '\0')
+        return;
+    horizon->complete = horizon->awaited;
+    horizon->awaited = 0;
+}
+
+/* The statements run one after the other, each with a snapshot of its own: the number is read
+ * before the locks. The caller reads the entries after both. */
+enum status postgres_ledger_advance(struct platform_store *base, struct ledger_horizon *horizon,
+                                    struct error *error)
+{
+    struct open_batches open = {.sound = false};
+    struct sql_parameters parameters = {0};
+    int64_t last = -1;
+    struct sql_query queries[] = {
+        {.sql = last_number, .row = sql_take_integer, .context = &last},
+        {.sql = find_open, .parameters = &parameters, .row = on_open, .context = &open}};
+    sql_add_text(&parameters, text_of(horizon->open));
+    enum status status = postgres_read(postgres_store_of(base), queries, 2, error);
+    if (status == STATUS_OK)
+        move_on(horizon, last, &open);
+    return status;
 }
 
 /* ---- after opening --------------------------------------------------------------------------- */

@@ -185,5 +185,7 @@ enum status postgres_ledger_recover(struct platform_store *, struct error *);
 enum status postgres_ledger_balances(struct platform_store *, struct ledger_batch_player *, size_t,
                                      struct error *);
 enum status postgres_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
+enum status postgres_ledger_advance(struct platform_store *, struct ledger_horizon *,
+                                    struct error *);
 /* platform/postgres/audit.c */
 enum status postgres_ledger_integrity(struct platform_store *, const char **, struct error *);

@@ -55,6 +55,7 @@ static enum status sqlite_open(struct platform_store **store,
     made->timeout_ms = options->timeout_ms;
     made->log = options->log;
     made->reads = options->reads;
+    made->any_file = options->any_file;
     buffer_free(&literal);
     enum status status = sqlite_connect(made, options->create, error);
     if (status != STATUS_OK) {

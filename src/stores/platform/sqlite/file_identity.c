@@ -359,7 +359,8 @@ void sqlite_files_detach(struct sqlite_store *store)
         CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) ==
               SQLITE_OK);
     store->files = NULL;
-    if (--files->handles == 0 && files->misplaced.what == NULL && files->damaged.what == NULL)
+    if (--files->handles == 0 &&
+        (store->any_file || (files->misplaced.what == NULL && files->damaged.what == NULL)))
         forget(files);
     (void)pthread_mutex_unlock(&lock);
 }

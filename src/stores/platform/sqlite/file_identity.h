@@ -11,7 +11,8 @@
  *
  * All handles of a process share one record of the files of a database. While it has handles, or a
  * file was found to be wrong, no handle is opened into other files. Only another process, which a
- * person starts, opens the files that are there then.
+ * person starts, opens the files that are there then. A handle with `any_file` is an exception: it
+ * only reads, and its caller looks whether it goes on in the same ledger.
  *
  * Three things are not covered: a change between the check after a commit and the answer, which the
  * next batch finds; a copy over the database that begins and ends while one checkpoint writes; and

@@ -38,6 +38,7 @@ struct sqlite_store {
     char *path;
     uint32_t timeout_ms;
     bool reads;     /* a read-only file system will do: */
+    bool any_file;  /* the process may go on in other files once this handle is closed */
     bool immutable; /* it is on one, so there are no locks, no log and no files to watch */
     bool sound;     /* found so just now, for a backup before a migration */
     bool failed;    /* an error after which the connection is not to be trusted */

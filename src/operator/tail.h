@@ -1,0 +1,35 @@
+#pragma once
+
+#include "base/json_writer.h"
+#include "stores/platform_ledger.h"
+#include "stores/platform_records.h"
+
+/*
+ * A tail of the ledger or of the audit trail: its rows in the order of their numbers, from a place
+ * on, page by page. No row comes before one with a lower number, and none comes twice, whichever
+ * instances write meanwhile (docs/decisions/tails.md). The number of a row is the place to go on
+ * from, also for another process. For the command line and the console.
+ */
+
+enum tail_of { TAIL_LEDGER, TAIL_AUDIT };
+
+struct tail {
+    enum tail_of of;
+    const char *customer_id;   /* of the ledger: only this customer's entries; "": all */
+    struct trail_search trail; /* of the audit trail: object, who, operators */
+    /* One of the two: a row is a line of JSON, or an element of the array that is open. */
+    struct buffer *lines;
+    struct json_writer *array;
+
+    uint64_t place; /* number of the last row that was read; set it to begin there */
+    bool begun;
+    bool more;     /* there may be more rows at once */
+    bool whole;    /* all is read that was there when the tail began */
+    uint64_t rows; /* written so far */
+    struct ledger_tail ledger;
+};
+
+/* Appends the next page. STATUS_MALFORMED: there is no row at the place, or it is not the one that
+ * was read before. After any other failure the tail can go on. */
+MUST_CHECK enum status tail_read(struct tail *tail, struct platform_store *store,
+                                 struct error *error);

@@ -1,0 +1,346 @@
+"""croupier wallet tail | audit tail: every line once, in order, whatever writes, ends or is killed meanwhile.
+
+TAIL_SEED=N replays the choices of a run (the moments are the machine's).
+"""
+
+import contextlib
+import json
+import os
+import random
+import socket
+import subprocess
+import threading
+
+import pytest
+
+import engines
+from croupier import BINARY, PATIENCE, eventually
+from servers import SAMPLE
+from wallet_model import add_player, credit, debit, send
+
+pytestmark = pytest.mark.depends_on("platform")
+
+ENTRIES = 100_000 // SAMPLE
+CONNECTIONS = 24  # of a client
+PIPELINE = 8  # requests that it sends on each before it reads the answers
+
+
+class Tail:
+    """A tail that writes to a file, and goes on after its last whole line when it is started again."""
+
+    def __init__(self, service, path, *options):
+        self.service, self.path, self.options, self.process = service, path, options, None
+        self.path.touch()
+
+    def lines(self):
+        return [json.loads(line) for line in self.path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+
+    def cut(self):
+        """Removes a last line that is not whole; the number of the one before it."""
+        content = self.path.read_bytes()
+        whole = content[:content.rfind(b"\n") + 1]
+        if whole != content:
+            self.path.write_bytes(whole)
+        return json.loads(whole.splitlines()[-1])["number"] if whole else 0
+
+    def command(self, *options):
+        return [str(BINARY), "wallet", "tail", "--after", str(self.cut()), *options, *self.options, "-c",
+                str(self.service.configuration)]
+
+    def start(self):
+        command = self.command("--follow")
+        with open(self.path, "ab") as out:
+            self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, env=self.service.environment)
+        return self
+
+    def kill(self):
+        self.process.kill()
+        errors = self.process.communicate()[1].decode()
+        self.process = None
+        return errors
+
+    def finish(self):
+        """Until it is where the ledger is."""
+        command = self.command()
+        with open(self.path, "ab") as out:
+            subprocess.run(command, stdout=out, check=True, env=self.service.environment, timeout=60 * PATIENCE)
+
+
+def exported(service, *options):
+    """The entries, as lines without their order."""
+    lines = service.run("wallet", "export", *options).text.splitlines()
+    return lines[:-1]
+
+
+def as_exported(tail):
+    """The lines of a tail without their numbers, which only rise."""
+    lines = tail.path.read_text().splitlines()
+    numbers = [json.loads(line)["number"] for line in lines]
+    assert all(one < next for one, next in zip(numbers, numbers[1:])), "numbers rise"
+    return ["{" + line.split(",", 1)[1] for line in lines]
+
+
+def by_player(lines):
+    """In the order of an export: a player's first entries are in order wherever they stand."""
+    return sorted(lines, key=lambda line: ((entry := json.loads(line))["player_id"], entry["sequence"]))
+
+
+def assert_equal_to_export(service, tail):
+    lines = as_exported(tail)
+    assert len(set(lines)) == len(lines), "a line came twice"
+    assert by_player(lines) == by_player(exported(service))
+
+
+# ---- order ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def casino(make_service):
+    service = make_service()
+    service.customer = service.add_customer("Casino", options=["--casino"])
+    service.start()
+    service.players = [add_player(service, service.customer, f"player-{n}") for n in range(8)]
+    return service
+
+
+def another_instance(make_service, first):
+    names = [("platform", "store"), ("odds", "store"), ("casino", "secrets_key_file")]
+    return make_service({".".join(name): first.settings[name] for name in names}, stores=False)
+
+
+def test_a_tail_has_the_lines_of_an_export_with_their_numbers(casino, tmp_path):
+    alice, bob = casino.players[:2]
+    for document in (credit(alice, "in", 1000), credit(bob, "b", 5), debit(alice, "bet", 10), debit(bob, "no", 10_000)):
+        send(casino, casino.customer.key, document)
+    tail = Tail(casino, tmp_path / "tail")
+    tail.finish()
+    assert_equal_to_export(casino, tail)
+    assert [line["transaction_id"] for line in tail.lines()] == ["in", "b", "bet"], "in the order of commits, without declines"
+    assert [line["sequence"] for line in tail.lines()] == [1, 1, 2]
+    tail.finish()
+    assert len(tail.lines()) == 3, "nothing is written twice"
+    send(casino, casino.customer.key, credit(bob, "late", 5))
+    tail.finish()
+    assert_equal_to_export(casino, tail)
+    assert casino.run("wallet", "tail", "--after", tail.lines()[-1]["number"]).text == ""
+
+
+def test_the_entries_of_one_customer(casino, tmp_path):
+    other = casino.add_customer("Other", options=["--casino"])
+    player = add_player(casino, other, "alice")
+    for n in range(3):
+        send(casino, casino.customer.key, credit(casino.players[0], f"a{n}", 5))
+        send(casino, other.key, credit(player, f"b{n}", 5))
+    tail = Tail(casino, tmp_path / "tail", "--customer", other.id)
+    tail.finish()
+    assert as_exported(tail) == exported(casino, "--customer", other.id)
+    tail.finish()
+    assert len(tail.lines()) == 3
+    assert "customer" in casino.run("wallet", "tail", "--customer", "cus_nobody", status=1).errors
+
+
+def test_a_place_that_is_not_in_the_ledger_is_refused(casino):
+    send(casino, casino.customer.key, credit(casino.players[0], "a", 5))
+    number = json.loads(casino.run("wallet", "tail").text)["number"]
+    assert "entry" in casino.run("wallet", "tail", "--after", number + 1, status=1).errors
+    assert "entry" in casino.run("wallet", "tail", "--follow", "--after", number + 10**9, status=1).errors
+    assert "trail" in casino.run("audit", "tail", "--follow", "--after", 10**6, status=1).errors
+    casino.run("wallet", "tail", "--after", "x", status=2)
+
+
+def test_a_reader_that_goes_ends_a_tail_quietly(casino):
+    send(casino, casino.customer.key, credit(casino.players[0], "a", 5))
+    tail = subprocess.Popen([str(BINARY), "wallet", "tail", "--follow", "-c", str(casino.configuration)],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=casino.environment)
+    assert json.loads(tail.stdout.readline())["transaction_id"] == "a"
+    tail.stdout.close()  # while nothing happens
+    assert tail.wait(60 * PATIENCE) == 0
+    assert tail.stderr.read() == b""
+
+
+def test_a_tail_follows(casino, tmp_path):
+    tail = Tail(casino, tmp_path / "tail").start()
+    try:
+        for n in range(3):
+            send(casino, casino.customer.key, credit(casino.players[n], f"a{n}", 5))
+            eventually(lambda: [line["transaction_id"] for line in tail.lines()] == [f"a{i}" for i in range(n + 1)])
+    finally:
+        assert tail.kill() == ""
+
+
+def test_a_store_that_is_away_is_waited_for(fragile, tmp_path):
+    fragile.customer = fragile.add_customer("Casino", options=["--casino"])
+    player = add_player(fragile, fragile.customer)
+    fragile.start()
+    send(fragile, fragile.customer.key, credit(player, "one", 5))
+    tail = Tail(fragile, tmp_path / "tail").start()
+    eventually(tail.lines)
+    fragile.stop()
+    fragile.platform.take_away()
+    assert b"waiting for the store" in tail.process.stderr.readline()
+    fragile.platform.bring_back()
+    fragile.start()
+    assert eventually(lambda: send(fragile, fragile.customer.key, credit(player, "two", 5)).status == 200)
+    eventually(lambda: [line["transaction_id"] for line in tail.lines()] == ["one", "two"])
+    assert "the store is there again" in tail.kill()
+
+
+def test_the_audit_trail_is_tailed_from_a_row_on(casino, tmp_path):
+    whole = [json.loads(line) for line in casino.run("audit", "tail").text.splitlines()]
+    assert whole == list(reversed(casino.ask("audit", "list", "--limit", "1000")))
+    assert [row["number"] for row in whole] == list(range(1, len(whole) + 1))
+    place = whole[-3]["number"]
+    assert [json.loads(line) for line in casino.run("audit", "tail", "--after", place).text.splitlines()] == whole[-2:]
+    tail = subprocess.Popen([str(BINARY), "audit", "tail", "--follow", "--after", str(len(whole)), "--object",
+                             casino.customer.id, "-c", str(casino.configuration)], stdout=subprocess.PIPE, env=casino.environment)
+    try:
+        casino.run("customer", "add", "Other", "--cidr", "127.0.0.0/8")
+        casino.run("customer", "disable", casino.customer.id)
+        row = json.loads(tail.stdout.readline())
+        assert (row["object"], row["number"]) == (casino.customer.id, len(whole) + 2)
+    finally:
+        tail.kill()
+        tail.wait()
+        tail.stdout.close()
+
+
+@pytest.mark.only("postgresql")
+def test_an_entry_is_held_back_until_those_with_lower_numbers_are_committed(casino, make_service, tmp_path):
+    """A session holds the clearing account of one customer, so a batch of that one has its numbers and cannot commit."""
+    other = casino.add_customer("Other", options=["--casino"])
+    quick = add_player(casino, other, "quick")
+    second = another_instance(make_service, casino).start()
+    slow = casino.players[0]
+    send(casino, casino.customer.key, credit(slow, "first", 1))
+    session = subprocess.Popen([casino.platform.server.programs / "psql", "-XAtq", casino.platform.uri], text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    tail = Tail(casino, tmp_path / "tail").start()
+    try:
+        session.stdin.write("BEGIN; SELECT 'held' FROM ledger_clearing LIMIT 1 FOR UPDATE;\n")
+        session.stdin.flush()
+        assert session.stdout.readline() == "held\n"
+        held = threading.Thread(target=send, args=(casino, casino.customer.key, credit(slow, "slow", 1)))
+        held.start()
+        eventually(lambda: casino.platform.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()") == [("1",)])
+        for n in range(3):
+            assert send(second, other.key, credit(quick, f"quick-{n}", 1)).status == 200
+        assert len(exported(casino)) == 4
+        other_tail = Tail(casino, tmp_path / "other").start()  # which knows nothing of before
+        now = casino.platform.execute("SELECT clock_timestamp()")[0][0]
+        eventually(lambda: casino.platform.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%virtualtransaction%' AND pid <> pg_backend_pid()"
+            f" AND datname = current_database() AND query_start > '{now}'") == [("2",)])  # both have looked
+        assert [line["transaction_id"] for line in tail.lines()] in ([], ["first"])
+        assert other_tail.lines() == []
+        session.stdin.write("COMMIT;\n")
+        session.stdin.flush()
+        held.join()
+        for each in (tail, other_tail):
+            eventually(lambda: len(each.lines()) == 5)
+            assert [line["transaction_id"] for line in each.lines()] == ["first", "slow", "quick-0", "quick-1", "quick-2"]
+        other_tail.kill()
+    finally:
+        session.kill()
+        session.communicate()
+        tail.kill()
+
+
+# ---- the campaign -----------------------------------------------------------------------------------------
+
+
+class Client(threading.Thread):
+    """Sends credits to one server as fast as they are taken, and does not mind if it dies."""
+
+    def __init__(self, servers, key, players, name, over):
+        super().__init__()
+        self.servers, self.key, self.players, self.name, self.over = servers, key, players, name, over
+        self.random, self.sent, self.answered, self.failure = random.Random(name), 0, 0, None
+
+    def request(self, address):
+        self.sent += 1
+        body = json.dumps(credit(self.random.choice(self.players), f"{self.name}-{self.sent}", 1))
+        return (f"POST /api/v1/casino/wallet HTTP/1.1\r\nHost: {address[0]}\r\nAuthorization: Bearer {self.key}\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode()
+
+    def hear(self, connection):
+        """False: the connection is not to be used any more."""
+        heard, rest = 0, b""
+        while heard < PIPELINE:
+            more = connection.recv(1 << 16)
+            text = rest + more
+            assert b"HTTP/1.1 4" not in text, text
+            if not more or b"HTTP/1.1 5" in text:  # it was killed; or the ledger opens again, the outcome does not matter
+                return False
+            heard += text.count(b"HTTP/1.1 200")
+            rest = text[-len("HTTP/1.1 20"):]
+        self.answered += heard
+        return True
+
+    def talk(self, address):
+        with contextlib.ExitStack() as stack:
+            connections = [stack.enter_context(socket.create_connection(address, timeout=60 * PATIENCE))
+                           for _ in range(CONNECTIONS)]
+            while not self.over.is_set():
+                for connection in connections:
+                    connection.sendall(b"".join(self.request(address) for _ in range(PIPELINE)))
+                if not all([self.hear(connection) for connection in connections]):
+                    return
+
+    def run(self):
+        while not self.over.is_set():
+            address = self.random.choice(self.servers).address
+            try:
+                if address is not None:
+                    self.talk(address)
+            except OSError:
+                pass  # it was killed
+            except AssertionError as failure:
+                self.failure = failure
+                return
+            self.over.wait(0.01)
+
+
+def restart(server):
+    server.kill()
+    server.address = None
+    server.start(healthy=False)
+
+
+def test_no_line_is_missing_or_comes_twice_while_both_sides_are_killed(make_service, tmp_path):
+    seed = int(os.environ.get("TAIL_SEED") or random.randrange(1 << 32))
+    print(f"TAIL_SEED={seed}")
+    chance, over = random.Random(seed), threading.Event()
+    first = make_service()
+    customers = [first.add_customer(name, options=["--casino"]) for name in ("One", "Two")]
+    first.start()
+    players = [[add_player(first, customer, f"player-{n}") for n in range(16)] for customer in customers]
+    servers = [first]
+    if engines.PLATFORM == "postgresql":
+        servers.append(another_instance(make_service, first).start())
+    tail = Tail(first, tmp_path / "tail").start()
+    clients = [Client(servers, customer.key, theirs, f"{name}-{seed}", over)
+               for customer, theirs, names in zip(customers, players, ("ab", "cd")) for name in names]
+    for client in clients:
+        client.start()
+    try:
+        kills = 0
+        while sum(client.answered for client in clients) < ENTRIES:
+            assert not any(client.failure for client in clients), [client.failure for client in clients]
+            over.wait(chance.uniform(0.05, 1.5))
+            if chance.random() < 0.7:
+                assert "there again" not in tail.kill()
+                tail.start()
+            else:
+                restart(chance.choice(servers))
+            kills += 1
+        assert kills > 0
+    finally:
+        over.set()
+        for client in clients:
+            client.join()
+        tail.kill()
+    tail.finish()
+    assert len(tail.lines()) >= ENTRIES
+    assert_equal_to_export(first, tail)
+    first.run("wallet", "verify")
