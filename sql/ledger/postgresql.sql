@@ -56,16 +56,25 @@ AND ledger_transaction.player_number = (SELECT number FROM player WHERE player.i
 AND ledger_transaction.sequence >= $2 AND ledger_transaction.sequence < $3
 -- define OF_CUSTOMER
 AND ($1 = '' OR player.customer_id = $1)
--- define ENTERED
-AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2
-AND ($3 = '' OR player.customer_id = $3)
--- define BY_TIME
-ORDER BY ledger_transaction.created_ms, ledger_transaction.number
+-- In parts, an hour of a day each, so that little has to be sorted at a time.
+-- define PARTS
+(SELECT span.from_ms + at * span.part_ms AS from_ms,
+  CASE WHEN at < 23 THEN span.from_ms + (at + 1) * span.part_ms ELSE span.before_ms END AS before_ms
+  FROM (SELECT CAST($1 AS bigint) AS from_ms, CAST($2 AS bigint) AS before_ms,
+    (CAST($2 AS bigint) - CAST($1 AS bigint)) / 24 AS part_ms) AS span,
+  generate_series(0, 23) AS at) AS part
+-- define ENTERED(origin, condition)
+SELECT entry.* FROM {PARTS} CROSS JOIN LATERAL (SELECT {COLUMNS}
+  FROM ledger_transaction {{origin}} WHERE ledger_transaction.sequence IS NOT NULL
+  AND ledger_transaction.created_ms >= part.from_ms
+  AND ledger_transaction.created_ms < part.before_ms
+  AND ($3 = '' OR player.customer_id = $3) {{condition}}
+  ORDER BY ledger_transaction.created_ms, ledger_transaction.number OFFSET 0) AS entry
 
 -- field entered
-{ENTRIES(JOINS)} {ENTERED} {BY_TIME}
+{ENTERED(JOINS, NOTHING)}
 -- field entered_of_provider
-{ENTRIES(ORIGIN)} {ENTERED} {OF_PROVIDER_4} {BY_TIME}
+{ENTERED(ORIGIN, OF_PROVIDER_4)}
 -- field entries_of_player
 {ENTRIES(JOINS)} {OF_PLAYER} {BY_PLAYER}
 -- field entries_of_player_and_provider
@@ -129,17 +138,22 @@ ORDER BY ledger_transaction.number
 -- A rolled-back id has a row of ledger_transaction: a transaction's, or one that holds its key. So
 -- one look-up is enough for an unused id. The count of standing credits stops at one more than a
 -- batch could take away (LEDGER_BATCH_MAX + 1).
+-- define CREDITS
+SELECT credit.transaction_id FROM ledger_transaction AS credit
+WHERE credit.settles = ledger_transaction.number
+UNION ALL SELECT credit.transaction_id FROM ledger_transaction AS credit
+WHERE credit.owner_number = ledger_transaction.owner_number
+  AND credit.reference = ledger_transaction.transaction_id AND credit.operation = 'CREDIT'
+  AND credit.outcome = 'applied' AND credit.reference IS NOT NULL AND credit.settles IS NULL
 -- define FACTS(asked)
 SELECT asked.at, {COLUMNS}, rollback.player_id,
-  (SELECT count(*) FROM (SELECT FROM ledger_transaction AS credit
-   WHERE asked.counts = 1 AND ledger_transaction.operation = 'DEBIT'
-   AND ledger_transaction.outcome = 'applied'
-   AND credit.owner_number = asked.owner_number AND credit.reference = asked.id
-   AND credit.operation = 'CREDIT' AND credit.outcome = 'applied'
-   AND credit.reference IS NOT NULL
-   AND NOT EXISTS (SELECT FROM ledger_rollback AS undone
-     WHERE undone.owner_number = credit.owner_number
-     AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)
+  CASE WHEN asked.counts = 1 AND ledger_transaction.operation = 'DEBIT'
+    AND ledger_transaction.outcome = 'applied'
+  THEN (SELECT count(*) FROM (SELECT FROM ({CREDITS}) AS credit
+    WHERE NOT EXISTS (SELECT FROM ledger_rollback AS undone
+      WHERE undone.owner_number = ledger_transaction.owner_number
+      AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)
+  ELSE 0 END, ledger_transaction.number
 FROM ({{asked}}) AS asked
 CROSS JOIN LATERAL (SELECT * FROM ledger_transaction AS kept
   WHERE kept.owner_number = asked.owner_number AND kept.transaction_id = asked.id
@@ -148,8 +162,8 @@ LEFT JOIN LATERAL (SELECT * FROM player
   WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player ON true
 LEFT JOIN LATERAL (SELECT * FROM currency
   WHERE currency.code = player.currency LIMIT 1) AS currency ON true
-LEFT JOIN LATERAL (SELECT id FROM provider
-  WHERE provider.number = -ledger_transaction.owner_number LIMIT 1) AS provider ON true
+LEFT JOIN LATERAL (SELECT id FROM provider WHERE ledger_transaction.owner_number < 0
+  AND provider.number = -ledger_transaction.owner_number LIMIT 1) AS provider ON true
 LEFT JOIN LATERAL (SELECT player.id AS player_id FROM ledger_rollback
   JOIN player ON player.number = ledger_rollback.player_number
   WHERE ledger_rollback.owner_number = asked.owner_number
@@ -224,7 +238,8 @@ WHERE t.operation = 'CREDIT' AND t.outcome = 'applied' AND t.reference IS NOT NU
 AND NOT EXISTS (SELECT FROM ledger_transaction AS debit
   WHERE debit.owner_number = t.owner_number AND debit.transaction_id = t.reference
   AND debit.player_number = t.player_number AND debit.operation = 'DEBIT'
-  AND debit.outcome = 'applied' AND NOT debit.late) LIMIT 1
+  AND debit.outcome = 'applied' AND NOT debit.late
+  AND debit.number = coalesce(t.settles, debit.number)) LIMIT 1
 
 -- check it is not marked as having rolled back its reference
 SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t

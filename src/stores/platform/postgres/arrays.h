@@ -11,7 +11,7 @@
  * unnest makes no row.
  */
 
-#define ARRAYS_MAX 19
+#define ARRAYS_MAX 20
 
 struct array_column {
     struct buffer bytes;

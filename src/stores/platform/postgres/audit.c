@@ -20,10 +20,14 @@
     " 'ledger_rollback'::regclass, 'ledger_decline'::regclass, 'ledger_declined'::regclass," \
     " 'ledger_account'::regclass, 'ledger_clearing'::regclass)"
 
-/* The indexes, then the tables. */
-static const char list_indexes[] =
-    "SELECT index.indexrelid::bigint, index.indexrelid::regclass::text FROM pg_index AS index"
-    " WHERE index.indrelid IN " TABLES " ORDER BY 1";
+/* The indexes, those of kind BRIN, which amcheck does not know, and the tables. */
+#define INDEXES_WHERE(kind)                                                                    \
+    "SELECT index.indexrelid::bigint, index.indexrelid::regclass::text FROM pg_index AS index" \
+    " JOIN pg_class ON pg_class.oid = index.indexrelid"                                        \
+    " JOIN pg_am ON pg_am.oid = pg_class.relam AND pg_am.amname " kind                         \
+    " WHERE index.indrelid IN " TABLES " ORDER BY 1"
+static const char list_indexes[] = INDEXES_WHERE("<> 'brin'");
+static const char list_brin_indexes[] = INDEXES_WHERE("= 'brin'");
 static const char list_tables[] = "SELECT pg_class.oid::bigint, pg_class.oid::regclass::text"
                                   " FROM pg_class WHERE pg_class.oid IN " TABLES " ORDER BY 1";
 
@@ -43,6 +47,7 @@ static const char check_index[] = "SELECT 1 FROM (SELECT bt_index_check($1::bigi
 static const char check_table[] =
     "SELECT 1 FROM verify_heapam($1::bigint::oid::regclass, true) LIMIT 1";
 static const char compare_index[] = "SELECT 1 WHERE NOT index_has_its_table($1::bigint::oid)";
+static const char compare_brin[] = "SELECT 1 WHERE NOT brin_has_its_table($1::bigint::oid)";
 
 struct relations {
     size_t count;
@@ -101,6 +106,8 @@ enum status postgres_ledger_integrity(struct platform_store *base, const char **
                ? "amcheck"
                : "comparing each index with its table (the extension amcheck would check more)";
     status = check_each(store, list_indexes, amcheck > 0 ? check_index : compare_index, error);
+    if (status == STATUS_OK)
+        status = check_each(store, list_brin_indexes, compare_brin, error);
     if (status == STATUS_OK && amcheck > 0)
         status = check_each(store, list_tables, check_table, error);
     return status;

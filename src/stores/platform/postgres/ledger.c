@@ -91,14 +91,16 @@ struct writing {
     struct kept_row rows[2 * LEDGER_BATCH_MAX];
     size_t row_count;
     /* Columns in the order of their statements, below. */
-    struct row_arrays kept, rollbacks, declines, declined, accounts, clearings, new_clearings;
+    struct row_arrays kept, rollbacks, declines, declined, accounts, new_accounts;
+    struct row_arrays clearings, new_clearings;
 };
 
 static struct writing *make_writing(void)
 {
     struct writing *writing = memory_alloc_zeroed(1, sizeof *writing);
-    writing->kept.width = 19;
-    writing->rollbacks.width = writing->declines.width = writing->accounts.width = 4;
+    writing->kept.width = 20;
+    writing->rollbacks.width = writing->declines.width = 4;
+    writing->accounts.width = writing->new_accounts.width = 4;
     writing->declined.width = writing->clearings.width = 3;
     writing->new_clearings.width = 2;
     return writing;
@@ -111,6 +113,7 @@ static void free_writing(struct writing *writing)
     arrays_free(&writing->declines);
     arrays_free(&writing->declined);
     arrays_free(&writing->accounts);
+    arrays_free(&writing->new_accounts);
     arrays_free(&writing->clearings);
     arrays_free(&writing->new_clearings);
     memory_free(writing);
@@ -185,7 +188,38 @@ static void list_keys(struct writing *writing)
     qsort(writing->rows, writing->row_count, sizeof writing->rows[0], compare_rows);
 }
 
-static void add_kept(struct row_arrays *kept, const struct kept_row *row, int64_t number)
+/* The number of the debit that a credit settles: of this batch, or of one that was loaded. 0: it is
+ * not known, and the index of references leads from the debit to the credit. */
+static int64_t debit_number(const struct ledger_batch *batch, const struct writing *writing,
+                            const struct kept_row *credit)
+{
+    const struct ledger_transaction *kept = credit->kept;
+    if (credit->is_key || kept->operation != LEDGER_CREDIT || kept->outcome != LEDGER_APPLIED ||
+        kept->reference[0] == '\0')
+        return 0;
+    const struct kept_row asked = {.owner_number = credit->owner_number, .id = kept->reference};
+    const struct kept_row *debit =
+        bsearch(&asked, writing->rows, writing->row_count, sizeof asked, compare_ids);
+    if (debit != NULL)
+        return batch->loaded.first_number + (int64_t)debit->at;
+    const size_t hint = batch->kept_of[credit->at].reference;
+    const struct ledger_fact *fact = &batch->facts[hint];
+    return hint < batch->fact_count && strcmp(fact->transaction_id, kept->reference) == 0 &&
+                   strcmp(fact->owner_id, ledger_owner(kept)) == 0
+               ? fact->id.number
+               : 0;
+}
+
+static void add_positive(struct row_arrays *rows, int64_t value) /* 0 is NULL */
+{
+    if (value > 0)
+        arrays_add_integer(rows, value);
+    else
+        arrays_add(rows, ARRAY_BIGINT, NULL, 0);
+}
+
+static void add_kept(struct row_arrays *kept, const struct kept_row *row, int64_t number,
+                     int64_t settles)
 {
     const struct ledger_transaction *given = row->kept;
     const bool is_entry = !row->is_key && ledger_is_entry(given);
@@ -213,10 +247,8 @@ static void add_kept(struct row_arrays *kept, const struct kept_row *row, int64_
     arrays_add_optional(kept, row->is_key || given->kind == LEDGER_WIN
                                   ? ""
                                   : enum_name(&ledger_kinds, given->kind));
-    if (given->round_ended && !row->is_key)
-        arrays_add_integer(kept, 1);
-    else
-        arrays_add(kept, ARRAY_BIGINT, NULL, 0);
+    add_positive(kept, given->round_ended && !row->is_key);
+    add_positive(kept, settles);
 }
 
 static void add_rows(const struct ledger_batch *batch, struct writing *writing)
@@ -224,7 +256,8 @@ static void add_rows(const struct ledger_batch *batch, struct writing *writing)
     for (size_t i = 0; i < writing->row_count; i++) {
         const struct kept_row *row = &writing->rows[i];
         const int64_t number = batch->loaded.first_number + (int64_t)row->at;
-        add_kept(&writing->kept, row, number + (row->is_key ? LEDGER_BATCH_MAX : 0));
+        add_kept(&writing->kept, row, number + (row->is_key ? LEDGER_BATCH_MAX : 0),
+                 debit_number(batch, writing, row));
         if (row->is_key)
             continue;
         if (!ledger_is_entry(row->kept)) {
@@ -241,16 +274,20 @@ static void add_rows(const struct ledger_batch *batch, struct writing *writing)
     }
 }
 
-static void add_accounts(const struct ledger_batch *batch, struct writing *writing)
+static void add_accounts(const struct ledger_batch *batch, struct writing *writing,
+                         const struct postgres_ledger *ledger)
 {
     for (size_t i = 0; i < batch->player_count; i++) {
         const struct ledger_account *account = &batch->players[i].account;
         const int64_t number = batch->loaded.players[i].player_number;
         if (batch->players[i].changed) {
-            arrays_add_integer(&writing->accounts, number);
-            arrays_add_integer(&writing->accounts, account->balance_minor);
-            arrays_add_integer(&writing->accounts, (int64_t)account->sequence);
-            arrays_add_hash(&writing->accounts, account->head);
+            const bool stored =
+                fact_cache_player(ledger->cache, batch->players[i].player_id)->has_account;
+            struct row_arrays *accounts = stored ? &writing->accounts : &writing->new_accounts;
+            arrays_add_integer(accounts, number);
+            arrays_add_integer(accounts, account->balance_minor);
+            arrays_add_integer(accounts, (int64_t)account->sequence);
+            arrays_add_hash(accounts, account->head);
         }
         if (batch->players[i].declined) {
             arrays_add_integer(&writing->declined, number);
@@ -310,13 +347,13 @@ static void add_clearings(const struct ledger_batch *batch, struct writing *writ
 static const char insert_kept[] =
     "INSERT INTO ledger_transaction (number, owner_number, player_number, transaction_id, late,"
     " operation, outcome, reference, game_id, round_id, amount_minor, created_ms, sequence,"
-    " movement_minor, balance_minor, hash, launch_id, kind, round_ended)"
+    " movement_minor, balance_minor, hash, launch_id, kind, round_ended, settles)"
     " SELECT number, owner, player, id, late = 1 OR CASE WHEN outcome ="
     "  'transaction_rolled_back' THEN EXISTS (SELECT FROM ledger_transaction AS key"
     "   WHERE key.owner_number = owner AND key.transaction_id = id"
     "   AND key.operation IS NULL OFFSET 0) ELSE false END,"
     " operation, outcome, reference, game, round, amount, created, sequence, movement, balance,"
-    " hash, launch, kind, ended"
+    " hash, launch, kind, ended, settles"
     " FROM (SELECT unnest($1::bigint[]) AS number, unnest($2::bigint[]) AS owner,"
     "  unnest($3::bigint[]) AS player, unnest($4::text[]) AS id, unnest($5::bigint[]) AS late,"
     "  unnest($6::text[]) AS operation, unnest($7::text[]) AS outcome,"
@@ -325,7 +362,7 @@ static const char insert_kept[] =
     "  unnest($13::bigint[]) AS sequence, unnest($14::bigint[]) AS movement,"
     "  unnest($15::bigint[]) AS balance, unnest($16::bytea[]) AS hash,"
     "  unnest($17::text[]) AS launch, unnest($18::text[]) AS kind,"
-    "  unnest($19::bigint[]) AS ended) AS kept"
+    "  unnest($19::bigint[]) AS ended, unnest($20::bigint[]) AS settles) AS kept"
     " WHERE operation IS NOT NULL OR NOT EXISTS (SELECT FROM ledger_transaction AS used"
     "  WHERE used.owner_number = owner AND used.transaction_id = id OFFSET 0)";
 
@@ -343,11 +380,17 @@ static const char write_declined[] =
     " ON CONFLICT (player_number) DO UPDATE SET declines = excluded.declines,"
     " head = excluded.head";
 
-static const char write_accounts[] =
+/* The accounts that begin has locked. */
+static const char update_accounts[] =
+    "UPDATE ledger_account SET balance_minor = changed.balance, sequence = changed.sequence,"
+    " head = changed.head FROM (SELECT unnest($1::bigint[]) AS player,"
+    "  unnest($2::bigint[]) AS balance, unnest($3::bigint[]) AS sequence,"
+    "  unnest($4::bytea[]) AS head) AS changed"
+    " WHERE ledger_account.player_number = changed.player";
+
+static const char insert_accounts[] =
     "INSERT INTO ledger_account (player_number, balance_minor, sequence, head)"
-    " SELECT unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::bigint[]), unnest($4::bytea[])"
-    " ON CONFLICT (player_number) DO UPDATE SET balance_minor = excluded.balance_minor,"
-    " sequence = excluded.sequence, head = excluded.head";
+    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])";
 
 static const char insert_clearings[] =
     "INSERT INTO ledger_clearing (customer_number, currency, balance_minor)"
@@ -381,7 +424,8 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
         {insert_kept, &writing->kept, 1},
         {insert_rollbacks, &writing->rollbacks, 1},
         {write_declined, &writing->declined, 1},
-        {write_accounts, &writing->accounts, 1},
+        {update_accounts, &writing->accounts, 1},
+        {insert_accounts, &writing->new_accounts, 1},
         {insert_clearings, &writing->new_clearings, 1},
         {lock_sums, &writing->clearings, 2},
         {add_to_clearings, &writing->clearings, 1},
@@ -489,7 +533,7 @@ enum status postgres_ledger_commit(struct platform_store *base, const struct led
     list_transactions(postgres_ledger_of(store), batch, writing);
     list_keys(writing);
     add_rows(batch, writing);
-    add_accounts(batch, writing);
+    add_accounts(batch, writing, postgres_ledger_of(store));
     add_clearings(batch, writing);
     status = write_all(store, writing, error);
     free_writing(writing);

@@ -93,6 +93,12 @@ static enum status run(struct loading *loading, struct sql_query *queries, size_
 
 /* ---- players and owners of ids --------------------------------------------------------------- */
 
+/* For this connection, whose statements all look up single rows by keys. Plans are made once, and
+ * tables may have been small then. */
+static const char use_indexes[] =
+    "SELECT set_config(setting, 'off', false) FROM unnest(ARRAY['enable_bitmapscan',"
+    " 'enable_hashjoin', 'enable_mergejoin']) AS setting";
+
 static const char find_owners[] =
     "SELECT owner.id, owner.number FROM unnest($1::text[]) AS asked (id)"
     " CROSS JOIN LATERAL (SELECT id, number FROM customer WHERE customer.id = asked.id"
@@ -143,6 +149,7 @@ static enum status load_unknown_ids(struct loading *loading, bool *begun, struct
     if (!*begun)
         return STATUS_OK;
     struct sql_query queries[] = {{.sql = postgres_begin},
+                                  {.sql = use_indexes},
                                   {.sql = postgres_ledger_texts.players_of_ids,
                                    .parameters = arrays_bind(&loading->new_players),
                                    .row = on_player,
@@ -151,7 +158,7 @@ static enum status load_unknown_ids(struct loading *loading, bool *begun, struct
                                    .parameters = arrays_bind(&loading->new_owners),
                                    .row = on_owner,
                                    .context = loading}};
-    return run(loading, queries, 3, error);
+    return run(loading, queries, 4, error);
 }
 
 /* ---- the questions --------------------------------------------------------------------------- */

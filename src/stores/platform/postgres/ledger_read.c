@@ -33,6 +33,7 @@ bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *aske
         sound &=
             ledger_read_string(row, after, read.rolled_back_player, sizeof read.rolled_back_player);
     read.standing_credits = (uint32_t)sql_integer(row, after + 1);
+    read.number = sql_integer(row, after + 2);
     /* Of an id that was held and then used there are two rows, and the transaction's says more. */
     if (sound && (read.known || !asked[at]->id.known))
         asked[at]->id = read;
