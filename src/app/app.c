@@ -428,6 +428,7 @@ static void write_metrics(void *context, struct buffer *out)
         {games_metrics, &games_age_ms},
         {launcher_metrics, &launcher},
         {usage_metrics, &usage},
+        {console_metrics, console_facts(app->console)},
         {0},
     };
     metrics_write(app->metrics, sources, out);

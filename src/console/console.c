@@ -40,6 +40,7 @@ struct console {
     struct work_pool *pool;
     struct lockout *sign_ins; /* that failed, */
     struct lockout *tokens;   /* and tokens that were not good: neither keeps the other out */
+    struct console_facts facts;
     struct console_services services;
     const struct config *config; /* in force */
     struct buffer hosts;         /* its names, separated by commas */
@@ -394,12 +395,17 @@ static void on_look(uv_timer_t *timer)
 /* Of a token that ends while its request waits, none: its requests were good. */
 static void note_failure(const struct job *job)
 {
-    const struct console *console = job->console;
+    struct console *console = job->console;
     const struct http_error *refusal = job->call.refusal;
-    if (refusal == &error_link_not_good)
+    if (refusal == &error_link_not_good) {
+        console->facts.refused[CONSOLE_REFUSED_LINK]++;
         lockout_note_failure(console->sign_ins, &job->call.client, clock_monotonic_ms());
-    else if (refusal == &error_token_not_good && job->until_ms == 0)
+    } else if (refusal == &error_token_not_good && job->until_ms == 0) {
+        console->facts.refused[CONSOLE_REFUSED_TOKEN]++;
         lockout_note_failure(console->tokens, &job->call.client, clock_monotonic_ms());
+    } else if (refusal == &error_token_not_from_here) {
+        console->facts.refused[CONSOLE_REFUSED_ADDRESS]++;
+    }
 }
 
 static void deliver(struct mail *mail)
@@ -587,7 +593,7 @@ static void ask_for_page(struct console *console, struct http_request *request)
     submit(job, request);
 }
 
-static bool is_locked_out(const struct console *console, const struct lockout *lockout,
+static bool is_locked_out(struct console *console, const struct lockout *lockout,
                           struct http_request *request)
 {
     char seconds[16];
@@ -595,6 +601,7 @@ static bool is_locked_out(const struct console *console, const struct lockout *l
     uint32_t left = lockout_seconds(lockout, &client, clock_monotonic_ms());
     if (left == 0)
         return false;
+    console->facts.refused[CONSOLE_REFUSED_LOCKED_OUT]++;
     (void)snprintf(seconds, sizeof seconds, "%u", left);
     http_request_add_field(request, TEXT("Retry-After"), text_of(seconds));
     reply_error(request, &error_too_many_attempts, NULL, "");
@@ -741,3 +748,27 @@ void console_destroy(struct console **at)
     uv_mutex_destroy(&console->lock);
     memory_free(console);
 }
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+const struct console_facts *console_facts(const struct console *console)
+{
+    return &console->facts;
+}
+
+static void write_refused(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    static const char *const reasons[CONSOLE_REFUSAL_COUNT] = {"link", "token", "address",
+                                                               "locked_out"};
+    const struct console_facts *console = facts;
+    for (size_t i = 0; i < CONSOLE_REFUSAL_COUNT; i++) {
+        buffer_append_format(out, "%s{reason=\"%s", metric->name, reasons[i]);
+        metric_number(out, "\"}", NULL, console->refused[i]);
+    }
+}
+
+const struct metric console_metrics[] = {
+    METRIC_WRITTEN("croupier_console_refused_total", "counter", write_refused,
+                   "Links and tokens for the console that were refused, by reason"),
+    {0},
+};

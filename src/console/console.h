@@ -39,6 +39,20 @@ struct console *console_create(const struct console_options *options);
 /* True: the request is one for the console, and was replied to or will be. */
 bool console_handle(struct console *console, struct http_request *request);
 
+/* How often a means to sign in was refused, by reason. On the loop's thread, as the others are. */
+enum console_refusal {
+    CONSOLE_REFUSED_LINK,
+    CONSOLE_REFUSED_TOKEN,
+    CONSOLE_REFUSED_ADDRESS, /* a token that is good elsewhere */
+    CONSOLE_REFUSED_LOCKED_OUT,
+    CONSOLE_REFUSAL_COUNT,
+};
+struct console_facts {
+    uint64_t refused[CONSOLE_REFUSAL_COUNT];
+};
+const struct console_facts *console_facts(const struct console *console);
+extern const struct metric console_metrics[];
+
 /* A configuration that was read again. */
 void console_set_config(struct console *console, const struct config *config);
 

@@ -507,6 +507,9 @@ def test_guessing_tokens_is_locked_out_by_address(make_service):
     assert code(good.ask("GET", "/admin/v1/session")) == (429, "too_many_attempts")
     # Neither sessions and links from there, nor tokens from elsewhere.
     assert anna.get("session")["name"] == "anna" and sign_in(service, "anna").get("session")
+    metrics = service.request("GET", "/metrics", address=service.operator_address).body.decode()
+    refused = dict(re.findall(r'^croupier_console_refused_total{reason="(\w+)"} (\d+)$', metrics, re.M))
+    assert refused == {"link": "0", "token": "5", "address": "0", "locked_out": "2"}
     good.source = "127.0.0.8"
     assert good.get("session")["name"] == "good"
     # Each client of a proxy is an address of its own.
