@@ -58,18 +58,21 @@ span.day BETWEEN $1 / {DAY} AND ($2 - 1) / {DAY}
 -- define SETTLED
 ledger_transaction.settles
 
--- Only numbers are sorted, and not rows.
+-- Only numbers are sorted, and not rows. LIMIT keeps their order; but where it stands beside ORDER BY
+-- itself, SQLite sorts by inserting into a tree, which takes several times as long.
+-- define SORTED
+SELECT {COLUMNS} FROM (SELECT number FROM sorted LIMIT -1) AS wanted {ROWS}
 -- define ENTERED(origin, condition)
-SELECT {COLUMNS} FROM (SELECT ledger_transaction.number FROM {OF_DAYS} {{origin}}
+WITH sorted AS MATERIALIZED (SELECT ledger_transaction.number FROM {OF_DAYS} {{origin}}
   WHERE {SUMMED_WHERE} AND ledger_transaction.sequence IS NOT NULL
   AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2
   AND ($3 = '' OR player.customer_id = $3) {{condition}}
-  ORDER BY ledger_transaction.created_ms, ledger_transaction.number LIMIT -1) AS wanted {ROWS}
+  ORDER BY ledger_transaction.created_ms, ledger_transaction.number) {SORTED}
 -- define ENTRIES(origin, condition)
-SELECT {COLUMNS} FROM (SELECT ledger_transaction.number FROM ledger_transaction {{origin}}
+WITH sorted AS MATERIALIZED (SELECT ledger_transaction.number FROM ledger_transaction {{origin}}
   WHERE ledger_transaction.sequence IS NOT NULL
   AND ($1 = '' OR player.customer_id = $1) {{condition}}
-  ORDER BY ledger_transaction.player_number, ledger_transaction.sequence LIMIT -1) AS wanted {ROWS}
+  ORDER BY ledger_transaction.player_number, ledger_transaction.sequence) {SORTED}
 
 -- field entered
 {ENTERED(JOINS, NOTHING)}
