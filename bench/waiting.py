@@ -22,7 +22,9 @@ PROCESSES = 10     # of CLIENTS each: a process may have 20,000 descriptors here
 EVERY = 0.6        # seconds between two publications that all clients are sent
 DELIVERIES = 20000  # a second, spread over the events
 FILLING = "x" * 420
-BARE = "bare loop that only sends"
+BARE, ASKED = "bare loop that only sends", "bare loop that is asked"
+AIM_OF_ASKED = 1.10   # of the loop that is asked, a delivery at one event
+AIM_SPREAD_US = 13.5  # half of what a delivery cost before that was an aim, spread over the events
 POLL = ("GET /api/v1/cricket/events/@EVENT@ HTTP/1.1\r\nHost: bench\r\nX-Api-Key: {key}\r\nIf-None-Match: @TAG@\r\n"
         "{prefer}\r\n")
 
@@ -69,7 +71,7 @@ class Stream:
 class Pushing(Server):
     """Sends the lines of its standard input to all who are connected."""
 
-    mode = "push"
+    mode, events = "push", 1
 
     def publish(self, *_events):
         self.process.stdin.write(minified(markets()) + b"\n")
@@ -79,13 +81,18 @@ class Pushing(Server):
 class BarePush(Pushing):
     """Sends, to all or to who has asked since; with `poll` the clients are those of croupier, request and all."""
 
-    def __init__(self, name, program, head, directory, mode="push", request="GET / HTTP/1.1\r\n\r\n"):
+    def __init__(self, name, program, head, directory, events=1, mode="push", request="GET / HTTP/1.1\r\n\r\n"):
         file = directory / "push-head"
         file.write_bytes(head)
-        super().__init__(name, [program, str(file), mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        super().__init__(name, [program, str(file), mode, str(events)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.port = int(self.process.stdout.readline())
-        self.mode, self.request = mode, request
-        self.publish()
+        self.events, self.mode, self.request = events, mode, request
+        self.publish(1)
+
+    def publish(self, *events):
+        for event in events:
+            self.process.stdin.write((b"%d " % event if self.events > 1 else b"") + minified(markets()) + b"\n")
+        self.process.stdin.flush()
 
 
 class NodePush(Pushing):
@@ -100,7 +107,7 @@ class NodePush(Pushing):
 class Nchan(Server):
     """nginx with Debian's nchan, one worker, EventSource."""
 
-    MODULE, mode = pathlib.Path("/usr/lib/nginx/modules/ngx_nchan_module.so"), "push"
+    MODULE, mode, events = pathlib.Path("/usr/lib/nginx/modules/ngx_nchan_module.so"), "push", 1
 
     def __init__(self, directory):
         if not self.MODULE.exists():
@@ -143,7 +150,7 @@ class Waiting:
         for first in range(1, EVENTS + 1, 500):
             stream.publish(*range(first, min(first + 500, EVENTS + 1)))
         server.publish, server.stream = stream.publish, stream
-        server.mode, server.request = "poll", POLL.format(key=server.key, prefer="Prefer: wait=55\r\n")
+        server.events, server.mode, server.request = None, "poll", POLL.format(key=server.key, prefer="Prefer: wait=55\r\n")
         return server
 
     def waiters(self, server, clients, events, mode, request=None):
@@ -185,34 +192,53 @@ class Waiting:
             whole = raw_response(croupier.port, "/api/v1/cricket/events/1", [f"X-Api-Key: {croupier.key}"])
             head, _, body = whole.partition(b"\r\n\r\n")
             start = body[:body.index(b'"odds":')] + b'"odds":'
-            for name, mode in ((BARE, {}), ("bare loop that is asked", {"mode": "poll", "request": croupier.request})):
-                started(lambda: BarePush(name, self.options.bare_push, head + b"\r\n\r\n" + start, self.directory, **mode))
+            for events in (1, EVENTS):
+                for name, mode in ((BARE, {}), (ASKED, {"mode": "poll", "request": croupier.request})):
+                    started(lambda: BarePush(name, self.options.bare_push, head + b"\r\n\r\n" + start, self.directory, events, **mode))
             started(lambda: Nchan(self.directory))
             started(lambda: NodePush(pathlib.Path(self.options.peers) / "push"))
             self.parked(croupier)
-            self.one_event(servers, len(whole))
-            self.many_events(croupier)
+            self.one_event([server for server in servers if server.events != EVENTS], len(whole))
+            self.many_events([croupier, *(server for server in servers if server.events == EVENTS)])
             self.wave(croupier)
             self.against_polling(croupier)
 
-    def one_event(self, servers, size):
+    def in_turns(self, servers, measure):
+        """By server: the median CPU a delivery, its spread, and the medians of what else `measure` returns."""
         found = {server.name: [] for server in servers}
         for _ in range(self.options.rounds):
             for server in servers:
-                found[server.name].append(self.deliver(server))
-        bare = statistics.median(cpu for cpu, _, _ in found[BARE])
+                found[server.name].append(measure(server))
+        rows = {}
+        for name, rounds in found.items():
+            cpu, *others = zip(*rounds)
+            rows[name] = (statistics.median(cpu), f"{min(cpu):.2f} to {max(cpu):.2f}", *map(statistics.median, others))
+        return rows
+
+    def one_event(self, servers, size):
+        found = self.in_turns(servers, self.deliver)
         self.say("A delivery to each of 10,000 clients that wait for one event", [
-            {"server": name, "cpu_us": round(statistics.median(cpu for cpu, _, _ in rows), 2),
-             "of_bare": round(statistics.median(cpu for cpu, _, _ in rows) / bare, 2),
-             "p99_ms": round(statistics.median(late for _, late, _ in rows), 1), "deliveries": sum(n for _, _, n in rows),
-             "cpu_spread": f"{min(cpu for cpu, _, _ in rows):.2f} to {max(cpu for cpu, _, _ in rows):.2f}"}
-            for name, rows in found.items()],
+            {"server": name, "cpu_us": round(cpu, 2), "of_bare": round(cpu / found[BARE][0], 2),
+             "of_asked": round(cpu / found[ASKED][0], 2), "aim_of_asked": AIM_OF_ASKED if name == "croupier" else "",
+             "p99_ms": round(late, 1), "deliveries": round(deliveries * self.options.rounds), "cpu_spread": spread}
+            for name, (cpu, spread, late, deliveries) in found.items()],
             f"CPU of the server a message of about {size} bytes that a client has received; with croupier each delivery "
-            "is a poll as well: read, judged, parked, answered, logged. The bare loop only sends the same bytes, "
+            "is a poll as well: read, judged, parked, answered, logged. The bare loops send the same bytes, one of them to "
+            "clients that ask each time as croupier's do; "
             f"nchan speaks EventSource, Node WebSocket. A publication every {EVERY} s; p99 from before the commit to received")
 
-    def many_events(self, server):
-        waiters = self.waiters(server, CLIENTS, EVENTS, "poll")
+    def many_events(self, servers):
+        found = self.in_turns(servers, self.spread)
+        self.say("Deliveries that are spread over 2,000 events", [
+            {"server": name, "cpu_us": round(cpu, 2), "of_asked": round(cpu / found[ASKED][0], 2),
+             "aim_us": AIM_SPREAD_US if name == "croupier" else "", "p50_ms": round(half, 2), "p99_ms": round(late, 2),
+             "deliveries_a_second": round(a_second), "cpu_spread": spread}
+            for name, (cpu, spread, half, late, a_second) in found.items()],
+            f"10,000 clients, five to an event, {DELIVERIES} deliveries a second; CPU of the server a delivery; from before the "
+            "commit to received. The bare loops only find an event's clients and send")
+
+    def spread(self, server):
+        waiters = self.waiters(server, CLIENTS, EVENTS, server.mode)
         a_second = DELIVERIES * EVENTS // CLIENTS
         before, began, sent = server.cpu_ns(), time.monotonic(), 0
         while (elapsed := time.monotonic() - began) < 2 * self.options.seconds:
@@ -225,10 +251,10 @@ class Waiting:
         time.sleep(0.3)
         cpu = server.cpu_ns() - before
         counted = waiters.stop()
-        self.say("Deliveries that are spread over 2,000 events", [
-            {"publications_a_second": round(sent / took), "deliveries_a_second": round(counted["deliveries"] / took),
-             "cpu_us": round(cpu / counted["deliveries"] / 1000, 2), "p50_ms": counted["p50_ms"], "p99_ms": counted["p99_ms"]}],
-            "10,000 clients, five to an event; CPU a delivery; from before the commit to received")
+        for _ in range(2):  # as in `deliver`
+            server.publish(*range(1, EVENTS + 1))
+            time.sleep(EVERY)
+        return cpu / counted["deliveries"] / 1000, counted["p50_ms"], counted["p99_ms"], counted["deliveries"] / took
 
     def parked(self, server):
         before = rss_bytes(server.pid)
