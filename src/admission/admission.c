@@ -109,23 +109,31 @@ bool admission_client_behind(const struct http_request *request, const struct ci
 
 /* ---- the connection's memory ----------------------------------------------------------------- */
 
-static bool is_remembered(const struct admission_memory *memory, uint64_t generation,
-                          struct text key, const struct address *client, int64_t now_wall_ms)
+/* Picks up the newest table. Both numbers only grow, so their sum does too. */
+uint64_t admission_epoch(struct admission *admission, uint64_t now_mono_ms)
 {
-    if (memory->generation != generation || memory->key_size != key.size)
-        return false;
-    if (key.size > 0 && CRYPTO_memcmp(memory->key, key.at, key.size) != 0)
-        return false;
-    if (memory->expires_ms != 0 && now_wall_ms >= memory->expires_ms)
-        return false;
-    return address_equals(&memory->address, client);
+    admission->table = refresher_confirmed(admission->policies, &admission->hold, now_mono_ms);
+    return admission->table == NULL ? 0 : admission->hold.generation + admission->proxy_changes;
 }
 
-static void remember(struct admission_memory *memory, uint64_t generation, struct text key,
+static bool is_right(const struct admission_memory *memory, uint64_t epoch, int64_t now_wall_ms)
+{
+    return memory->epoch == epoch && (memory->expires_ms == 0 || now_wall_ms < memory->expires_ms);
+}
+
+static bool is_remembered(const struct admission_memory *memory, uint64_t epoch, struct text key,
+                          const struct address *client, int64_t now_wall_ms)
+{
+    return is_right(memory, epoch, now_wall_ms) && memory->key_size == key.size &&
+           (key.size == 0 || CRYPTO_memcmp(memory->key, key.at, key.size) == 0) &&
+           address_equals(&memory->address, client);
+}
+
+static void remember(struct admission_memory *memory, uint64_t epoch, struct text key,
                      const struct address *client)
 {
     CHECK(key.size <= sizeof memory->key);
-    memory->generation = generation;
+    memory->epoch = epoch;
     memory->key_size = (uint16_t)key.size;
     if (key.size > 0)
         memcpy(memory->key, key.at, key.size);
@@ -192,13 +200,6 @@ static struct admission_memory ask_table(const struct admission *admission, stru
     return answer;
 }
 
-/* Both numbers only grow, so their sum does too. */
-uint64_t admission_epoch(struct admission *admission, uint64_t now_mono_ms)
-{
-    admission->table = refresher_confirmed(admission->policies, &admission->hold, now_mono_ms);
-    return admission->table == NULL ? 0 : admission->hold.generation + admission->proxy_changes;
-}
-
 const char *admission_denial_name(enum admission_denial denial)
 {
     static const char *const names[] = {
@@ -228,20 +229,32 @@ enum admission_denial admission_judge(struct admission *admission, struct admiss
     struct address address;
     struct text key = {NULL, 0};
     *policy = NULL;
-    admission->table = refresher_confirmed(admission->policies, &admission->hold, now_mono_ms);
-    if (admission->table == NULL)
+    uint64_t epoch = admission_epoch(admission, now_mono_ms);
+    if (epoch == 0)
         return DENIAL_UNAVAILABLE;
     if (!admission_client(admission, request, &address))
         return DENIAL_UNKNOWN_ADDRESS;
     *client = address;
     if (!supplied_key(request, &key))
         return DENIAL_UNUSABLE_KEY;
-    if (!is_remembered(memory, admission->hold.generation, key, &address, now_wall_ms)) {
+    if (!is_remembered(memory, epoch, key, &address, now_wall_ms)) {
         *memory = ask_table(admission, key, &address, now_wall_ms);
-        remember(memory, admission->hold.generation, key, &address);
+        remember(memory, epoch, key, &address);
     }
     *policy = memory->policy;
     if (memory->denial == DENIAL_NONE && memory->entry != NULL)
         policy_entry_note_use(memory->entry, now_wall_ms);
     return (enum admission_denial)memory->denial;
+}
+
+const struct policy *admission_recall(struct admission *admission,
+                                      const struct admission_memory *memory, uint64_t now_mono_ms,
+                                      int64_t now_wall_ms)
+{
+    uint64_t epoch = admission_epoch(admission, now_mono_ms);
+    if (epoch == 0 || !is_right(memory, epoch, now_wall_ms) || memory->denial != DENIAL_NONE)
+        return NULL;
+    if (memory->entry != NULL)
+        policy_entry_note_use(memory->entry, now_wall_ms);
+    return memory->policy;
 }

@@ -79,10 +79,10 @@ void admission_destroy(struct admission **admission);
 /* The memory of a connection: its last key and address with their verdict, so that a request on a
  * kept connection costs a comparison. Starts as zeros; the HTTP layer wipes it. */
 struct admission_memory {
-    uint64_t generation; /* of the table the verdict came from; 0: none */
-    uint16_t key_size;   /* of the remembered key */
-    uint8_t denial;      /* enum admission_denial */
-    char key[48];        /* a longer key is never valid, so never remembered */
+    uint64_t epoch;    /* admission_epoch when the verdict was given; 0: none */
+    uint16_t key_size; /* of the remembered key */
+    uint8_t denial;    /* enum admission_denial */
+    char key[48];      /* a longer key is never valid, so never remembered */
     struct address address;
     const struct policy *policy;
     struct policy_entry *entry; /* of the key; NULL without one */
@@ -132,6 +132,16 @@ enum admission_denial admission_judge(struct admission *admission, struct admiss
                                       const struct http_request *request, uint64_t now_mono_ms,
                                       int64_t now_wall_ms, const struct policy **policy,
                                       struct address *client);
+
+/*
+ * The policy of a request that the connection's memory is about: its fields are those that
+ * admission_judge judged last, and its peer is the same. NULL: it was not admitted then, or
+ * something that its verdict depends on has changed since (the table, the trusted proxies, the
+ * key's time), so it must be judged. The policy stays valid as that of admission_judge does.
+ */
+const struct policy *admission_recall(struct admission *admission,
+                                      const struct admission_memory *memory, uint64_t now_mono_ms,
+                                      int64_t now_wall_ms);
 
 /* Is this the address of a trusted proxy? */
 bool admission_is_proxy(const struct admission *admission, const struct address *address);

@@ -50,6 +50,12 @@ struct judged {
 /* Kept between the requests of a connection; lives at request->connection_user. */
 struct remembered {
     struct admission_memory admission;
+    struct {                       /* where the last request went, if it was admitted */
+        const struct route *route; /* NULL: unknown */
+        struct {
+            uint16_t at, size; /* in the path */
+        } values[HTTP_PATH_VALUES];
+    } matched;
     struct { /* the fields that log lines share, and their sources */
         struct address client;
         char customer_id[CUSTOMER_ID_SIZE];
@@ -179,6 +185,63 @@ static const struct policy *judge(struct service *service, struct http_request *
                : NULL;
 }
 
+_Static_assert(HTTP_TARGET_MAX <= UINT16_MAX, "a place in a path fits");
+
+static void remember_match(struct remembered *remembered, struct text path,
+                           const struct route_match *match)
+{
+    remembered->matched.route = match->route;
+    for (size_t i = 0; i < HTTP_PATH_VALUES; i++) {
+        bool found = match->values[i].size > 0;
+        remembered->matched.values[i].at = found ? (uint16_t)(match->values[i].at - path.at) : 0;
+        remembered->matched.values[i].size = (uint16_t)match->values[i].size;
+    }
+}
+
+/* A request that repeats the last one of its connection has its route, and its verdict if nothing
+ * has changed that the verdict depends on. NULL: it must be judged. */
+static const struct policy *judge_repeated(struct service *service,
+                                           const struct http_request *request,
+                                           struct judged *judged, int64_t now_wall_ms)
+{
+    const struct remembered *remembered = request->connection_user;
+    uint64_t now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
+    if (!request->repeated || remembered->matched.route == NULL)
+        return NULL;
+    const struct policy *policy =
+        admission_recall(service->admission, &remembered->admission, now_mono_ms, now_wall_ms);
+    if (policy == NULL || policy->budget != remembered->budget)
+        return NULL;
+    judged->client = remembered->admission.address;
+    note_caller(judged, policy, &remembered->admission);
+    judged->match.route = remembered->matched.route;
+    for (size_t i = 0; i < HTTP_PATH_VALUES; i++)
+        judged->match.values[i] = (struct text){request->path.at + remembered->matched.values[i].at,
+                                                remembered->matched.values[i].size};
+    return policy;
+}
+
+/* Finds the route, and judges the caller unless the route needs no admission: then `policy` is
+ * NULL. False: replied. */
+static bool find_and_judge(struct service *service, struct http_request *request,
+                           struct judged *judged, int64_t now_wall_ms, const struct policy **policy)
+{
+    struct remembered *remembered = request->connection_user;
+    *policy = judge_repeated(service, request, judged, now_wall_ms);
+    if (*policy != NULL)
+        return true;
+    remembered->matched.route = NULL; /* until this request is admitted */
+    judged->client = request->peer;
+    judged->match = route_find(request->path);
+    if (judged->match.route != NULL && !judged->match.route->admission)
+        return true;
+    *policy = judge(service, request, judged, now_wall_ms);
+    if (*policy == NULL)
+        return false;
+    remember_match(remembered, request->path, &judged->match);
+    return true;
+}
+
 static void add_number(struct http_request *request, struct text name, uint64_t value)
 {
     char digits[20];
@@ -257,15 +320,10 @@ static void handle(void *context, struct http_request *request)
     struct service *service = context;
     struct judged *judged = request->user;
     int64_t now_wall_ms = clock_wall_coarse_ms();
-    judged->client = request->peer;
-    judged->match = route_find(request->path);
+    const struct policy *policy;
+    if (!find_and_judge(service, request, judged, now_wall_ms, &policy))
+        return;
     const struct route *route = judged->match.route;
-    const struct policy *policy = NULL;
-    if (route == NULL || route->admission) {
-        policy = judge(service, request, judged, now_wall_ms);
-        if (policy == NULL)
-            return;
-    }
     if (policy != NULL && route != NULL && route->rate_limited)
         take_rate(service, request, policy, now_wall_ms);
     else
@@ -319,9 +377,8 @@ static void resume(void *context, struct http_request *request)
 {
     struct service *service = context;
     struct judged *judged = request->user;
-    judged->client = request->peer;
-    judged->match = route_find(request->path);
-    if (judge(service, request, judged, clock_wall_coarse_ms()) != NULL)
+    const struct policy *policy;
+    if (find_and_judge(service, request, judged, clock_wall_coarse_ms(), &policy))
         dispatch(service, request, judged);
 }
 
@@ -366,7 +423,7 @@ struct sports_waits service_waits(struct service *service)
 static struct text loggable_path(struct text path)
 {
     size_t size = path.size < LOGGED_PATH_MAX ? path.size : LOGGED_PATH_MAX;
-    const char *key = memmem(path.at, size, "crk_", 4);
+    const char *key = memchr(path.at, '_', size) == NULL ? NULL : memmem(path.at, size, "crk_", 4);
     if (key != NULL && (size_t)(key - path.at) + KEY_PREFIX_SIZE - 1 < size)
         size = (size_t)(key - path.at) + KEY_PREFIX_SIZE - 1;
     return (struct text){path.at, size};

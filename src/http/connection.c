@@ -172,6 +172,8 @@ static void receive(struct http_connection *connection, struct text *input)
     bool whole = intake->bytes.size == 0;
     if (whole && http_memo_recall(connection->memo, intake, request, input)) {
         connection->more_input = input->size > 0;
+        request->repeated = connection->memo_is_last;
+        connection->memo_is_last = true;
         hand_over(connection);
         return;
     }
@@ -186,8 +188,8 @@ static void receive(struct http_connection *connection, struct text *input)
         break;
     case INTAKE_COMPLETE:
         raw.size -= input->size;
-        if (whole)
-            http_memo_remember(&connection->memo, intake, request, raw);
+        connection->memo_is_last =
+            whole && http_memo_remember(&connection->memo, intake, request, raw);
         connection->more_input = input->size > 0;
         hand_over(connection);
         break;

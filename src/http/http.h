@@ -128,6 +128,9 @@ struct http_request {
     uint64_t started_ns; /* monotonic: when its first byte was read */
 
     uint64_t parked_ns; /* monotonic: when it was first parked; 0: never */
+    /* It is the last request of its connection once more: the same bytes, except for the value of
+     * If-None-Match. */
+    bool repeated;
 
     /* For the handler. `user` starts as zeros for every request. `connection_user` starts as zeros
      * and lives as long as the connection, for data that later requests can reuse.

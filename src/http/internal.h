@@ -106,7 +106,7 @@ struct http_connection {
     void (*sent)(struct http_connection *connection, enum http_output result);
     struct http_exchange *exchange;
     struct tls_session *tls;    /* NULL: plain */
-    struct http_memo *memo;     /* of its last request; NULL: none */
+    struct http_memo *memo;     /* of a request that it carried; NULL: none */
     struct http_parked *parked; /* PARKED */
     uint64_t deadline_ms;       /* by clock_loop_ms; 0: none */
     size_t unsent;              /* bytes unsent when the deadline was last renewed */
@@ -115,6 +115,7 @@ struct http_connection {
     uint32_t linger_left;
     uint32_t copies_in_flight; /* writes of ciphertext that libuv has not finished */
     uint8_t blank;             /* bytes of empty lines skipped before a request */
+    bool memo_is_last;         /* `memo` holds the last request that was handled */
     bool processing;           /* process is on the stack */
     bool served;               /* it has carried a request */
     bool close_after;          /* this exchange is the last */

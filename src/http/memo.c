@@ -73,11 +73,13 @@ static void fill(struct http_memo **memo, const struct http_intake *intake,
     mine->tag_size = tag.size;
 }
 
-void http_memo_remember(struct http_memo **memo, const struct http_intake *intake,
+bool http_memo_remember(struct http_memo **memo, const struct http_intake *intake,
                         const struct http_request *request, struct text raw)
 {
-    if (is_memorable(intake, request, raw))
-        fill(memo, intake, request, true);
+    if (!is_memorable(intake, request, raw))
+        return false;
+    fill(memo, intake, request, true);
+    return true;
 }
 
 static bool is_of(const struct http_memo *memo, const struct http_intake *intake,

@@ -13,8 +13,9 @@
 
 struct http_memo;
 
-/* Remembers a request that is complete and whose bytes are exactly `raw`, if it qualifies. */
-void http_memo_remember(struct http_memo **memo, const struct http_intake *intake,
+/* Remembers a request that is complete and whose bytes are exactly `raw`. False: it does not
+ * qualify, and the memo stays as it was. */
+bool http_memo_remember(struct http_memo **memo, const struct http_intake *intake,
                         const struct http_request *request, struct text raw);
 /* If `input` begins with the remembered request, except for its tag: fills in `request`, whose
  * texts live in the memo, steps over its bytes, and leaves `intake` as after INTAKE_COMPLETE.

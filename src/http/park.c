@@ -31,6 +31,7 @@ bool http_park(struct http_parked *parked, struct http_request *request)
     parked->since_ns = request->parked_ns > 0 ? request->parked_ns : clock_monotonic_ns();
     parked->connection = connection;
     connection->parked = parked;
+    connection->memo_is_last = true;
     connection->exchange = NULL;
     connection->state = CONNECTION_PARKED;
     http_exchange_give_back(connection->server, exchange);
@@ -58,6 +59,7 @@ struct http_request *http_unpark(struct http_parked *parked)
     if (parked->added_size > 0)
         http_exchange_add(exchange, (struct text){parked->added, parked->added_size});
     exchange->request.parked_ns = parked->since_ns;
+    exchange->request.repeated = true;
     exchange->waited_ns = exchange->request.started_ns - parked->since_ns;
     connection->state = CONNECTION_HANDLING;
     (void)http_parked_take(connection);

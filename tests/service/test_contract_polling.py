@@ -173,3 +173,25 @@ def test_head_describes_the_compressed_answer(shared):
 def test_errors_are_never_compressed(shared):
     for path in ("/api/v1/rugby/events", "/nothing", "/api/v1/cricket/events/999"):
         assert get(shared, path, Accept_Encoding="gzip").header("content-encoding") is None
+
+
+def test_requests_in_turn_on_one_connection_each_have_their_own_answer(shared):
+    """Each twice, because the second is recognised as the first once more."""
+    key = f"X-Api-Key: {shared.customer.key}\r\n"
+    requests = [f"GET /api/v1/cricket/events/1 HTTP/1.1\r\nHost: a\r\n{key}\r\n",
+                "GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n",
+                f"POST /api/v1/casino/wallet HTTP/1.1\r\nHost: a\r\n{key}Content-Length: 1\r\n\r\nx",
+                "GET /api/v1/sports HTTP/1.1\r\nHost: a\r\nX-Api-Key: crk_wrong\r\n\r\n",
+                f"GET /api/v1/cricket/events HTTP/1.1\r\nHost: a\r\n{key}\r\n",
+                f"GET /api/v1/sports HTTP/1.1\r\nHost: a\r\n{key}\r\n"]
+
+    def answers(order):
+        with shared.connect() as connection:
+            connection.send("".join(requests[number] for number in order))
+            found = [connection.receive() for _ in order]
+        return [(answer.status, answer.error if answer.status >= 400 else answer.body) for answer in found]
+
+    expected = [answers([number])[0] for number in range(len(requests))]
+    assert [status for status, _ in expected] == [200, 200, 403, 403, 200, 200]
+    for order in ([0, 0, 1, 1, 0, 2, 0, 3, 0, 4, 4, 0], [0, 1, 1, 4, 1, 1, 5, 5, 1, 0], [4, 3, 3, 4, 4, 0, 0, 5, 0, 5, 5]):
+        assert answers(order) == [expected[number] for number in order]

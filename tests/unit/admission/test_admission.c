@@ -129,6 +129,46 @@ TEST_OF(scene, a_revoked_key_is_denied_on_a_connection_that_used_it)
     assert_verdict(scene, with_api_key("192.0.2.1", second), DENIAL_NONE);
 }
 
+static const struct policy *recall(struct scene *scene, const struct admission_question *question)
+{
+    return admission_recall(scene->admission, &scene->memory, question->now_mono_ms,
+                            question->now_wall_ms);
+}
+
+TEST_OF(scene, a_verdict_is_recalled_until_something_it_depends_on_changes)
+{
+    fake_begin();
+    fake.key[0].expires_ms = NOW_WALL_MS + 1;
+    fake_commit(&fake.key[0].revision);
+    settle(scene->policies);
+    struct admission_question question = with_api_key("192.0.2.1", scene->key);
+    assert_null(recall(scene, &question)); /* nothing was judged */
+    assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
+    assert_ptr_equal(recall(scene, &question), scene->policy);
+    struct admission_question late = question;
+    late.now_wall_ms++;
+    assert_null(recall(scene, &late)); /* the key has expired */
+    late = question;
+    late.now_mono_ms = UINT64_MAX / 2000000;
+    assert_null(recall(scene, &late)); /* the table was not confirmed for long */
+    assert_ptr_equal(recall(scene, &question), scene->policy);
+
+    struct cidr proxy;
+    assert_int_equal(cidr_parse(TEXT("192.0.2.0/24"), &proxy, NULL), STATUS_OK);
+    admission_set_trusted_proxies(scene->admission, &proxy, 1); /* the client may be another */
+    assert_null(recall(scene, &question));
+    assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
+    assert_ptr_equal(recall(scene, &question), scene->policy);
+
+    fake_begin();
+    fake.key[0].revoked_ms = 1;
+    fake_commit(&fake.key[0].revision);
+    settle(scene->policies);
+    assert_null(recall(scene, &question));
+    assert_int_equal(judge_again(scene, &question), DENIAL_REVOKED_KEY);
+    assert_null(recall(scene, &question)); /* a denial is judged each time */
+}
+
 /* Changes the first key as the store has it. */
 static void narrow_key(struct scene *scene, enum key_scope scope, const char *block)
 {

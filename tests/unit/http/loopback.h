@@ -37,6 +37,7 @@ struct loopback {
     unsigned gone, ended; /* of those that were parked */
     uint16_t port;
     unsigned handled, abandoned, outcomes, incomplete, refused;
+    bool repeated; /* the last request that was handled */
     uint64_t last_waited_ns;
     unsigned events[HTTP_EVENT_TLS_FAILED + 1];
     int last_status;
@@ -88,6 +89,7 @@ static inline void on_request(void *context, struct http_request *request)
 {
     struct loopback *loopback = context;
     loopback->handled++;
+    loopback->repeated = request->repeated;
     ++*(unsigned *)request->connection_user;
     assert_null(*(void **)request->user);
     *(struct loopback **)request->user = loopback;

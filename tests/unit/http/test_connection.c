@@ -38,6 +38,33 @@ TEST_OF(client, pipelined_requests_are_answered_in_order)
         assert_non_null(at = strstr(at, wanted[i]));
 }
 
+/* Sends one more request; was it taken as the one before once more? */
+static bool repeats(struct client *client, const char *request)
+{
+    unsigned handled = loopback.handled;
+    client_send(client, text_of(request));
+    WAIT_UNTIL(&loopback, loopback.handled > handled);
+    return loopback.repeated;
+}
+
+TEST_OF(client, only_the_request_before_is_repeated)
+{
+    const char *poll = "GET /count HTTP/1.1\r\n" HOST "If-None-Match: \"a\"\r\n\r\n";
+    const char *tagged = "GET /count HTTP/1.1\r\n" HOST "If-None-Match: \"b\"\r\n\r\n";
+    const char *body = "POST /x HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\na";
+    assert_false(repeats(client, poll));
+    assert_true(repeats(client, poll));
+    assert_true(repeats(client, tagged)); /* another tag */
+    assert_false(repeats(client, GET("/other")));
+    assert_true(repeats(client, GET("/other")));
+    assert_false(repeats(client, poll));
+    assert_false(repeats(client, body)); /* it is not remembered, so `poll` still is */
+    assert_false(repeats(client, poll));
+    assert_true(repeats(client, poll));
+    assert_false(repeats(client, body));
+    assert_false(repeats(client, body));
+}
+
 TEST_OF(client, thousands_of_pipelined_requests_need_no_stack)
 {
     enum { COUNT = 20000, PIECE = 2000 };

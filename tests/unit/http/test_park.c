@@ -29,6 +29,7 @@ TEST_OF(client, it_is_answered_as_it_came_however_much_later)
     assert_int_equal(request->field_count[HTTP_FIELD_HOST], 1);
     assert_true(text_equals(http_request_field(request, HTTP_FIELD_HOST), TEXT("a")));
     assert_true(request->parked_ns > 0 && request->started_ns - request->parked_ns >= 60000000000);
+    assert_true(request->repeated);
     reply_in_full(request);
     client_expect(client, "<GET /wait ? for # >");
     assert_int_equal(client_count(client, "X-Added: once"), 1);
