@@ -65,6 +65,10 @@ struct log_batch {
     bool json;      /* the format, as of the last flush */
     int64_t second; /* the wall-clock second that `stamp` was made for */
     char stamp[CLOCK_TEXT_SIZE];
+    struct buffer start; /* of the last line, and what it was made of */
+    int64_t start_ms;
+    enum log_level start_level;
+    const char *start_message; /* NULL: there is none */
 };
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
@@ -87,7 +91,8 @@ uint64_t log_dropped(struct log *log)
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
-/* A word stands as it is in a line of text; anything that could be misread is quoted. */
+/* A word stands as it is in a line of text, and between quotes in JSON; anything that could be
+ * misread is quoted. */
 static bool is_word(struct text text)
 {
     unsigned misread = 0;
@@ -102,8 +107,7 @@ static bool is_word(struct text text)
 
 static void append_value(struct buffer *out, const struct log_field *field, bool json)
 {
-    bool word =
-        field->kind == LOG_FIELD_WORD ? field->text.size > 0 : !json && is_word(field->text);
+    bool word = field->kind == LOG_FIELD_WORD ? field->text.size > 0 : is_word(field->text);
     if (field->kind == LOG_FIELD_INTEGER) {
         buffer_append_i64(out, field->integer);
     } else if (!word) {
@@ -115,15 +119,28 @@ static void append_value(struct buffer *out, const struct log_field *field, bool
     }
 }
 
+/* In one piece, because a line has a dozen of them. */
+static void append_name(struct buffer *out, struct text name, bool json)
+{
+    buffer_reserve(out, name.size + 4);
+    char *at = out->data + out->size;
+    *at++ = json ? ',' : ' ';
+    if (json)
+        *at++ = '"';
+    at = mempcpy(at, name.at, name.size);
+    if (json)
+        *at++ = '"';
+    *at++ = json ? ':' : '=';
+    out->size = (size_t)(at - out->data);
+}
+
 static void append_field(struct buffer *out, const struct log_field *field, bool json)
 {
     if (field->kind == LOG_FIELD_KEPT) {
         buffer_append_text(out, field->text);
         return;
     }
-    buffer_append_text(out, json ? TEXT(",\"") : TEXT(" "));
-    buffer_append_text(out, field->name);
-    buffer_append_text(out, json ? TEXT("\":") : TEXT("="));
+    append_name(out, field->name, json);
     append_value(out, field, json);
 }
 
@@ -133,8 +150,8 @@ static void append_fields(struct buffer *out, const struct log_field *fields, bo
         append_field(out, field, json);
 }
 
-static void append_line(struct buffer *out, bool json, const char *stamp, enum log_level level,
-                        const char *message, const struct log_field *fields)
+static void append_start(struct buffer *out, bool json, const char *stamp, enum log_level level,
+                         const char *message)
 {
     buffer_append_text(out, json ? TEXT("{\"time\":\"") : TEXT(""));
     buffer_append_string(out, stamp);
@@ -145,7 +162,10 @@ static void append_line(struct buffer *out, bool json, const char *stamp, enum l
         buffer_append_json_string(out, text_of(message));
     else
         buffer_append_string(out, message);
-    append_fields(out, fields, json);
+}
+
+static void append_end(struct buffer *out, bool json)
+{
     buffer_append_text(out, json ? TEXT("}\n") : TEXT("\n"));
 }
 
@@ -169,8 +189,11 @@ static void append_line_now(struct log *log, struct buffer *out, enum log_level 
 {
     char stamp[CLOCK_TEXT_SIZE];
     clock_format_rfc3339(clock_wall_ms(), stamp);
+    bool json = is_json(log);
     append_priority(out, log, level);
-    append_line(out, is_json(log), stamp, level, message, fields);
+    append_start(out, json, stamp, level, message);
+    append_fields(out, fields, json);
+    append_end(out, json);
 }
 
 /* ---- the writer ------------------------------------------------------------------------------ */
@@ -395,14 +418,14 @@ void log_batch_destroy(struct log_batch **batch)
         return;
     log_batch_flush(*batch);
     buffer_free(&(*batch)->lines);
+    buffer_free(&(*batch)->start);
     memory_free(*batch);
     *batch = NULL;
 }
 
 /* The calendar is worked out once a second; in between only the milliseconds are rewritten. */
-static const char *batch_stamp(struct log_batch *batch)
+static const char *batch_stamp(struct log_batch *batch, int64_t now)
 {
-    int64_t now = clock_wall_coarse_ms();
     if (now / 1000 != batch->second) {
         clock_format_rfc3339(now, batch->stamp);
         batch->second = now / 1000;
@@ -415,13 +438,29 @@ static const char *batch_stamp(struct log_batch *batch)
     return batch->stamp;
 }
 
+/* Lines of one millisecond begin alike. */
+static void append_batch_start(struct log_batch *batch, enum log_level level, const char *message)
+{
+    int64_t now = clock_wall_coarse_ms();
+    if (batch->start_ms != now || batch->start_level != level || batch->start_message != message) {
+        buffer_clear(&batch->start);
+        append_priority(&batch->start, batch->log, level);
+        append_start(&batch->start, batch->json, batch_stamp(batch, now), level, message);
+        batch->start_ms = now;
+        batch->start_level = level;
+        batch->start_message = message;
+    }
+    buffer_append_text(&batch->lines, buffer_text(&batch->start));
+}
+
 void log_batch_emit(struct log_batch *batch, enum log_level level, const char *message,
                     const struct log_field *fields)
 {
     if (!log_enabled(batch->log, level))
         return;
-    append_priority(&batch->lines, batch->log, level);
-    append_line(&batch->lines, batch->json, batch_stamp(batch), level, message, fields);
+    append_batch_start(batch, level, message);
+    append_fields(&batch->lines, fields, batch->json);
+    append_end(&batch->lines, batch->json);
     if (batch->lines.size >= BATCH_SIZE)
         log_batch_flush(batch);
 }
@@ -429,6 +468,7 @@ void log_batch_emit(struct log_batch *batch, enum log_level level, const char *m
 void log_batch_flush(struct log_batch *batch)
 {
     batch->json = is_json(batch->log);
+    batch->start_message = NULL; /* it has a format */
     if (batch->lines.size == 0)
         return;
     enqueue(batch->log, buffer_text(&batch->lines), QUEUE_SIZE - QUEUE_RESERVE);
