@@ -14,10 +14,10 @@ struct changes {
     LIST_HEAD(, change_reader) readers;
 };
 
-static void note(struct change_reader *reader, const struct odds_subject *subject)
+static void note(struct change_reader *reader, const struct odds_subject *subjects, size_t count)
 {
-    if (subject != NULL && !reader->all && reader->list.size < CHANGES_MAX * sizeof *subject) {
-        buffer_append(&reader->list, subject, sizeof *subject);
+    if (count > 0 && !reader->all && reader->list.size / sizeof *subjects + count <= CHANGES_MAX) {
+        buffer_append(&reader->list, subjects, count * sizeof *subjects);
     } else {
         reader->all = true;
         buffer_free(&reader->list);
@@ -28,13 +28,13 @@ static void note(struct change_reader *reader, const struct odds_subject *subjec
 }
 
 /* On a thread of the store's. */
-static void on_changed(struct odds_watch *watch, const struct odds_subject *subject)
+static void on_changed(struct odds_watch *watch, const struct odds_subject *subjects, size_t count)
 {
     struct changes *changes = CONTAINER_OF(watch, struct changes, watch);
     struct change_reader *reader;
     uv_mutex_lock(&changes->lock);
     LIST_FOREACH (reader, &changes->readers, link)
-        note(reader, subject);
+        note(reader, subjects, count);
     uv_mutex_unlock(&changes->lock);
 }
 

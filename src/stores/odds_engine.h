@@ -82,7 +82,7 @@ enum status odds_store_counted(struct odds_store *store, enum status status);
 
 bool odds_store_is_watched(struct odds_store *store);
 /* Tells the watch. Any thread of the engine's. */
-void odds_store_tell(struct odds_store *store, const struct odds_subject *subject);
+void odds_store_tell(struct odds_store *store, const struct odds_subject *subjects, size_t count);
 
 extern const struct odds_engine odds_engine_lmdb;
 extern const struct odds_engine odds_engine_redis;

@@ -94,8 +94,8 @@ void odds_store_note_interest(struct odds_store *store, enum sport sport,
  * everything is. On a thread of the engine's, one call at a time; it must return soon.
  */
 struct odds_watch {
-    /* `subject` NULL: the changed value is not known; perhaps everything. */
-    void (*changed)(struct odds_watch *watch, const struct odds_subject *subject);
+    /* The values that changed together. `count` 0: they are not known; perhaps everything. */
+    void (*changed)(struct odds_watch *watch, const struct odds_subject *subjects, size_t count);
 };
 
 /* Replaces the watch before, which is not called any more. NULL: there is no watch. Of a patient

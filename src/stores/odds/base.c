@@ -82,10 +82,10 @@ bool odds_store_is_watched(struct odds_store *store)
     return watched;
 }
 
-void odds_store_tell(struct odds_store *store, const struct odds_subject *subject)
+void odds_store_tell(struct odds_store *store, const struct odds_subject *subjects, size_t count)
 {
     uv_mutex_lock(&store->watch_lock);
     if (store->watch != NULL)
-        store->watch->changed(store->watch, subject);
+        store->watch->changed(store->watch, subjects, count);
     uv_mutex_unlock(&store->watch_lock);
 }

@@ -14,14 +14,14 @@ struct watcher {
     struct odds_subject subjects[64];
 };
 
-static void on_changed(struct odds_watch *watch, const struct odds_subject *subject)
+static void on_changed(struct odds_watch *watch, const struct odds_subject *subjects, size_t count)
 {
     struct watcher *watcher = (struct watcher *)(void *)watch;
     assert_int_equal(pthread_mutex_lock(&watcher->lock), 0);
-    if (subject == NULL)
+    if (count == 0)
         watcher->all++;
-    else
-        watcher->subjects[watcher->count++ % 64] = *subject;
+    for (size_t i = 0; i < count; i++)
+        watcher->subjects[watcher->count++ % 64] = subjects[i];
     assert_int_equal(pthread_cond_broadcast(&watcher->told), 0);
     assert_int_equal(pthread_mutex_unlock(&watcher->lock), 0);
 }

@@ -72,7 +72,7 @@ static void change(unsigned event)
     struct odds_subject subject = {.kind = ODDS_MARKETS, .sport = SPORT_TENNIS};
     subject.event.size =
         (uint8_t)snprintf(subject.event.digits, sizeof subject.event.digits, "%u", event);
-    scene->store.watch->changed(scene->store.watch, event == 0 ? NULL : &subject);
+    scene->store.watch->changed(scene->store.watch, &subject, event == 0 ? 0 : 1);
 }
 
 static void listen_to_it(size_t reader, bool listens)

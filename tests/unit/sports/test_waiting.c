@@ -240,7 +240,7 @@ static void pass(uint64_t ms)
 static void tell_of(enum value value)
 {
     struct odds_subject subject = subject_of(value);
-    world.store.watch->changed(world.store.watch, &subject);
+    world.store.watch->changed(world.store.watch, &subject, 1);
 }
 
 static void publish(enum value value)

@@ -89,17 +89,19 @@ static enum status read_changes(struct lmdb_lookup *lookup, const struct lmdb_vi
 
 static void report(const struct lmdb_watch *watch)
 {
+    struct buffer subjects = {0};
     struct lmdb_entry entry;
-    if (watch->all) {
-        odds_store_tell(watch->store, NULL);
-        return;
-    }
-    for (size_t at = 0; at < watch->changes.size; at += sizeof entry) {
+    for (size_t at = 0; at < watch->changes.size && !watch->all; at += sizeof entry) {
         memcpy(&entry, watch->changes.data + at, sizeof entry);
         struct odds_subject subject = {(enum odds_kind)entry.kind, (enum sport)entry.sport,
                                        entry.event};
-        odds_store_tell(watch->store, &subject);
+        buffer_append(&subjects, &subject, sizeof subject);
     }
+    /* Together: the first report wakes the threads that wait for it, on this processor perhaps. */
+    if (watch->all || subjects.size > 0)
+        odds_store_tell(watch->store, (const struct odds_subject *)(void *)subjects.data,
+                        subjects.size / sizeof(struct odds_subject));
+    buffer_free(&subjects);
 }
 
 static void note_behind(struct lmdb_watch *watch, bool behind)

@@ -279,7 +279,7 @@ static void on_changed(void *owner, const char *key, size_t size)
         atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
                               memory_order_relaxed);
     }
-    odds_store_tell(&store->base, key == NULL ? NULL : &subject);
+    odds_store_tell(&store->base, &subject, key == NULL ? 0 : 1);
 }
 
 /* ---- interest, on the I/O thread ------------------------------------------------------------- */
@@ -378,7 +378,7 @@ static void work(void *owner)
 {
     struct redis_store *store = owner;
     if (redis_versions_expire(store->versions, clock_monotonic_ns()))
-        odds_store_tell(&store->base, NULL);
+        odds_store_tell(&store->base, NULL, 0);
     write_interest(store);
 }
 
