@@ -47,6 +47,7 @@
 #define WAIT_MS_BEYOND_READ 1000U
 #define LOOKS_MAX 16U
 #define CONFLICTS_TO_READ_BOTH 2U
+#define QUICK_SIZE 4096U
 #define NOTE_MS 1000U /* between two notes of interest in one event */
 
 /* The cache's state of one value. */
@@ -453,6 +454,19 @@ static bool fits(const struct entry *entry, uint64_t known, uint64_t arrived_ns,
     return is_current(entry, known, row) || is_fresh(entry, ODDS_VERSION_UNKNOWN, arrived_ns);
 }
 
+/*
+ * Is it better to read the event and make its answer on this thread than on the pool's? Handing a
+ * job over and back takes longer than to make a small answer, and the thread would do it for each
+ * event that changes. A leader's value was written just now, so reading it does not wait for a
+ * disk.
+ */
+static bool is_quick(const struct pending_request *pending, const struct entry *before)
+{
+    struct answer *answer = before == NULL ? NULL : entry_answer(before);
+    return pending->leads != NULL && pending->conflicts == 0 && answer != NULL &&
+           answer_body(answer).size <= QUICK_SIZE && !answer_gzip_wanted(answer);
+}
+
 /* The pending request has its catalog: looks for the event in it. */
 static void look_for_event(struct pending_request *pending, const struct odds_versions *versions)
 {
@@ -489,6 +503,7 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
         const struct job job = {.kind = JOB_EVENT,
                                 .source = pending->catalog,
                                 .row = row,
+                                .here = is_quick(pending, ready->entry),
                                 .both = pending->conflicts >= CONFLICTS_TO_READ_BOTH,
                                 .expected = known};
         wait_or_fail(pending, want(pending, job));

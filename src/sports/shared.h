@@ -106,6 +106,7 @@ struct job {
     struct slot *slot;             /* CATALOG, EVENT: where the entry goes */
     struct entry *source;          /* held. EVENT: the catalog; ANSWER: what to complete */
     const struct catalog_row *row; /* EVENT: in the source's catalog, or in `read_catalog` */
+    bool here;                     /* the thread that wants it runs it, instead of the pool */
     bool both;                     /* EVENT: reads the catalog as well, as of the same moment: it
                                     * moves too fast to be read first */
     struct catalog *read_catalog;  /* the one it read; may be NULL */

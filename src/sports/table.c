@@ -136,12 +136,15 @@ static void count_ended(struct sports *sports)
         uv_cond_broadcast(&sports->no_jobs);
 }
 
-/* Joins the job that is in the draft's place, or starts it. The lock is held. */
+/* Joins the job that is in the draft's place, or starts it. Sets `to_run` when the caller must run
+ * the job, without the lock. The lock is held. */
 static enum status join(struct sports *sports, const struct job *draft,
-                        struct completion *completion)
+                        struct completion *completion, struct job **to_run)
 {
     struct job *job = *draft->place;
-    if (job == NULL) {
+    if (job == NULL && draft->here) {
+        job = *to_run = start_job(draft);
+    } else if (job == NULL) {
         job = start_job(draft);
         enum status status = work_pool_submit(sports->pool, &job->work);
         if (status != STATUS_OK) {
@@ -160,6 +163,7 @@ static enum status join(struct sports *sports, const struct job *draft,
 enum status sports_want(struct sports *sports, struct job draft, struct completion *completion,
                         uint64_t now_ms)
 {
+    struct job *to_run = NULL;
     draft.sports = sports;
     uv_mutex_lock(&sports->lock);
     if (draft.kind == JOB_ANSWER) {
@@ -170,8 +174,10 @@ enum status sports_want(struct sports *sports, struct job draft, struct completi
                          : event_slot(sports, draft.sport, &draft.row->id, now_ms);
         draft.place = &draft.slot->job;
     }
-    enum status status = join(sports, &draft, completion);
+    enum status status = join(sports, &draft, completion, &to_run);
     uv_mutex_unlock(&sports->lock);
+    if (to_run != NULL)
+        sports->run_job(&to_run->work);
     return status;
 }
 

@@ -600,6 +600,42 @@ TEST_OF(world, an_engine_that_must_ask_is_asked_for_each_request)
     assert_string_equal(outcome_of(world, "7"), "cache_timeout");
 }
 
+static void note_delivery(struct mail *mail)
+{
+    ((struct completion *)(void *)mail)->mailbox = NULL;
+}
+
+static enum status catalog_made_here(struct world *world, struct completion *completion)
+{
+    *completion =
+        (struct completion){.mail.deliver = note_delivery, .mailbox = world->thread.mailbox};
+    const struct job job = {.kind = JOB_CATALOG,
+                            .sport = SPORT_TENNIS,
+                            .counters = world->thread.counters,
+                            .expected = 1,
+                            .here = true};
+    return sports_want(world->sports, job, completion, 0);
+}
+
+TEST_OF(world, a_job_may_run_on_the_thread_that_wants_it)
+{
+    struct completion completion;
+    publish_match(world);
+    assert_int_equal(catalog_made_here(world, &completion), STATUS_PENDING);
+    struct entry *entry = sports_newest(world->sports, SPORT_TENNIS, NULL, 0);
+    assert_non_null(entry); /* already, while the mail is to be delivered */
+    assert_non_null(completion.mailbox);
+    while (completion.mailbox != NULL)
+        (void)uv_run(&world->thread.loop, UV_RUN_ONCE);
+    assert_int_equal(completion.result, STATUS_OK);
+    entry_release(&entry);
+    world->store->asks = true; /* the rest of the job is done where the answer comes in */
+    assert_int_equal(catalog_made_here(world, &completion), STATUS_PENDING);
+    while (completion.mailbox != NULL)
+        (void)uv_run(&world->thread.loop, UV_RUN_ONCE);
+    assert_int_equal(completion.result, STATUS_OK);
+}
+
 static void *open_gate_later(void *store)
 {
     (void)usleep(50000);
