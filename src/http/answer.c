@@ -56,18 +56,25 @@ static struct http_message *make_message(uint16_t status, const char *tag, const
                                          struct text body)
 {
     struct buffer head = {0};
-    buffer_append_format(
-        &head,
-        "HTTP/1.1 %s\r\n"
-        "X-Content-Type-Options: nosniff\r\n"
-        "ETag: %s\r\n"
-        "Vary: Accept-Encoding\r\n"
-        "Cache-Control: private, no-cache\r\n",
-        status == 200 ? "200 OK\r\nContent-Type: application/json" : "304 Not Modified", tag);
-    if (encoding != NULL)
-        buffer_append_format(&head, "Content-Encoding: %s\r\n", encoding);
-    if (status == 200)
-        buffer_append_format(&head, "Content-Length: %zu\r\n", body.size);
+    /* Without formats, which cost a third of the time that an answer takes to make. */
+    buffer_append_text(&head, TEXT("HTTP/1.1 "));
+    buffer_append_text(&head, status == 200 ? TEXT("200 OK\r\nContent-Type: application/json\r\n")
+                                            : TEXT("304 Not Modified\r\n"));
+    buffer_append_text(&head, TEXT("X-Content-Type-Options: nosniff\r\nETag: "));
+    buffer_append_string(&head, tag);
+    buffer_append_text(&head, TEXT("\r\n"
+                                   "Vary: Accept-Encoding\r\n"
+                                   "Cache-Control: private, no-cache\r\n"));
+    if (encoding != NULL) {
+        buffer_append_text(&head, TEXT("Content-Encoding: "));
+        buffer_append_string(&head, encoding);
+        buffer_append_text(&head, TEXT("\r\n"));
+    }
+    if (status == 200) {
+        buffer_append_text(&head, TEXT("Content-Length: "));
+        buffer_append_u64(&head, body.size);
+        buffer_append_text(&head, TEXT("\r\n"));
+    }
     struct http_message *message = http_message_create(status, buffer_text(&head), body);
     buffer_free(&head);
     return message;
