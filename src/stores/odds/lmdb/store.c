@@ -29,6 +29,7 @@
 #include "stores/odds/lmdb/watch.h"
 
 #define TICK_MS 200
+#define INTEREST_MS 20 /* between two writes of interest */
 #define GATES 64U
 #define OPEN_WAIT_MS 10000 /* for others who are opening the same store, when asked to open now */
 
@@ -60,9 +61,11 @@ struct lmdb_store {
     bool complained; /* about `problem`, of an opening */
 
     atomic_uint_fast64_t opened;
-    uv_loop_t loop; /* the background thread's, as the next two */
+    uv_loop_t loop; /* the background thread's, as the next four */
     uv_timer_t tick;
+    uv_timer_t pace;
     uv_async_t wake;
+    uint64_t interest_written_ms;
     atomic_bool stopping;
     uv_thread_t thread;
 };
@@ -213,15 +216,42 @@ static void check_place(struct lmdb_store *store, struct lmdb_values *values)
     retire(store, values, why);
 }
 
-static void work(struct lmdb_store *store, bool tick)
+static void on_pace(uv_timer_t *timer);
+
+/* The first note is written at once, those that follow it within a few milliseconds together. */
+static void write_interest(struct lmdb_store *store)
 {
+    uint64_t now_ms = clock_loop_ms(&store->loop);
+    uint64_t next_ms = store->interest_written_ms + INTEREST_MS;
+    if (atomic_load(&store->values) == NULL)
+        return;
+    if (now_ms < next_ms) {
+        if (!uv_is_active((uv_handle_t *)&store->pace))
+            CHECK(uv_timer_start(&store->pace, on_pace, next_ms - now_ms, 0) == 0);
+        return;
+    }
+    store->interest_written_ms = now_ms;
+    lmdb_interest_write(store->interest);
+}
+
+static void on_pace(uv_timer_t *timer)
+{
+    write_interest(timer->data);
+}
+
+/* Why the background thread works. */
+enum reason { COMMIT, WAKE, TICK };
+
+static void work(struct lmdb_store *store, enum reason reason)
+{
+    bool tick = reason == TICK;
     struct lmdb_values *values = atomic_load(&store->values);
     /* Only this thread closes, so no gate is needed. */
     lmdb_watch_look(store->watch, values, store->epoch);
     if (values != NULL && tick)
         check_place(store, values);
-    if (atomic_load(&store->values) != NULL)
-        lmdb_interest_write(store->interest);
+    if (reason != COMMIT)
+        write_interest(store);
     uv_mutex_lock(&store->lock); /* under which both change together */
     bool open = atomic_load(&store->values) != NULL;
     struct lmdb_values *retired = store->retired;
@@ -234,12 +264,12 @@ static void work(struct lmdb_store *store, bool tick)
 
 static void on_tick(uv_timer_t *timer)
 {
-    work(timer->data, true);
+    work(timer->data, TICK);
 }
 
 static void on_due(void *owner)
 {
-    work(owner, false);
+    work(owner, COMMIT);
 }
 
 static void on_wake(uv_async_t *wake)
@@ -248,7 +278,7 @@ static void on_wake(uv_async_t *wake)
     if (atomic_load(&store->stopping))
         uv_stop(&store->loop);
     else
-        work(store, false);
+        work(store, WAKE);
 }
 
 static void run(void *argument)
@@ -266,8 +296,10 @@ static struct lmdb_store *create(const struct odds_engine *engine,
     struct lmdb_store *store = memory_alloc_zeroed(1, sizeof *store);
     odds_store_begin(&store->base, engine);
     CHECK(uv_loop_init(&store->loop) == 0 && uv_timer_init(&store->loop, &store->tick) == 0);
+    CHECK(uv_timer_init(&store->loop, &store->pace) == 0);
     CHECK(uv_async_init(&store->loop, &store->wake, on_wake) == 0);
     store->tick.data = store;
+    store->pace.data = store;
     store->wake.data = store;
     store->watch = lmdb_watch_create(&store->base, &store->loop, store, on_due);
     char *path = memory_copy_string(root);
@@ -287,6 +319,7 @@ static void destroy(struct lmdb_store *store)
 {
     lmdb_interest_destroy(&store->interest);
     uv_close((uv_handle_t *)&store->tick, NULL);
+    uv_close((uv_handle_t *)&store->pace, NULL);
     uv_close((uv_handle_t *)&store->wake, NULL);
     lmdb_watch_close(store->watch);
     CHECK(uv_run(&store->loop, UV_RUN_DEFAULT) == 0 && uv_loop_close(&store->loop) == 0);
