@@ -5,7 +5,7 @@
 
 /*
  * The operator's console on the operator listener (docs/console.md): its pages, and the admin API
- * under /admin/v1 (docs/admin.yaml). It answers 404 until there is an operator.
+ * under /admin/v1 (docs/admin.yaml). It answers 404 until there is an operator or a token.
  *
  * Every request is judged in a fixed order: the Host, which must be a name that the console has
  * (against a rebound name); that it has a session's cookie or a token, not both; of a change, that
