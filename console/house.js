@@ -36,7 +36,7 @@ function difference(row) {
     return names.length <= 3 ? lines : h("details", null, h("summary", null, summary), lines);
 }
 
-const OBJECTS = { address: "addresses", provider: "casino/providers", game: "casino/games", player: "players" };
+const OBJECTS = { address: "addresses", provider: "casino/providers", game: "casino/games", player: "players", block: "players" };
 
 function objectLink(row) {
     const place = OBJECTS[row.kind];
