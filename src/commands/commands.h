@@ -38,6 +38,7 @@ void run_rounds(const struct command_line *line);
 extern const struct command_option export_options[], report_options[], rounds_options[];
 
 /* For wallet.c and audit.c (tail.c). */
+void run_verify_file(const struct command_line *line);
 void run_wallet_tail(const struct command_line *line);
 void run_audit_tail(const struct command_line *line);
 extern const struct command_option wallet_tail_options[], audit_tail_options[];

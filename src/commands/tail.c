@@ -1,11 +1,14 @@
 /*
- * croupier wallet tail | audit tail. Both read a page, close its query, and then print it: a reader
+ * croupier wallet tail | verify --file, and audit tail. Both tails read a page, close its query, and then print it: a reader
  * that does not read holds no snapshot of the store. A store that is away is opened again, so that
  * one that was restored in its place is found, and the place is checked in it.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +17,7 @@
 #include "commands/commands.h"
 #include "commands/stores.h"
 #include "operator/tail.h"
+#include "operator/tail_check.h"
 
 #define PAUSE_LEAST_MS 20U
 #define PAUSE_MOST_MS 1000U
@@ -182,6 +186,91 @@ void run_audit_tail(const struct command_line *line)
                                                   .operators = true};
     run(following);
 }
+
+/* ---- a file of lines ------------------------------------------------------------------------- */
+
+struct checking {
+    struct tail_check *check;
+    FILE *file;
+    char *text; /* of the line */
+    size_t room;
+};
+
+static void release_checking(void *resource)
+{
+    struct checking *checking = resource;
+    tail_check_destroy(&checking->check);
+    if (checking->file != NULL && checking->file != stdin)
+        (void)fclose(checking->file);
+    free(checking->text);
+    memory_free(checking);
+}
+
+/* True: the last line is whole. */
+static bool check_lines(const struct command_line *line, struct checking *checking)
+{
+    struct error *error = command_error(line);
+    uint64_t number = 0;
+    ssize_t size;
+    while ((size = getline(&checking->text, &checking->room, checking->file)) > 0) {
+        struct text text = {checking->text, (size_t)size - 1};
+        number++;
+        if (checking->text[size - 1] != '\n')
+            return false;
+        if (tail_check_line(checking->check, text, error) != STATUS_OK)
+            command_refuse(line, "line %" PRIu64 ": %s", number, error->text);
+    }
+    if (ferror(checking->file) != 0)
+        command_refuse(line, "cannot be read: %s", strerror(errno));
+    return true;
+}
+
+static void print_checked(const struct command_line *line, const struct tail_checked *checked,
+                          bool whole)
+{
+    struct json_writer *json = command_object(line, JSON_COMPACT);
+    char head[2 * LEDGER_HASH_SIZE + 1] = "";
+    if (json != NULL) {
+        json_bool(json, "sound", true);
+        json_unsigned(json, "entries", checked->entries);
+        json_unsigned(json, "players", checked->players);
+        json_unsigned(json, "players_begun_before", checked->begun_before);
+        json_integer(json, "first_number", checked->first);
+        json_integer(json, "last_number", checked->last);
+        json_bool(json, "cut_off", !whole);
+        json_hex(json, "head", checked->head, sizeof checked->head);
+        return;
+    }
+    hex_write(head, checked->head, sizeof checked->head);
+    (void)printf("Sound: %" PRIu64 " entries of %" PRIu64 " players, numbers %" PRId64
+                 " to %" PRId64 ".\n",
+                 checked->entries, checked->players, checked->first, checked->last);
+    if (checked->begun_before > 0)
+        (void)printf("The first entries of %" PRIu64 " of the players are not in the file.\n",
+                     checked->begun_before);
+    if (!whole)
+        (void)puts("The last line is cut off, and was not checked.");
+    (void)printf("head %s\n", head);
+}
+
+void run_verify_file(const struct command_line *line)
+{
+    const char *path = command_option(line, "file");
+    struct tail_checked checked;
+    if (command_option(line, "since") != NULL)
+        command_usage(line, "--file checks all lines of a file: --since is of the ledger");
+    struct checking *checking = memory_alloc_zeroed(1, sizeof *checking);
+    command_keep(line, release_checking, checking);
+    checking->check = tail_check_create();
+    checking->file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    if (checking->file == NULL)
+        command_refuse(line, "%s: %s", path, strerror(errno));
+    bool whole = check_lines(line, checking);
+    tail_check_end(checking->check, &checked);
+    print_checked(line, &checked, whole);
+}
+
+/* ---- the options ----------------------------------------------------------------------------- */
 
 #define AFTER                                                                                  \
     {                                                                                          \

@@ -282,6 +282,10 @@ void wallet_verify_whole(const struct command_line *line, struct audit_result *r
 static void run_verify(const struct command_line *line)
 {
     const char *since = command_option(line, "since");
+    if (command_option(line, "file") != NULL) {
+        run_verify_file(line);
+        return;
+    }
     struct audit_options options = {.recent = since != NULL};
     struct audit_result result = {0};
     if (since != NULL && !read_since(since, &options.since_ms))
@@ -329,6 +333,7 @@ static const struct command_option statement_options[] = {
 static const struct command_option verify_options[] = {
     {"since", "DATE|DAYS",
      "only what came since then (UTC; or so many days ago), for a nightly check", false},
+    {"file", "FILE|-", "lines of wallet tail, without the ledger", false},
     {0},
 };
 

@@ -1,0 +1,260 @@
+/*
+ * Checking a file of a tail; see tail_check.h. All that a line has but its number is hashed, so a
+ * member that is missing or is not what the ledger wrote shows in the hash.
+ */
+#include "operator/tail_check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/hash.h"
+#include "base/json_text.h"
+#include "base/memory.h"
+#include "base/strict_json.h"
+
+/* ---- a line ---------------------------------------------------------------------------------- */
+
+struct line {
+    int64_t number;
+    struct ledger_transaction entry;
+};
+
+enum kind { STRING, NUMBER, SMALL_NUMBER, WORD, FLAG, TIME, HASH };
+
+#define IN_LINE(member) offsetof(struct line, member), sizeof(((struct line *)NULL)->member)
+#define MEMBER(name, kind, member)                   \
+    {                                                \
+        TEXT_INIT(name), kind, IN_LINE(member), NULL \
+    }
+
+static const struct member {
+    struct text name;
+    enum kind kind;
+    size_t at, size;
+    const struct enum_names *names;
+} members[] = {
+    MEMBER("number", NUMBER, number),
+    MEMBER("customer", STRING, entry.customer_id),
+    MEMBER("player_id", STRING, entry.player_id),
+    MEMBER("transaction_id", STRING, entry.transaction_id),
+    {TEXT_INIT("operation"), WORD, IN_LINE(entry.operation), &ledger_operations},
+    {TEXT_INIT("outcome"), WORD, IN_LINE(entry.outcome), &ledger_outcomes},
+    MEMBER("amount_minor", NUMBER, entry.amount_minor),
+    MEMBER("currency", STRING, entry.currency),
+    MEMBER("currency_exponent", SMALL_NUMBER, entry.currency_exponent),
+    MEMBER("reference_transaction_id", STRING, entry.reference),
+    MEMBER("game_id", STRING, entry.game_id),
+    MEMBER("round_id", STRING, entry.round_id),
+    MEMBER("provider", STRING, entry.provider_id),
+    MEMBER("launch_id", STRING, entry.launch_id),
+    {TEXT_INIT("kind"), WORD, IN_LINE(entry.kind), &ledger_kinds},
+    MEMBER("round_ended", FLAG, entry.round_ended),
+    MEMBER("created_at", TIME, entry.created_ms),
+    MEMBER("sequence", NUMBER, entry.sequence),
+    MEMBER("movement_minor", NUMBER, entry.movement_minor),
+    MEMBER("balance_minor", NUMBER, entry.balance_minor),
+    MEMBER("hash", HASH, entry.hash),
+};
+#define MEMBERS (sizeof members / sizeof members[0])
+
+static bool read_number(struct text value, int64_t *number)
+{
+    bool negative = text_starts_with(value, TEXT("-"));
+    uint64_t digits = 0;
+    if (negative)
+        value = (struct text){value.at + 1, value.size - 1};
+    if (text_to_u64(value, INT64_MAX, &digits) != STATUS_OK)
+        return false;
+    *number = negative ? -(int64_t)digits : (int64_t)digits;
+    return true;
+}
+
+static bool read_hash(const char *digits, uint8_t hash[LEDGER_HASH_SIZE])
+{
+    size_t at = 0;
+    for (; at < (size_t)2 * LEDGER_HASH_SIZE; at++) {
+        int value = hex_value(digits[at]);
+        if (value < 0)
+            return false;
+        hash[at / 2] = (uint8_t)(hash[at / 2] << 4 | value);
+    }
+    return digits[at] == '\0';
+}
+
+/* Into a zeroed struct. What is null or not there stays zero. */
+static bool read_member(const struct member *member, struct text value, struct line *line)
+{
+    char string[128];
+    int64_t number = 0;
+    char *into = (char *)line + member->at;
+    if (value.at == NULL || json_text_kind(value) == JSON_TEXT_NULL)
+        return true;
+    switch (member->kind) {
+    case STRING:
+        return strict_json_string(value, into, member->size);
+    case NUMBER:
+        return read_number(value, (int64_t *)(void *)into);
+    case SMALL_NUMBER:
+        *into = read_number(value, &number) && number >= 0 && number <= INT8_MAX ? (char)number : 0;
+        return number == *into;
+    case FLAG:
+        *(bool *)into = text_equals(value, TEXT("true"));
+        return *(bool *)into || text_equals(value, TEXT("false"));
+    case WORD:
+        return strict_json_string(value, string, sizeof string) &&
+               enum_read(member->names, text_of(string), into);
+    case TIME:
+        return strict_json_string(value, string, sizeof string) &&
+               clock_parse_rfc3339(text_of(string), (int64_t *)(void *)into) == STATUS_OK;
+    case HASH:
+        return strict_json_string(value, string, sizeof string) &&
+               read_hash(string, (uint8_t *)into);
+    }
+    return false;
+}
+
+static enum status read_line(struct text text, struct line *line, struct error *error)
+{
+    struct text names[MEMBERS];
+    struct text values[MEMBERS];
+    for (size_t i = 0; i < MEMBERS; i++)
+        names[i] = members[i].name;
+    enum strict_json form = strict_json_object(text, names, MEMBERS, values);
+    if (form == STRICT_JSON_UNKNOWN_FIELD)
+        return error_set(error, STATUS_MALFORMED, "has a member that entries do not have");
+    if (form != STRICT_JSON_OK)
+        return error_set(error, STATUS_MALFORMED, "is not a line of JSON that wallet tail writes");
+    for (size_t i = 0; i < MEMBERS; i++)
+        if (!read_member(&members[i], values[i], line))
+            return error_set(error, STATUS_MALFORMED, "the value of %s is not sound",
+                             members[i].name.at);
+    const struct ledger_transaction *entry = &line->entry;
+    bool is_entry = line->number > 0 && entry->sequence >= 1 && entry->sequence <= INT64_MAX &&
+                    entry->player_id[0] != '\0' && ledger_is_entry(entry) &&
+                    entry->operation < LEDGER_OPERATION_COUNT;
+    return is_entry ? STATUS_OK : error_set(error, STATUS_MALFORMED, "is not an entry");
+}
+
+/* ---- players --------------------------------------------------------------------------------- */
+
+/* The last entry of a player. */
+struct chain {
+    char player_id[PLAYER_ID_SIZE]; /* "": the place is free */
+    uint64_t sequence;
+    int64_t balance_minor;
+    uint8_t hash[LEDGER_HASH_SIZE];
+};
+
+struct tail_check {
+    struct chain *places; /* a hash table with linear probing, at most half full */
+    size_t room;          /* a power of two */
+    struct tail_checked so_far;
+    struct digest *digest;
+};
+
+static struct chain *place_of(struct tail_check *check, const char *player_id)
+{
+    size_t at = (size_t)hash_string(0, player_id) & (check->room - 1);
+    while (check->places[at].player_id[0] != '\0' &&
+           strcmp(check->places[at].player_id, player_id) != 0)
+        at = (at + 1) & (check->room - 1);
+    return &check->places[at];
+}
+
+static void grow(struct tail_check *check)
+{
+    struct chain *before = check->places;
+    size_t count = check->room;
+    check->room = 2 * count;
+    check->places = memory_alloc_zeroed(check->room, sizeof check->places[0]);
+    for (size_t i = 0; i < count; i++)
+        if (before[i].player_id[0] != '\0')
+            *place_of(check, before[i].player_id) = before[i];
+    memory_free(before);
+}
+
+struct tail_check *tail_check_create(void)
+{
+    struct tail_check *check = memory_alloc_zeroed(1, sizeof *check);
+    check->room = 1024;
+    check->places = memory_alloc_zeroed(check->room, sizeof check->places[0]);
+    check->digest = digest_begin();
+    return check;
+}
+
+void tail_check_destroy(struct tail_check **at)
+{
+    struct tail_check *check = *at;
+    *at = NULL;
+    if (check == NULL)
+        return;
+    if (check->digest != NULL) {
+        uint8_t unused[DIGEST_SIZE];
+        digest_end(&check->digest, unused);
+    }
+    memory_free(check->places);
+    memory_free(check);
+}
+
+/* ---- the chain ------------------------------------------------------------------------------- */
+
+/* What is wrong with an entry that follows `before`; NULL: nothing. */
+static const char *find_flaw(const struct ledger_transaction *entry, const struct chain *before)
+{
+    uint8_t hash[LEDGER_HASH_SIZE];
+    int64_t balance_minor = 0;
+    if (entry->sequence != before->sequence + 1)
+        return entry->sequence <= before->sequence ? "comes twice, or after a later one"
+                                                   : "does not follow the player's entry before it";
+    ledger_entry_hash(entry, before->hash, hash);
+    if (memcmp(hash, entry->hash, sizeof hash) != 0)
+        return "does not fit its hash";
+    if (__builtin_add_overflow(before->balance_minor, entry->movement_minor, &balance_minor) ||
+        balance_minor != entry->balance_minor || balance_minor < 0)
+        return "has a balance that does not follow from the one before";
+    return NULL;
+}
+
+static void add_to_chain(struct tail_check *check, struct chain *chain, const struct line *line)
+{
+    const struct ledger_transaction *entry = &line->entry;
+    memcpy(chain->player_id, entry->player_id, sizeof chain->player_id);
+    chain->sequence = entry->sequence;
+    chain->balance_minor = entry->balance_minor;
+    memcpy(chain->hash, entry->hash, sizeof chain->hash);
+    digest_add(check->digest, entry->hash, sizeof entry->hash);
+    check->so_far.first = check->so_far.entries++ == 0 ? line->number : check->so_far.first;
+    check->so_far.last = line->number;
+}
+
+enum status tail_check_line(struct tail_check *check, struct text text, struct error *error)
+{
+    struct line line = {.number = 0};
+    const char *flaw = NULL;
+    enum status status = read_line(text, &line, error);
+    if (status != STATUS_OK)
+        return status;
+    struct chain *chain = place_of(check, line.entry.player_id);
+    bool is_new = chain->player_id[0] == '\0';
+    if (line.number <= check->so_far.last)
+        flaw = "has a number that is not higher than the one before";
+    else if (!is_new || line.entry.sequence == 1)
+        flaw = find_flaw(&line.entry, chain);
+    if (flaw != NULL)
+        return error_set(error, STATUS_MALFORMED, "entry %" PRIu64 " of player %s %s",
+                         line.entry.sequence, line.entry.player_id, flaw);
+    check->so_far.players += is_new;
+    check->so_far.begun_before += is_new && line.entry.sequence > 1;
+    add_to_chain(check, chain, &line);
+    if (check->so_far.players * 2 > check->room)
+        grow(check);
+    return STATUS_OK;
+}
+
+void tail_check_end(struct tail_check *check, struct tail_checked *checked)
+{
+    *checked = check->so_far;
+    digest_end(&check->digest, checked->head);
+}

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "records/ledger_entry.h"
+
+/*
+ * Checks lines of a tail of the ledger without the ledger: that numbers rise, that the entries of
+ * each player follow each other without a gap, that each balance follows from the one before, and
+ * that each hash fits its entry and the hash before it. Of a player whose first entries are not in
+ * the lines, the first one that is there is taken as it is.
+ *
+ * Memory: about 100 bytes for each player. Threads: one at a time.
+ */
+
+struct tail_check;
+
+struct tail_check *tail_check_create(void);
+void tail_check_destroy(struct tail_check **check);
+
+/* The next line. STATUS_MALFORMED: `error` says what is wrong with it. */
+MUST_CHECK enum status tail_check_line(struct tail_check *check, struct text line,
+                                       struct error *error);
+
+struct tail_checked {
+    uint64_t entries, players;
+    uint64_t begun_before;          /* players whose first entries are not in the lines */
+    int64_t first, last;            /* numbers */
+    uint8_t head[LEDGER_HASH_SIZE]; /* the SHA-256 of all entries' hashes, in this order */
+};
+/* Of all lines. Once, at their end. */
+void tail_check_end(struct tail_check *check, struct tail_checked *checked);
