@@ -32,6 +32,7 @@ struct console_services {
 };
 
 struct console_route;
+struct tail;
 
 struct console_call {
     struct console_services *services;
@@ -53,6 +54,8 @@ struct console_call {
     int status;
     struct buffer answer;
     char tag[CONSOLE_TAG_SIZE];        /* "": it has none */
+    bool is_empty;                     /* it may wait until there is something */
+    struct tail *tail;                 /* kept while it waits (tail.c); freed with the call */
     char new_session[CREDENTIAL_SIZE]; /* begins a session */
     bool ends_session;
     const struct http_error *refusal; /* in place of the status's own error; NULL: that one */

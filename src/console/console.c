@@ -301,6 +301,7 @@ static void free_job(struct job *job)
     buffer_wipe(&job->call.answer);
     buffer_wipe(&job->call.refusals);
     config_release(&job->call.config);
+    memory_free(job->call.tail);
     OPENSSL_cleanse(&job->call, sizeof job->call);
     memory_free(job);
 }
@@ -354,10 +355,13 @@ static bool begin_waiting(struct job *job, struct http_request *request)
     return true;
 }
 
-/* Does the client have that answer already? True: it got 304, or waits for another one. */
+/* Does the client have that answer already, or is there nothing in it? True: it got 304, or waits
+ * for another one. */
 static bool has_answer(struct job *job, struct http_request *request, bool *waits)
 {
-    *waits = false;
+    *waits = !is_change(request) && job->call.is_empty && begin_waiting(job, request);
+    if (*waits)
+        return true;
     if (job->call.tag[0] == '\0' || is_change(request) ||
         !http_matches_etag(request, text_of(job->call.tag)))
         return false;
@@ -376,6 +380,7 @@ static void ask_again(struct job *job)
     buffer_clear(&call->answer);
     buffer_clear(&call->refusals);
     call->tag[0] = '\0';
+    call->is_empty = false;
     call->status = 200;
     config_release(&call->config);
     call->config = config_hold(job->console->config);

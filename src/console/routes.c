@@ -9,6 +9,7 @@
 #include "console/providers.h"
 #include "console/resources.h"
 #include "console/signing.h"
+#include "console/tail.h"
 #include "console/views.h"
 #include "operator/addresses.h"
 #include "operator/customers.h"
@@ -90,10 +91,12 @@ static const struct console_route routes[] = {
     {READS, API "feed/{sport}/{event}", false, ROLE_READER, console_feed_event, NULL},
 
     {READS, API "ledger", false, ROLE_READER, console_ledger, NULL},
+    {READS, API "ledger/tail", false, ROLE_READER, console_ledger_tail, NULL},
     {ADDS, API "ledger/verification", false, ROLE_OPERATOR, console_verify, NULL},
     {READS, API "rounds", false, ROLE_READER, console_rounds, NULL},
 
     {READS, API "audit", false, ROLE_READER, console_audit, NULL},
+    {READS, API "audit/tail", false, ROLE_READER, console_audit_tail, NULL},
     {READS, API "usage", false, ROLE_READER, console_usage, NULL},
     {READS, API "settings", false, ROLE_READER, console_settings, NULL},
     {READS, API "health", false, ROLE_READER, console_health, NULL},

@@ -4,19 +4,21 @@ TAIL_SEED=N replays the choices of a run (the moments are the machine's).
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import random
 import socket
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import engines
-from croupier import BINARY, PATIENCE, eventually
+from croupier import BINARY, PATIENCE, Service, eventually
 from servers import SAMPLE
-from wallet_model import add_player, credit, debit, send
+from wallet_model import add_games, add_player, credit, debit, rollback, send
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -246,6 +248,113 @@ def test_an_entry_is_held_back_until_those_with_lower_numbers_are_committed(casi
         tail.kill()
 
 
+# ---- over the admin API -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reader(casino):
+    """(path, headers) to the answer, by a token that only reads."""
+    token = casino.run("operator", "token", "add", "copy", "--role", "reader").text.strip()
+
+    def ask(path, headers=()):
+        return casino.attempt("GET", f"/admin/v1/{path}", key=token, headers=headers, address=casino.operator_address)
+
+    eventually(lambda: ask("ledger/tail").status == 200)
+    return ask
+
+
+def test_the_admin_api_has_the_lines_too(casino, reader):
+    for n in range(3):
+        send(casino, casino.customer.key, credit(casino.players[n], f"a{n}", 5))
+    lines = [json.loads(line) for line in casino.run("wallet", "tail").text.splitlines()]
+    document = reader("ledger/tail").json()
+    assert document == {"items": lines, "next": lines[-1]["number"], "more": False}
+    assert reader(f"ledger/tail?after={lines[0]['number']}").json()["items"] == lines[1:]
+    assert reader(f"ledger/tail?after=0&customer={casino.customer.id}").json()["items"] == lines
+    assert reader("ledger/tail?customer=cus_nobody").status == 404
+    assert reader(f"ledger/tail?after={lines[-1]['number'] + 1}").status == 409
+    assert reader("ledger/tail?after=x").json()["error"]["field"] == "after"
+    rows = reader("audit/tail").json()
+    expected = [json.loads(line) for line in casino.run("audit", "tail").text.splitlines()]
+    assert rows["next"] == len(expected) and len(rows["items"]) == len(expected) - 1, "a token's row is for owners"
+    assert rows["items"] == [row for row in expected if row in rows["items"]]
+
+
+def test_a_request_waits_for_the_next_entry(casino, reader):
+    place = reader("ledger/tail").json()["next"]
+    waited = reader(f"ledger/tail?after={place}", [("Prefer", "wait=1")])
+    assert (waited.status, waited.json(), waited.header("Preference-Applied")) == (
+        200, {"items": [], "next": place, "more": False}, "wait=1")
+    with ThreadPoolExecutor() as pool:
+        entry = pool.submit(reader, f"ledger/tail?after={place}", [("Prefer", "wait=55")])
+        row = pool.submit(reader, f"audit/tail?after={reader('audit/tail').json()['next']}", [("Prefer", "wait=55")])
+        send(casino, casino.customer.key, credit(casino.players[0], "next", 5))
+        casino.run("customer", "disable", casino.customer.id)
+        assert [item["transaction_id"] for item in entry.result().json()["items"]] == ["next"]
+        assert [item["object"] for item in row.result().json()["items"]] == [casino.customer.id]
+
+
+# ---- a copy is proved -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """Lines of a ledger with every member that lines may have, and a service to check them by."""
+    service = Service(tmp_path_factory.mktemp("copied"))
+    try:
+        service.customer = service.add_customer("Casino", options=["--casino"])
+        add_games(service, "roulette")
+        service.start()
+        players = [add_player(service, service.customer, f"player-{n}") for n in range(3)]
+        for n in range(5):
+            for player in players:
+                send(service, service.customer.key, credit(player, f"{player}-{n}", 100, game_id="Grüße", round_id='"r"'))
+                send(service, service.customer.key, debit(player, f"{player}-bet-{n}", 7, game_id="roulette", round_id="r 1"))
+                send(service, service.customer.key, rollback(player, f"{player}-undo-{n}", f"{player}-bet-{n}"))
+        service.lines = service.run("wallet", "tail").text.splitlines(keepends=True)
+        service.stop()
+        yield service
+    finally:
+        service.remove()
+
+
+def check(service, lines, **options):
+    return service.run("wallet", "verify", "--file", "-", input="".join(lines), configuration=False, **options)
+
+
+def test_a_copy_is_proved_without_the_ledger(copied, tmp_path):
+    lines = copied.lines
+    found = json.loads(copied.run("wallet", "verify", "--file", "-", "--json", input="".join(lines), configuration=False).text)
+    assert (found["sound"], found["entries"], found["players"], found["players_begun_before"]) == (True, 45, 3, 0)
+    assert (found["first_number"], found["last_number"]) == tuple(json.loads(lines[at])["number"] for at in (0, -1))
+    hashes = b"".join(bytes.fromhex(json.loads(line)["hash"]) for line in lines)
+    assert found["head"] == hashlib.sha256(hashes).hexdigest()
+    (tmp_path / "copy").write_text("".join(lines))
+    assert "45 entries of 3 players" in copied.run("wallet", "verify", "--file", tmp_path / "copy", configuration=False).text
+    assert "first entries of 3" in check(copied, lines[9:]).text
+    assert "cut off" in check(copied, [*lines[:-1], lines[-1][:-1]]).text
+    assert "0 entries" in check(copied, []).text
+    copied.run("wallet", "verify", "--file", tmp_path / "none", status=1)
+    copied.run("wallet", "verify", "--file", "-", "--since", "1", status=2)
+
+
+def test_a_copy_that_was_altered_is_refused(copied):
+    lines = copied.lines
+    document = json.loads(lines[20])
+    for name, value in document.items():
+        other = {str: f"{value}x", int: 0 if value else 1, bool: not value, type(None): "x"}[type(value)]
+        if name == "kind":
+            other = "promo"
+        altered = json.dumps({**document, name: other}) + "\n"
+        errors = check(copied, [*lines[:20], altered, *lines[21:]], status=1).errors
+        # An entry that seems to be of another player is missed where its own player's next one comes.
+        assert ("does not follow" if name == "player_id" else "line 21") in errors, (name, errors)
+    for broken in (lines[:7] + lines[8:], lines[:7] + lines[6:], [*lines[:7], lines[8], lines[7], *lines[9:]],
+                   [*lines[:7], "{}\n", *lines[7:]], [*lines[:7], "x\n", *lines[7:]],
+                   [*lines[:7], lines[7].replace("{", '{"more": 1, ', 1), *lines[8:]]):
+        assert "line" in check(copied, broken, status=1).errors
+
+
 # ---- the campaign -----------------------------------------------------------------------------------------
 
 
@@ -344,3 +453,4 @@ def test_no_line_is_missing_or_comes_twice_while_both_sides_are_killed(make_serv
     assert len(tail.lines()) >= ENTRIES
     assert_equal_to_export(first, tail)
     first.run("wallet", "verify")
+    assert f"Sound: {len(tail.lines())} entries" in first.run("wallet", "verify", "--file", tail.path).text

@@ -1,0 +1,88 @@
+/*
+ * A request that waits keeps its tail, and is asked again every second. So the horizon of the
+ * ledger moves on from look to look, and each look reads what is new.
+ */
+#include "console/tail.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "operator/tail.h"
+
+/* Looks for the first row of an answer: at the batches that were open at the first one, which take
+ * milliseconds, and at pages of rows that are not asked for. */
+#define LOOKS_MAX 20
+#define PAUSE_NS (10 * UINT64_C(1000000))
+
+/* "0", or as console_number. */
+static uint64_t read_after(struct console_query *query)
+{
+    char text[CONSOLE_VALUE_SIZE];
+    console_parameter(query, "after", text);
+    return strcmp(text, "0") == 0 ? 0 : console_number(query, "after", INT64_MAX, 0);
+}
+
+static enum status read_rows(struct console_call *call, struct tail *tail, int looks,
+                             struct error *error)
+{
+    enum status status = tail_read(tail, call->store, error);
+    while (--looks > 0 && status == STATUS_OK && tail->rows == 0 && (tail->more || !tail->whole)) {
+        if (!tail->more)
+            clock_pause_ns(PAUSE_NS);
+        status = tail_read(tail, call->store, error);
+    }
+    return status;
+}
+
+/* Reads on from where the last look ended, for the first one from `after`. */
+static enum status answer(struct console_call *call, struct tail *asked,
+                          const struct console_query *query, struct error *error)
+{
+    struct json_writer json = {.out = &call->answer};
+    const bool is_first = call->tail == NULL;
+    if (query->status != STATUS_OK)
+        return query->status;
+    if (is_first) {
+        call->tail = memory_alloc_zeroed(1, sizeof *call->tail);
+        *call->tail = *asked;
+    }
+    struct tail *tail = call->tail;
+    tail->customer_id = asked->customer_id;
+    tail->trail = asked->trail;
+    tail->array = &json;
+    json_object(&json, NULL);
+    json_array(&json, "items");
+    enum status status = read_rows(call, tail, is_first ? LOOKS_MAX : 1, error);
+    json_end(&json);
+    json_unsigned(&json, "next", tail->place);
+    json_bool(&json, "more", tail->more);
+    json_end(&json);
+    call->is_empty = status == STATUS_OK && tail->rows == 0 && !tail->more;
+    return status;
+}
+
+enum status console_ledger_tail(struct console_call *call, struct error *error)
+{
+    char customer[CONSOLE_VALUE_SIZE];
+    struct console_query query = {.text = call->query, .error = error};
+    struct tail asked = {.of = TAIL_LEDGER, .customer_id = customer};
+    console_parameter(&query, "customer", customer);
+    asked.place = read_after(&query);
+    return answer(call, &asked, &query, error);
+}
+
+enum status console_audit_tail(struct console_call *call, struct error *error)
+{
+    char object[CONSOLE_VALUE_SIZE];
+    char who[CONSOLE_VALUE_SIZE];
+    struct console_query query = {.text = call->query, .error = error};
+    struct tail asked = {.of = TAIL_AUDIT,
+                         .trail = {.object = object,
+                                   .who = who,
+                                   .operators = call->signed_in.who.role == ROLE_OWNER}};
+    console_parameter(&query, "object", object);
+    console_parameter(&query, "who", who);
+    asked.place = read_after(&query);
+    return answer(call, &asked, &query, error);
+}
