@@ -38,6 +38,18 @@ def keep_servers_on(directory):
         tempfile.tempdir = place
 
 
+def postgres_ns(postgres):
+    """CPU time of all processes of a PostgreSQL so far, also of those that have ended; of None: 0."""
+    if postgres is None:
+        return 0
+    ended = sum(map(int, pathlib.Path(f"/proc/{postgres.process.pid}/stat").read_text().rpartition(")")[2].split()[13:15]))
+    total = ended * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    for pid in postgres.processes():
+        with contextlib.suppress(FileNotFoundError):
+            total += cpu_ns(pid)
+    return total
+
+
 def turning(markets):
     """The same markets with a member that a feed can count up."""
     return [{"turn": "00000000", **markets[0]}, *markets[1:]]
@@ -357,15 +369,37 @@ class Grown:
                  "durable operations a second, bets and wins of 1,000 players; cpu_us: the server's own, an operation; "
                  "store_cpu_us: all processes of PostgreSQL's, an operation (0: the store is in the server)")
 
+    def bare_postgres(self):
+        """What PostgreSQL spends on an operation of the wallet, against the least that a batch can cost there."""
+        with contextlib.ExitStack() as stack:
+            postgres = stack.enter_context(Postgres(durable=True))
+            server, = self.wallet_servers(stack, postgres, "wallet", 1, "")
+            server.database, bare = postgres, postgres.uri_of(postgres.create_database("bare"))
+            found = {"bare batch": [], "wallet": []}
+            for number in range(self.options.rounds):
+                played = self.play_and_cost(server)
+                found["wallet"].append((played["store_cpu_us"], played["rate"]))
+                before, sessions = postgres_ns(postgres), len(postgres.processes())
+                done = json.loads(self.on_load_core(self.options.bare_postgres, bare))
+                while len(postgres.processes()) > sessions:
+                    time.sleep(0.01)
+                found["bare batch"].append(((postgres_ns(postgres) - before) / done["operations"] / 1000, done["per_second"]))
+                print(f"  round {number + 1} of {self.options.rounds}", file=sys.stderr, flush=True)
+        least = statistics.median(cost for cost, _ in found["bare batch"])
+        self.say(f"The wallet on PostgreSQL against a bare batch, {CLIENTS} clients", [
+            {"case": case, "store_cpu_us": round(statistics.median(cost for cost, _ in rows), 2),
+             "of_bare": round(statistics.median(cost for cost, _ in rows) / least, 2),
+             "a_second": round(statistics.median(rate for _, rate in rows)),
+             "spread": f"{min(rows)[0]:.2f} to {max(rows)[0]:.2f}"} for case, rows in found.items()],
+            "CPU an operation of all processes of PostgreSQL's; the bare batch inserts 256 rows with a primary key "
+            "alone and updates their accounts (bench/bare_postgres.c)")
+
     def play_and_cost(self, server):
         """A round of the wallet, and what it cost an operation: the server, and the processes of its PostgreSQL."""
-        def store_costs():
-            return {pid: cpu_ns(pid) for pid in (server.database.processes() if server.database else [])}
-
-        before, store_before = server.cpu_ns(), store_costs()
+        before, store_before = server.cpu_ns(), postgres_ns(server.database)
         done = self.play(server, CLIENTS)
         done["cpu_us"] = (server.cpu_ns() - before) / done["requests"] / 1000
-        done["store_cpu_us"] = sum(now - store_before.get(pid, now) for pid, now in store_costs().items()) / done["requests"] / 1000
+        done["store_cpu_us"] = (postgres_ns(server.database) - store_before) / done["requests"] / 1000
         return done
 
     def wallet_servers(self, stack, postgres, name, count, settings, build=None):

@@ -50,7 +50,7 @@ from waiting import Waiting
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "interest", "console", "ledger", "bare", "flat", "wallet", "cores", "redis",
-         "visible", "peers", "wallet_postgres", "wallet_older"]
+         "visible", "peers", "wallet_postgres", "bare_postgres", "wallet_older"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
 
@@ -622,6 +622,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--ledger", default="build/bench/ledger")
     parser.add_argument("--bare-ledger", default="build/bench/bare_ledger")
+    parser.add_argument("--bare-postgres", default="build/bench/bare_postgres")
     parser.add_argument("--older-ledger", help="bench/ledger of an older build, to be measured in the same run (bare)")
     parser.add_argument("--older-build", type=pathlib.Path, help="directory of an older build, with bench/ledger in it (wallet_older)")
     parser.add_argument("--sync", default="build/bench/sync.so")
