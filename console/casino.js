@@ -38,11 +38,16 @@ export async function casinoPage(page) {
 
 // ---- a provider ----
 
+const COUNTRIES = { name: "blocked_countries", label: "Not offered in", kind: "lines",
+    hint: "Countries by their ISO 3166-1 codes (GB, not UK). Launches from there are refused, and each for money must say its country. None: everywhere." };
+const blockedText = (one) => one.blocked_countries.join(" ") || "– (everywhere)";
+
 const PROVIDER_FIELDS = [
     { name: "name", label: "Name", required: true },
     { name: "return_url", label: "Return address", placeholder: "https://…", hint: "Where a player is led after a game." },
     { name: "audience", label: "Audience", hint: "Whom a token is for (aud)." },
     { name: "cidrs", label: "May call from", kind: "lines", hint: "Networks of its wallet calls, one a line; none: any." },
+    COUNTRIES,
 ];
 
 const NEW_FIELDS = [
@@ -118,7 +123,7 @@ export async function providerPage(page) {
         actions: changes(page, { path, where: `casino/${path}`, shown: provider, name: provider.name,
             warning: "Its games are hidden and its stakes are refused. Wins and rollbacks still pass." }),
         content: [facts([...[launchField(provider), ...PROVIDER_FIELDS.slice(1)].map(({ name, label }) =>
-            [label, Array.isArray(provider[name]) ? provider[name].join(" ") || "anywhere" : provider[name]]),
+            [label, name === COUNTRIES.name ? blockedText(provider) : Array.isArray(provider[name]) ? provider[name].join(" ") || "anywhere" : provider[name]]),
         ["Added", time(provider.created_at)], ["Id", copyable(provider.id)],
         ["Games", h("a", { href: `#/casino?provider=${provider.id}` }, "of this provider")],
         ["Rounds", h("a", { href: `#/rounds?provider=${provider.id}` }, "that stay open")]]),
@@ -139,14 +144,20 @@ export async function gamePage(page) {
     const path = `games/${encodeURIComponent(page.id)}`;
     const game = await get(path, {}, page.signal);
     return { title: game.name, state: enabledBadge(game.enabled),
-        actions: changes(page, { path, shown: game, name: game.name, warning: "It is hidden and its stakes are refused. Wins and rollbacks still pass." }),
+        actions: changes(page, { path, where: `casino/${path}`, shown: game, name: game.name, warning: "It is hidden and its stakes are refused. Wins and rollbacks still pass." }),
         content: [facts([["Provider", h("a", { href: `#/casino/providers/${game.provider}` }, game.provider)],
             ["Category", game.category], ["Features", game.features.join(", ") || "none"],
             ["Return", game.rtp_bps === null ? "–" : `${(game.rtp_bps / 100).toFixed(2)} %`], ["Volatility", game.volatility],
             ["Demo", game.demo ? "yes" : "no"], ["Currencies", game.currencies.join(" ")], ["Languages", game.languages.join(" ")],
-            ["Devices", game.devices.join(" ")], ["Changed", time(game.updated_at)], ["Id", copyable(game.id, 24)]]),
-        h("p", { class: "quiet" }, "An import sets the facts of a game. Each customer's page sets whether the customer may use it."),
+            ["Devices", game.devices.join(" ")], [COUNTRIES.label, blockedText(game)], ["Changed", time(game.updated_at)], ["Id", copyable(game.id, 24)]]),
+        h("p", { class: "quiet" }, "An import sets the facts of a game, and keeps its countries where it does not name them. Each customer's page sets whether the customer may use it."),
         ] };
+}
+
+export async function editGamePage(page) {
+    const path = `games/${encodeURIComponent(page.id)}`;
+    const game = await get(path, {}, page.signal);
+    return editor(page, { path, where: `casino/${path}`, shown: game, name: game.name, fields: [COUNTRIES] });
 }
 
 // ---- import ----

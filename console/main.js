@@ -3,7 +3,7 @@ import { get, onSignedOut, remove, silence } from "./api.js";
 import { append, duration, fill, h } from "./dom.js";
 import { problem, say, waiting } from "./parts.js";
 import { auditPage, healthPage, settingsPage } from "./house.js";
-import { casinoPage, editProviderPage, gamePage, importPage, newProviderPage, providerPage } from "./casino.js";
+import { casinoPage, editGamePage, editProviderPage, gamePage, importPage, newProviderPage, providerPage } from "./casino.js";
 import { eventPage, feedPage, sportPage } from "./feed.js";
 import { addressPage, addressesPage, customerPage, customersPage, editAddressPage, editCustomerPage, newAddressPage, newCustomerPage } from "./customers.js";
 import { ledgerPage } from "./ledger.js";
@@ -30,6 +30,7 @@ const ROUTES = [
     ["/casino", casinoPage, "/casino"],
     ["/casino/import", importPage, "/casino"],
     ["/casino/games/:id", gamePage, "/casino"],
+    ["/casino/games/:id/edit", editGamePage, "/casino"],
     ["/casino/providers/new", newProviderPage, "/casino"],
     ["/casino/providers/:id", providerPage, "/casino"],
     ["/casino/providers/:id/edit", editProviderPage, "/casino"],

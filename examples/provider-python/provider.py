@@ -16,6 +16,7 @@ import uuid
 
 WALLET = os.environ.get("WALLET", "http://127.0.0.1:8090/provider/v1/wallet")
 PROVIDER = os.environ.get("PROVIDER") or sys.exit("provider.py: set PROVIDER to the id that the operator gave you")
+NOT_OFFERED = os.environ.get("NOT_OFFERED", "").split()  # countries where this provider may not offer its games: "US GB"
 SECRET = (os.environ.get("SECRET") or sys.exit("provider.py: set SECRET to the secret of that provider")).encode()
 
 
@@ -73,6 +74,8 @@ def move(claims, operation, amount_minor, round_id, **more):
 
 def main(token, stake_minor, win_minor):
     claims = verify(token)
+    if claims.get("country") in NOT_OFFERED:
+        sys.exit(f"provider.py: the game is not offered in {claims['country']}")
     round_id = str(uuid.uuid4())
     bet = move(claims, "DEBIT", int(stake_minor), round_id)
     print(json.dumps(bet))

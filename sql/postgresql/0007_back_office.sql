@@ -115,3 +115,7 @@ BEGIN
     PERFORM set_config('enable_seqscan', 'on', true), set_config('enable_bitmapscan', 'on', true);
     RETURN found IS NOT DISTINCT FROM one.rows;
 END $$;
+
+-- Where a game, or every game of a provider, must not be offered: ISO 3166-1 codes separated by LF; '': nowhere.
+ALTER TABLE game ADD COLUMN blocked_countries text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE provider ADD COLUMN blocked_countries text COLLATE "C" NOT NULL DEFAULT '';

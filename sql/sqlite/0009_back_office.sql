@@ -40,3 +40,7 @@ INSERT INTO player_block (id, player_id, customer_id, reference, blocked_ms, unt
     SELECT player.id, player.id, player.customer_id, player.reference, before.blocked_ms, NULL, ''
     FROM player_block_before AS before JOIN player ON player.number = before.player_number;
 DROP TABLE player_block_before;
+
+-- Where a game, or every game of a provider, must not be offered: ISO 3166-1 codes separated by LF; '': nowhere.
+ALTER TABLE game ADD COLUMN blocked_countries TEXT NOT NULL DEFAULT '';
+ALTER TABLE provider ADD COLUMN blocked_countries TEXT NOT NULL DEFAULT '';

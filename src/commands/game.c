@@ -1,4 +1,4 @@
-/* croupier game import | list | show | enable | disable | allow | allowed. */
+/* croupier game import | list | show | set | enable | disable | allow | allowed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +138,7 @@ const struct command game_commands[] = {
     {"import", "FILE|-", &help_game_import, .run = run_import},
     {"list", "", &help_game_list, .run = resource_run_list},
     {"show", "ID", &help_game_show, .run = resource_run_show},
+    {"set", "ID", &help_game_set, .make_options = resource_set_options, .run = resource_run_set},
     {"enable", "ID", &help_game_enable, .run = resource_run_enable},
     {"disable", "ID", &help_game_disable, .run = resource_run_disable},
     {"allow", "CUSTOMER all|GAME…", &help_game_allow, .run = run_allow},

@@ -83,8 +83,9 @@ static void take_turn(struct crowd *crowd, size_t number)
         (void)snprintf(path, sizeof path, "/casino/games/%s/launch", games[number % GAME_COUNT]);
         long status = post(crowd, crowd->options.keys->all_sports, path, &answer,
                            "{\"mode\":\"real\",\"player_reference\":\"demo-player-%zu\","
-                           "\"currency\":\"EUR\"}",
-                           number + 1);
+                           "\"currency\":\"EUR\",\"country\":\"DE\","
+                           "\"player_ip\":\"192.0.2.%zu\"}",
+                           number + 1, number + 1);
         yyjson_doc *doc = status == 200 ? yyjson_read(answer.data, answer.size, 0) : NULL;
         copy_member(doc, "player_id", player->id, sizeof player->id);
         copy_member(doc, "launch_url", player->launch_url, sizeof player->launch_url);

@@ -13,6 +13,7 @@
 #include "base/json_text.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "records/country.h"
 #include "records/currency.h"
 
 #define WORD_SHOWN_MAX 64
@@ -124,6 +125,13 @@ static enum status read_list_member(struct reading *reading, const struct member
     return status;
 }
 
+static enum status read_countries_member(struct reading *reading, const struct member *member,
+                                         struct text value)
+{
+    reading->record->keeps_countries = false;
+    return read_list_member(reading, member, value);
+}
+
 static enum status read_flag_member(struct reading *reading, const struct member *member,
                                     struct text value)
 {
@@ -206,6 +214,8 @@ static const struct member members[] = {
      "(BTC is none of them)"},
     {"languages", false, false, FIELD(languages), read_list_member, game_word_is_sound, WORD_RULE},
     {"devices", false, false, FIELD(devices), read_list_member, game_word_is_sound, WORD_RULE},
+    {"blocked_countries", false, false, FIELD(blocked_countries), read_countries_member,
+     country_is_known, "must be codes of ISO 3166-1: two capitals (GB, not UK)"},
     {"enabled", false, false, FIELD(enabled), read_enabled_member, NULL, NULL},
     {"updated_at", false, false, 0, 0, pass_over, NULL, "must be a string"},
 };
@@ -247,7 +257,8 @@ static enum status read_game(struct reading *reading, struct text element)
     uint32_t seen = 0;
     if (json_text_kind(element) != JSON_TEXT_OBJECT)
         return wrong(reading, element, "", "must be a game: an object");
-    *reading->record = (struct game_record){.rtp_bps = -1, .enabled = true, .usable = true};
+    *reading->record = (struct game_record){
+        .rtp_bps = -1, .keeps_countries = true, .enabled = true, .usable = true};
     enum status status = read_members(reading, element, &seen);
     for (size_t i = 0; status == STATUS_OK && i < MEMBER_COUNT; i++)
         if (members[i].required && (seen & (1U << i)) == 0)
@@ -381,6 +392,7 @@ void game_record_write(struct json_writer *json, const struct game_record *recor
     json_string(json, "name", record->name);
     json_string(json, "provider", record->provider_id);
     game_record_write_offer(json, record);
+    json_lines(json, "blocked_countries", text_of(record->blocked_countries));
     json_bool(json, "enabled", record->enabled);
     json_time(json, "updated_at", record->updated_ms);
     json_end(json);

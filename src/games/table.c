@@ -142,6 +142,7 @@ bool games_table_add_game(void *context, const void *object)
         .currencies = memory_copy_string(record->currencies),
         .languages = memory_copy_string(record->languages),
         .devices = memory_copy_string(record->devices),
+        .blocked_countries = memory_copy_string(record->blocked_countries),
         .demo = record->demo,
         .provider = provider,
         .json = make_json(record, provider),
@@ -209,6 +210,7 @@ static void clear_game(struct games_game *game)
     memory_free(game->currencies);
     memory_free(game->languages);
     memory_free(game->devices);
+    memory_free(game->blocked_countries);
     memory_free((void *)(uintptr_t)game->json.at);
 }
 

@@ -30,6 +30,7 @@ struct games_provider {
 struct games_game {
     char *id, *name, *category;
     char *features, *currencies, *languages, *devices; /* lists: records/game.h */
+    char *blocked_countries;                           /* a list too */
     bool demo;
     const struct games_provider *provider;
     struct text json;

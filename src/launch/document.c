@@ -25,6 +25,17 @@ static bool read_mode(struct text value, void *real)
     return *(bool *)real || strcmp(mode, "demo") == 0;
 }
 
+static bool read_address(struct text value, void *out)
+{
+    char text[ADDRESS_TEXT_SIZE];
+    struct address address;
+    if (!strict_json_string(value, text, sizeof text) ||
+        address_parse(text_of(text), &address) != STATUS_OK)
+        return false;
+    address_format(&address, out);
+    return true;
+}
+
 static unsigned mode_of(const void *request)
 {
     return ((const struct launch_request *)request)->real ? REAL : DEMO;
@@ -41,6 +52,10 @@ static const struct strict_json_field fields[] = {
      "must be a string of three capital letters", false},
     {TEXT_INIT("language"), 0, EITHER, FIELD(language), NULL, NULL, IS_WORD, false},
     {TEXT_INIT("device"), 0, EITHER, FIELD(device), NULL, NULL, IS_WORD, false},
+    {TEXT_INIT("country"), 0, EITHER, FIELD(country), country_is_known, NULL,
+     "must be a code of ISO 3166-1: two capital letters", false},
+    {TEXT_INIT("player_ip"), 0, EITHER, FIELD(player_ip), NULL, read_address,
+     "must be an IPv4 or IPv6 address", false},
 };
 
 static const struct strict_json_form form = {fields, sizeof fields / sizeof fields[0], mode_of};
@@ -80,6 +95,8 @@ void launch_claims_append(struct buffer *out, const struct launch_facts *facts)
     write_claim(&json, "language", facts->language);
     write_claim(&json, "device", facts->device);
     write_claim(&json, "return_url", facts->return_url);
+    write_claim(&json, "country", facts->country);
+    write_claim(&json, "ip", facts->player_ip);
     json_end(&json);
 }
 
@@ -134,6 +151,8 @@ void launch_document_append(struct buffer *out, const struct launch_facts *facts
     json_string_or_null(&json, "language", facts->language);
     json_string_or_null(&json, "device", facts->device);
     json_string_or_null(&json, "return_url", facts->return_url);
+    json_string_or_null(&json, "country", facts->country);
+    json_string_or_null(&json, "ip", facts->player_ip);
     json_time(&json, "issued_at", facts->issued_seconds * 1000);
     json_time(&json, "expires_at", facts->expires_seconds * 1000);
     json_end(&json);

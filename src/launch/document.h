@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/strict_json.h"
+#include "records/country.h"
 #include "records/records.h"
 
 /* The body of POST /api/v1/casino/games/{gameId}/launch. Pure. Threads: any. */
@@ -8,8 +9,10 @@ struct launch_request {
     bool real; /* else demo */
     char player_reference[PLAYER_REFERENCE_SIZE];
     char currency[CURRENCY_SIZE];
-    char language[GAME_WORD_SIZE]; /* "": not given */
-    char device[GAME_WORD_SIZE];   /* "": not given */
+    char language[GAME_WORD_SIZE];     /* "": not given */
+    char device[GAME_WORD_SIZE];       /* "": not given */
+    char country[COUNTRY_SIZE];        /* of the player; "": not given */
+    char player_ip[ADDRESS_TEXT_SIZE]; /* in canonical text; "": not given */
 };
 
 /* `request` is filled in when STRICT_JSON_OK, else untouched; then `fault` says what is wrong. */
@@ -39,6 +42,7 @@ struct launch_facts {
     const char *language;
     const char *device;
     const char *return_url;
+    const char *country, *player_ip;
     uint8_t currency_exponent;
     bool real; /* else demo */
     int64_t issued_seconds, expires_seconds;

@@ -163,6 +163,8 @@ static void launch_game(struct pending_launch *pending, struct http_request *req
         .language = launch->language,
         .device = launch->device,
         .return_url = provider->record.return_url,
+        .country = launch->country,
+        .player_ip = launch->player_ip,
         .currency_exponent = pending->player.currency_exponent,
         .real = launch->real,
         .issued_seconds = now_seconds,
@@ -186,6 +188,30 @@ static bool offers(const char *list, const char *wanted)
     return wanted[0] == '\0' || game_list_has(text_of(list), text_of(wanted));
 }
 
+/* May the game be offered where the player is? A country is not needed in demo. */
+static bool is_offered_in(const struct games_game *game, const char *country)
+{
+    const char *provider = game->provider->record.blocked_countries;
+    return country[0] == '\0' ||
+           (!game_list_has(text_of(game->blocked_countries), text_of(country)) &&
+            !game_list_has(text_of(provider), text_of(country)));
+}
+
+static bool needs_country(const struct games_game *game, const struct launch_request *launch)
+{
+    return launch->real && launch->country[0] == '\0' &&
+           (game->blocked_countries[0] != '\0' ||
+            game->provider->record.blocked_countries[0] != '\0');
+}
+
+static const struct games_game *refuse_without_country(struct pending_launch *pending,
+                                                       struct http_request *request)
+{
+    games_reply_fault(request, STRICT_JSON_INVALID, "The field country is missing.");
+    free_pending(pending);
+    return NULL;
+}
+
 /* The game, when it can be launched like that; else NULL, and replied. */
 static const struct games_game *judge(struct pending_launch *pending, struct http_request *request,
                                       const struct games_table *table, struct text game_id)
@@ -206,6 +232,10 @@ static const struct games_game *judge(struct pending_launch *pending, struct htt
         error = &error_language_not_supported;
     else if (!offers(game->devices, launch->device))
         error = &error_device_not_supported;
+    else if (needs_country(game, launch))
+        return refuse_without_country(pending, request);
+    else if (!is_offered_in(game, launch->country))
+        error = &error_country_not_supported;
     else if (game->provider->secret_count == 0)
         error = &error_provider_unavailable;
     else

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "games/document.h"
+#include "operator/countries.h"
 #include "operator/customers.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */
@@ -37,6 +38,14 @@ static const struct field fields[] = {
     {NULL, "currencies", NULL, &field_list, FIELD_OF(game_record, currencies)},
     {NULL, "languages", NULL, &field_list, FIELD_OF(game_record, languages)},
     {NULL, "devices", NULL, &field_list, FIELD_OF(game_record, devices)},
+    {"blocked_countries", "not offered in", NULL, &field_countries,
+     FIELD_OF(game_record, blocked_countries),
+     .option = {"blocked-country", "CODE",
+                .set_help = "the countries (ISO 3166-1) where it must not be offered, instead of "
+                            "those it has",
+                .no_name = "no-blocked-countries",
+                .no_help = "it may be offered wherever its provider's games may",
+                .repeatable = true}},
     {NULL, "updated", "UPDATED (UTC)", &field_time, FIELD_OF(game_record, updated_ms)},
     {0},
 };
@@ -48,14 +57,22 @@ static void write_game(struct json_writer *json, const void *record)
     game_record_write(json, record);
 }
 
-/* Only whether it is enabled changes, and with it `updated_ms`. */
+/* Only these two change, and with them `updated_ms`; an import sets the rest. */
 static enum status put(struct platform_store *store, void *record, struct error *error)
 {
     const struct game_record *game = record;
-    char id[GAME_ID_SIZE];
-    memcpy(id, game->id, sizeof id);
-    enum status status = platform_game_enable(store, id, game->enabled, clock_wall_ms(), error);
-    return status == STATUS_OK ? platform_get(store, &game_table, id, record, error) : status;
+    struct game_record stored;
+    enum status status = platform_get(store, &game_table, game->id, &stored, error);
+    if (status != STATUS_OK)
+        return status;
+    if (stored.revision != game->revision)
+        return STATUS_EXISTS;
+    if (stored.enabled == game->enabled &&
+        strcmp(stored.blocked_countries, game->blocked_countries) == 0)
+        return STATUS_OK;
+    status = platform_game_set(store, game, clock_wall_ms(), error);
+    return status == STATUS_OK ? platform_get(store, &game_table, stored.id, record, error)
+                               : status;
 }
 
 const struct resource game_resource = {

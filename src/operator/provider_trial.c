@@ -108,6 +108,8 @@ static void launch(const struct provider_record *provider, struct text secret,
         .language = "",
         .device = "",
         .return_url = provider->return_url,
+        .country = "",
+        .player_ip = "",
         .issued_seconds = now_seconds,
         .expires_seconds = now_seconds + GOOD_SECONDS,
     };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "operator/cidrs.h"
+#include "operator/countries.h"
 #include "sealing/provider_secret.h"
 
 /* ---- the launch URL, or the endpoint that is called for it ----------------------------------- */
@@ -121,6 +122,14 @@ static const struct field fields[] = {
                 .set_help =
                     "the address blocks that its wallet calls come from, instead of those it has",
                 .no_name = "no-cidrs", .no_help = "no address block: they may come from anywhere",
+                .repeatable = true}},
+    {"blocked_countries", "not offered in", NULL, &field_countries,
+     FIELD_OF(provider_record, blocked_countries),
+     .option = {"blocked-country", "CODE",
+                .add_help = "a country (ISO 3166-1) where its games must not be offered (none)",
+                .set_help = "the countries where its games must not be offered, instead of those "
+                            "it has",
+                .no_name = "no-blocked-countries", .no_help = "they may be offered everywhere",
                 .repeatable = true}},
     {"secrets", "secrets", NULL, &secrets_type, FIELD_OF(provider_record, secrets)},
     {"enabled", NULL, NULL, &field_yes_no, FIELD_OF(provider_record, enabled)},

@@ -2,6 +2,8 @@
  * game.h. */
 #include "records/game.h"
 
+#include "records/country.h"
+
 static const char *const volatilities[] = {NULL, "low", "medium", "high"};
 
 const struct enum_names game_volatilities = ENUM_NAMES(volatilities);
@@ -15,6 +17,9 @@ static enum status check_lists(const struct game_record *record, struct error *e
         status = game_list_check("languages", record->languages, game_word_is_sound, error);
     if (status == STATUS_OK)
         status = game_list_check("devices", record->devices, game_word_is_sound, error);
+    if (status == STATUS_OK)
+        status = game_list_check("blocked_countries", record->blocked_countries, country_is_known,
+                                 error);
     return status;
 }
 
@@ -65,6 +70,7 @@ static const struct column columns[] = {
     COLUMN(game_record, currencies, column_lines, 0),
     COLUMN(game_record, languages, column_lines, 0),
     COLUMN(game_record, devices, column_lines, 0),
+    COLUMN(game_record, blocked_countries, column_lines, 0),
     COLUMN(game_record, enabled, column_flag, 0),
     COLUMN(game_record, updated_ms, column_integer, COLUMN_UNAUDITED),
     COLUMN(game_record, revision, column_revision, 0),

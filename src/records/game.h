@@ -20,6 +20,8 @@ struct game_record {
     char currencies[GAME_LIST_SIZE];
     char languages[GAME_LIST_SIZE];
     char devices[GAME_LIST_SIZE];
+    char blocked_countries[GAME_LIST_SIZE]; /* where it must not be offered; "": nowhere */
+    bool keeps_countries; /* of an import: a stored game's list of countries stays as it is */
     bool enabled;
     bool usable; /* false: the stored row is not sound; hidden */
     int64_t updated_ms;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "records/country.h"
 #include "records/customer.h"
 
 #define SEALED_MIN 29 /* a nonce, one byte and a tag */
@@ -34,6 +35,9 @@ static enum status check(const void *checked, struct error *error)
         status = game_url_check("return_url", record->return_url, true, error);
     if (status == STATUS_OK)
         status = record_text_check("audience", record->audience, sizeof record->audience, 1, error);
+    if (status == STATUS_OK)
+        status = game_list_check("blocked_countries", record->blocked_countries, country_is_known,
+                                 error);
     if (status != STATUS_OK)
         return status;
     for (size_t i = 0; i < PROVIDER_SECRETS_MAX; i++)
@@ -90,6 +94,7 @@ static const struct column columns[] = {
     COLUMN(provider_record, enabled, column_flag, 0),
     COLUMN(provider_record, launch_call, column_flag, 0),
     COLUMN_CIDRS(provider_record),
+    COLUMN(provider_record, blocked_countries, column_lines, 0),
     COLUMN(provider_record, created_ms, column_integer, COLUMN_FIXED),
     COLUMN(provider_record, revision, column_revision, 0),
 };

@@ -27,7 +27,8 @@ struct provider_record {
     char audience[PROVIDER_AUDIENCE_SIZE];                /* `aud` of its tokens */
     struct provider_secret secrets[PROVIDER_SECRETS_MAX]; /* the newest first */
     size_t cidr_count;
-    struct cidr cidrs[PROVIDER_CIDRS_MAX]; /* where it calls from; none: anywhere */
+    struct cidr cidrs[PROVIDER_CIDRS_MAX];  /* where it calls from; none: anywhere */
+    char blocked_countries[GAME_LIST_SIZE]; /* where its games must not be offered */
     bool enabled;
     bool usable; /* false: the stored row is not sound (set on reading); its games are hidden */
     int64_t created_ms;

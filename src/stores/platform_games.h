@@ -16,15 +16,18 @@ struct games_put_result {
     size_t added, changed, unchanged;
 };
 /* Adds or replaces by id, in one transaction: all or none. `enabled` of a game that is there stays
- * as it is unless the same index of `set_enabled` is true. NOT_FOUND: a provider that is not there.
+ * as it is unless the same index of `set_enabled` is true, and so do its blocked countries if the
+ * record says so. NOT_FOUND: a provider that is not there.
  * FULL: there would be more than GAMES_MAX. */
 MUST_CHECK enum status platform_games_put(struct platform_store *store,
                                           const struct game_record *records,
                                           const bool *set_enabled, size_t count, int64_t now_ms,
                                           struct games_put_result *result, struct error *error);
-/* Changes `enabled` and updated_ms only if the game was not so before. NOT_FOUND. */
-MUST_CHECK enum status platform_game_enable(struct platform_store *store, const char *id,
-                                            bool enabled, int64_t now_ms, struct error *error);
+/* Changes `enabled`, the blocked countries and updated_ms. NOT_FOUND. EXISTS: the stored row has no
+ * longer the revision of `game`. */
+MUST_CHECK enum status platform_game_set(struct platform_store *store,
+                                         const struct game_record *game, int64_t now_ms,
+                                         struct error *error);
 
 /* Replaces the customer's list. NOT_FOUND: no such customer, or a game that is not there
  * (named). */

@@ -68,6 +68,7 @@ static void check_request(struct text body)
     }
     check_member(root, "language", request.language);
     check_member(root, "device", request.device);
+    check_member(root, "country", request.country);
     yyjson_doc_free(document);
 }
 

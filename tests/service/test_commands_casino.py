@@ -65,6 +65,7 @@ def test_a_provider_is_added_shown_changed_and_disabled(platform):
     added = add_provider(platform, "acme", "--return-url", "https://back.example/")
     assert added == {"id": "acme", "name": "Acme", "launch_url": "https://acme.example/play",
                      "launch_endpoint": None, "return_url": "https://back.example/", "audience": "acme", "cidrs": [],
+                     "blocked_countries": [],
                      "enabled": True,
                      "secrets": [{"kid": "first", "signs": True, "added_at": added["secrets"][0]["added_at"]}],
                      "created_at": added["created_at"]}
@@ -72,6 +73,11 @@ def test_a_provider_is_added_shown_changed_and_disabled(platform):
     changed = platform.ask("provider", "set", "acme", "--name", "Acme Two", "--no-return-url",
                            "--audience", "acme-prod")
     assert changed == dict(added, name="Acme Two", return_url=None, audience="acme-prod")
+    blocked = platform.ask("provider", "set", "acme", "--blocked-country", "US,GB", "--blocked-country", "DE")
+    assert blocked == dict(changed, blocked_countries=["US", "GB", "DE"])
+    assert "not offered in" in platform.run("provider", "show", "acme").text
+    assert "blocked_countries: 'UK' is no code" in refused(platform, "provider", "set", "acme", "--blocked-country", "UK", status=2)
+    assert platform.ask("provider", "set", "acme", "--no-blocked-countries") == changed
     assert platform.ask("provider", "disable", "acme")["enabled"] is False
     assert platform.ask("provider", "enable", "acme")["enabled"] is True
     add_provider(platform, "abba")
@@ -163,7 +169,7 @@ def test_games_are_imported_listed_and_imported_again(platform):
     assert imported == {"added": 2, "changed": 0, "unchanged": 0}
     listed = platform.ask("game", "list")
     assert [each["id"] for each in listed] == ["anubis", "book-of-sand"]
-    assert listed[1] == dict(GAME, enabled=True, updated_at=listed[1]["updated_at"])
+    assert listed[1] == dict(GAME, blocked_countries=[], enabled=True, updated_at=listed[1]["updated_at"])
     assert platform.ask("game", "show", "anubis") == listed[0]
     platform.run("game", "disable", "anubis")
     (platform.directory / "games.json").write_text(json.dumps([dict(games[1], rtp_bps=None), GAME]))
@@ -291,6 +297,26 @@ def test_blocking_is_told_and_can_be_repeated(played):
     assert played.ask("player", "block", player)["blocked_at"] == blocked is not None
     assert played.ask("player", "unblock", player)["blocked_at"] is None
     assert played.ask("player", "unblock", player)["blocked_at"] is None
+
+
+def test_an_import_keeps_the_countries_of_a_game_where_it_does_not_name_them(platform):
+    add_provider(platform)
+    platform.run("game", "import", "-", input=json.dumps([GAME, dict(GAME, id="two", blocked_countries=["US"])]))
+    assert platform.ask("game", "show", "two")["blocked_countries"] == ["US"]
+    changed = platform.ask("game", "set", "book-of-sand", "--blocked-country", "GB")
+    assert (changed["blocked_countries"], changed["enabled"]) == (["GB"], True)
+    assert platform.ask("game", "set", "book-of-sand", "--blocked-country", "GB") == changed  # nothing is written
+    assert platform.ask("game", "disable", "book-of-sand")["blocked_countries"] == ["GB"]
+    platform.run("game", "import", "-", input=json.dumps([dict(GAME, name="Sand"), dict(GAME, id="two", blocked_countries=[])]))
+    assert platform.ask("game", "show", "book-of-sand")["blocked_countries"] == ["GB"]
+    assert platform.ask("game", "show", "two")["blocked_countries"] == []
+    said = refused(platform, "game", "import", "-", input=json.dumps([dict(GAME, blocked_countries=["UK"])]))
+    assert "blocked_countries: must be codes of ISO 3166-1" in said
+    assert "is no code" in refused(platform, "game", "set", "two", "--blocked-country", "xx", status=2)
+    assert platform.ask("game", "set", "book-of-sand", "--no-blocked-countries")["blocked_countries"] == []
+    last, *_ = platform.ask("audit", "list", "--object", "book-of-sand")
+    assert (last["command"], last["before"], last["after"]) == (
+        "game set", {"blocked_countries": "GB"}, {"blocked_countries": ""})
 
 
 def test_a_secret_is_replaced_with_an_overlap(platform):

@@ -108,6 +108,44 @@ def test_a_launch_for_money(casino):
     assert "player-1" not in json.dumps(claims) and casino.player.id not in json.dumps(claims)
 
 
+def test_the_provider_learns_where_the_player_is(casino):
+    for given, sent in (("203.0.113.7", "203.0.113.7"), ("2001:DB8:0::1", "2001:db8::1"), ("::ffff:192.0.2.1", "192.0.2.1")):
+        claims = claims_of(launch(casino, dict(REAL, country="DE", player_ip=given)).json()["launch_url"])
+        assert (claims["country"], claims["ip"]) == ("DE", sent)
+    claims = claims_of(launch(casino, {"mode": "demo", "country": "XK"}).json()["launch_url"])
+    assert claims["country"] == "XK" and "ip" not in claims
+
+
+@pytest.mark.parametrize("member, value", [
+    ("country", "de"), ("country", "UK"), ("country", "DEU"), ("country", ""), ("country", None), ("country", 1),
+    ("player_ip", "203.0.113"), ("player_ip", "203.0.113.7:80"), ("player_ip", ""), ("player_ip", None), ("player_ip", "x" * 60)])
+def test_where_the_player_is_must_be_a_country_and_an_address(casino, member, value):
+    answer = launch(casino, dict(REAL, **{member: value}))
+    assert answer.error == (400, "invalid_request")
+    assert answer.json()["message"].startswith(f"The field {member} must be ")
+
+
+def test_a_game_is_not_offered_where_it_or_its_provider_must_not_be(casino):
+    def settled(expected, *arguments):
+        casino.run(*arguments)
+        eventually(lambda: launch(casino, dict(REAL, country="US")).status == expected)
+
+    settled(422, "game", "set", "book", "--blocked-country", "US", "--blocked-country", "GB")
+    assert launch(casino, dict(REAL, country="GB")).error == (422, "country_not_supported")
+    assert launch(casino, {"mode": "demo", "country": "GB"}).error == (422, "country_not_supported")
+    assert launch(casino, dict(REAL, country="DE")).status == 200
+    assert launch(casino, {"mode": "demo"}).status == 200
+    answer = launch(casino, REAL)
+    assert answer.error == (400, "invalid_request") and answer.json()["message"] == "The field country is missing."
+    assert launch(casino, REAL, game="sand-book").status == 200  # another provider's
+    settled(200, "game", "set", "book", "--no-blocked-countries")
+    settled(422, "provider", "set", "acme", "--blocked-country", "US")
+    assert launch(casino, REAL).error == (400, "invalid_request")
+    assert launch(casino, dict(REAL, country="GB")).status == 200
+    settled(200, "provider", "set", "acme", "--no-blocked-countries")
+    assert launch(casino, REAL).status == 200
+
+
 def test_a_demo_launch_has_no_player(casino):
     body = launch(casino, {"mode": "demo"}).json()
     assert (body["player_id"], body["currency"], body["currency_exponent"]) == (None, None, None)

@@ -119,7 +119,7 @@ def behave(provider):
 
 def test_the_provider_is_asked_with_a_signed_document_and_its_url_is_the_answer(casino, behave):
     provider = behave(reply(GOOD))
-    answer = launch(casino, "oasis", dict(REAL, language="de", device="desktop"))
+    answer = launch(casino, "oasis", dict(REAL, language="de", device="desktop", country="DE", player_ip="203.0.113.7"))
     assert answer.status == 200
     body = answer.json()
     assert list(body) == ["launch_url", "launch_id", "player_id", "game_id", "mode", "currency", "currency_exponent",
@@ -140,7 +140,7 @@ def test_the_provider_is_asked_with_a_signed_document_and_its_url_is_the_answer(
     subject = document.pop("player_id")
     assert document == {"launch_id": body["launch_id"], "audience": "oasis-prod", "game_id": "oasis-game",
                         "mode": "real", "currency": "EUR", "currency_exponent": 2, "language": "de",
-                        "device": "desktop", "return_url": "https://back.example/", "issued_at": issued,
+                        "device": "desktop", "return_url": "https://back.example/", "country": "DE", "ip": "203.0.113.7", "issued_at": issued,
                         "expires_at": expires}
     assert body["expires_at"] == expires
     for ours in (body["player_id"], "player-1", casino.player.id, casino.player.key, SECRET):
@@ -156,7 +156,7 @@ def test_a_demo_launch_has_no_player_and_no_currency(casino, behave):
     assert (body["player_id"], body["currency"], body["currency_exponent"]) == (None, None, None)
     document = provider.requests[0].json()
     assert document["mode"] == "demo"
-    for name in ("currency", "currency_exponent", "language", "device"):
+    for name in ("currency", "currency_exponent", "language", "device", "country", "ip"):
         assert document[name] is None
     launch(casino, "oasis", {"mode": "demo"})
     assert provider.requests[1].json()["player_id"] != document["player_id"]

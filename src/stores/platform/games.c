@@ -3,6 +3,8 @@
  * platform_games.h. Each change holds the counter's row until its commit (records.c), so rows read
  * in the same transaction are still the same when it writes.
  */
+#include <string.h>
+
 #include "base/memory.h"
 #include "stores/platform/records.h"
 #include "stores/platform/trail.h"
@@ -60,6 +62,9 @@ static bool prepare_game(struct import *import, size_t at, struct import_game *g
     bool there = game->found.found;
     if (there && !import->set_enabled[at])
         next.enabled = game->stored.enabled;
+    if (there && next.keeps_countries)
+        memcpy(next.blocked_countries, game->stored.blocked_countries,
+               sizeof next.blocked_countries);
     next.updated_ms = import->now_ms;
     next.revision = 0; /* matches any stored revision */
     trail_image_of(&game->after, &game_table, &next);
@@ -155,19 +160,20 @@ enum status platform_games_put(struct platform_store *store, const struct game_r
     return status;
 }
 
-/* ---- on and off ------------------------------------------------------------------------------ */
+/* ---- what is not imported ------------------------------------------------------------------------------ */
 
-enum status platform_game_enable(struct platform_store *store, const char *id, bool enabled,
-                                 int64_t now_ms, struct error *error)
+enum status platform_game_set(struct platform_store *store, const struct game_record *game,
+                              int64_t now_ms, struct error *error)
 {
     struct record_change change = {
         .table = &game_table,
-        .sql = "UPDATE game SET enabled = $2, updated_ms = $3, revision = " GAMES_REVISION
-               " WHERE id = $1 AND enabled <> $2",
-        .idempotent = true};
-    sql_add_text(&change.parameters, text_of(id));
-    sql_add_flag(&change.parameters, enabled);
+        .sql = "UPDATE game SET enabled = $2, blocked_countries = $3, updated_ms = $4, revision ="
+               " " GAMES_REVISION " WHERE id = $1 AND revision = CAST($5 AS bigint)"};
+    sql_add_text(&change.parameters, text_of(game->id));
+    sql_add_flag(&change.parameters, game->enabled);
+    sql_add_text(&change.parameters, text_of(game->blocked_countries));
     sql_add_integer(&change.parameters, now_ms);
+    sql_add_integer(&change.parameters, (int64_t)game->revision);
     return record_change(store, &change, error);
 }
 

@@ -175,18 +175,29 @@ TEST_OF(fixture, an_import_keeps_a_disabled_game_disabled_unless_it_says_otherwi
     const bool set_enabled = true;
     OK(platform_add(fixture->store, &provider_table, &host, &fixture->error));
     put_games(fixture, &record, 1, 1000, &result);
-    OK(platform_game_enable(fixture->store, "aa", false, 2000, &fixture->error));
-    OK(platform_game_enable(fixture->store, "aa", false, 3000, &fixture->error));
+    OK(platform_get(fixture->store, &game_table, "aa", &read, &fixture->error));
+    read.enabled = false;
+    memcpy(read.blocked_countries, "GB\nUS", 6);
+    OK(platform_game_set(fixture->store, &read, 2000, &fixture->error));
+    assert_int_equal(platform_game_set(fixture->store, &read, 3000, &fixture->error),
+                     STATUS_EXISTS); /* of another revision */
     record.rtp_bps = 1;
+    record.keeps_countries = true;
     put_games(fixture, &record, 1, 4000, &result);
     OK(platform_get(fixture->store, &game_table, "aa", &read, &fixture->error));
     assert_false(read.enabled);
+    assert_string_equal(read.blocked_countries, "GB\nUS");
+    record.keeps_countries = false;
+    put_games(fixture, &record, 1, 4500, &result);
+    OK(platform_get(fixture->store, &game_table, "aa", &read, &fixture->error));
+    assert_string_equal(read.blocked_countries, "");
     OK(platform_games_put(fixture->store, &record, &set_enabled, 1, 5000, &result,
                           &fixture->error));
     OK(platform_get(fixture->store, &game_table, "aa", &read, &fixture->error));
     assert_true(read.enabled);
     assert_int_equal(read.updated_ms, 5000);
-    assert_int_equal(platform_game_enable(fixture->store, "zz", true, 1, &fixture->error),
+    memcpy(read.id, "zz", 3);
+    assert_int_equal(platform_game_set(fixture->store, &read, 1, &fixture->error),
                      STATUS_NOT_FOUND);
 }
 

@@ -153,8 +153,12 @@ TEST_OF(fixture, an_import_leaves_a_row_for_each_game_that_changed)
     games[1] = named_game("b", "Bee");
     OK(platform_games_put(fixture->store, games, set_enabled, 3, 200, &result, &fixture->error));
     assert_int_equal(result.unchanged, 1);
-    OK(platform_game_enable(fixture->store, "a", true, 300, &fixture->error));
-    OK(platform_game_enable(fixture->store, "a", true, 400, &fixture->error));
+    struct game_record read;
+    OK(platform_get(fixture->store, &game_table, "a", &read, &fixture->error));
+    read.enabled = !read.enabled;
+    OK(platform_game_set(fixture->store, &read, 300, &fixture->error));
+    OK(platform_get(fixture->store, &game_table, "a", &read, &fixture->error));
+    OK(platform_game_set(fixture->store, &read, 400, &fixture->error)); /* nothing to tell */
     struct game_record wrong[2] = {named_game("a", "Other"), named_game("d", "D")};
     snprintf(wrong[1].provider_id, sizeof wrong[1].provider_id, "nobody");
     assert_int_equal(

@@ -22,6 +22,7 @@ TEST(a_game_may_say_everything_or_only_what_it_must)
             "\"features\":[\"free spins\",\"x\"],\"rtp_bps\":9612,\"volatility\":\"low\","
             "\"thumbnail_url\":\"https://c/a.png\",\"demo\":true,\"currencies\":[\"EUR\","
             "\"JPY\"],\"languages\":[\"en\"],\"devices\":[\"mobile\"],\"enabled\":false,"
+            "\"blocked_countries\":[\"US\",\"GB\"],"
             "\"updated_at\":\"x\"},\n"
             " {\"id\":\"b\",\"name\":\"B\",\"provider\":\"acme\",\"category\":\"x\","
             "\"rtp_bps\":null}]",
@@ -35,12 +36,15 @@ TEST(a_game_may_say_everything_or_only_what_it_must)
     assert_int_equal(first->rtp_bps, 9612);
     assert_int_equal(first->volatility, GAME_LOW);
     assert_string_equal(first->currencies, "EUR\nJPY");
+    assert_string_equal(first->blocked_countries, "US\nGB");
+    assert_false(first->keeps_countries);
     assert_true(first->demo);
     assert_false(first->enabled);
     assert_true(document.set_enabled[0]);
     const struct game_record *second = &document.records[1];
     assert_int_equal(second->rtp_bps, -1);
     assert_string_equal(second->currencies, "");
+    assert_true(second->keeps_countries);
     assert_true(second->enabled);
     assert_false(document.set_enabled[1]);
     for (size_t i = 0; i < 2; i++)

@@ -13,6 +13,8 @@ static const struct launch_facts real = {
     .language = "de",
     .device = "desktop",
     .return_url = "https://back.example/",
+    .country = "DE",
+    .player_ip = "203.0.113.7",
     .currency_exponent = 0,
     .real = true,
     .issued_seconds = 1763700000,
@@ -28,6 +30,8 @@ static const struct launch_facts demo = {
     .language = "",
     .device = "",
     .return_url = "",
+    .country = "",
+    .player_ip = "",
     .issued_seconds = 1763700000,
     .expires_seconds = 1763700300,
 };
@@ -47,7 +51,8 @@ TEST(claims_leave_out_what_there_is_not)
                 "{\"iss\":\"croupier\",\"iat\":1763700000,\"exp\":1763700300,\"aud\":\"oas\\\"is\","
                 "\"sub\":\"somebody\",\"jti\":\"lau_1\",\"game\":\"mirage\",\"mode\":\"real\","
                 "\"currency\":\"JPY\",\"language\":\"de\",\"device\":\"desktop\","
-                "\"return_url\":\"https://back.example/\"}");
+                "\"return_url\":\"https://back.example/\",\"country\":\"DE\","
+                "\"ip\":\"203.0.113.7\"}");
     assert_made(launch_claims_append, &demo,
                 "{\"iss\":\"croupier\",\"iat\":1763700000,\"exp\":1763700300,\"aud\":\"oasis\","
                 "\"sub\":\"nobody\",\"jti\":\"lau_2\",\"game\":\"mirage\",\"mode\":\"demo\"}");
@@ -59,14 +64,16 @@ TEST(the_document_always_has_all_its_members)
                 "{\"launch_id\":\"lau_1\",\"audience\":\"oas\\\"is\",\"game_id\":\"mirage\","
                 "\"mode\":\"real\",\"player_id\":\"somebody\",\"currency\":\"JPY\","
                 "\"currency_exponent\":0,\"language\":\"de\",\"device\":\"desktop\","
-                "\"return_url\":\"https://back.example/\","
+                "\"return_url\":\"https://back.example/\",\"country\":\"DE\","
+                "\"ip\":\"203.0.113.7\","
                 "\"issued_at\":\"2025-11-21T04:40:00.000Z\","
                 "\"expires_at\":\"2025-11-21T04:45:00.000Z\"}");
     assert_made(launch_document_append, &demo,
                 "{\"launch_id\":\"lau_2\",\"audience\":\"oasis\",\"game_id\":\"mirage\","
                 "\"mode\":\"demo\",\"player_id\":\"nobody\",\"currency\":null,"
                 "\"currency_exponent\":null,\"language\":null,\"device\":null,"
-                "\"return_url\":null,\"issued_at\":\"2025-11-21T04:40:00.000Z\","
+                "\"return_url\":null,\"country\":null,\"ip\":null,"
+                "\"issued_at\":\"2025-11-21T04:40:00.000Z\","
                 "\"expires_at\":\"2025-11-21T04:45:00.000Z\"}");
 }
 

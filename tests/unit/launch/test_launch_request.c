@@ -13,7 +13,8 @@ TEST(a_launch_says_who_plays_for_what)
         launch_request_decode(
             JSON,
             TEXT(" {\"mode\":\"real\",\"player_reference\":\"a.B_1:-\",\"curr\\u0065ncy\":\"EUR\","
-                 "\"language\":\"en\",\"device\":\"desktop\"} "),
+                 "\"language\":\"en\",\"device\":\"desktop\",\"country\":\"GB\","
+                 "\"player_ip\":\"2001:DB8:0:0::1\"} "),
             &launch, &fault),
         STRICT_JSON_OK);
     assert_true(launch.real);
@@ -21,10 +22,14 @@ TEST(a_launch_says_who_plays_for_what)
     assert_string_equal(launch.currency, "EUR");
     assert_string_equal(launch.language, "en");
     assert_string_equal(launch.device, "desktop");
+    assert_string_equal(launch.country, "GB");
+    assert_string_equal(launch.player_ip, "2001:db8::1");
     assert_int_equal(launch_request_decode(JSON, TEXT("{\"mode\":\"demo\"}"), &launch, &fault),
                      STRICT_JSON_OK);
     assert_false(launch.real);
     assert_string_equal(launch.device, "");
+    assert_string_equal(launch.country, "");
+    assert_string_equal(launch.player_ip, "");
 }
 
 TEST(what_is_wrong_is_refused)
@@ -54,6 +59,10 @@ TEST(what_is_wrong_is_refused)
          STRICT_JSON_INVALID},
         {"{\"mode\":\"demo\",\"language\":null}", STRICT_JSON_INVALID},
         {"{\"mode\":\"demo\",\"device\":\"\"}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\",\"country\":\"UK\"}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\",\"country\":\"DEU\"}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\",\"player_ip\":\"203.0.113\"}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\",\"player_ip\":1}", STRICT_JSON_INVALID},
         {"{\"mode\":\"demo\",\"return_url\":\"https://x\"}", STRICT_JSON_UNKNOWN_FIELD},
         {"{\"customer_id\":\"x\"}", STRICT_JSON_UNKNOWN_FIELD},
         {"{\"x\":1,\"\\u0078\":1,\"mode\":\"demo\"}", STRICT_JSON_INVALID},
@@ -80,9 +89,11 @@ TEST(a_refusal_names_the_field)
         {"{\"mode\":\"real\",\"player_reference\":\"a\",\"currency\":\"eur\"}",
          "The field currency must be a string of three capital letters."},
         {"{\"mode\":\"demo\",\"return_url\":\"x\"}",
-         "The request has an unknown field. It may have mode, language, device."},
-        {"{\"return_url\":\"x\"}", "The request has an unknown field. It may have mode, "
-                                   "player_reference, currency, language, device."},
+         "The request has an unknown field. It may have mode, language, device, "
+         "country, player_ip."},
+        {"{\"return_url\":\"x\"}",
+         "The request has an unknown field. It may have mode, "
+         "player_reference, currency, language, device, country, player_ip."},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct launch_request launch;

@@ -1,0 +1,39 @@
+/* Lists of countries as operators handle them; see countries.h. */
+#include "operator/countries.h"
+
+#include <string.h>
+
+#include "records/country.h"
+
+static bool write(const struct field *field, const void *record, const struct field_output *out)
+{
+    if (out->json != NULL)
+        json_lines(out->json, field->name, text_of(field_value(field, record)));
+    return out->json != NULL || field_list.write(field, record, out);
+}
+
+static enum status set(const struct field *field, struct text text, void *record,
+                       struct error *error)
+{
+    struct buffer list = {0};
+    while (text.at != NULL && text.size > 0) {
+        struct text code = text_trim(text_cut(&text, ','));
+        if (!country_is_known(code)) {
+            buffer_free(&list);
+            return error_set(error, STATUS_INVALID,
+                             "%s: '%.*s' is no code of ISO 3166-1: two capitals, such as GB",
+                             field->name, code.size < 8 ? (int)code.size : 8, code.at);
+        }
+        if (game_list_has(buffer_text(&list), code))
+            continue;
+        if (list.size > 0)
+            buffer_append_char(&list, '\n');
+        buffer_append_text(&list, code);
+    }
+    CHECK(list.size < field->room); /* it has all codes */
+    memcpy(field_value_to_set(field, record), buffer_string(&list), list.size + 1);
+    buffer_free(&list);
+    return STATUS_OK;
+}
+
+const struct field_type field_countries = {write, set};
