@@ -104,7 +104,7 @@ void http_exchange_add(struct http_exchange *exchange, struct text added)
 /* Date has whole seconds, so it is formatted once a second. */
 static const char *date_head(struct http_server *server)
 {
-    int64_t wall_ms = clock_wall_ms();
+    int64_t wall_ms = clock_wall_coarse_ms();
     if (wall_ms / 1000 == server->date_second)
         return server->date_head;
     server->date_second = wall_ms / 1000;

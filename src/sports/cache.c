@@ -134,6 +134,7 @@ struct reply_context {
     struct odds_subject subject;
     struct ready *ready;       /* NULL: the cache has none */
     const struct entry *entry; /* the entry of the answer */
+    bool confirmed;            /* in this call, and so by the store's present stamp */
     bool deferred;
 };
 
@@ -144,8 +145,9 @@ static bool park(struct sports_cache *cache, struct http_request *request,
     if (wanted_s == 0 || !answer_is_named(answer, request))
         return false;
     uint64_t stamp;
-    bool sure = odds_store_stamp(cache->sports->odds, &stamp) == STATUS_OK &&
-                is_ready(context->ready, stamp);
+    /* A later change is reported in a mail, which this thread takes after it has parked. */
+    bool sure = context->confirmed || (odds_store_stamp(cache->sports->odds, &stamp) == STATUS_OK &&
+                                       is_ready(context->ready, stamp));
     const struct wait_subject what = {.subject = context->subject,
                                       .place = &context->ready->group,
                                       .mark = answer_mark(answer),
@@ -629,7 +631,7 @@ static void answer_from_cache(struct sports_cache *cache, struct http_request *r
     struct ready *ready = ready_of(cache, subject, event);
     if (status == STATUS_OK && ready != NULL && is_ready(ready, stamp)) {
         const struct reply_context context = {
-            .subject = *subject, .ready = ready, .entry = ready->entry};
+            .subject = *subject, .ready = ready, .entry = ready->entry, .confirmed = true};
         note_use(cache, ready, event, now_ms_of(request));
         if (answer_ready(cache, request, &context, leads))
             return;
