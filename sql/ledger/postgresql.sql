@@ -45,7 +45,7 @@ ledger_transaction {ORIGIN} WHERE true
 -- define SUMMED
 ledger_transaction
 -- define SUMMED_WHERE
-true
+ledger_transaction.number > CASE WHEN $8 = 1 THEN (SELECT number FROM ledger_summed) ELSE 0 END
 
 -- define ENTRIES(origin)
 SELECT {COLUMNS} FROM ledger_transaction {{origin}} WHERE ledger_transaction.sequence IS NOT NULL

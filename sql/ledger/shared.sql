@@ -104,9 +104,9 @@ HAVING count(*) <> coalesce(max(ledger_account.sequence), 0) ORDER BY 1 LIMIT 1
 , CAST(sum(CASE WHEN transfer = {transfer} AND operation = {operation} THEN {value} ELSE 0 END)
   AS bigint)
 -- define SUMS(transfer)
-{SUM({transfer}, 'DEBIT', 1)}
-{SUM({transfer}, 'CREDIT', 1)}
-{SUM({transfer}, 'ROLLBACK', 1)}
+{SUM({transfer}, 'DEBIT', entries)}
+{SUM({transfer}, 'CREDIT', entries)}
+{SUM({transfer}, 'ROLLBACK', entries)}
 {SUM({transfer}, 'DEBIT', -movement)}
 {SUM({transfer}, 'CREDIT', movement)}
 {SUM({transfer}, 'ROLLBACK' AND movement > 0, movement)}
@@ -116,10 +116,18 @@ HAVING count(*) <> coalesce(max(ledger_account.sequence), 0) ORDER BY 1 LIMIT 1
 -- define OF_KIND(kind, value)
 , CAST(sum(CASE WHEN kind = {kind} AND {value} ELSE 0 END) AS bigint)
 -- define KIND_SUMS(kind)
-{OF_KIND({kind}, operation = 'CREDIT' THEN 1)}
+{OF_KIND({kind}, operation = 'CREDIT' THEN entries)}
 {OF_KIND({kind}, operation = 'CREDIT' THEN movement)}
 {OF_KIND({kind}, operation = 'ROLLBACK' THEN -movement)}
 
+-- define TRANSFER
+CASE WHEN {PROVIDER} = '' AND {GAME} = '' AND {ROUND} = '' THEN 1 ELSE 0 END
+-- define KIND
+CASE WHEN ledger_transaction.operation = 'ROLLBACK' THEN one.kind ELSE ledger_transaction.kind END
+
+-- Where $8 is 1, the entries that are in ledger_sum already come from there.
+-- define KEPT_PROVIDER
+CASE WHEN kept.provider <> '' THEN kept.provider ELSE coalesce(game.provider_id, '') END
 -- field sums
 SELECT customer_id, currency, exponent, day, provider, game, round {SUMS(0)} {SUMS(1)}
   {KIND_SUMS('promo')} {KIND_SUMS('jackpot')} {KIND_SUMS('adjustment')}
@@ -129,14 +137,37 @@ FROM (SELECT player.customer_id {BYTES} AS customer_id, player.currency {BYTES} 
     CASE WHEN $6 = 1 THEN {PROVIDER} ELSE '' END {BYTES} AS provider,
     CASE WHEN $6 = 1 THEN {GAME} ELSE '' END {BYTES} AS game,
     CASE WHEN $7 = 1 THEN {ROUND} ELSE '' END {BYTES} AS round,
-    CASE WHEN {PROVIDER} = '' AND {GAME} = '' AND {ROUND} = '' THEN 1 ELSE 0 END AS transfer,
+    {TRANSFER} AS transfer,
     ledger_transaction.operation AS operation, ledger_transaction.movement_minor AS movement,
-    CASE WHEN ledger_transaction.operation = 'ROLLBACK' THEN one.kind
-      ELSE ledger_transaction.kind END AS kind
+    {KIND} AS kind, 1 AS entries
   FROM {SUMMED} {ORIGIN} WHERE {SUMMED_WHERE} AND ledger_transaction.sequence IS NOT NULL
     AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2
-    AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR {PROVIDER} = $4)) AS entry
+    AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR {PROVIDER} = $4)
+  UNION ALL SELECT kept.customer_id, kept.currency, currency.exponent,
+    CASE WHEN $5 = 1 THEN kept.day ELSE 0 END, CASE WHEN $6 = 1 THEN {KEPT_PROVIDER} ELSE '' END,
+    CASE WHEN $6 = 1 THEN kept.game ELSE '' END, '', kept.transfer, kept.operation,
+    kept.movement_minor, kept.kind, kept.entries
+  FROM ledger_sum AS kept JOIN currency ON currency.code = kept.currency
+  LEFT JOIN game ON game.id = kept.game
+  WHERE $8 = 1 AND kept.day BETWEEN $1 / {DAY} AND ($2 - 1) / {DAY}
+    AND ($3 = '' OR kept.customer_id = $3) AND ($4 = '' OR {KEPT_PROVIDER} = $4)) AS entry
 GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 4, 5, 6, 7
+
+-- What entries are, as rows of ledger_sum.
+-- define KEPT_ENTRIES
+SELECT ledger_transaction.created_ms / {DAY} AS day, player.customer_id AS customer_id,
+  player.currency AS currency, coalesce({OWN_PROVIDER}, '') AS provider, {GAME} AS game,
+  ledger_transaction.operation AS operation, coalesce({KIND}, '') AS kind, {TRANSFER} AS transfer,
+  CASE WHEN ledger_transaction.movement_minor > 0 THEN 1 ELSE 0 END AS raised, 1 AS entries,
+  ledger_transaction.movement_minor AS movement
+FROM ledger_transaction {ORIGIN} WHERE ledger_transaction.sequence IS NOT NULL
+
+-- Of the entries after $1, up to $2.
+-- field summed
+SELECT day, customer_id, currency, provider, game, operation, kind, transfer, raised,
+  CAST(sum(entries) AS bigint), CAST(sum(movement) AS bigint)
+FROM ({KEPT_ENTRIES} AND ledger_transaction.number > $1 AND ledger_transaction.number <= $2) AS entry
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 -- ---- rounds ----
 
@@ -220,3 +251,11 @@ WHERE NOT EXISTS (SELECT 1 FROM ledger_transaction AS t
 SELECT 'player number ' || declined.player_number FROM ledger_declined AS declined
 WHERE NOT EXISTS (SELECT 1 FROM ledger_decline AS last
   WHERE last.player_number = declined.player_number AND last.position = declined.declines) LIMIT 1
+
+-- check its kept sums are not those of its entries
+SELECT 'day ' || day || ' of customer ' || customer_id
+FROM ({KEPT_ENTRIES} AND ledger_transaction.number <= (SELECT number FROM ledger_summed)
+  UNION ALL SELECT day, customer_id, currency, provider, game, operation, kind, transfer, raised,
+    -entries, -movement_minor FROM ledger_sum) AS entry
+GROUP BY day, customer_id, currency, provider, game, operation, kind, transfer, raised
+HAVING sum(entries) <> 0 OR sum(movement) <> 0 LIMIT 1

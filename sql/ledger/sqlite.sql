@@ -48,10 +48,14 @@ coalesce(ledger_transaction.provider, game.provider_id, '')
 -- define OF_DAYS
 ledger_day AS span CROSS JOIN ledger_transaction
   ON ledger_transaction.number >= span.first_number
-  AND ledger_transaction.number < coalesce((SELECT min(first_number) FROM ledger_day AS next
-    WHERE next.first_number > span.first_number), 9223372036854775807)
+  AND ledger_transaction.number < {NEXT_DAY}
+-- define NEXT_DAY
+coalesce((SELECT min(first_number) FROM ledger_day AS next
+  WHERE next.first_number > span.first_number), 9223372036854775807)
 -- define SUMMED
-{OF_DAYS}
+ledger_day AS span CROSS JOIN ledger_transaction ON ledger_transaction.number >= max(
+    span.first_number, CASE WHEN $8 = 1 THEN (SELECT number + 1 FROM ledger_summed) ELSE 0 END)
+  AND ledger_transaction.number < {NEXT_DAY}
 -- define SUMMED_WHERE
 span.day BETWEEN $1 / {DAY} AND ($2 - 1) / {DAY}
 

@@ -119,3 +119,26 @@ END $$;
 -- Where a game, or every game of a provider, must not be offered: ISO 3166-1 codes separated by LF; '': nowhere.
 ALTER TABLE game ADD COLUMN blocked_countries text COLLATE "C" NOT NULL DEFAULT '';
 ALTER TABLE provider ADD COLUMN blocked_countries text COLLATE "C" NOT NULL DEFAULT '';
+
+-- Sums of entries by day, so that nobody who asks for days or for all reads every entry. Whoever asks first adds the
+-- entries up to `number`, and later those after it (src/stores/platform/ledger/kept_sums.c); they can be made again from the
+-- entries, and `croupier wallet verify` compares them. A batch does not touch them.
+CREATE TABLE ledger_summed (
+    one    smallint PRIMARY KEY CHECK (one = 1), -- there is one row
+    number bigint NOT NULL CHECK (number >= 0) -- the entries up to this one are in ledger_sum
+);
+INSERT INTO ledger_summed VALUES (1, 0);
+CREATE TABLE ledger_sum (
+    day            bigint NOT NULL, -- since 1970-01-01
+    customer_id    text COLLATE "C" NOT NULL,
+    currency       text COLLATE "C" NOT NULL,
+    provider       text COLLATE "C" NOT NULL, -- that moved the money; '': the customer did
+    game           text COLLATE "C" NOT NULL, -- '': none
+    operation      text COLLATE "C" NOT NULL,
+    kind           text COLLATE "C" NOT NULL, -- of a CREDIT, or of the one that a ROLLBACK undid; '': a win, or none
+    transfer       bigint NOT NULL CHECK (transfer IN (0, 1)), -- without provider, game and round
+    raised         bigint NOT NULL CHECK (raised IN (0, 1)), -- 1: of entries that raised a balance
+    entries        bigint NOT NULL CHECK (entries > 0),
+    movement_minor bigint NOT NULL,
+    PRIMARY KEY (day, customer_id, currency, provider, game, operation, kind, transfer, raised)
+);

@@ -44,3 +44,26 @@ DROP TABLE player_block_before;
 -- Where a game, or every game of a provider, must not be offered: ISO 3166-1 codes separated by LF; '': nowhere.
 ALTER TABLE game ADD COLUMN blocked_countries TEXT NOT NULL DEFAULT '';
 ALTER TABLE provider ADD COLUMN blocked_countries TEXT NOT NULL DEFAULT '';
+
+-- Sums of entries by day, so that nobody who asks for days or for all reads every entry. Whoever asks first adds the
+-- entries up to `number`, and later those after it (src/stores/platform/ledger/kept_sums.c); they can be made again from the
+-- entries, and `croupier wallet verify` compares them. A batch does not touch them.
+CREATE TABLE ledger_summed (
+    one    INTEGER PRIMARY KEY CHECK (one = 1), -- there is one row
+    number INTEGER NOT NULL CHECK (number >= 0) -- the entries up to this one are in ledger_sum
+) STRICT;
+INSERT INTO ledger_summed VALUES (1, 0);
+CREATE TABLE ledger_sum (
+    day            INTEGER NOT NULL, -- since 1970-01-01
+    customer_id    TEXT NOT NULL,
+    currency       TEXT NOT NULL,
+    provider       TEXT NOT NULL, -- that moved the money; '': the customer did
+    game           TEXT NOT NULL, -- '': none
+    operation      TEXT NOT NULL,
+    kind           TEXT NOT NULL, -- of a CREDIT, or of the one that a ROLLBACK undid; '': a win, or none
+    transfer       INTEGER NOT NULL CHECK (transfer IN (0, 1)), -- without provider, game and round
+    raised         INTEGER NOT NULL CHECK (raised IN (0, 1)), -- 1: of entries that raised a balance
+    entries        INTEGER NOT NULL CHECK (entries > 0),
+    movement_minor INTEGER NOT NULL,
+    PRIMARY KEY (day, customer_id, currency, provider, game, operation, kind, transfer, raised)
+) STRICT, WITHOUT ROWID;

@@ -72,6 +72,8 @@ enum status viewer_read_movements(struct platform_store *store, const struct vie
         .to_ms = (asked->to_day + 1) * CLOCK_DAY_MS,
     };
     enum status status = narrow(viewer, &scope.customer_id, error);
+    if (status == STATUS_OK)
+        platform_ledger_keep_sums(store, LEDGER_SUMS_WORTH_KEEPING);
     return status == STATUS_OK
                ? platform_ledger_sums(store, &scope, (struct ledger_grouping){.by_day = true},
                                       visit, context, error)

@@ -9,6 +9,7 @@
 #include "operator/viewer.h"
 #include "platform_places.h"
 #include "stores/ledger_audit.h"
+#include "stores/platform/engine.h"
 #include "stores/platform_games.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
@@ -40,7 +41,7 @@ struct fixture {
     struct error error;
     unsigned seed;
     struct player_record players[PLAYERS];
-    struct made made[MADE_MAX];
+    struct made made[MADE_MAX + 1];
     size_t count;
 };
 
@@ -233,6 +234,8 @@ static int set_up(void **state)
         int64_t day = FIRST_DAY + (int64_t)(fixture->count * DAYS / MADE_MAX);
         int64_t at_ms = day * CLOCK_DAY_MS + (int64_t)(i % 500) * 1000;
         enter_one(fixture, chance(fixture, 50) == 0 ? at_ms - CLOCK_DAY_MS : at_ms);
+        if (fixture->count % (MADE_MAX / 3) == 0) /* so most sums are kept, and some are not yet */
+            platform_ledger_keep_sums(fixture->store, 1);
     }
     *state = fixture;
     return 0;
@@ -416,6 +419,62 @@ TEST(a_customer_a_provider_and_a_day_narrow_the_sums)
     }
     assert_int_equal(check(fixture, (struct asked){.scope = {.customer_id = "cus_9"}}).lines, 0);
     assert_int_equal(check(fixture, (struct asked){.scope = {.provider_id = "none"}}).lines, 0);
+}
+
+static enum status run_one(struct platform_store *store, void *context, struct error *error)
+{
+    struct sql_query query = {.sql = context};
+    return store->engine->sql->run(store, &query, 1, true, error);
+}
+
+static void execute(struct fixture *fixture, char *sql)
+{
+    OK(fixture->store->engine->sql->transact(fixture->store, run_one, sql, &fixture->error));
+}
+
+static bool take_number(void *context, const struct sql_row *row)
+{
+    *(int64_t *)context = sql_integer(row, 0);
+    return true;
+}
+
+static int64_t number_of(struct fixture *fixture, const char *sql)
+{
+    int64_t number = -1;
+    struct sql_query query = {.sql = sql, .row = take_number, .context = &number};
+    OK(fixture->store->engine->sql->read(fixture->store, &query, 1, &fixture->error));
+    return number;
+}
+
+/* Sums of days come from there; of anything else, from the entries. */
+TEST(kept_sums_are_those_of_the_entries)
+{
+    struct fixture *fixture = *state;
+    struct audit_result audited = {0};
+    static char more[] = "UPDATE ledger_sum SET entries = entries + 1 WHERE operation = 'DEBIT'";
+    static char less[] = "UPDATE ledger_sum SET entries = entries - 1 WHERE operation = 'DEBIT'";
+    static const char entries[] = "SELECT CAST(sum(entries) AS bigint) FROM ledger_sum";
+    const int64_t before = number_of(fixture, entries);
+    assert_true(before > 0);
+    platform_ledger_keep_sums(fixture->store, INT64_MAX); /* not so many came */
+    assert_int_equal(number_of(fixture, entries), before);
+    enter_one(fixture, FIRST_DAY * CLOCK_DAY_MS); /* late */
+    platform_ledger_keep_sums(fixture->store, 1);
+    platform_ledger_keep_sums(fixture->store, 1);
+    assert_int_equal(number_of(fixture, entries), fixture->count);
+    for (int i = 0; i < 4; i++) {
+        struct asked asked = {.grouping = {.by_day = (i & 1) != 0, .by_game = (i & 2) != 0}};
+        (void)check(fixture, asked);
+        asked.scope.to_ms = (FIRST_DAY + 2) * CLOCK_DAY_MS - 7;
+        (void)check(fixture, asked);
+    }
+    OK(wallet_audit(fixture->store, &(struct audit_options){0}, &audited, &fixture->error));
+    execute(fixture, more);
+    assert_int_equal(
+        wallet_audit(fixture->store, &(struct audit_options){0}, &audited, &fixture->error),
+        STATUS_MALFORMED);
+    assert_non_null(strstr(fixture->error.text, "its kept sums are not those of its entries"));
+    execute(fixture, less);
 }
 
 /* ---- statements ------------------------------------------------------------------------------ */

@@ -1,5 +1,6 @@
 /* Sums of the ledger's entries, and rounds: the store adds up (texts.h), and the sums are checked
  * here. */
+#include "base/clock.h"
 #include "stores/platform/ledger/reads.h"
 
 int64_t ledger_rollbacks_minor(const struct ledger_movements *movements)
@@ -134,10 +135,13 @@ enum status platform_ledger_sums(struct platform_store *store, const struct ledg
     const struct ledger_texts *texts = store->engine->texts;
     struct summing summing = {visit, context};
     struct sql_parameters parameters = {0};
+    const bool of_days = scope->from_ms % CLOCK_DAY_MS == 0 &&
+                         (scope->to_ms % CLOCK_DAY_MS == 0 || scope->to_ms == INT64_MAX);
     add_scope(&parameters, scope);
     sql_add_integer(&parameters, grouping.by_day);
     sql_add_integer(&parameters, grouping.by_game);
     sql_add_integer(&parameters, grouping.by_round);
+    sql_add_integer(&parameters, of_days && !grouping.by_round); /* then kept ones will do */
     return ledger_read(store, texts->sums, &parameters, take_sum, &summing, error);
 }
 

@@ -35,7 +35,7 @@ struct ledger_texts {
     const char *declines;                /* likewise: position, hash, the hash before */
     const char *accounts, *accounts_since;
     const char *newest;
-    const char *sums;
+    const char *sums, *summed; /* and what entries add to the kept ones */
     const char *rounds;
     const char *clearings;
     const char *miscounted; /* a player, and its highest sequence */

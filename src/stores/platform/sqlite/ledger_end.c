@@ -104,6 +104,9 @@ enum status sqlite_ledger_accept_end(struct platform_store *base, int64_t last, 
         status = id_index_beyond(store->path, store->ledger, last, true, &beyond, error);
     if (status == STATUS_OK)
         status = set_mark(store, last, error);
+    if (status == STATUS_OK) /* they may have the entries that are lost */
+        status = sqlite_execute(
+            store, "DELETE FROM ledger_sum; UPDATE ledger_summed SET number = 0", error);
     return sqlite_end(store, status, error);
 }
 

@@ -1,0 +1,149 @@
+/*
+ * Keeps sums of entries by day (ledger_sum), so that a question about days reads few entries.
+ *
+ * The caller who asks for sums adds the entries that have come since somebody asked last. A batch
+ * does nothing for it. The entries up to the number in ledger_summed are kept, and none is still to
+ * come there: where entries become visible in another order than that of their numbers, the
+ * engine's horizon says up to which number all are (ledger_horizon). So an entry of an earlier day
+ * that commits late is summed like any other, and no day has to be closed.
+ *
+ * Sums may be lost and made again. `croupier wallet verify` compares them with the entries.
+ */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "stores/platform/ledger/reads.h"
+
+#define AT_ONCE ((int64_t)1 << 24) /* numbers: bounds what is held in memory */
+#define LOOKS_MAX 50               /* at batches that are open */
+#define LOOK_EVERY_NS ((uint64_t)10 * 1000 * 1000)
+
+enum { TEXTS = 6, INTEGERS = 4 };
+
+/* A row of ledger_sum. */
+struct kept_row {
+    int64_t day;
+    char texts[TEXTS - 1][GAME_REFERENCE_SIZE]; /* customer, currency, provider, game, operation */
+    char kind[16];
+    int64_t integers[INTEGERS]; /* transfer, raised, entries, movement */
+};
+
+struct keeping {
+    int64_t from, until; /* numbers */
+    struct buffer rows;
+};
+
+static enum status take_row(void *context, const struct sql_row *row, bool *wanted,
+                            struct error *error)
+{
+    struct keeping *keeping = context;
+    struct kept_row kept = {.day = sql_integer(row, 0)};
+    bool sound = ledger_read_string(row, TEXTS, kept.kind, sizeof kept.kind);
+    (void)wanted;
+    for (int i = 0; i < TEXTS - 1; i++)
+        sound &= ledger_read_string(row, 1 + i, kept.texts[i], sizeof kept.texts[i]);
+    for (int i = 0; i < INTEGERS; i++)
+        kept.integers[i] = sql_integer(row, 1 + TEXTS + i);
+    if (!sound)
+        return error_set(error, STATUS_MALFORMED, "a sum of the ledger is malformed");
+    buffer_append(&keeping->rows, &kept, sizeof kept);
+    return STATUS_OK;
+}
+
+static enum status read_number(struct platform_store *store, const char *sql, int64_t *number,
+                               struct error *error)
+{
+    struct sql_query query = {.sql = sql, .row = sql_take_integer, .context = number};
+    *number = 0;
+    return store->engine->sql->read(store, &query, 1, error);
+}
+
+/* Up to which number all entries are there. While batches are open that took earlier numbers, it
+ * waits for them, for a bounded time. */
+static enum status find_complete(struct platform_store *store, int64_t *number, struct error *error)
+{
+    struct ledger_horizon *horizon = memory_alloc_zeroed(1, sizeof *horizon);
+    enum status status = STATUS_OK;
+    if (store->ledger->advance == NULL)
+        status = read_number(store, "SELECT coalesce(max(number), 0) FROM ledger_transaction",
+                             &horizon->complete, error);
+    else
+        for (int look = 0; look < LOOKS_MAX && status == STATUS_OK && horizon->complete == 0;
+             look++) {
+            if (look > 0)
+                clock_pause_ns(LOOK_EVERY_NS);
+            status = store->ledger->advance(store, horizon, error);
+        }
+    *number = horizon->complete;
+    memory_free(horizon);
+    return status;
+}
+
+static void add_row(struct sql_flight *flight, const struct kept_row *row)
+{
+    struct sql_parameters *parameters =
+        sql_flight_add(
+            flight,
+            "INSERT INTO ledger_sum (day, customer_id, currency, provider, game, operation, kind,"
+            " transfer, raised, entries, movement_minor)"
+            " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+            " ON CONFLICT (day, customer_id, currency, provider, game, operation, kind, transfer,"
+            " raised) DO UPDATE SET entries = ledger_sum.entries + excluded.entries,"
+            " movement_minor = ledger_sum.movement_minor + excluded.movement_minor")
+            ->parameters;
+    sql_add_integer(parameters, row->day);
+    for (int i = 0; i < TEXTS - 1; i++)
+        sql_add_text(parameters, text_of(row->texts[i]));
+    sql_add_text(parameters, text_of(row->kind));
+    for (int i = 0; i < INTEGERS; i++)
+        sql_add_integer(parameters, row->integers[i]);
+}
+
+/* Another caller may have kept the same entries meanwhile; then the number is another. */
+static enum status keep_rows(struct sql_flight *flight, void *context, struct error *error)
+{
+    const struct keeping *keeping = context;
+    const struct kept_row *rows = (const struct kept_row *)(const void *)keeping->rows.data;
+    struct sql_query *count_on =
+        sql_flight_add(flight, "UPDATE ledger_summed SET number = $2 WHERE number = $1");
+    sql_add_integer(count_on->parameters, keeping->from);
+    sql_add_integer(count_on->parameters, keeping->until);
+    enum status status = sql_flight_run(flight, false, error);
+    if (status == STATUS_OK && count_on->affected != 1)
+        return error_set(error, STATUS_CONFLICT, "somebody else has kept these sums");
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < keeping->rows.size / sizeof *rows; i++)
+        add_row(flight, &rows[i]);
+    return sql_flight_run(flight, true, error);
+}
+
+static enum status keep_more(struct platform_store *store, struct keeping *keeping,
+                             struct error *error)
+{
+    struct sql_parameters parameters = {0};
+    keeping->rows.size = 0;
+    sql_add_integer(&parameters, keeping->from);
+    sql_add_integer(&parameters, keeping->until);
+    enum status status =
+        ledger_read(store, store->engine->texts->summed, &parameters, take_row, keeping, error);
+    return status == STATUS_OK ? sql_transact(store, keep_rows, keeping, error) : status;
+}
+
+/* A failure costs time and nothing else: then the entries are read, and the next caller tries
+ * again. */
+void platform_ledger_keep_sums(struct platform_store *store, int64_t least)
+{
+    struct keeping keeping = {0};
+    struct error error = {.text = ""};
+    int64_t complete = 0;
+    enum status status =
+        read_number(store, "SELECT number FROM ledger_summed", &keeping.from, &error);
+    if (status == STATUS_OK)
+        status = find_complete(store, &complete, &error);
+    while (status == STATUS_OK && complete - keeping.from >= least) {
+        keeping.until = complete - keeping.from > AT_ONCE ? keeping.from + AT_ONCE : complete;
+        status = keep_more(store, &keeping, &error);
+        keeping.from = keeping.until;
+    }
+    buffer_free(&keeping.rows);
+}
