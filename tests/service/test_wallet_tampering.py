@@ -178,6 +178,8 @@ def others(tables, column, kind):
         return [f"NOT {column}"]
     if kind == "text":
         return [f"substr({column}, 1, length({column}) - 1) || CASE WHEN {column} LIKE '%Z' THEN 'Y' ELSE 'Z' END", "'Zz'", "NULL", "'lau_Zz'"]
+    if column == "settles" and engines.PLATFORM == "postgresql":  # NULL is as rows of before have it: found by the reference
+        return [f"{column} + 1", f"{column} - 1", f"{column} + 1000", "7"]
     return [f"{column} + 1", f"{column} - 1", f"{column} + 1000", "7", "NULL"]
 
 
@@ -317,3 +319,18 @@ def test_a_decline_without_its_chain_is_refused(ledger, tmp_path):
             " movement_minor, balance_minor, created_ms, late, 'by-hand', operation, outcome, reference, game_id, round_id, hash"
             " FROM ledger_transaction WHERE transaction_id = 'much'")
     copy.platform.remove()
+
+
+@pytest.mark.skipif(engines.PLATFORM != "postgresql", reason="PostgreSQL's")
+def test_an_index_of_times_that_misses_a_row_is_found(tables):
+    """The index is switched off while a row comes, of another day than its page holds."""
+    columns = [name for name, _ in tables.columns("ledger_transaction")]
+    given = {"number": "number + 7", "transaction_id": "'another'", "sequence": "sequence + 1000", "created_ms": "created_ms - 864000000"}
+    execute = tables.copy.platform.execute
+    execute("SELECT brin_summarize_new_values('ledger_entered')", tampering=True)
+    execute("UPDATE pg_index SET indisready = false WHERE indexrelid = 'ledger_entered'::regclass", tampering=True)
+    execute(f"INSERT INTO ledger_transaction ({', '.join(columns)}) SELECT {', '.join(given.get(name, name) for name in columns)}"
+            " FROM ledger_transaction WHERE transaction_id = 'in-b'", tampering=True)
+    execute("UPDATE pg_index SET indisready = true WHERE indexrelid = 'ledger_entered'::regclass", tampering=True)
+    assert "ledger_entered is damaged" in tables.copy.run("wallet", "verify", status=1).errors
+    execute("DELETE FROM ledger_transaction WHERE transaction_id = 'another'", tampering=True)
