@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import engines
-from croupier import BINARY, PATIENCE, Service, eventually
+from croupier import BINARY, PATIENCE, ROOT, Service, eventually
 from servers import SAMPLE
 from wallet_model import add_games, add_player, credit, debit, rollback, send
 
@@ -353,6 +353,27 @@ def test_a_copy_that_was_altered_is_refused(copied):
                    [*lines[:7], "{}\n", *lines[7:]], [*lines[:7], "x\n", *lines[7:]],
                    [*lines[:7], lines[7].replace("{", '{"more": 1, ', 1), *lines[8:]]):
         assert "line" in check(copied, broken, status=1).errors
+
+
+def test_the_script_of_the_documents_keeps_a_copy(casino, tmp_path):
+    """Over an ssh that runs the command here. It is killed while it runs, and its last line is cut."""
+    text = (ROOT / "docs" / "day-two.md").read_text()
+    script = text.partition("```text\ncopy=")[2].partition("```")[0]
+    (tmp_path / "ssh").write_text(f'#!/bin/sh\nshift 4\nexec {BINARY} "$@" -c {casino.configuration}\n')
+    (tmp_path / "ssh").chmod(0o755)
+    copy = tmp_path / "ledger.ndjson"
+    for n in range(3):
+        keeper = subprocess.Popen(["sh", "-c", f"copy={script}"], cwd=tmp_path,
+                                  env={**casino.environment, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+        try:
+            send(casino, casino.customer.key, credit(casino.players[n], f"a{n}", 5))
+            eventually(lambda: copy.exists() and copy.read_text().count("\n") == n + 1)
+        finally:
+            keeper.kill()
+            keeper.wait()
+        copy.write_text(copy.read_text()[:-10])
+    lines = casino.run("wallet", "tail").text
+    assert lines.startswith(copy.read_text()) and lines.count("\n") == 3
 
 
 # ---- the campaign -----------------------------------------------------------------------------------------
