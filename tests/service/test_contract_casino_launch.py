@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from croupier import eventually
+from wallet_model import as_providers_read
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -112,8 +113,10 @@ def test_the_provider_learns_where_the_player_is(casino):
     for given, sent in (("203.0.113.7", "203.0.113.7"), ("2001:DB8:0::1", "2001:db8::1"), ("::ffff:192.0.2.1", "192.0.2.1")):
         claims = claims_of(launch(casino, dict(REAL, country="DE", player_ip=given)).json()["launch_url"])
         assert (claims["country"], claims["ip"]) == ("DE", sent)
+        as_providers_read("LaunchClaims", claims)
     claims = claims_of(launch(casino, {"mode": "demo", "country": "XK"}).json()["launch_url"])
     assert claims["country"] == "XK" and "ip" not in claims
+    as_providers_read("LaunchClaims", claims)
 
 
 @pytest.mark.parametrize("member, value", [

@@ -13,6 +13,7 @@ import pytest
 
 from servers import Stopwatch
 from croupier import PATIENCE, Clock, eventually
+from wallet_model import as_providers_read
 from fake_provider import Authority, FakeProvider, at_head, raw, reply, reset
 
 pytestmark = pytest.mark.depends_on("platform")
@@ -135,6 +136,7 @@ def test_the_provider_is_asked_with_a_signed_document_and_its_url_is_the_answer(
     expected = hmac.new(SECRET.encode(), timestamp.encode() + b"." + request.body, hashlib.sha256).hexdigest()
     assert request.field("x-croupier-signature") == f"v1={expected}"
     document = request.json()
+    as_providers_read("LaunchDocument", document)
     issued = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(int(timestamp)))
     expires = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(int(timestamp) + 300))
     subject = document.pop("player_id")
@@ -155,6 +157,7 @@ def test_a_demo_launch_has_no_player_and_no_currency(casino, behave):
     body = launch(casino, "oasis", {"mode": "demo"}).json()
     assert (body["player_id"], body["currency"], body["currency_exponent"]) == (None, None, None)
     document = provider.requests[0].json()
+    as_providers_read("LaunchDocument", document)
     assert document["mode"] == "demo"
     for name in ("currency", "currency_exponent", "language", "device", "country", "ip"):
         assert document[name] is None

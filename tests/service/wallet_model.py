@@ -7,7 +7,10 @@ import json
 import time
 import urllib.parse
 
-from croupier import eventually
+import jsonschema
+import yaml
+
+from croupier import ROOT, eventually
 
 PATH = "/api/v1/casino/wallet"
 PROVIDER_PATH = "/provider/v1/wallet"
@@ -43,6 +46,12 @@ def launch(server, customer, game, reference="alice", currency="EUR"):
 def claims_of(launch_url):
     token = urllib.parse.parse_qs(urllib.parse.urlsplit(launch_url).query)["token"][0]
     return json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+
+
+def as_providers_read(name, document):
+    """Checks a document against its schema in docs/provider.yaml."""
+    components = yaml.safe_load((ROOT / "docs" / "provider.yaml").read_text())["components"]
+    jsonschema.Draft202012Validator({"$ref": f"#/components/schemas/{name}", "components": components}).validate(document)
 
 
 class Provider:
