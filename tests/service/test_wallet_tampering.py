@@ -13,7 +13,7 @@ import pytest
 import engines
 from croupier import Service
 from servers import SAMPLE, sampled
-from wallet_model import add_games, add_player, credit, debit, rollback, send
+from wallet_model import Provider, add_games, add_player, credit, debit, launch, rollback, send
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -46,7 +46,7 @@ if engines.PLATFORM == "postgresql":
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory):
-    service = Service(tmp_path_factory.mktemp("tampering"))
+    service = Service(tmp_path_factory.mktemp("tampering"), {"provider.listen": "127.0.0.1:0"})
     customers = [service.add_customer(name, options=["--casino"]) for name in ("One", "Two")]
     add_games(service, "roulette")
     service.start()
@@ -66,9 +66,24 @@ def ledger(tmp_path_factory):
             (one, credit(bob, "in-b", 7000, currency="KWD")), (one, debit(bob, "much-b", 7001, currency="KWD")),
             (two, credit(carol, "in", 30)), (two, debit(carol, "bet", 30)), (two, credit(carol, "in-2", 3))]:
         send(service, customer.key, document)
+    play_at_a_provider(service, two)
     service.stop()
     assert service.ask("wallet", "verify")["sound"]
     return service
+
+
+def play_at_a_provider(service, customer):
+    """Each kind, and the end of a round on each operation, of an entry and of a decline."""
+    _, subject, launched = launch(service, customer, "roulette", "carol")
+    session = {"launch_id": launched, "game_id": "roulette", "round_id": "r-9"}
+    provider = Provider(service)
+    for document, status in [
+            (debit(subject, "free", 0, **session), 200), (debit(subject, "stake", 1, round_ended=True, **session), 200),
+            *((credit(subject, kind, 5, round_id="r-9", kind=kind), 200) for kind in ("win", "promo", "jackpot", "adjustment")),
+            (rollback(subject, "undo", "promo"), 200), ({**rollback(subject, "undo-free", "free"), "round_ended": True}, 200),
+            (debit(subject, "much", 10**9, round_ended=True, **session), 422),
+            (credit(subject, "lost", 5, "nobody", round_id="r-9", kind="jackpot"), 404)]:
+        assert provider.send(document).status == status
 
 
 class SqliteTables:
@@ -273,6 +288,25 @@ def test_an_index_that_has_not_what_its_table_has_is_named(ledger, tmp_path, amc
     copy.platform.execute(ready.format("true"))
     done = copy.run("wallet", "verify", status=1)
     assert "ledger_decline_transaction_number_key" in done.errors and "damaged" in done.errors
+    copy.platform.remove()
+
+
+WITHOUT_CHECKS = {
+    "sqlite": ["PRAGMA ignore_check_constraints = ON"],
+    "postgresql": ["ALTER TABLE ledger_transaction DROP CONSTRAINT ledger_transaction_check"]}
+
+
+@pytest.mark.parametrize("value", ["kind = 'win'", "kind = ''", "round_ended = 2", "round_ended = -1", "round_ended = 0"])
+def test_a_word_that_the_table_refuses_is_found_without_its_checks(ledger, tmp_path, value):
+    """The hash has the word as it is read, so two ways to write it would be two rows with one hash."""
+    copy = Service(tmp_path, stores=False)
+    copy.platform.copy_from(ledger.platform)
+    column = value.partition(" ")[0]
+    copy.platform.execute(*WITHOUT_CHECKS[engines.PLATFORM],
+                          f"UPDATE ledger_transaction SET {value} WHERE transaction_id = "
+                          + ("'win'" if value == "kind = 'win'" else "(SELECT max(transaction_id) FROM ledger_transaction"
+                             f" WHERE {column} IS NOT NULL AND sequence IS NOT NULL)"), tampering=True)
+    assert copy.run("wallet", "verify", status=1).errors
     copy.platform.remove()
 
 

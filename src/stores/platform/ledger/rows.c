@@ -33,6 +33,13 @@ static bool read_kind(const struct sql_row *row, int column, enum ledger_kind *k
            (enum_read(&ledger_kinds, sql_text(row, column), kind) && *kind != LEDGER_WIN);
 }
 
+/* NULL or 1, for the same reason. */
+static bool read_round_ended(const struct sql_row *row, int column, bool *ended)
+{
+    *ended = !ledger_read_null(row, column);
+    return !*ended || sql_integer(row, column) == 1;
+}
+
 static bool read_exponent(const struct sql_row *row, int column, uint8_t *exponent)
 {
     int64_t read = sql_integer(row, column);
@@ -112,7 +119,7 @@ bool ledger_read_transaction(const struct sql_row *row, int first,
     sound &= read_optional(row, first + 16, read.provider_id, sizeof read.provider_id);
     sound &= read_optional(row, first + 17, read.launch_id, sizeof read.launch_id);
     sound &= read_kind(row, first + 18, &read.kind);
-    read.round_ended = sql_integer(row, first + 19) != 0;
+    sound &= read_round_ended(row, first + 19, &read.round_ended);
     if (sound && ledger_is_entry(&read)) {
         int64_t sequence = sql_integer(row, first + 12);
         read.sequence = (uint64_t)sequence;
