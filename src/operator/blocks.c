@@ -25,7 +25,7 @@ static enum status set_until(const struct field *field, struct text text, void *
 static enum status set_reason(const struct field *field, struct text text, void *record,
                               struct error *error)
 {
-    ((struct block_view *)record)->explained = text.size > 0;
+    ((struct block_view *)record)->explained = text_trim(text).size > 0;
     return field_set_text(field, text, record, error);
 }
 

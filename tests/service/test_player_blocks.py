@@ -133,7 +133,8 @@ def test_before_its_end_a_block_is_taken_away_only_with_a_reason(casino, referen
     end = casino.ask("player", "show", player)["blocked_until"]
     assert f"is blocked until {end}" in refused(casino, "unblock", player)
     assert f"is blocked until {end}" in refused(casino, "unblock", player, "--reason", "a mistake")
-    assert "reason: is required" in refused(casino, "unblock", player, "--early", status=2)
+    for reason in ((), ("--reason", ""), ("--reason", "  ")):
+        assert "reason: is required" in refused(casino, "unblock", player, "--early", *reason, status=2)
     # Nor by way of another end.
     assert "cannot become earlier" in refused(casino, "block", player, "--until", "1s")
     assert casino.ask("player", "block", player)["blocked_until"] == end
