@@ -287,3 +287,11 @@ SELECT 'the clearing account of customer number ' || clearing.customer_number
 FROM ledger_clearing AS clearing WHERE NOT EXISTS (SELECT FROM customer
   WHERE customer.number = clearing.customer_number) OR NOT EXISTS (SELECT FROM currency
   WHERE currency.code = clearing.currency) LIMIT 1
+
+-- check its kept sums are not those of its entries
+SELECT 'day ' || day || ' of customer ' || customer_id
+FROM ({KEPT_ENTRIES} AND ledger_transaction.number <= (SELECT number FROM ledger_summed)
+  UNION ALL SELECT day, customer_id, currency, provider, game, operation, kind, transfer, raised,
+    -entries, -movement_minor FROM ledger_sum) AS entry
+GROUP BY day, customer_id, currency, provider, game, operation, kind, transfer, raised
+HAVING sum(entries) <> 0 OR sum(movement) <> 0 LIMIT 1

@@ -251,11 +251,3 @@ WHERE NOT EXISTS (SELECT 1 FROM ledger_transaction AS t
 SELECT 'player number ' || declined.player_number FROM ledger_declined AS declined
 WHERE NOT EXISTS (SELECT 1 FROM ledger_decline AS last
   WHERE last.player_number = declined.player_number AND last.position = declined.declines) LIMIT 1
-
--- check its kept sums are not those of its entries
-SELECT 'day ' || day || ' of customer ' || customer_id
-FROM ({KEPT_ENTRIES} AND ledger_transaction.number <= (SELECT number FROM ledger_summed)
-  UNION ALL SELECT day, customer_id, currency, provider, game, operation, kind, transfer, raised,
-    -entries, -movement_minor FROM ledger_sum) AS entry
-GROUP BY day, customer_id, currency, provider, game, operation, kind, transfer, raised
-HAVING sum(entries) <> 0 OR sum(movement) <> 0 LIMIT 1
