@@ -7,7 +7,7 @@
 #include "base/json_text.h"
 
 /* May it be set? Fields with an option may, a secret in a new record, the argument of `add` (the
- * first field, or the customer of a key), `enabled` and `blocked`. */
+ * first field, unless the program makes it, or the customer of a key), `enabled` and `blocked`. */
 static bool is_settable(const struct resource *resource, const struct field *field, bool add)
 {
     if (field->name == NULL || field_setter_of(field) == NULL)
@@ -19,7 +19,8 @@ static bool is_settable(const struct resource *resource, const struct field *fie
                (add && strcmp(field->name, "name") == 0);
     if (strcmp(field->name, "enabled") == 0 || strcmp(field->name, "blocked") == 0)
         return !add;
-    return add && (field == resource->fields || strcmp(field->name, "customer") == 0);
+    return add && ((field == resource->fields && !resource->makes_id) ||
+                   strcmp(field->name, "customer") == 0);
 }
 
 static enum status refuse_field(struct error *error, const char *name, const char *rule)

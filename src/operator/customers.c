@@ -183,6 +183,7 @@ const struct resource customer_resource = {
     .kind = RECORD_CUSTOMER,
     .fields = fields,
     .size = sizeof(struct customer_view),
+    .makes_id = true,
     .begin = begin,
     .whole = whole,
     .mend = "customer set ID --name … --sports … --rate … --cidr …",

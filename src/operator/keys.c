@@ -108,6 +108,7 @@ const struct resource key_resource = {
     .kind = RECORD_KEY,
     .fields = fields,
     .size = sizeof(struct key_record),
+    .makes_id = true,
     .begin = begin,
     .list = list,
 };

@@ -608,6 +608,17 @@ def test_a_refusal_names_the_field(house, owner):
     assert (answer.status, answer.json()["error"]["field"]) == (422, "name")
 
 
+def test_ids_are_made_and_not_chosen(house, owner):
+    customer, token = house.customer.id, owner.get("tokens")["items"][0]["id"]
+    for path, document in (("customers", {"id": "cus_chosen", "name": "x"}), ("keys", {"id": "key_chosen", "customer": customer}),
+                           ("tokens", {"id": "cro_chosen", "name": "chosen", "role": "reader"})):
+        answer = owner.ask("POST", f"/admin/v1/{path}", document)
+        assert (*code(answer), answer.json()["error"]["message"]) == (
+            422, "invalid", "a member of the document is no field to be set"), (path, answer)
+    assert owner.ask("GET", "/admin/v1/customers/cus_chosen").status == 404
+    assert "key_chosen" not in house.run("key", "list", customer).text and owner.get("tokens")["items"][0]["id"] == token
+
+
 def block_players(house, owner):
     player = f"players/{house.player}"
     blocked = owner.change("PATCH", player, {"blocked": True, "reason": "asked for it", "until": "2d"})
@@ -657,8 +668,10 @@ def test_keys_players_and_games(house, owner):
     assert owner.change("PUT", f"customers/{house.customer.id}/games", {"every_game": True})["every_game"]
     answer = owner.ask("POST", "/admin/v1/games/import", [{"id": "x"}])
     assert code(answer) == (422, "invalid") and "document:1:2:" in answer.json()["error"]["message"]
-    entries = owner.get(f"players/{house.player}/statement")
-    assert [entry["transaction_id"] for entry in entries["items"]] [:1] == ["in"] and entries["next"] is None
+    player = add_player(house, house.customer, "with-a-statement")  # of which no other test writes entries
+    assert send(house, house.customer.key, credit(player, "stated", 500)).status == 200
+    entries = owner.get(f"players/{player}/statement")
+    assert [entry["transaction_id"] for entry in entries["items"]] == ["stated"] and entries["next"] is None
 
 
 def test_lists_are_paged_and_searched(house, owner):
