@@ -27,6 +27,19 @@ CONNECTIONS = 24  # of a client
 PIPELINE = 8  # requests that it sends on each before it reads the answers
 
 
+RUNNING = []  # tails that a test started, also those that it has ended
+
+
+@pytest.fixture(autouse=True)
+def no_tail_is_left():
+    yield
+    while RUNNING:
+        process = RUNNING.pop()
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
 class Tail:
     """A tail that writes to a file, and goes on after its last whole line when it is started again."""
 
@@ -53,6 +66,7 @@ class Tail:
         command = self.command("--follow")
         with open(self.path, "ab") as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, env=self.service.environment)
+        RUNNING.append(self.process)
         return self
 
     def kill(self):
