@@ -60,6 +60,15 @@ class Host:
         return servers.Server.processes(self)
 
 
+class Proxy(Host):
+    """An HAProxy with this configuration."""
+
+    def start(self, text):
+        program = shutil.which("haproxy", path=os.environ.get("PATH", "") + ":/usr/sbin")
+        assert program, "no haproxy here: run tools/setup test"
+        self.run(program, "-db", "-f", self.file("haproxy.cfg", text))
+
+
 class Database(Host):
     """A PostgreSQL whose postgresql.conf includes the reference's file."""
 
@@ -247,11 +256,8 @@ class Deployment:
             service.start()
 
     def start_proxy(self):
-        host = self.add(Host(self, "haproxy", "10.20.0.5"))
-        text = self.rendered("haproxy.cfg", host.address)
-        program = shutil.which("haproxy", path=os.environ.get("PATH", "") + ":/usr/sbin")
-        assert program, "no haproxy here: run tools/setup test"
-        host.run(program, "-db", "-f", host.file("haproxy.cfg", text))
+        host = self.add(Proxy(self, "haproxy", "10.20.0.5"))
+        host.start(self.rendered("haproxy.cfg", host.address))
         self.address = ("127.0.0.1", self.port(host.address, 8443))
         eventually(self.answers, 10)
 
