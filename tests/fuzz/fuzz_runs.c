@@ -93,11 +93,11 @@ static void read_all(struct id_run *run)
     id_stream_end(&stream);
 }
 
-static void check(int directory, const char *name)
+static void check(int directory, const char *name, bool filtered)
 {
     struct id_run *run = NULL;
     struct error error = {.text = ""};
-    enum status status = id_run_open(&run, directory, name, identity, &error);
+    enum status status = id_run_open(&run, directory, name, identity, filtered, &error);
     CHECK((status == STATUS_OK) == (run != NULL));
     CHECK((status == STATUS_OK) == (error.text[0] == '\0'));
     if (run == NULL)
@@ -121,7 +121,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     int descriptor = mkstemp(path);
     CHECK(descriptor >= 0 && write(descriptor, file, size - 1) == (ssize_t)(size - 1));
     CHECK(close(descriptor) == 0);
-    check(AT_FDCWD, path);
+    check(AT_FDCWD, path, true);
+    check(AT_FDCWD, path, false);
     CHECK(unlink(path) == 0);
     memory_free(file);
     return 0;

@@ -93,8 +93,9 @@ struct id_bits {
 };
 struct id_bits id_filter_bits(const uint8_t identity[ID_IDENTITY_SIZE], uint64_t key);
 
-/* `filtered`: with its filter; without, each look-up reads a block. STATUS_NOT_FOUND: no such file. STATUS_MALFORMED: it is damaged, of another ledger, or cannot be
- * read. STATUS_UNAVAILABLE: this process has no more files or memory. `error` says why. */
+/* `filtered`: with its filter; without it each look-up reads a block. STATUS_NOT_FOUND: no such
+ * file. STATUS_MALFORMED: it is damaged, of another ledger, or cannot be read. STATUS_UNAVAILABLE:
+ * this process has no more files or memory. `error` says why. */
 MUST_CHECK enum status id_run_open(struct id_run **run, int directory, const char *name,
                                    const uint8_t identity[ID_IDENTITY_SIZE], bool filtered,
                                    struct error *error);
