@@ -23,7 +23,8 @@
  * When an entry is missing, the cache asks for a job with a completion and defers the request. When
  * the completion is back, the cache looks again from the start: jobs leave entries behind, they do
  * not decide. An entry that was fresh for a request stays fresh for it, so each look gets further.
- * LOOKS_MAX bounds the number of looks.
+ * LOOKS_MAX bounds the number of looks. A job that has run on this thread needs no mail: the cache
+ * looks again at once.
  *
  * Everything here runs on the cache's thread. A pending request belongs to the cache. While its
  * completion is out, its request may be answered (deadline) or go away (abandoned); then the mail
@@ -74,6 +75,7 @@ struct pending_request {
     struct odds_subject subject;   /* a catalog: the list is wanted */
     uint64_t arrived_ns;
     unsigned looks;
+    bool missed;              /* a job was needed */
     unsigned conflicts;       /* how often a row and its odds turned out not to belong together */
     struct entry *catalog;    /* held: fresh for this request; NULL: not found yet */
     struct entry *chosen;     /* held: fresh and the one to send; NULL: not found yet */
@@ -312,7 +314,7 @@ static bool is_queued(const struct pending_request *pending)
 
 static void count_hit(const struct pending_request *pending)
 {
-    if (!is_queued(pending))
+    if (!pending->missed)
         metrics_add(pending->cache->counters, SPORTS_READY_HITS, 1);
 }
 
@@ -333,15 +335,22 @@ static void refuse(struct pending_request *pending, enum status status,
     fail(pending, sports_error_of(status, not_found));
 }
 
+static void on_result(struct pending_request *pending);
+
 /* `sent` is what sports_want returned. */
 static void wait_or_fail(struct pending_request *pending, enum status sent)
 {
-    if (sent != STATUS_PENDING) {
+    if (sent != STATUS_PENDING && sent != STATUS_OK) {
         fail(pending, sports_error_of(sent, NULL));
-    } else if (!is_queued(pending)) {
-        metrics_add(pending->cache->counters, SPORTS_READY_MISSES, 1);
-        http_deferral_append(&pending->cache->pending, &pending->deferral);
+        return;
     }
+    if (!pending->missed)
+        metrics_add(pending->cache->counters, SPORTS_READY_MISSES, 1);
+    pending->missed = true;
+    if (sent == STATUS_OK)
+        on_result(pending);
+    else if (!is_queued(pending))
+        http_deferral_append(&pending->cache->pending, &pending->deferral);
 }
 
 /* Asks for a job for the pending request, unless it has looked too often. */
@@ -551,9 +560,9 @@ static void look(struct pending_request *pending)
     send_chosen(pending);
 }
 
-static void on_mail(struct mail *mail)
+/* The completion is back. */
+static void on_result(struct pending_request *pending)
 {
-    struct pending_request *pending = (struct pending_request *)mail;
     enum status result = pending->completion.result;
     if (result == STATUS_CONFLICT) {
         /* The catalog and the odds that were found do not belong together: looks for newer ones, as
@@ -568,6 +577,11 @@ static void on_mail(struct mail *mail)
         fail(pending, sports_error_of(result, NULL));
     else
         look(pending);
+}
+
+static void on_mail(struct mail *mail)
+{
+    on_result((struct pending_request *)mail);
 }
 
 /* Begins to look for an answer. */

@@ -56,8 +56,9 @@ struct completion {
      * event's row and its odds were not stored together). Else the reason why there is no new
      * entry. */
     enum status result;
-    struct job *job; /* this and `next`: guarded by the lock; NULL: no mail is to be posted */
+    struct job *job; /* this and the rest: guarded by the lock; NULL: no mail is to be posted */
     struct completion *next;
+    bool here; /* its owner is inside sports_want, so that a result needs no mail */
 };
 
 /* The shared state of one value. */
@@ -124,7 +125,8 @@ struct entry *sports_newest(struct sports *sports, enum sport sport, const struc
 /*
  * Starts a job, or joins the one that is under way for the same value. The caller sets in the
  * draft: counters, kind; sport, expected; EVENT: source, row, both; ANSWER: source.
- * STATUS_PENDING: mail will come. STATUS_FULL: the pool is busy, and no mail comes. Any thread.
+ * STATUS_PENDING: mail will come. STATUS_OK: the job ran here and has ended, the completion has its
+ * result, and no mail comes. STATUS_FULL: the pool is busy, and no mail comes. Any thread.
  * A job that ends between the caller's look and this call runs twice, which costs a read.
  */
 MUST_CHECK enum status sports_want(struct sports *sports, struct job draft,

@@ -144,6 +144,7 @@ static enum status join(struct sports *sports, const struct job *draft,
     struct job *job = *draft->place;
     if (job == NULL && draft->here) {
         job = *to_run = start_job(draft);
+        completion->here = true;
     } else if (job == NULL) {
         job = start_job(draft);
         enum status status = work_pool_submit(sports->pool, &job->work);
@@ -176,8 +177,14 @@ enum status sports_want(struct sports *sports, struct job draft, struct completi
     }
     enum status status = join(sports, &draft, completion, &to_run);
     uv_mutex_unlock(&sports->lock);
-    if (to_run != NULL)
-        sports->run_job(&to_run->work);
+    if (to_run == NULL)
+        return status;
+    sports->run_job(&to_run->work);
+    uv_mutex_lock(&sports->lock);
+    completion->here = false; /* a job that still waits for the store posts its mail */
+    if (completion->job == NULL)
+        status = STATUS_OK;
+    uv_mutex_unlock(&sports->lock);
     return status;
 }
 
@@ -191,7 +198,8 @@ void sports_finish(struct job *job, enum status result)
         struct completion *next = completion->next;
         completion->job = NULL;
         completion->result = result;
-        mailbox_post(completion->mailbox, &completion->mail); /* from here on it is the cache's */
+        if (!completion->here)
+            mailbox_post(completion->mailbox, &completion->mail); /* now it is the cache's */
         completion = next;
     }
     uv_mutex_unlock(&sports->lock);
