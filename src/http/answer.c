@@ -38,6 +38,16 @@ struct answer {
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+/* Without a format, as the heads. */
+static void write_tag(char *tag, struct text digest, struct text end)
+{
+    CHECK(1 + digest.size + end.size < TAG_SIZE);
+    *tag++ = '"';
+    tag = mempcpy(tag, digest.at, digest.size);
+    tag = mempcpy(tag, end.at, end.size);
+    *tag = '\0';
+}
+
 static void write_tags(struct answer *answer, struct text body)
 {
     uint8_t digest[DIGEST_SIZE];
@@ -46,8 +56,8 @@ static void write_tags(struct answer *answer, struct text body)
     memcpy(&answer->mark, digest, sizeof answer->mark);
     answer->mark |= 1;
     buffer_append_base64url(&base64, digest, TAG_DIGEST_BYTES);
-    (void)snprintf(answer->plain_tag, TAG_SIZE, "\"%.24s\"", buffer_string(&base64));
-    (void)snprintf(answer->gzip_tag, TAG_SIZE, "\"%.24s-gz\"", buffer_string(&base64));
+    write_tag(answer->plain_tag, buffer_text(&base64), TEXT("\""));
+    write_tag(answer->gzip_tag, buffer_text(&base64), TEXT("-gz\""));
     buffer_free(&base64);
 }
 
