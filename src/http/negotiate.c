@@ -1,6 +1,8 @@
 /* Content negotiation and conditional requests: pure functions of the request's fields. */
 #include "http/http.h"
 
+#include <string.h>
+
 #define Q_ABSENT (-1)
 #define Q_ONE 1000
 
@@ -94,10 +96,8 @@ static bool line_names(struct text line, struct text etag, bool strong)
         const char *start = at;
         if (at == end || *at != '"')
             return false; /* not an entity tag, so the rest of the line is not trusted */
-        at++;
-        while (at < end && *at != '"')
-            at++;
-        if (at == end)
+        at = memchr(at + 1, '"', (size_t)(end - at - 1));
+        if (at == NULL)
             return false;
         at++;
         if (!(weak && strong) && text_equals((struct text){start, (size_t)(at - start)}, etag))
@@ -106,12 +106,13 @@ static bool line_names(struct text line, struct text etag, bool strong)
     return false;
 }
 
+/* Most clients send one tag, and it is compared as it is. */
 static bool lines_match(const struct http_request *request, enum http_field field, struct text etag,
                         bool any)
 {
     struct text line;
     for (uint32_t at = 0; (line = http_request_next_field(request, field, &at)).at != NULL;)
-        if ((any && text_equals(line, TEXT("*"))) ||
+        if (text_equals(line, etag) || (any && text_equals(line, TEXT("*"))) ||
             line_names(line, etag, field == HTTP_FIELD_IF_MATCH))
             return true;
     return false;
@@ -181,14 +182,28 @@ static uint32_t read_seconds(struct text value, uint32_t most)
     return seconds;
 }
 
+/* The seconds of a field that is `wait=N` as a whole, as most clients write it. 0: it is not, or it
+ * must be read with more care. */
+static uint32_t read_wait_alone(struct text line, uint32_t most)
+{
+    const struct text start = TEXT("wait=");
+    return text_starts_with(line, start)
+               ? read_seconds((struct text){line.at + start.size, line.size - start.size}, most)
+               : 0;
+}
+
 uint32_t http_preferred_wait(const struct http_request *request, uint32_t most)
 {
     struct text rest;
     struct text value;
     for (uint32_t at = 0;
-         (rest = http_request_next_field(request, HTTP_FIELD_PREFER, &at)).at != NULL;)
+         (rest = http_request_next_field(request, HTTP_FIELD_PREFER, &at)).at != NULL;) {
+        uint32_t alone = read_wait_alone(rest, most);
+        if (alone > 0)
+            return alone;
         while (rest.size > 0)
             if (is_wait(cut_preference(&rest), &value))
                 return read_seconds(value, most);
+    }
     return 0;
 }
