@@ -7,6 +7,7 @@
                                on Redis and PostgreSQL (grown.py), which it starts itself
     bench/run.py --only answers --rounds 3 --seconds 2
     bench/run.py --only cores --seconds 2              by threads (cores.py)
+    bench/run.py --only edge                           HTTP/2 through HAProxy (edge.py)
     bench/run.py --only flat --entries 10000000                         takes gigabytes, and an hour
 
 Servers run on one core, wrk on another. What is compared of the polled answers is the CPU time that a
@@ -43,20 +44,21 @@ import zlib
 
 from console import Console
 from cores import Cores
+from edge import Edge
 from grown import Grown, keep_servers_on
 from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SIZES, cost, event_row, interleaved, markets_of_size, ratio_rows,
                      raw_response, rss_bytes, status_of, wrk)
 from waiting import Waiting
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "interest", "console", "ledger", "bare", "flat", "wallet", "cores", "redis",
+PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "edge", "interest", "console", "ledger", "bare", "flat", "wallet", "cores", "redis",
          "visible", "peers", "wallet_postgres", "bare_postgres", "wallet_older"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
 
 # ---- the measurements -------------------------------------------------------------------------------
 
-class Bench(Grown, Waiting, Console, Cores):
+class Bench(Grown, Waiting, Edge, Console, Cores):
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
         self.results = []

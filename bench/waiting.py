@@ -142,8 +142,8 @@ http {{
 class Waiting:
     """The part of the bench that is about waiting; a base of Bench."""
 
-    def waiting_server(self, name="croupier"):
-        server = Croupier(self.options.croupier, self.directory, name=name)
+    def waiting_server(self, name="croupier", **options):
+        server = Croupier(self.options.croupier, self.directory, name=name, **options)
         _, server.key = server.customer()
         server.publish([event_row(1 + i) for i in range(EVENTS)], {})
         stream = Stream(server)
