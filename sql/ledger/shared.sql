@@ -176,9 +176,8 @@ GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
 -- `bet` is the DEBIT of it: its own, or the one that it settles or settled; a CREDIT without one is
 -- its own.
 -- define ROUND_ENTRIES
-SELECT player.id AS player_id, player.customer_id AS customer_id, player.reference AS reference,
-  player.currency AS currency, currency.exponent AS exponent, {PROVIDER} AS provider,
-  {ROUND} AS round, {GAME} AS game, ledger_transaction.created_ms AS at,
+SELECT ledger_transaction.player_number AS player_number, {PROVIDER} AS provider, {ROUND} AS round,
+  {GAME} AS game, ledger_transaction.created_ms AS at,
   ledger_transaction.sequence AS sequence, ledger_transaction.number AS number,
   ledger_transaction.operation AS operation, ledger_transaction.movement_minor AS movement,
   coalesce(ledger_transaction.round_ended, 0) AS ended,
@@ -191,13 +190,13 @@ FROM {FROM_THEN_ON} AND ledger_transaction.sequence IS NOT NULL
   AND ledger_transaction.created_ms >= $1 AND {ROUND} <> ''
   AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR {PROVIDER} = $4)
 
--- Each entry with whether its target is rolled back, and how many CREDITs stand on its bet.
+-- The targets that are rolled back, and the bets on which CREDITs stand. Two joins with these cost
+-- less than half of what window functions over all entries cost, which sort them twice.
 -- define ROUND_FATES
-SELECT entry.*,
-  max(CASE WHEN operation = 'ROLLBACK' THEN 1 ELSE 0 END) OVER (PARTITION BY target) AS undone,
-  sum(CASE WHEN operation = 'CREDIT' THEN 1 WHEN operation = 'ROLLBACK' AND target <> bet THEN -1
-    ELSE 0 END) OVER (PARTITION BY bet) AS standing
-FROM ({ROUND_ENTRIES}) AS entry
+SELECT entry.*, CASE WHEN undone.target IS NULL THEN 0 ELSE 1 END AS undone,
+  CASE WHEN settled.bet IS NULL THEN 0 ELSE 1 END AS settled
+FROM entry LEFT JOIN undone ON undone.target = entry.target
+LEFT JOIN settled ON settled.bet = entry.bet
 
 -- An end that is rolled back is none.
 -- define ENDS
@@ -212,28 +211,35 @@ coalesce(max(CASE WHEN {condition} AND undone = 0 THEN sequence END), 0)
 -- An end closes its round for the bets before it. What came of rounds that began before $1, as wins,
 -- is left out: a round is there with a bet, or with a CREDIT that refers to none.
 -- define ROUNDS
-SELECT player_id, customer_id, reference, currency, exponent, provider, max(game) AS game,
-  round, min(at) AS began, max(at) AS last,
+SELECT player_number, provider, max(game) AS game, round, min(at) AS began, max(at) AS last,
   coalesce(min(CASE WHEN {ENDS} THEN at END), 0) AS ended_at,
   CAST(sum(CASE WHEN {ENDS} THEN 1 ELSE 0 END) AS bigint) AS ends,
   {COUNT(operation = 'DEBIT')} AS bets, {COUNT(operation = 'CREDIT')} AS wins,
   {MINOR(operation = 'DEBIT')} AS stake, {MINOR(operation = 'CREDIT')} AS win,
   {LATEST(operation = 'DEBIT')} AS last_bet,
-  {LATEST(operation = 'DEBIT' AND standing = 0)} AS last_open,
+  {LATEST(operation = 'DEBIT' AND settled = 0)} AS last_open,
   coalesce(min(CASE WHEN {ENDS} THEN sequence END), 0) AS first_end,
   coalesce(max(CASE WHEN {ENDS} THEN sequence END), 0) AS last_end
 FROM ({ROUND_FATES}) AS fate
-GROUP BY player_id, customer_id, reference, currency, exponent, provider, round
+GROUP BY player_number, round, provider
 HAVING max(CASE WHEN operation <> 'ROLLBACK' AND bet = number THEN 1 ELSE 0 END) = 1
 
--- Those that began before $2; with $5 = 1 those that are open. The oldest first.
+-- Those that began before $2; with $5 = 1 those that are open. The oldest first. Rounds are made of
+-- numbers of players; names are read for those that are shown.
 -- field rounds
-SELECT player_id, customer_id, reference, currency, exponent, provider, game, round, began, last,
-  ended_at, ends, bets, wins, stake, win, CASE WHEN first_end > 0 AND last_bet > first_end THEN 1
-  ELSE 0 END, CASE WHEN last_open > last_end THEN 0 WHEN ends > 0 THEN 1 ELSE 2 END
-FROM ({ROUNDS}) AS round
+WITH entry AS ({ROUND_ENTRIES}),
+undone AS (SELECT DISTINCT target FROM entry WHERE operation = 'ROLLBACK'),
+settled AS (SELECT bet FROM entry
+  WHERE operation = 'CREDIT' OR (operation = 'ROLLBACK' AND target <> bet)
+  GROUP BY bet HAVING sum(CASE operation WHEN 'CREDIT' THEN 1 ELSE -1 END) <> 0)
+SELECT player.id, player.customer_id, player.reference, player.currency, currency.exponent,
+  provider, game, round.round, began, last, ended_at, ends, bets, wins, stake, win,
+  CASE WHEN first_end > 0 AND last_bet > first_end THEN 1 ELSE 0 END,
+  CASE WHEN last_open > last_end THEN 0 WHEN ends > 0 THEN 1 ELSE 2 END
+FROM ({ROUNDS}) AS round {INNER} player ON player.number = round.player_number
+{INNER} currency ON currency.code = player.currency
 WHERE began < $2 AND ($5 = 0 OR last_open > last_end)
-ORDER BY began, player_id {BYTES}, provider {BYTES}, round.round {BYTES}
+ORDER BY began, player.id {BYTES}, provider {BYTES}, round.round {BYTES}
 
 -- ---- checks: what is wrong, and a statement that names the first row of which that holds ----
 
