@@ -88,6 +88,7 @@ struct sports_cache {
     metrics_cell *counters;
     struct ready catalogs[SPORT_COUNT];
     struct event_table events;          /* of struct cached_event */
+    struct cached_event *last;          /* that was found: a wave asks for one event; may be NULL */
     struct http_deferral_queue pending; /* requests whose completions are out */
     struct waiting *waiting;
 };
@@ -194,9 +195,13 @@ static void reply_or_park(struct sports_cache *cache, struct http_request *reque
 static struct cached_event *find_event(struct sports_cache *cache,
                                        const struct odds_subject *subject)
 {
-    return subject->kind == ODDS_CATALOG ? NULL
-                                         : (struct cached_event *)event_table_find(
-                                               &cache->events, subject->sport, &subject->event);
+    if (subject->kind == ODDS_CATALOG)
+        return NULL;
+    if (cache->last == NULL || cache->last->node.sport != subject->sport ||
+        !event_id_equals(&cache->last->node.id, &subject->event))
+        cache->last = (struct cached_event *)event_table_find(&cache->events, subject->sport,
+                                                              &subject->event);
+    return cache->last;
 }
 
 /* The state of a value, of which find_event said `event`. NULL: the cache does not have it. */
@@ -218,6 +223,8 @@ static void drop_event(struct sports_cache *cache, struct cached_event *event)
         entry_release(&event->ready.entry);
         return;
     }
+    if (cache->last == event)
+        cache->last = NULL;
     event_table_remove(&cache->events, &event->node);
     entry_release(&event->ready.entry);
     memory_free(event);

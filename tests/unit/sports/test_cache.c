@@ -645,6 +645,21 @@ TEST_OF(world, a_job_that_must_ask_the_store_sends_mail_though_it_began_here)
     assert_int_equal(completion.result, STATUS_OK);
 }
 
+/* The cache looks first at the event that it found last. */
+TEST_OF(world, the_event_that_was_found_last_may_be_dropped)
+{
+    publish_match(world);
+    assert_body(world, "7", BODY("[{\"price\":1.80}]"));
+    assert_string_equal(outcome_of(world, "8"), "odds_not_found");
+    assert_body(world, "7", BODY("[{\"price\":1.80}]"));
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":8}]");
+    assert_string_equal(outcome_of(world, "7"), "event_not_found");
+    fake_publish(world->store, SPORT_TENNIS, "8", "[]");
+    assert_string_equal(outcome_of(world, "8"), FAKE_SENT);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":7},{\"gmid\":8}]");
+    assert_body(world, "7", BODY("[{\"price\":1.80}]"));
+}
+
 static void *open_gate_later(void *store)
 {
     (void)usleep(50000);
