@@ -101,7 +101,12 @@ class Systemd(threading.Thread):
         if process is None:
             return True
         process.terminate()
-        return process.wait(60 * PATIENCE) in (0, -signal.SIGTERM)  # that of one which has only just been started
+        status = process.wait(60 * PATIENCE)
+        if status in (0, -signal.SIGTERM):  # the second of one which has only just been started
+            return True
+        with open(self.machine.journal, "a") as journal:  # systemctl itself says no more than that it failed
+            journal.write(f"croupier ended with {status}\n")
+        return False
 
     def close(self):
         self.end()
