@@ -119,7 +119,7 @@ TEST(a_provider_says_what_a_credit_is_and_that_a_round_ended)
         MONEY_OF("CREDIT") ROUND ",\"round_ended\":1",
         UNDO ",\"kind\":\"promo\"",
         UNDO ROUND,
-        "\"operation\":\"BALANCE\"" ENDED,
+        ("\"operation\":\"BALANCE\"" ENDED),
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         assert_int_equal(decode_of_provider(good[i]), STRICT_JSON_OK);
