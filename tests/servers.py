@@ -438,13 +438,15 @@ class Redis(Server):
 
     password: of the default user. users: {name: ACL rules}, as {"feed": ">secret ~* +@all"}.
     replica_of: another Redis. settings: more lines of redis.conf, {"maxmemory": "10mb"}.
+    tls: a certificate and its key; then the TCP port speaks TLS only, and so do masters and replicas.
     """
 
     name = "redis"
     DATABASES = 4096
 
-    def __init__(self, password=None, users=None, persistent=False, replica_of=None, settings=None, start=True):
+    def __init__(self, password=None, users=None, persistent=False, replica_of=None, settings=None, start=True, tls=None):
         super().__init__()
+        self._tls = tls
         self.socket = self.directory / "redis.sock"
         self.password = password
         self.port = free_port()
@@ -462,6 +464,8 @@ class Redis(Server):
         lines = ["bind 127.0.0.1", f"port {self.port}", f"unixsocket {self.socket}", "unixsocketperm 777",
                  f"dir {self.directory}", "daemonize no", f"databases {self.DATABASES}", "enable-debug-command local",
                  "repl-diskless-sync-delay 0"]
+        if self._tls is not None:
+            lines += ["port 0", *self._tls_lines(self.port)]
         lines += [f"{name} {value}" for name, value in self._options.items()]
         if self._replica_of is not None:
             lines += [f"replicaof 127.0.0.1 {self._replica_of.port}"]
@@ -469,6 +473,11 @@ class Redis(Server):
             lines += [f"requirepass {self.password}", f"masterauth {self.password}"]
         lines += [f"user {name} on {rules}" for name, rules in self._users.items()]
         return lines
+
+    def _tls_lines(self, port):
+        certificate, key = self._tls
+        return [f"tls-port {port}", f"tls-cert-file {certificate}", f"tls-key-file {key}", f"tls-ca-cert-file {certificate}",
+                "tls-auth-clients no", "tls-replication yes"]
 
     def _command(self):
         path = self.directory / "redis.conf"
@@ -549,9 +558,10 @@ class _Sentinel(Redis):
     name = "sentinel"
     _keeps_configuration = True  # it writes what it learns into it
 
-    def __init__(self, service, master, quorum, down_after_ms, password):
+    def __init__(self, service, master, quorum, down_after_ms, password, tls):
         self._monitor = (service, master, quorum, down_after_ms, password)
-        super().__init__()
+        self.tls_port = free_port()  # beside `port`, which tests use
+        super().__init__(tls=tls)
 
     def _configuration(self):
         service, master, quorum, down_after_ms, password = self._monitor
@@ -560,6 +570,8 @@ class _Sentinel(Redis):
                  f"sentinel monitor {service} 127.0.0.1 {master.port} {quorum}",
                  f"sentinel down-after-milliseconds {service} {down_after_ms}",
                  f"sentinel failover-timeout {service} 3000", f"sentinel parallel-syncs {service} 1"]
+        if self._tls is not None:
+            lines += self._tls_lines(self.tls_port)
         return lines + ([f"sentinel auth-pass {service} {password}"] if password is not None else [])
 
     def _command(self):
@@ -569,18 +581,20 @@ class _Sentinel(Redis):
 class Sentinel:
     """A master, its replicas, and sentinels that watch them. A failover takes about `down_after_ms` + 1 s."""
 
-    def __init__(self, replicas=1, sentinels=3, service="croupier", down_after_ms=500, password=None, settings=None):
+    def __init__(self, replicas=1, sentinels=3, service="croupier", down_after_ms=500, password=None, settings=None, tls=None):
         self.service = service
+        self.tls = tls
         self.nodes = []
         self.sentinels = []
         try:
             for number in range(1 + replicas):
-                node = Redis(password=password, replica_of=self.nodes[0] if number else None, settings=settings)
+                node = Redis(password=password, replica_of=self.nodes[0] if number else None, settings=settings,
+                             tls=tls)
                 node._keeps_configuration = True
                 self.nodes.append(node)
             quorum = sentinels // 2 + 1
             for _ in range(sentinels):
-                self.sentinels.append(_Sentinel(service, self.nodes[0], quorum, down_after_ms, password))
+                self.sentinels.append(_Sentinel(service, self.nodes[0], quorum, down_after_ms, password, tls))
             self.await_whole()
         except BaseException:
             self.remove()
@@ -616,9 +630,11 @@ class Sentinel:
         return self.uri_of_database(0)
 
     def uri_of_database(self, database):
-        hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        hosts = ",".join(f"127.0.0.1:{sentinel.port if self.tls is None else sentinel.tls_port}" for sentinel in self.sentinels)
         password = self.nodes[0].password
-        return f"redis+sentinel://{f':{password}@' if password is not None else ''}{hosts}/{self.service}/{database}"
+        scheme, trust = ("redis", "") if self.tls is None else ("rediss", f"?tls_ca={self.tls[0]}")
+        who = f":{password}@" if password is not None else ""
+        return f"{scheme}+sentinel://{who}{hosts}/{self.service}/{database}{trust}"
 
     @property
     def master(self):

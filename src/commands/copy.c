@@ -166,8 +166,9 @@ static void run_odds_copy(const struct command_line *line)
 {
     struct odds_counts counts = {0};
     const struct uris uris = read_uris(line, "odds.store", command_config(line)->odds_store,
-                                       "embedded:DIR, redis://HOST, rediss://HOST, unix:PATH or "
-                                       "redis+sentinel://HOSTS/SERVICE");
+                                       "embedded:DIR, redis://HOST, rediss://HOST, unix:PATH, "
+                                       "redis+sentinel://HOSTS/SERVICE or "
+                                       "rediss+sentinel://HOSTS/SERVICE");
     struct odds_store *from = open_odds(line, uris.from, false);
     struct odds_store *to = open_odds(line, uris.to, true);
     command_require(line, odds_copy(from, to, command_option(line, "replace") != NULL,

@@ -209,15 +209,16 @@ static bool begins(const char *value, const char *start)
 static enum status read_odds_store(const struct setting *setting, char *value, void *field,
                                    struct error *error)
 {
-    static const char *const schemes[] = {SCHEME_EMBEDDED, "redis://", "rediss://",
-                                          "unix:", "redis+sentinel://"};
+    static const char *const schemes[] = {
+        SCHEME_EMBEDDED, "redis://",          "rediss://",
+        "unix:",         "redis+sentinel://", "rediss+sentinel://"};
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
         if (begins(value, schemes[i]) && value[strlen(schemes[i])] != '\0')
             return read_text(setting, value, field, error);
     return error_set(
         error, STATUS_INVALID,
         "must be embedded:DIR, as in embedded:/var/lib/croupier/odds, or a Redis or Valkey "
-        "server by redis://, rediss://, unix: or redis+sentinel://");
+        "server by redis://, rediss://, unix:, redis+sentinel:// or rediss+sentinel://");
 }
 
 static enum status read_platform_store(const struct setting *setting, char *value, void *field,
@@ -329,7 +330,7 @@ const struct setting settings[] = {
     SETTING("odds", "store", "embedded:/var/lib/croupier/odds", 0, odds_store, read_odds_store, 0,
             0,
             "the odds store: embedded:DIR, redis://HOST, rediss://HOST, unix:PATH, "
-            "redis+sentinel://HOSTS/SERVICE"),
+            "redis+sentinel://HOSTS/SERVICE, rediss+sentinel://HOSTS/SERVICE"),
     SETTING("odds", "timeout_ms", "250", 0, odds_timeout_ms, read_number, 1, 60000,
             "milliseconds that a call to the odds store may take, 1 to 60000"),
     SETTING("odds", "prefix", "", 0, odds_prefix, read_prefix, 0, 0,

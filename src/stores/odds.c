@@ -34,7 +34,8 @@ enum status odds_store_open(struct odds_store **store, const struct odds_store_o
     /* The URI may hold a password, so it is not quoted. */
     return error_set(error, STATUS_INVALID,
                      "this odds store is of no known kind; use embedded:DIRECTORY, redis://HOST, "
-                     "rediss://HOST, unix:PATH or redis+sentinel://HOSTS/SERVICE");
+                     "rediss://HOST, unix:PATH, redis+sentinel://HOSTS/SERVICE or "
+                     "rediss+sentinel://HOSTS/SERVICE");
 }
 
 void odds_store_close(struct odds_store **store)

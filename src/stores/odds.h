@@ -8,7 +8,7 @@
 /*
  * The odds store: the feed publishes into it, the server reads it. One interface, several engines:
  * `embedded:DIR` (LMDB, stores/odds/lmdb/engine.c); Redis or Valkey by `redis://`, `rediss://`,
- * `unix:` and `redis+sentinel://` (stores/odds/redis/engine.c).
+ * `unix:`, `redis+sentinel://` and `rediss+sentinel://` (stores/odds/redis/engine.c).
  *
  * For each sport it holds one catalog, for each event one odds document, both JSON text exactly as
  * the feed wrote it; the store neither parses nor checks them. For each sport it also holds which

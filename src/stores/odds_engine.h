@@ -19,7 +19,7 @@
  */
 
 struct odds_engine {
-    const char *schemes[5]; /* each with its colon: "embedded:"; a NULL ends the list */
+    const char *schemes[6]; /* each with its colon: "embedded:"; a NULL ends the list */
 
     /* `rest` is what follows the scheme, never empty. */
     enum status (*open)(struct odds_store **store, const struct odds_store_options *options,

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from croupier import eventually, row
+from croupier import certificate, eventually, row
+from servers import Sentinel
 
 pytestmark = [pytest.mark.only("redis"), pytest.mark.depends_on("odds")]
 
@@ -223,6 +224,36 @@ def test_a_password_is_never_told(make_service):
     text = service.run("check", status=1).stdout.decode()
     assert "hunter" not in text
     redis.call("CONFIG", "SET", "requirepass", "")
+
+
+def test_sentinel_by_tls(make_service, tmp_path):
+    other, _ = certificate(tmp_path, "other")
+    with Sentinel(password="s3cret", tls=certificate(tmp_path)) as cluster:
+        service = make_service({"odds.store": cluster.uri})
+        customer = service.add_customer()
+
+        def publish(number):
+            """As the feed does, until a failover is over."""
+            eventually(lambda: service.run("feed", "odds", "cricket", "1", "-", input=f'[{{"n":{number}}}]',
+                                           status=None).returncode == 0, 30)
+            eventually(lambda: b'"n":%d' % number in service.get(event_path(1), key=customer.key).body, 30)
+
+        service.publish("cricket", [row(1)])
+        service.start()
+        service.await_admission(customer.key)
+        assert "rediss+sentinel://" in service.run("check").text and "s3cret" not in service.run("check").text
+        publish(1)
+        cluster.fail_over()
+        publish(2)
+        # A Sentinel that has another certificate, and one that speaks no TLS at the port.
+        service.configure({"odds.store": cluster.uri.partition("?")[0] + f"?tls_ca={other}"})
+        assert "certificate" in service.run("check", status=1).text
+        wrong = cluster.uri
+        for sentinel in cluster.sentinels:
+            wrong = wrong.replace(str(sentinel.tls_port), str(sentinel.port))
+        service.configure({"odds.store": wrong, "odds.timeout_ms": 500})
+        service.run("check", status=1)
+        service.configure({"odds.store": cluster.uri})
 
 
 def test_a_right_that_is_missing_degrades_health_and_fails_the_check(dealing):

@@ -419,8 +419,9 @@ TEST(lists_are_refused_with_the_item)
 TEST(odds_may_be_in_redis)
 {
     const char *redis[] = {"redis://localhost:6379/0", "unix:/run/redis.sock",
-                           "redis+sentinel://a,b/s/0", "rediss://host"};
-    for (size_t i = 0; i < 4; i++) {
+                           "redis+sentinel://a,b/s/0", "rediss://host",
+                           "rediss+sentinel://a,b/s/0"};
+    for (size_t i = 0; i < 5; i++) {
         char text[128];
         const struct config *config = NULL;
         struct error error = {0};

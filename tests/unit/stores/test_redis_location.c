@@ -108,6 +108,13 @@ TEST(tls)
     assert_true(location->tls);
     assert_string_equal(location->tls_ca, "/etc/ca one.pem");
     redis_location_destroy(&location);
+    location = parse("rediss+sentinel://:secret@h1,h2:7/s/3?tls_ca=/ca.pem");
+    assert_true(location->tls);
+    assert_int_equal(location->way, REDIS_BY_SENTINEL);
+    assert_int_equal(location->host_count, 2);
+    assert_string_equal(location->tls_ca, "/ca.pem");
+    assert_string_equal(location->shown.data, "rediss+sentinel://h1:26379,h2:7/s/3");
+    redis_location_destroy(&location);
 }
 
 TEST(what_is_not_understood_is_refused_and_no_secret_told)

@@ -1,7 +1,7 @@
 /*
  * The odds store on a Redis or Valkey server: `redis://`, `rediss://`, `unix:`,
- * `redis+sentinel://`. This file is the engine. Each of its parts uses those below it, and calls
- * back to those above:
+ * `redis+sentinel://`, `rediss+sentinel://`. This file is the engine. Each of its parts uses those
+ * below it, and calls back to those above:
  *
  *   engine      reads, versions, interest
  *   feed        publications and lists
@@ -619,7 +619,7 @@ static enum status redis_list_events(struct odds_store *base, enum sport sport,
 }
 
 const struct odds_engine odds_engine_redis = {
-    .schemes = {"redis://", "rediss://", "unix:", "redis+sentinel://"},
+    .schemes = {"redis://", "rediss://", "unix:", "redis+sentinel://", "rediss+sentinel://"},
     .open = redis_open,
     .close = redis_close,
     .stamp = redis_stamp,

@@ -7,6 +7,7 @@
  *   unix:PATH[?db=N]
  *   unix://[user:password@]PATH[?db=N], where PATH begins with a slash
  *   redis+sentinel://[user:password@]host[:port],…/service[/db]
+ *   rediss+sentinel:// with TLS, of the sentinels and of the master, [?tls_ca=FILE]
  *
  * User and password are percent-decoded. No error text holds any part of them, nor a part that
  * could be one of them misread.
@@ -155,8 +156,8 @@ static bool read_options(struct redis_location *location, struct text options, s
                 return invalid(error, "tls_ca names no file");
         } else {
             return invalid(error,
-                           "after the '?' only db=N (of unix:) and tls_ca=FILE (of rediss://) "
-                           "are known");
+                           "after the '?' only db=N (of unix:) and tls_ca=FILE (of rediss:// "
+                           "and rediss+sentinel://) are known");
         }
     }
     return true;
@@ -248,11 +249,12 @@ static bool parse(struct redis_location *location, const char *uri, struct error
     } schemes[] = {{TEXT_INIT("redis://"), REDIS_BY_TCP, false},
                    {TEXT_INIT("rediss://"), REDIS_BY_TCP, true},
                    {TEXT_INIT("redis+sentinel://"), REDIS_BY_SENTINEL, false},
+                   {TEXT_INIT("rediss+sentinel://"), REDIS_BY_SENTINEL, true},
                    {TEXT_INIT("unix:"), REDIS_BY_UNIX, false}};
     size_t i = 0;
-    while (i < 4 && !text_starts_with(rest, schemes[i].scheme))
+    while (i < 5 && !text_starts_with(rest, schemes[i].scheme))
         i++;
-    if (i == 4)
+    if (i == 5)
         return invalid(error, "it is of no known kind");
     location->way = schemes[i].way;
     location->tls = schemes[i].tls;

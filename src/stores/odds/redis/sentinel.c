@@ -153,12 +153,12 @@ static void open_next(struct redis_sentinel *sentinel)
 {
     const struct redis_wire_events events = {.owner = sentinel, .lost = on_lost};
     struct redis_addresses *addresses = &sentinel->addresses;
-    struct redis_target target = {.port = host_of(sentinel)->port};
+    struct redis_target target = {.port = host_of(sentinel)->port, .host = host_of(sentinel)->name};
     struct error error;
     (void)snprintf(target.name, sizeof target.name, "%s", addresses->list[addresses->next++]);
     start_late(sentinel);
-    if (redis_wire_open(&sentinel->wire, sentinel->options.loop, &target, NULL, &events, &error) !=
-        STATUS_OK)
+    if (redis_wire_open(&sentinel->wire, sentinel->options.loop, &target,
+                        sentinel->options.link->location->trust, &events, &error) != STATUS_OK)
         ask_next(sentinel, STATUS_UNAVAILABLE, error.text);
     else
         send_question(sentinel);
