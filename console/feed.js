@@ -3,6 +3,8 @@ import { api, get } from "./api.js";
 import { ago, append, badge, copyable, facts, fill, h, number, sportName, time } from "./dom.js";
 import { choice, empty, follow, list, problem, searchField, section, table } from "./parts.js";
 
+const EXPIRED_SHOWN_MS = 15 * 60 * 1000;
+
 export async function feedPage(page) {
     const place = h("div");
     const show = ({ items }) => fill(place,
@@ -15,6 +17,8 @@ export async function feedPage(page) {
             { label: "Asked for in the last minute", number: true, value: (row) => number(row.asked_for) },
             { label: "Oldest odds of these", value: (row) => (row.oldest_odds_at ? ago(row.oldest_odds_at) : "–") },
             { label: "State", value: (row) => (row.problem ? badge("bad", row.problem)
+                : row.expired_at && Date.now() - Date.parse(row.expired_at) < EXPIRED_SHOWN_MS
+                    ? badge("warn", `${number(row.expired)} expired, the last ${ago(row.expired_at)}`)
                 : row.stale > 0 ? badge("warn", `${number(row.stale)} with old odds`) : badge("good", "served")) },
         ], items, { caption: "Sports" }));
     follow(page, "feed", { show, refused: (error) => fill(place, problem(error)) });

@@ -680,6 +680,8 @@ static void on_second(uv_timer_t *timer)
     return_memory(app);
     if (app->config->stale_after_s > 0 && app->shared.sports != NULL)
         sports_look_at_ages(app->shared.sports);
+    if (app->odds != NULL)
+        odds_store_report_expired(app->odds, app->log);
 }
 
 /* While another server serves, there is time for all stores, and without them there is no reason to

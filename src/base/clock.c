@@ -1,10 +1,14 @@
 /* Clocks and their texts; see clock.h. */
 #include "base/clock.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
 
 static uint64_t read_clock_ns(clockid_t clock)
 {
@@ -31,6 +35,21 @@ uint64_t clock_loop_ms(const uv_loop_t *loop)
 void clock_refresh_loop(uv_loop_t *loop)
 {
     uv_update_time(loop);
+}
+
+int64_t clock_boot_ms(void)
+{
+    return (int64_t)(read_clock_ns(CLOCK_BOOTTIME) / 1000000U);
+}
+
+uint64_t clock_boot_id(void)
+{
+    char id[64];
+    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t size = file < 0 ? -1 : read(file, id, sizeof id);
+    if (file >= 0)
+        (void)close(file);
+    return size <= 0 ? 0 : checksum_add(0, id, (size_t)size);
 }
 
 void clock_pause_ns(uint64_t ns)

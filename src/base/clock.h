@@ -23,6 +23,11 @@ uint64_t clock_monotonic_ms(void);
 uint64_t clock_loop_ms(const uv_loop_t *loop);
 /* A timer that is started next counts from now, rather than from when the loop woke. */
 void clock_refresh_loop(uv_loop_t *loop);
+/* Time since the machine booted, suspension included, and a number for that boot: two processes of
+ * one boot can compare their times, however the wall clock leaps. The id is read from a file; 0: it
+ * cannot be, and times of two processes must not be compared. */
+int64_t clock_boot_ms(void);
+uint64_t clock_boot_id(void);
 /* Sleeps for so long; a signal may end it early. */
 void clock_pause_ns(uint64_t ns);
 int64_t clock_wall_ms(void);

@@ -117,6 +117,12 @@ static void note_unaddressable(const struct command_line *line, const char *name
                      report->repeated_id.digits);
 }
 
+/* --expires; 0: it stays. */
+static uint32_t parse_expiry(const struct command_line *line)
+{
+    return (uint32_t)command_number(line, "expires", 1, ODDS_EXPIRES_MOST_S, 0);
+}
+
 /* `listed`: whether the event is in the catalog. */
 static void print_published(const struct command_line *line, const struct target *target,
                             const struct feed_report *report, bool listed)
@@ -150,7 +156,8 @@ static void publish_document(const struct command_line *line, const struct targe
                                        .sport = target->sport,
                                        .event = target->event,
                                        .bytes = document.at,
-                                       .size = document.size};
+                                       .size = document.size,
+                                       .expires_s = parse_expiry(line)};
     struct odds_store *store = open_store(line, true);
     struct feed_publication publication = {0};
     struct error *error = command_error(line);
@@ -175,6 +182,7 @@ static void run_publish(const struct command_line *line, enum odds_kind kind)
 {
     bool one = kind == ODDS_MARKETS;
     const struct target target = parse_target(line, one);
+    (void)parse_expiry(line); /* refused before the document is read */
     struct feed_report report = {0};
     const char *name;
     const struct buffer *document =
@@ -276,6 +284,7 @@ static void run_interest(const struct command_line *line)
 static void run_stream(const struct command_line *line)
 {
     uint64_t interest_s = command_number(line, "interest", 1, INTEREST_MOST_SECONDS, 0);
+    uint32_t expires_s = parse_expiry(line);
     /* A store that cannot be used now is refused; one that goes away later is waited for. */
     struct odds_store *store = open_store_as(line, (struct odds_store_options){.create = true});
     odds_store_close(&store);
@@ -285,6 +294,7 @@ static void run_stream(const struct command_line *line)
     const struct feed_stream_options options = {.store = store,
                                                 .input = STDIN_FILENO,
                                                 .output = STDOUT_FILENO,
+                                                .expires_s = expires_s,
                                                 .interest_s = (uint32_t)interest_s};
     command_require(line, feed_stream(&options, command_error(line))); /* it may be in use still */
     odds_store_close(&store);
@@ -391,7 +401,12 @@ static const struct command_option interest_options[] = {
     {"within", "SECONDS", "how far to look back (60)", false},
     {0},
 };
+static const struct command_option publish_options[] = {
+    {"expires", "SECONDS", "withdraw it after so long without another, 1 to 86400 (never)", false},
+    {0},
+};
 static const struct command_option stream_options[] = {
+    {"expires", "SECONDS", "the same as expires_s in each line that has none, 1 to 86400", false},
     {"interest", "SECONDS", "tell of events that are polled, each at most so often, 1 to 3600",
      false},
     {0},
@@ -405,8 +420,8 @@ static const struct command_option simulate_options[] = {
 };
 
 const struct command feed_commands[] = {
-    {"catalog", "SPORT FILE|-", &help_feed_catalog, .run = run_catalog},
-    {"odds", "SPORT EVENT FILE|-", &help_feed_odds, .run = run_odds},
+    {"catalog", "SPORT FILE|-", &help_feed_catalog, .options = publish_options, .run = run_catalog},
+    {"odds", "SPORT EVENT FILE|-", &help_feed_odds, .options = publish_options, .run = run_odds},
     {"withdraw", "SPORT [EVENT]", &help_feed_withdraw, .run = run_withdraw},
     {"interest", "SPORT", &help_feed_interest, .options = interest_options, .run = run_interest},
     {"stream", "", &help_feed_stream, .options = stream_options, .run = run_stream},

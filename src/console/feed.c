@@ -78,7 +78,8 @@ static enum status look_at_asked(struct console_call *call, enum sport sport, in
 }
 
 static enum status write_sport(struct console_call *call, enum sport sport, int64_t stale_ms,
-                               struct json_writer *json, struct error *error)
+                               const struct odds_facts *facts, struct json_writer *json,
+                               struct error *error)
 {
     struct catalog *catalog = NULL;
     struct asked asked;
@@ -100,6 +101,8 @@ static enum status write_sport(struct console_call *call, enum sport sport, int6
     json_unsigned(json, "asked_for", asked.count);
     json_time(json, "oldest_odds_at", asked.oldest_ms);
     json_unsigned(json, "stale", asked.stale);
+    json_unsigned(json, "expired", facts->expired[sport]);
+    json_time(json, "expired_at", facts->expired_ms[sport]);
     json_string_or_null(json, "problem", refusal != NULL ? refusal->message : NULL);
     json_end(json);
     return STATUS_OK;
@@ -110,10 +113,12 @@ enum status console_feed(struct console_call *call, struct error *error)
     struct json_writer json = {.out = &call->answer};
     int64_t stale_ms = (int64_t)call->config->stale_after_s * 1000;
     enum status status = STATUS_OK;
+    struct odds_facts facts;
+    odds_store_facts(call->services->sources.odds, &facts);
     json_object(&json, NULL);
     json_array(&json, "items");
     for (int i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
-        status = write_sport(call, (enum sport)i, stale_ms, &json, error);
+        status = write_sport(call, (enum sport)i, stale_ms, &facts, &json, error);
     json_end(&json);
     json_end(&json);
     console_tag_answer(call);

@@ -6,21 +6,24 @@
 
 #include "base/memory.h"
 
-enum member { CATALOG, ODDS, WITHDRAW, TOGETHER, EVENT, DOCUMENT, ID, MEMBERS };
+enum member { CATALOG, ODDS, WITHDRAW, TOGETHER, ALIVE, EVENT, DOCUMENT, EXPIRES, ID, MEMBERS };
 static const struct text names[MEMBERS] = {
     [CATALOG] = TEXT_INIT("catalog"),
     [ODDS] = TEXT_INIT("odds"),
     [WITHDRAW] = TEXT_INIT("withdraw"),
     [TOGETHER] = TEXT_INIT("together"),
+    [ALIVE] = TEXT_INIT("alive"),
     [EVENT] = TEXT_INIT("event"),
     [DOCUMENT] = TEXT_INIT("document"),
+    [EXPIRES] = TEXT_INIT("expires_s"),
     [ID] = TEXT_INIT("id"),
 };
-#define VERBS 4U /* the first of them */
+#define VERBS 5U /* the first of them */
 
 struct reader {
     struct feed_line *line;
     struct text text;
+    uint32_t expires_s; /* of documents that have none */
 };
 
 static bool refuse(struct reader *reader, const char *at, const char *reason)
@@ -43,7 +46,7 @@ static bool read_members(struct reader *reader, struct text object, struct text 
         if (which == MEMBERS)
             return refuse(reader, name.at,
                           "not a member of a line: those are catalog, odds, withdraw, together, "
-                          "event, document and id");
+                          "alive, event, document, expires_s and id");
         if (members[which].at != NULL)
             return refuse(reader, name.at, "given twice");
         members[which] = value;
@@ -89,6 +92,8 @@ static bool check_members(struct reader *reader, struct text object,
         return refuse(reader, members[EVENT].at, "no event goes with this");
     if (members[DOCUMENT].at != NULL && !takes_document)
         return refuse(reader, members[DOCUMENT].at, "no document goes with this");
+    if (members[EXPIRES].at != NULL && !takes_document)
+        return refuse(reader, members[EXPIRES].at, "expires_s goes with a document alone");
     if (members[EVENT].at == NULL && verb == ODDS)
         return refuse(reader, object.at, "the event is missing");
     if (members[DOCUMENT].at == NULL && takes_document)
@@ -107,7 +112,16 @@ static bool find_verb(struct reader *reader, struct text object, const struct te
         }
     }
     return found == 1 ||
-           refuse(reader, object.at, "expected one of catalog, odds, withdraw and together");
+           refuse(reader, object.at, "expected one of catalog, odds, withdraw, together and alive");
+}
+
+static bool read_expiry(struct reader *reader, struct text value, struct odds_change *change)
+{
+    uint64_t seconds = reader->expires_s;
+    if (value.at != NULL && text_to_u64(value, ODDS_EXPIRES_MOST_S, &seconds) != STATUS_OK)
+        return refuse(reader, value.at, "expires_s is a number of seconds, 0 (never) to 86400");
+    change->expires_s = (uint32_t)seconds;
+    return true;
 }
 
 static bool read_step(struct reader *reader, struct text object, const struct text members[MEMBERS],
@@ -123,7 +137,8 @@ static bool read_step(struct reader *reader, struct text object, const struct te
         return false;
     if (of_event && event_id_read(members[EVENT], &change->event) != STATUS_OK)
         return refuse(reader, members[EVENT].at, "not an event id: 1 to 20 digits, above zero");
-    if (verb != WITHDRAW && !read_document(reader, members[DOCUMENT], change))
+    if (verb != WITHDRAW && (!read_document(reader, members[DOCUMENT], change) ||
+                             !read_expiry(reader, members[EXPIRES], change)))
         return false;
     reader->line->count++;
     return true;
@@ -148,8 +163,8 @@ static bool read_together(struct reader *reader, struct text array)
         enum member verb;
         if (!read_members(reader, element, members) || !find_verb(reader, element, members, &verb))
             return false;
-        if (verb == TOGETHER || members[ID].at != NULL)
-            return refuse(reader, members[verb == TOGETHER ? TOGETHER : ID].at,
+        if (verb == TOGETHER || verb == ALIVE || members[ID].at != NULL)
+            return refuse(reader, members[verb == TOGETHER || verb == ALIVE ? verb : ID].at,
                           "this is of a whole line, not of a part");
         if (!read_step(reader, element, members, verb))
             return false;
@@ -181,6 +196,11 @@ static bool read_line(struct reader *reader)
     if (verb == TOGETHER)
         return check_members(reader, object, members, verb) &&
                read_together(reader, members[TOGETHER]);
+    if (verb == ALIVE) {
+        line->alive = text_equals(members[ALIVE], TEXT("true"));
+        return check_members(reader, object, members, verb) &&
+               (line->alive || refuse(reader, members[ALIVE].at, "alive is true"));
+    }
     line->steps = &line->only;
     return read_step(reader, object, members, verb);
 }
@@ -191,11 +211,12 @@ static void free_steps(struct feed_line *line)
         memory_free(line->steps);
     line->steps = NULL;
     line->count = 0;
+    line->alive = false;
 }
 
-void feed_line_read(struct feed_line *line, struct text text)
+void feed_line_read(struct feed_line *line, struct text text, uint32_t expires_s)
 {
-    struct reader reader = {line, text};
+    struct reader reader = {line, text, expires_s};
     *line = (struct feed_line){0};
     if (!read_line(&reader))
         free_steps(line);

@@ -11,7 +11,9 @@
  *     {"odds": "cricket", "event": "34000001", "document": […]}
  *     {"withdraw": "cricket"}    {"withdraw": "cricket", "event": "34000001"}
  *     {"together": [ … ]}        of the others, at most FEED_TOGETHER_MAX
+ *     {"alive": true}            a sign of life
  *
+ * `expires_s`, 0 to ODDS_EXPIRES_MOST_S, may stand beside a document: when it is as withdrawn.
  * An `id`, a number or a string, is given back with the answer. Reading is a pure function of the
  * bytes. Threads: any.
  */
@@ -29,12 +31,13 @@ struct feed_line {
     struct feed_step *steps;               /* in their order; documents are slices of the text */
     struct feed_step only;                 /* where they are when there is one */
     size_t count;                          /* 0: refused */
+    bool alive;                            /* a sign of life, without steps */
     struct text id;                        /* of the text, as written; size 0: none was given */
     size_t rows_without_id, rows_repeated; /* of its catalogs; see struct feed_report */
     struct json_text_error wrong;          /* why it is refused; else its reason is NULL */
 };
 
-/* `text`, which is borrowed as long as the line is used, has no line end. A line that was read does
- * not move. */
-void feed_line_read(struct feed_line *line, struct text text);
+/* `expires_s`: of documents that have none. `text`, which is borrowed as long as the line is used,
+ * has no line end. A line that was read does not move. */
+void feed_line_read(struct feed_line *line, struct text text, uint32_t expires_s);
 void feed_line_free(struct feed_line *line);

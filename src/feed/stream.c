@@ -25,6 +25,7 @@
 
 #define READ_SIZE ((size_t)256 * 1024)
 #define GROUPS_UNDER_WAY 2U
+#define RENEWALS_TOGETHER 4096U
 #define INTEREST_EVERY_NS (50 * UINT64_C(1000000))
 #define INTEREST_WINDOW_MS 10000 /* how far back each look goes: clocks of servers differ */
 
@@ -67,6 +68,7 @@ struct stream {
     bool stopping; /* nothing will be taken any more */
     int read_error;
     uv_mutex_t output_lock;
+    struct event_table expiring; /* of struct expiring; the publishing thread's */
 };
 
 /* ---- reading lines --------------------------------------------------------------------------- */
@@ -75,6 +77,7 @@ struct stream {
 struct rest {
     struct buffer bytes;
     size_t searched;     /* of them: there is no line end in these */
+    uint32_t expires_s;  /* of the stream's options */
     struct buffer after; /* size_t: where each line after a line end begins */
     uint64_t number;     /* of the line that they are of */
     bool skipping;       /* it is too long, and has been answered */
@@ -158,7 +161,7 @@ static void add_line(struct rest *rest, struct batch *batch, struct text text)
     if (text.size > FEED_LINE_MAX)
         add_too_long(rest, batch);
     else if (json_text_trim(text).size > 0)
-        feed_line_read(&add_item(rest, batch, text.size)->line, text);
+        feed_line_read(&add_item(rest, batch, text.size)->line, text, rest->expires_s);
 }
 
 /* Looks for line ends in the bytes that have come. Returns how many lines are whole. */
@@ -216,7 +219,9 @@ static void add_rest(struct rest *rest)
 static void read_lines(void *argument)
 {
     struct stream *stream = argument;
-    struct rest rest = {.number = 1, .items = STAILQ_HEAD_INITIALIZER(rest.items)};
+    struct rest rest = {.number = 1,
+                        .expires_s = stream->options.expires_s,
+                        .items = STAILQ_HEAD_INITIALIZER(rest.items)};
     bool wanted = true;
     int failed = 0;
     while (wanted) {
@@ -302,6 +307,92 @@ static void append_answer(struct buffer *out, const struct item *item)
     buffer_append_text(out, TEXT("}\n"));
 }
 
+/* ---- signs of life --------------------------------------------------------------------------- */
+
+/* A value that this stream has published with an expiry; a catalog has no event. */
+struct expiring {
+    struct event_node node; /* first */
+    uint32_t expires_s;
+    uint64_t until_ms; /* monotonic; the store's time is over before */
+};
+
+static void forget(struct stream *stream, struct event_node *node)
+{
+    event_table_remove(&stream->expiring, node);
+    memory_free(node);
+}
+
+static bool is_over(const struct event_node *node, uint64_t now_ms)
+{
+    return node != NULL && ((const struct expiring *)node)->until_ms <= now_ms;
+}
+
+/* Notes a change that is stored now. Values that have expired need no sign of life any more. */
+static void note_expiry(struct stream *stream, const struct odds_change *change, uint64_t now_ms)
+{
+    struct event_node *node = event_table_find(&stream->expiring, change->sport, &change->event);
+    if (node != NULL && change->expires_s == 0)
+        forget(stream, node);
+    while (is_over(event_table_oldest(&stream->expiring), now_ms))
+        forget(stream, event_table_oldest(&stream->expiring));
+    if (change->expires_s == 0)
+        return;
+    node = event_table_find(&stream->expiring, change->sport, &change->event);
+    if (node == NULL) {
+        node = memory_alloc_zeroed(1, sizeof(struct expiring));
+        event_table_add(&stream->expiring, node, change->sport, &change->event, now_ms);
+    }
+    event_table_touch(&stream->expiring, node, now_ms);
+    struct expiring *expiring = (struct expiring *)node;
+    expiring->expires_s = change->expires_s;
+    expiring->until_ms = now_ms + change->expires_s * UINT64_C(1000);
+}
+
+static void note_expiries(struct stream *stream, const struct item *item)
+{
+    const struct odds_publication *publication = &item->publication;
+    uint64_t now_ms = clock_monotonic_ms();
+    if (publication->status != STATUS_OK)
+        return;
+    for (size_t i = 0; i < publication->count; i++)
+        note_expiry(stream, &publication->changes[i], now_ms);
+}
+
+/* The line's changes: a renewal of each value. */
+static void add_renewals(struct stream *stream, struct feed_publication *changes)
+{
+    struct event_node *node;
+    TAILQ_FOREACH (node, &stream->expiring.order, order) {
+        const struct odds_change change = {.kind = node->id.size > 0 ? ODDS_MARKETS : ODDS_CATALOG,
+                                           .sport = node->sport,
+                                           .event = node->id,
+                                           .expires_s = ((const struct expiring *)node)->expires_s,
+                                           .renew = true};
+        feed_publication_add(changes, &change);
+    }
+}
+
+/* In place, a commit after the other: other processes follow short commits more cheaply, and
+ * values need not be renewed at one moment. */
+static void renew_all(struct stream *stream, struct item *item)
+{
+    struct odds_publication *publication = &item->publication;
+    struct error error;
+    add_renewals(stream, &item->changes);
+    publication->changes = item->changes.changes;
+    publication->count = item->changes.count;
+    publication->status = STATUS_OK;
+    for (size_t at = 0; at < publication->count && publication->status == STATUS_OK;
+         at += RENEWALS_TOGETHER) {
+        size_t left = publication->count - at;
+        publication->status =
+            odds_store_publish(stream->options.store, publication->changes + at,
+                               left < RENEWALS_TOGETHER ? left : RENEWALS_TOGETHER, &error);
+    }
+    if (publication->status != STATUS_OK)
+        publication->reason = memory_copy_string(error.text);
+}
+
 /* ---- publishing ------------------------------------------------------------------------------ */
 
 /* Makes the publication of a good line. False: it has failed. */
@@ -348,9 +439,12 @@ static void begin_group(struct stream *stream, struct group *group)
 {
     struct item *item;
     STAILQ_INIT(&group->publishing.list);
-    STAILQ_FOREACH (item, &group->items, link)
-        if (item->line.count > 0 && make_publication(stream, item))
+    STAILQ_FOREACH (item, &group->items, link) {
+        if (item->line.alive)
+            renew_all(stream, item);
+        else if (item->line.count > 0 && make_publication(stream, item))
             STAILQ_INSERT_TAIL(&group->publishing.list, &item->publication, others);
+    }
     group->publishing.done = on_published;
     group->publishing.owner = group;
     if (STAILQ_EMPTY(&group->publishing.list) ||
@@ -358,10 +452,12 @@ static void begin_group(struct stream *stream, struct group *group)
         set_over(group);
 }
 
-/* Must the line have a group for itself, with nothing else under way? A withdrawal of a sport needs
- * the odds that the store has when all earlier lines are published. */
+/* Must the line have a group for itself, with nothing else under way? A withdrawal of a sport and a
+ * sign of life need what the store has when all earlier lines are published. */
 static bool needs_own_group(const struct item *item)
 {
+    if (item->line.alive)
+        return true;
     for (size_t i = 0; i < item->line.count; i++)
         if (item->line.steps[i].whole_sport)
             return true;
@@ -439,13 +535,15 @@ static struct group *await_group(struct stream *stream, const struct under_way *
 }
 
 /* Answers the oldest group, unless `out` is NULL, and frees it. */
-static void end_group(struct under_way *under_way, struct buffer *out)
+static void end_group(struct stream *stream, struct under_way *under_way, struct buffer *out)
 {
     struct group *group = STAILQ_FIRST(&under_way->groups);
     const struct item *item;
-    if (out != NULL)
-        STAILQ_FOREACH (item, &group->items, link)
+    STAILQ_FOREACH (item, &group->items, link) {
+        note_expiries(stream, item);
+        if (out != NULL)
             append_answer(out, item);
+    }
     STAILQ_REMOVE_HEAD(&under_way->groups, link);
     under_way->count--;
     under_way->bytes -= group->bytes;
@@ -470,7 +568,7 @@ static enum status publish_all(struct stream *stream, struct error *error)
     bool begun;
     while (status == STATUS_OK && (group = await_group(stream, &under_way, &begun)) != NULL) {
         if (begun) {
-            end_group(&under_way, &out);
+            end_group(stream, &under_way, &out);
             status = write_out(stream, &out, error);
             continue;
         }
@@ -481,7 +579,7 @@ static enum status publish_all(struct stream *stream, struct error *error)
     }
     while ((group = STAILQ_FIRST(&under_way.groups)) != NULL) { /* not answered: no one reads */
         wait_until_over(stream, group);
-        end_group(&under_way, NULL);
+        end_group(stream, &under_way, NULL);
     }
     buffer_free(&out);
     return status;
@@ -589,7 +687,11 @@ enum status feed_stream(const struct feed_stream_options *options, struct error 
     thread_start(&reader, "feed-lines", read_lines, stream);
     if (options->interest_s > 0)
         thread_start(&watcher, "feed-interest", watch_interest, stream);
+    event_table_init(&stream->expiring);
     enum status status = publish_all(stream, error);
+    while (stream->expiring.count > 0)
+        forget(stream, event_table_oldest(&stream->expiring));
+    event_table_free(&stream->expiring);
     uv_mutex_lock(&stream->lock);
     stream->stopping = true;
     bool ended = stream->ended;

@@ -11,6 +11,9 @@
  * publication is seen"). Answers come in the order of the lines. A line that is refused or fails
  * changes nothing and stops nothing.
  *
+ * A sign of life (`alive`) renews the time of every value that this stream has published with an
+ * expiry and not published otherwise or withdrawn since.
+ *
  * At most FEED_QUEUE_BYTES of lines are held. Beyond that, input is not read. The same holds while
  * the output is not read. Blocks until the input ends, with two more threads: one reads lines, one
  * watches interest.
@@ -23,6 +26,7 @@
 struct feed_stream_options {
     struct odds_store *store; /* borrowed */
     int input, output;        /* descriptors, which block */
+    uint32_t expires_s;       /* of documents whose line has no expires_s; 0: they stay */
     uint32_t interest_s;      /* tell of events that are polled, each at most once in so many
                                  seconds; 0: do not */
 };

@@ -74,6 +74,7 @@ static void copy_value(struct copy *copy, enum sport sport, const struct event_i
     struct odds_change change = {.kind = event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
                                  .sport = sport,
                                  .bytes = value.bytes,
+                                 .expires_s = value.expires_s,
                                  .size = value.size};
     if (event != NULL)
         change.event = *event;

@@ -135,6 +135,10 @@ void odds_store_facts(struct odds_store *store, struct odds_facts *facts)
                                  .errors = atomic_load(&store->errors),
                                  .interest_written = atomic_load(&store->interest_written),
                                  .interest_dropped = odds_notes_dropped(store->notes)};
+    for (size_t i = 0; i < SPORT_COUNT; i++) {
+        facts->expired[i] = atomic_load(&store->expired[i]);
+        facts->expired_ms[i] = atomic_load(&store->expired_ms[i]);
+    }
     store->engine->facts(store, facts);
 }
 
@@ -148,6 +152,8 @@ static enum status check_changes(const struct odds_change *changes, size_t count
             return error_set(error, STATUS_INVALID,
                              "a document of %zu bytes is larger than the %u bytes allowed",
                              change->size, ODDS_VALUE_MAX);
+        CHECK(change->expires_s <= ODDS_EXPIRES_MOST_S);
+        CHECK(!change->renew || (change->bytes == NULL && change->expires_s > 0));
     }
     return STATUS_OK;
 }
@@ -294,6 +300,16 @@ static void write_feed_age(const struct metric *metric, const void *facts, struc
     }
 }
 
+static void write_expired(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct odds_facts *odds = facts;
+    for (int i = 0; i < SPORT_COUNT; i++) {
+        char labels[64];
+        (void)snprintf(labels, sizeof labels, "{sport=\"%s\"}", sport_key((enum sport)i));
+        metric_number(out, metric->name, labels, odds->expired[i]);
+    }
+}
+
 static void write_connected(const struct metric *metric, const void *facts, struct buffer *out)
 {
     metric_number(out, metric->name, NULL, ((const struct odds_facts *)facts)->connected ? 1 : 0);
@@ -316,6 +332,8 @@ const struct metric odds_metrics[] = {
      .offset = offsetof(struct odds_facts, errors)},
     METRIC_WRITTEN("croupier_feed_age_seconds", "gauge", write_feed_age,
                    "Time since anything of the sport was published; NaN: never"),
+    METRIC_WRITTEN("croupier_odds_expired_total", "counter", write_expired,
+                   "Catalogs and odds whose time was over without a new publication"),
     METRIC_FACT("croupier_odds_reads_total", "counter", struct odds_facts, reads,
                 "Values read from the odds store"),
     METRIC_FACT("croupier_odds_reopened_total", "counter", struct odds_facts, reopened,

@@ -78,9 +78,14 @@ struct odds_facts {
     uint64_t reopened;             /* times the store was opened or connected again */
     uint64_t interest_written;
     uint64_t interest_dropped;
-    bool connected;         /* or open */
-    uint64_t invalidations; /* changes that a server has reported */
-    uint64_t round_trip_ns; /* to a server and back, of late; 0: not known */
+    /* Values whose time was over without a new publication. Redis: those that were read before. */
+    uint64_t expired[SPORT_COUNT];
+    int64_t expired_ms[SPORT_COUNT]; /* wall clock, of the last of them; 0: there was none */
+    bool connected;                  /* or open */
+    uint64_t invalidations;          /* changes that a server has reported */
+    uint64_t round_trip_ns;          /* to a server and back, of late; 0: not known */
 };
 void odds_store_facts(struct odds_store *store, struct odds_facts *facts);
+/* Logs how many values of each sport have expired since the last call. One thread, now and then. */
+void odds_store_report_expired(struct odds_store *store, struct log *log);
 extern const struct metric odds_metrics[];

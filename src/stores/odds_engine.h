@@ -58,6 +58,9 @@ struct odds_store {
     atomic_uint_fast64_t reads;
     atomic_uint_fast64_t errors;
     atomic_uint_fast64_t interest_written;
+    atomic_uint_fast64_t expired[SPORT_COUNT]; /* values whose time was over */
+    atomic_int_fast64_t expired_ms[SPORT_COUNT];
+    uint64_t expired_logged[SPORT_COUNT]; /* odds_store_report_expired's */
     uv_mutex_t watch_lock;
     struct odds_watch *watch; /* guarded by the lock, which is held while it is called */
 };
@@ -79,6 +82,9 @@ bool odds_name_read(struct text name, struct odds_subject *subject);
 /* Counts a call that failed, and returns its status. odds.c does so for what a verb returns, the
  * engine for what comes later. */
 enum status odds_store_counted(struct odds_store *store, enum status status);
+
+/* The engine has noticed that the time of so many values was over. */
+void odds_store_count_expired(struct odds_store *store, enum sport sport, uint64_t count);
 
 bool odds_store_is_watched(struct odds_store *store);
 /* Tells the watch. Any thread of the engine's. */

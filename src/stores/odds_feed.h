@@ -13,9 +13,12 @@ struct odds_change {
     enum odds_kind kind;
     enum sport sport;
     struct event_id event; /* for ODDS_MARKETS */
-    const char *bytes;     /* NULL: withdraw the value */
+    const char *bytes;     /* NULL: withdraw the value, or `renew` */
     size_t size;           /* at most ODDS_VALUE_MAX */
+    uint32_t expires_s;    /* after so long it is as withdrawn; 0: it stays */
+    bool renew; /* the stored value, if it has not expired: let it expire `expires_s` from now */
 };
+#define ODDS_EXPIRES_MOST_S 86400U
 
 /* Publishes all changes durably before it returns; the embedded engine does all of them or none.
  * Blocks. STATUS_FULL: the disk is full. A value that is not there may be withdrawn. */

@@ -45,6 +45,7 @@ struct odds_value {
     int64_t published_ms; /* wall clock; 0 when the engine does not know */
     char *bytes;          /* memory_free it; one NUL beyond `size` */
     size_t size;
+    uint32_t expires_s; /* the time that is left, at least 1; 0: it stays */
 };
 
 /*

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct feed_line line;
     char *bytes = memory_copy(data, size); /* of exactly this size, so that reading on is noticed */
     struct text text = {bytes, size};
-    feed_line_read(&line, text);
+    feed_line_read(&line, text, 0);
     CHECK((line.count == 0) == (line.wrong.reason != NULL));
     CHECK(line.count <= FEED_TOGETHER_MAX && line.id.size <= FEED_LINE_ID_MAX);
     if (line.wrong.reason != NULL)

@@ -103,6 +103,8 @@ CASES = {
     "CroupierOddsStale": ({f'croupier_odds_stale_events{{{ME},sport="cricket"}}': "1x60"},
                           {f'croupier_odds_stale_events{{{ME},sport="cricket"}}': "0x60",
                            f'croupier_odds_age_seconds{{{ME},sport="cricket"}}': "299x60"}),
+    "CroupierOddsExpired": ({f'croupier_odds_expired_total{{{ME},sport="cricket"}}': "0+1x60"},
+                            {f'croupier_odds_expired_total{{{ME},sport="cricket"}}': "9x60"}),
     "CroupierLedgerRefusing": ({WALLET + '"ledger_unavailable"}': "0+1x60"},
                                {WALLET + '"ledger_unavailable"}': "5x60", WALLET + '"applied"}': "0+9x60"}),
     "CroupierLedgerCommitFailed": ({WALLET + '"internal_error"}': "0x30 1x30"},

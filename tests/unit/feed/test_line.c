@@ -42,7 +42,7 @@ TEST(each_verb_is_read)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct feed_line line;
-        feed_line_read(&line, text_of(rows[i].line));
+        feed_line_read(&line, text_of(rows[i].line), 0);
         if (line.wrong.reason != NULL)
             fail_msg("%s: %s", rows[i].line, line.wrong.reason);
         assert_int_equal(line.count, 1);
@@ -56,10 +56,12 @@ TEST(each_verb_is_read)
 TEST(what_goes_together_keeps_its_order)
 {
     struct feed_line line;
-    feed_line_read(&line, TEXT("{\"id\":\"x\\ny\",\"together\":[{\"withdraw\":\"tennis\"},"
-                               "{\"odds\":\"tennis\",\"event\":1,\"document\":[]},"
-                               "{\"catalog\":\"tennis\",\"document\":[{\"gmid\":1},{},{\"gmid\":1}"
-                               "]}]}"));
+    feed_line_read(&line,
+                   TEXT("{\"id\":\"x\\ny\",\"together\":[{\"withdraw\":\"tennis\"},"
+                        "{\"odds\":\"tennis\",\"event\":1,\"document\":[]},"
+                        "{\"catalog\":\"tennis\",\"document\":[{\"gmid\":1},{},{\"gmid\":1}"
+                        "]}]}"),
+                   0);
     assert_null(line.wrong.reason);
     assert_int_equal(line.count, 3);
     assert_change(&line.steps[0], ODDS_CATALOG, SPORT_TENNIS, NULL, NULL);
@@ -71,6 +73,34 @@ TEST(what_goes_together_keeps_its_order)
     assert_int_equal(line.rows_repeated, 1);
     assert_int_equal(line.id.size, strlen("\"x\\ny\""));
     assert_memory_equal(line.id.at, "\"x\\ny\"", line.id.size);
+    feed_line_free(&line);
+}
+
+TEST(a_document_may_expire)
+{
+    static const struct {
+        const char *line;
+        uint32_t expires_s;
+    } rows[] = {
+        {"{\"odds\":\"tennis\",\"event\":1,\"document\":[],\"expires_s\":5}", 5},
+        {"{\"catalog\":\"tennis\",\"document\":[],\"expires_s\":86400}", 86400},
+        {"{\"catalog\":\"tennis\",\"document\":[],\"expires_s\":0}", 0},
+        {"{\"catalog\":\"tennis\",\"document\":[]}", 7},
+        {"{\"together\":[{\"catalog\":\"tennis\",\"document\":[]}]}", 7},
+        {"{\"withdraw\":\"tennis\"}", 0},
+    };
+    struct feed_line line;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        feed_line_read(&line, text_of(rows[i].line), 7);
+        assert_null(line.wrong.reason);
+        assert_int_equal(line.steps[0].change.expires_s, rows[i].expires_s);
+        assert_false(line.alive);
+        feed_line_free(&line);
+    }
+    feed_line_read(&line, TEXT("{\"alive\":true,\"id\":1}"), 7);
+    assert_null(line.wrong.reason);
+    assert_true(line.alive);
+    assert_int_equal(line.count, 0);
     feed_line_free(&line);
 }
 
@@ -100,6 +130,12 @@ TEST(a_wrong_line_names_its_column)
         {"{\"withdraw\":\"cricket\",\"foo\":1}", 23, "not a member"},
         {"{\"withdraw\":\"cricket\",\"id\":null}", 28, "an id is"},
         {"{\"withdraw\":\"cricket\",\"id\":[1]}", 28, "an id is"},
+        {"{\"withdraw\":\"cricket\",\"expires_s\":1}", 35, "expires_s goes"},
+        {"{\"catalog\":\"cricket\",\"document\":[],\"expires_s\":86401}", 48, "expires_s is"},
+        {"{\"catalog\":\"cricket\",\"document\":[],\"expires_s\":\"1\"}", 48, "expires_s is"},
+        {"{\"alive\":false}", 10, "alive is"},
+        {"{\"alive\":true,\"event\":1}", 23, "no event"},
+        {"{\"together\":[{\"alive\":true}]}", 23, "this is of a whole line"},
         {"{\"together\":[]}", 13, "there is nothing"},
         {"{\"together\":{}}", 13, "expected an array"},
         {"{\"together\":[5]}", 14, "expected an object"},
@@ -110,7 +146,7 @@ TEST(a_wrong_line_names_its_column)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct feed_line line;
-        feed_line_read(&line, text_of(rows[i].line));
+        feed_line_read(&line, text_of(rows[i].line), 0);
         if (line.wrong.reason == NULL || line.wrong.column != rows[i].column ||
             strncmp(line.wrong.reason, rows[i].reason, strlen(rows[i].reason)) != 0)
             fail_msg("%s: %zu: %s", rows[i].line, line.wrong.column,
@@ -130,7 +166,7 @@ TEST(bounds_hold)
         for (size_t i = 1; i < FEED_TOGETHER_MAX + more; i++)
             buffer_append_string(&text, ",{\"withdraw\":\"cricket\"}");
         buffer_append_string(&text, "]}");
-        feed_line_read(&line, buffer_text(&text));
+        feed_line_read(&line, buffer_text(&text), 0);
         assert_int_equal(line.count, more == 0 ? FEED_TOGETHER_MAX : 0);
         feed_line_free(&line);
         buffer_clear(&text);
@@ -138,7 +174,7 @@ TEST(bounds_hold)
         for (size_t i = 2; i < FEED_LINE_ID_MAX + more; i++)
             buffer_append_char(&text, 'x');
         buffer_append_string(&text, "\"}");
-        feed_line_read(&line, buffer_text(&text));
+        feed_line_read(&line, buffer_text(&text), 0);
         assert_int_equal(line.id.size, more == 0 ? FEED_LINE_ID_MAX : 0);
         assert_int_equal(line.wrong.reason == NULL, more == 0);
         feed_line_free(&line);

@@ -314,6 +314,62 @@ TEST_OF(fixture, a_file_of_another_format_is_refused_and_an_older_one_replaced)
     memory_free(bytes);
 }
 
+/* An older program would serve a value beyond its time. */
+TEST_OF(fixture, the_first_value_that_expires_makes_the_format_newer)
+{
+    struct odds_store *store = open_new(fixture);
+    struct error error = {{0}};
+    struct odds_change change = {.kind = ODDS_MARKETS,
+                                 .sport = SPORT_CRICKET,
+                                 .event = event_number(1),
+                                 .bytes = "[]",
+                                 .size = 2,
+                                 .expires_s = 1000};
+    for (int expiring = 0; expiring < 2; expiring++) {
+        size_t size;
+        uint64_t version = 0;
+        if (expiring == 0)
+            publish_odds(store, "1", "[]", 2);
+        else
+            assert_int_equal(odds_store_publish(store, &change, 1, &error), STATUS_OK);
+        odds_store_close(&store);
+        char *bytes = load(fixture->data, &size);
+        assert_true((memmem(bytes, size, "croupier odds 4", 15) != NULL) == (expiring == 1));
+        memory_free(bytes);
+        assert_int_equal(try_open(fixture, false, &store, &error), STATUS_OK);
+        assert_int_equal(read_odds(store, "1", &version), STATUS_OK);
+        assert_true(version != 0);
+    }
+    odds_store_close(&store);
+}
+
+/* The record of its time is changed on disk: it has expired rather than never to. */
+TEST_OF(fixture, a_value_whose_time_is_lost_has_expired)
+{
+    struct odds_store *store = open_new(fixture);
+    struct error error = {{0}};
+    size_t size;
+    uint64_t version = 1;
+    struct odds_change change = {.kind = ODDS_MARKETS,
+                                 .sport = SPORT_CRICKET,
+                                 .event = event_number(1),
+                                 .bytes = "[]",
+                                 .size = 2,
+                                 .expires_s = 1000};
+    assert_int_equal(odds_store_publish(store, &change, 1, &error), STATUS_OK);
+    odds_store_close(&store);
+    char *bytes = load(fixture->data, &size);
+    for (char *at = bytes; (at = memmem(at, size - (size_t)(at - bytes), "until:", 6)) != NULL;
+         at++)
+        at[0] = 'v';
+    save(fixture->data, bytes, size);
+    memory_free(bytes);
+    assert_int_equal(try_open(fixture, false, &store, &error), STATUS_OK);
+    assert_int_equal(read_odds(store, "1", &version), STATUS_OK);
+    assert_true(version == 0);
+    odds_store_close(&store);
+}
+
 TEST_OF(fixture, a_file_that_was_being_made_when_its_maker_died_is_made_again)
 {
     make_store(fixture);

@@ -6,8 +6,11 @@
 
 #include <sys/random.h>
 
+#include "base/clock.h"
+
 /* Of one commit, in its list: reading a longer list costs as much as the walk of all records. */
 #define CHANGES_MAX 4096U
+#define DELETED_MOST 1024U /* expired values, in a commit of fewer changes */
 
 int lmdb_edit_begin(struct lmdb_edit *edit, uint64_t identity)
 {
@@ -15,7 +18,7 @@ int lmdb_edit_begin(struct lmdb_edit *edit, uint64_t identity)
     if (edit->index == NULL) {
         CHECK(getrandom(&root->identity, sizeof root->identity, 0) ==
               (ssize_t)sizeof root->identity);
-        return lmdb_format_write(&edit->view);
+        return lmdb_format_write(&edit->view, false);
     }
     edit->view.transaction = mdb_txn_id(edit->view.txn) - 1;
     /* Every commit writes the root: any other number, and this is not the store that it was. */
@@ -23,6 +26,41 @@ int lmdb_edit_begin(struct lmdb_edit *edit, uint64_t identity)
     if (result == 0 && root->identity != identity)
         result = MDB_CORRUPTED;
     return result == 0 ? lmdb_index_follow(edit->index, &edit->view) : result;
+}
+
+/* Writes when a value expires; the first time, also that the store's values may. */
+static int write_until(struct lmdb_edit *edit, const struct lmdb_key *key, uint64_t transaction,
+                       uint32_t expires_s)
+{
+    int64_t lifetime_ms = (int64_t)expires_s * 1000;
+    const struct lmdb_until until = {.transaction = transaction,
+                                     .boot = edit->boot,
+                                     .boot_ms = clock_boot_ms() + lifetime_ms,
+                                     .wall_ms = edit->now_ms + lifetime_ms,
+                                     .lifetime_ms = lifetime_ms};
+    int result = edit->expiring ? 0 : lmdb_format_write(&edit->view, true);
+    edit->expiring = true;
+    return result == 0 ? lmdb_until_write(&edit->view, key, &until) : result;
+}
+
+/* A sign of life. Neither a value that has expired nor one that does not expire has a new time. */
+static int renew(struct lmdb_edit *edit, const struct odds_change *change, struct lmdb_entry entry,
+                 const struct lmdb_entry *before)
+{
+    struct lmdb_key key = lmdb_key_of(change->kind, change->sport, &change->event);
+    struct lmdb_record record;
+    if (before == NULL || before->transaction == 0)
+        return 0;
+    entry.transaction = before->transaction & ~LMDB_UNTIL;
+    int result = lmdb_record_find(&edit->view, &key, entry.transaction, &record);
+    if (result != 0 || record.header.expires_ms == 0)
+        return result;
+    if (lmdb_until_read(&edit->view, &key, entry.transaction, edit->boot) == LMDB_EXPIRED)
+        return 0;
+    result = write_until(edit, &key, entry.transaction, change->expires_s);
+    entry.transaction |= LMDB_UNTIL;
+    lmdb_index_set(&edit->changed, &entry, 0);
+    return result;
 }
 
 int lmdb_edit_change(struct lmdb_edit *edit, const struct odds_change *change)
@@ -36,10 +74,14 @@ int lmdb_edit_change(struct lmdb_edit *edit, const struct odds_change *change)
     const struct lmdb_entry *before = lmdb_index_find(&edit->changed, &entry);
     if (before == NULL)
         before = lmdb_index_find(edit->index, &entry);
+    if (change->renew)
+        return renew(edit, change, entry, before);
     bool stored = before != NULL && before->transaction != 0;
     if (stored) {
         /* The digest loses what was published. When the record is another, the store is damaged. */
-        result = lmdb_record_find(&edit->view, &key, before->transaction, &record);
+        result = lmdb_record_find(&edit->view, &key, before->transaction & ~LMDB_UNTIL, &record);
+        if (result == 0 && record.header.expires_ms != 0 && change->expires_s == 0)
+            result = lmdb_until_delete(&edit->view, &key);
         if (result != 0)
             return result;
         root->count--;
@@ -50,24 +92,56 @@ int lmdb_edit_change(struct lmdb_edit *edit, const struct odds_change *change)
         if (stored)
             result = lmdb_record_delete(&edit->view, &key);
     } else {
-        result = lmdb_record_write(&edit->view, &key, edit->now_ms,
+        struct lmdb_header header = {.published_ms = edit->now_ms};
+        if (change->expires_s > 0)
+            header.expires_ms = edit->now_ms + (int64_t)change->expires_s * 1000;
+        result = lmdb_record_write(&edit->view, &key, header,
                                    (struct text){change->bytes, change->size}, &record);
+        if (result == 0 && change->expires_s > 0) {
+            result = write_until(edit, &key, entry.transaction, change->expires_s);
+            entry.transaction |= LMDB_UNTIL;
+        }
         if (result == 0) {
             root->count++;
             root->digest += lmdb_record_seal(&record, root->identity, &key);
             root->published_ms[change->sport] = edit->now_ms;
         }
     }
-    lmdb_index_set(&edit->changed, &entry);
+    lmdb_index_set(&edit->changed, &entry, 0);
+    return result;
+}
+
+/* Deletes values that have expired; those that are left are deleted by the next commits. */
+static int delete_expired(struct lmdb_edit *edit)
+{
+    struct lmdb_index *index = edit->index;
+    int result = 0;
+    if (index == NULL)
+        return 0;
+    if (index->next_deadline_ms != 0)
+        lmdb_index_expire(index, clock_boot_ms(), NULL);
+    for (size_t i = 0; result == 0 && index->expired > 0 && i < lmdb_index_count(index) &&
+                       lmdb_index_count(&edit->changed) < DELETED_MOST;
+         i++) {
+        struct lmdb_entry entry = lmdb_index_at(index, i);
+        const struct odds_change change = {.kind = (enum odds_kind)entry.kind,
+                                           .sport = (enum sport)entry.sport,
+                                           .event = entry.event};
+        if (lmdb_index_has_expired(index, i) && lmdb_index_find(&edit->changed, &entry) == NULL)
+            result = lmdb_edit_change(edit, &change);
+    }
     return result;
 }
 
 int lmdb_edit_finish(struct lmdb_edit *edit)
 {
     struct lmdb_key key = lmdb_key_of_changes(mdb_txn_id(edit->view.txn));
+    int result = delete_expired(edit);
+    if (result != 0)
+        return result;
     struct text changes = buffer_text(&edit->changed.entries);
     if (lmdb_index_count(&edit->changed) > CHANGES_MAX)
         changes.size = 0;
-    int result = lmdb_record_write(&edit->view, &key, 0, changes, NULL);
+    result = lmdb_record_write(&edit->view, &key, (struct lmdb_header){0}, changes, NULL);
     return result == 0 ? lmdb_root_write(&edit->view) : result;
 }

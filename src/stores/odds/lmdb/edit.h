@@ -8,6 +8,8 @@ struct lmdb_edit {
     struct lmdb_view view;    /* its root becomes the commit's */
     struct lmdb_index *index; /* is brought to the transaction before; NULL: of a new store */
     int64_t now_ms;
+    uint64_t boot;             /* clock_boot_id(), when something expires */
+    bool expiring;             /* the format says so */
     struct lmdb_index changed; /* by this commit */
 };
 

@@ -17,6 +17,7 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/lmdb/store.h"
 
@@ -124,6 +125,10 @@ static enum status lmdb_read(struct odds_store *store, struct odds_read *read)
                                       .published_ms = reading.published_ms,
                                       .bytes = reading.whole.bytes,
                                       .size = reading.whole.size};
+    if (lookup.deadline_ms > 0) {
+        int64_t left_s = (lookup.deadline_ms - clock_boot_ms()) / 1000;
+        read->value.expires_s = left_s > 0 ? (uint32_t)left_s : 1;
+    }
     read->catalog = reading.part;
     return STATUS_OK;
 }

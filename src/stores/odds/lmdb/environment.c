@@ -290,6 +290,9 @@ enum status lmdb_env_write(const struct lmdb_env *env, struct lmdb_index *index,
     struct writing writing = {.env = env, .changes = changes, .count = count};
     writing.edit.index = index;
     writing.edit.now_ms = clock_wall_ms();
+    for (size_t i = 0; i < count && writing.edit.boot == 0; i++)
+        if (changes[i].expires_s > 0)
+            writing.edit.boot = clock_boot_id();
     /* Before LMDB's own lock, which cannot be waited for with a limit. The kernel gives this one
      * back when a process dies. */
     if (lock_file(env->folder, WRITER_WAIT_MS) != STATUS_OK)

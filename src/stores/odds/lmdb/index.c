@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "stores/odds_engine.h"
@@ -40,6 +41,21 @@ struct lmdb_entry lmdb_index_at(const struct lmdb_index *index, size_t place)
     return entries_of(index)[place];
 }
 
+static int64_t *deadlines_of(const struct lmdb_index *index)
+{
+    return (int64_t *)(void *)index->deadlines.data;
+}
+
+bool lmdb_index_has_expired(const struct lmdb_index *index, size_t place)
+{
+    return deadlines_of(index)[place] == LMDB_EXPIRED;
+}
+
+int64_t lmdb_index_deadline(const struct lmdb_index *index, const struct lmdb_entry *listed)
+{
+    return deadlines_of(index)[listed - entries_of(index)];
+}
+
 /* The slot that leads to the entry of this subject, or the free one that would. */
 static uint32_t *slot_of(const struct lmdb_index *index, const struct lmdb_entry *wanted)
 {
@@ -70,7 +86,29 @@ static void grow(struct lmdb_index *index)
         *slot_of(index, &entries_of(index)[i]) = (uint32_t)(i + 1);
 }
 
-void lmdb_index_set(struct lmdb_index *index, const struct lmdb_entry *entry)
+static void set_deadline(struct lmdb_index *index, size_t place, int64_t deadline_ms)
+{
+    index->expired -= deadlines_of(index)[place] == LMDB_EXPIRED;
+    index->expired += deadline_ms == LMDB_EXPIRED;
+    deadlines_of(index)[place] = deadline_ms;
+    if (deadline_ms > 0 && (index->next_deadline_ms == 0 || deadline_ms < index->next_deadline_ms))
+        index->next_deadline_ms = deadline_ms;
+}
+
+void lmdb_index_expire(struct lmdb_index *index, int64_t now_ms, struct buffer *expired)
+{
+    if (index->next_deadline_ms == 0 || now_ms < index->next_deadline_ms)
+        return;
+    index->next_deadline_ms = 0;
+    for (size_t i = 0; i < lmdb_index_count(index); i++) {
+        bool due = deadlines_of(index)[i] > 0 && deadlines_of(index)[i] <= now_ms;
+        set_deadline(index, i, due ? LMDB_EXPIRED : deadlines_of(index)[i]);
+        if (due && expired != NULL)
+            buffer_append(expired, &entries_of(index)[i], ENTRY_SIZE);
+    }
+}
+
+void lmdb_index_set(struct lmdb_index *index, const struct lmdb_entry *entry, int64_t deadline_ms)
 {
     size_t count = lmdb_index_count(index);
     if (2 * (count + 1) > index->slot_count)
@@ -78,25 +116,38 @@ void lmdb_index_set(struct lmdb_index *index, const struct lmdb_entry *entry)
     uint32_t *slot = slot_of(index, entry);
     if (*slot == 0) {
         buffer_reserve(&index->entries, ENTRY_SIZE);
+        buffer_append(&index->deadlines, &(int64_t){0}, sizeof deadline_ms);
         *slot = (uint32_t)(count + 1);
         buffer_append(&index->entries, entry, ENTRY_SIZE);
         index->live += entry->transaction != 0;
+        set_deadline(index, count, deadline_ms);
         return;
     }
     struct lmdb_entry *listed = &entries_of(index)[*slot - 1];
     index->live += (size_t)(entry->transaction != 0) - (size_t)(listed->transaction != 0);
     listed->transaction = entry->transaction;
+    set_deadline(index, (size_t)(listed - entries_of(index)), deadline_ms);
 }
 
 void lmdb_index_free(struct lmdb_index *index)
 {
     buffer_free(&index->entries);
+    buffer_free(&index->deadlines);
     buffer_free(&index->changes);
+    buffer_free(&index->untils);
     memory_free(index->slots);
     *index = (struct lmdb_index){0};
 }
 
 /* ---- from a snapshot ------------------------------------------------------------------------- */
+
+static int64_t read_deadline(struct lmdb_index *index, const struct lmdb_view *view,
+                             const struct lmdb_key *key, uint64_t transaction)
+{
+    if (index->boot == 0)
+        index->boot = clock_boot_id();
+    return lmdb_until_read(view, key, transaction, index->boot);
+}
 
 /* Adds one stored record, when it is a value, and its seal to the sum. */
 static int add_record(struct lmdb_index *index, const struct lmdb_view *view, MDB_val *stored_key,
@@ -121,14 +172,17 @@ static int add_record(struct lmdb_index *index, const struct lmdb_view *view, MD
                        !lmdb_record_is_whole(&record, identity, &key, record.bytes)))
         return MDB_CORRUPTED;
     *digest += lmdb_record_seal(&record, identity, &key);
-    lmdb_index_set(index, &entry);
+    lmdb_index_set(index, &entry,
+                   record.header.expires_ms == 0
+                       ? 0
+                       : read_deadline(index, view, &key, record.header.transaction));
     return 0;
 }
 
 int lmdb_index_build(struct lmdb_index *index, struct lmdb_view *view, bool thoroughly)
 {
-    /* Also the changes, `root` and `format`. A damaged tree may lead in circles. */
-    uint64_t most = view->root.count + LMDB_RING + 2;
+    /* Also the times of expiry, changes, `root`, `format`. A damaged tree may lead in circles. */
+    uint64_t most = 2 * view->root.count + LMDB_RING + 2;
     uint64_t digest = 0;
     MDB_val key;
     MDB_val value;
@@ -168,14 +222,35 @@ int lmdb_changes_read(const struct lmdb_view *view, uint64_t transaction, struct
     return MDB_NOTFOUND;
 }
 
+/* The deadlines of what was changed. One whose value a later commit wrote again follows there. */
+static void read_untils(struct lmdb_index *index, const struct lmdb_view *view)
+{
+    buffer_clear(&index->untils);
+    for (size_t at = 0; at < index->changes.size; at += ENTRY_SIZE) {
+        struct lmdb_entry entry;
+        int64_t deadline_ms = 0;
+        memcpy(&entry, index->changes.data + at, ENTRY_SIZE);
+        if ((entry.transaction & LMDB_UNTIL) != 0) {
+            struct lmdb_key key =
+                lmdb_key_of((enum odds_kind)entry.kind, (enum sport)entry.sport, &entry.event);
+            deadline_ms = read_deadline(index, view, &key, entry.transaction & ~LMDB_UNTIL);
+        }
+        buffer_append(&index->untils, &deadline_ms, sizeof deadline_ms);
+    }
+}
+
 static int follow_one(struct lmdb_index *index, const struct lmdb_view *view)
 {
     buffer_clear(&index->changes);
     int result = lmdb_changes_read(view, index->transaction + 1, &index->changes);
+    /* All is read before anything is set, since the map may fault. */
+    read_untils(index, view);
+    const int64_t *deadline_ms = (const int64_t *)(const void *)index->untils.data;
     for (size_t at = 0; at < index->changes.size; at += ENTRY_SIZE) {
         struct lmdb_entry entry;
         memcpy(&entry, index->changes.data + at, ENTRY_SIZE);
-        lmdb_index_set(index, &entry);
+        entry.transaction &= ~LMDB_UNTIL;
+        lmdb_index_set(index, &entry, *deadline_ms++);
     }
     index->transaction += result == 0;
     return result;

@@ -18,19 +18,26 @@ struct lmdb_entry {
     struct event_id event; /* of a catalog: zero */
     uint8_t kind;
     uint8_t sport;
-    uint64_t transaction; /* 0: withdrawn */
+    uint64_t transaction; /* 0: withdrawn. Stored with LMDB_UNTIL: its expiry was written too */
 };
+#define LMDB_UNTIL ((uint64_t)1 << 63)
 _Static_assert(sizeof(struct lmdb_entry) == sizeof(struct event_id) + 2 + sizeof(uint64_t),
                "no holes, as it is stored");
 
 /* Zeroed: empty. */
 struct lmdb_index {
-    uint64_t transaction;  /* the index is as of this one; 0: it is to be built */
-    struct buffer entries; /* of struct lmdb_entry */
-    size_t live;           /* entries that are not withdrawn */
-    uint32_t *slots;       /* a hash table: 1 + the entry's place; 0: free */
-    size_t slot_count;     /* a power of two, or 0 */
-    struct buffer changes; /* of one commit, as they are read */
+    uint64_t transaction;     /* the index is as of this one; 0: it is to be built */
+    struct buffer entries;    /* of struct lmdb_entry */
+    struct buffer deadlines;  /* int64_t, of each entry: clock_boot_ms() when it expires; 0: never;
+                                 LMDB_EXPIRED: it has */
+    size_t expired;           /* entries with LMDB_EXPIRED */
+    int64_t next_deadline_ms; /* no value expires before; 0: none does */
+    uint64_t boot;            /* clock_boot_id(); 0: not asked for yet */
+    size_t live;              /* entries that are not withdrawn */
+    uint32_t *slots;          /* a hash table: 1 + the entry's place; 0: free */
+    size_t slot_count;        /* a power of two, or 0 */
+    struct buffer changes;    /* of one commit, as they are read */
+    struct buffer untils;     /* int64_t: their deadlines */
 };
 
 struct lmdb_entry lmdb_entry_of(enum odds_kind kind, enum sport sport, const struct event_id *event,
@@ -38,9 +45,14 @@ struct lmdb_entry lmdb_entry_of(enum odds_kind kind, enum sport sport, const str
 /* NULL: it is not listed. Valid until the index changes. */
 const struct lmdb_entry *lmdb_index_find(const struct lmdb_index *index,
                                          const struct lmdb_entry *wanted);
-void lmdb_index_set(struct lmdb_index *index, const struct lmdb_entry *entry);
+/* `deadline_ms`: as in `deadlines`. */
+void lmdb_index_set(struct lmdb_index *index, const struct lmdb_entry *entry, int64_t deadline_ms);
+int64_t lmdb_index_deadline(const struct lmdb_index *index, const struct lmdb_entry *listed);
+/* Notes each value whose time is over. Appends those that have expired since the last call. */
+void lmdb_index_expire(struct lmdb_index *index, int64_t now_ms, struct buffer *expired);
 size_t lmdb_index_count(const struct lmdb_index *index);
 struct lmdb_entry lmdb_index_at(const struct lmdb_index *index, size_t place);
+bool lmdb_index_has_expired(const struct lmdb_index *index, size_t place);
 void lmdb_index_free(struct lmdb_index *index);
 
 /* Builds the index from nothing. `thoroughly`: each value's bytes are checked too, and that LMDB

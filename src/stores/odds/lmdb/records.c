@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "base/checksum.h"
+#include "base/clock.h"
 #include "stores/odds_engine.h"
 
 static const char this_format[] = "croupier odds 3";
+static const char expiring_format[] = "croupier odds 4";
+#define UNTIL "until:"
+#define UNTIL_STEP_MS 100
 #define FORMAT_NAME TEXT("croupier odds ")
 
 #define HEADER_SIZE sizeof(struct lmdb_header)
@@ -29,6 +33,15 @@ struct lmdb_key lmdb_key_of_changes(uint64_t transaction)
     struct lmdb_key key;
     key.size = (size_t)snprintf(key.bytes, sizeof key.bytes, "changes:%u",
                                 (unsigned)(transaction % LMDB_RING));
+    return key;
+}
+
+struct lmdb_key lmdb_key_of_until(const struct lmdb_key *value)
+{
+    struct lmdb_key key = {.size = strlen(UNTIL) + value->size};
+    CHECK(key.size <= sizeof key.bytes);
+    memcpy(key.bytes, UNTIL, strlen(UNTIL));
+    memcpy(key.bytes + strlen(UNTIL), value->bytes, value->size);
     return key;
 }
 
@@ -98,10 +111,9 @@ uint64_t lmdb_record_seal(const struct lmdb_record *record, uint64_t identity,
 }
 
 int lmdb_record_write(const struct lmdb_view *view, const struct lmdb_key *key,
-                      int64_t published_ms, struct text bytes, struct lmdb_record *record)
+                      struct lmdb_header header, struct text bytes, struct lmdb_record *record)
 {
-    struct lmdb_header header = {.transaction = mdb_txn_id(view->txn),
-                                 .published_ms = published_ms};
+    header.transaction = mdb_txn_id(view->txn);
     header.checksum = checksum_of(view->root.identity, key, &header, bytes);
     MDB_val name = value_of(key->bytes, key->size);
     MDB_val stored = {HEADER_SIZE + bytes.size, NULL};
@@ -146,7 +158,7 @@ int lmdb_root_read(struct lmdb_view *view)
 
 int lmdb_root_write(const struct lmdb_view *view)
 {
-    return lmdb_record_write(view, &root_key, 0,
+    return lmdb_record_write(view, &root_key, (struct lmdb_header){0},
                              (struct text){(const char *)&view->root, sizeof view->root}, NULL);
 }
 
@@ -157,10 +169,11 @@ int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format)
     MDB_stat stat;
     int result = mdb_get(txn, dbi, &name, &value);
     struct text stored = result == 0 ? (struct text){value.mv_data, value.mv_size} : TEXT("");
-    int order = strncmp(stored.at, this_format, stored.size);
-    *format = !text_starts_with(stored, FORMAT_NAME) || order < 0 ? LMDB_OLDER_FORMAT
-              : order > 0                                         ? LMDB_NEWER_FORMAT
-                                                                  : LMDB_THIS_FORMAT;
+    bool older = strncmp(stored.at, this_format, stored.size) < 0;
+    bool newer = strncmp(stored.at, expiring_format, stored.size) > 0;
+    *format = !text_starts_with(stored, FORMAT_NAME) || older ? LMDB_OLDER_FORMAT
+              : newer                                         ? LMDB_NEWER_FORMAT
+                                                              : LMDB_THIS_FORMAT;
     if (result != MDB_NOTFOUND)
         return result;
     result = mdb_stat(txn, dbi, &stat);
@@ -169,9 +182,58 @@ int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format)
     return result;
 }
 
-int lmdb_format_write(const struct lmdb_view *view)
+int lmdb_format_write(const struct lmdb_view *view, bool expiring)
 {
+    const char *text = expiring ? expiring_format : this_format;
     MDB_val name = value_of("format", strlen("format"));
-    MDB_val format = value_of(this_format, strlen(this_format));
+    MDB_val format = value_of(text, strlen(text));
     return mdb_put(view->txn, view->dbi, &name, &format, 0);
+}
+
+/* ---- expiry ---------------------------------------------------------------------------------- */
+
+int lmdb_until_write(const struct lmdb_view *view, const struct lmdb_key *value,
+                     const struct lmdb_until *until)
+{
+    struct lmdb_key key = lmdb_key_of_until(value);
+    return lmdb_record_write(view, &key, (struct lmdb_header){0},
+                             (struct text){(const char *)until, sizeof *until}, NULL);
+}
+
+int lmdb_until_delete(const struct lmdb_view *view, const struct lmdb_key *value)
+{
+    struct lmdb_key key = lmdb_key_of_until(value);
+    int result = lmdb_record_delete(view, &key);
+    return result == MDB_NOTFOUND ? 0 : result; /* lost: the value has expired */
+}
+
+/* Within one boot the wall clock has no say. After another it has, but never for more than the
+ * value's lifetime. */
+static int64_t deadline_of(const struct lmdb_until *until, uint64_t boot)
+{
+    int64_t now_ms = clock_boot_ms();
+    int64_t left_ms = boot != 0 && until->boot == boot ? until->boot_ms - now_ms
+                                                       : until->wall_ms - clock_wall_ms();
+    if (left_ms > until->lifetime_ms)
+        left_ms = until->lifetime_ms;
+    int64_t deadline_ms = (now_ms + left_ms) / UNTIL_STEP_MS * UNTIL_STEP_MS;
+    return deadline_ms <= now_ms ? LMDB_EXPIRED : deadline_ms;
+}
+
+int64_t lmdb_until_read(const struct lmdb_view *view, const struct lmdb_key *value,
+                        uint64_t transaction, uint64_t boot)
+{
+    struct lmdb_key key = lmdb_key_of_until(value);
+    MDB_val name = value_of(key.bytes, key.size);
+    MDB_val stored;
+    struct lmdb_record record;
+    struct lmdb_until until;
+    if (mdb_get(view->txn, view->dbi, &name, &stored) != 0 ||
+        lmdb_record_read(&stored, &record) != 0 || record.size != sizeof until)
+        return LMDB_EXPIRED;
+    memcpy(&until, record.bytes, sizeof until);
+    if (!lmdb_record_is_whole(&record, view->root.identity, &key, (const char *)&until) ||
+        until.transaction != transaction)
+        return LMDB_EXPIRED;
+    return deadline_of(&until, boot);
 }

@@ -13,6 +13,7 @@
  *
  *   catalog:SPORT, odds:SPORT:EVENT   what the feed published
  *   changes:NNN                       what one commit changed; the last LMDB_RING commits
+ *   until:VALUE                       struct lmdb_until: when the value of that key expires
  *   root                              struct lmdb_root, written by each commit
  *   format                            the format's name, without a header
  *
@@ -32,6 +33,7 @@ struct lmdb_key {
 };
 struct lmdb_key lmdb_key_of(enum odds_kind kind, enum sport sport, const struct event_id *event);
 struct lmdb_key lmdb_key_of_changes(uint64_t transaction);
+struct lmdb_key lmdb_key_of_until(const struct lmdb_key *value);
 /* Copies a stored key. False: it is too long to be one. */
 bool lmdb_key_read(const MDB_val *stored, struct lmdb_key *key);
 
@@ -39,7 +41,17 @@ struct lmdb_header {
     uint64_t checksum;    /* of the store's identity, the key, what follows, and the bytes */
     uint64_t transaction; /* the one that wrote it */
     int64_t published_ms;
-    int64_t expires_ms; /* 0: never, as all are */
+    int64_t expires_ms; /* 0: never. Else wall clock, as published; `until` has what holds */
+};
+
+/* A record apart from the value, so that a sign of life writes little and the value keeps its
+ * version. A value that expires and has none is expired. */
+struct lmdb_until {
+    uint64_t transaction; /* which wrote the value */
+    uint64_t boot;        /* clock_boot_id(); 0: not known */
+    int64_t boot_ms;      /* when it expires, by that boot's clock */
+    int64_t wall_ms;      /* and by the wall clock, for another boot */
+    int64_t lifetime_ms;
 };
 
 struct lmdb_record {
@@ -80,12 +92,24 @@ bool lmdb_record_is_whole(const struct lmdb_record *record, uint64_t identity,
 /* A checksum of the key and the header, and through the header's checksum of all else. */
 uint64_t lmdb_record_seal(const struct lmdb_record *record, uint64_t identity,
                           const struct lmdb_key *key);
-/* In a write transaction. `record` may be NULL; its bytes are left out. */
+/* In a write transaction, which sets the rest of the header. `record` may be NULL; its bytes are
+ * left out. */
 int lmdb_record_write(const struct lmdb_view *view, const struct lmdb_key *key,
-                      int64_t published_ms, struct text bytes, struct lmdb_record *record);
+                      struct lmdb_header header, struct text bytes, struct lmdb_record *record);
 int lmdb_record_delete(const struct lmdb_view *view, const struct lmdb_key *key);
 
 /* An older one: or the format's record is damaged. */
 enum lmdb_format { LMDB_NO_FORMAT, LMDB_THIS_FORMAT, LMDB_OLDER_FORMAT, LMDB_NEWER_FORMAT };
 int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format);
-int lmdb_format_write(const struct lmdb_view *view);
+/* `expiring`: of a store whose values may expire, which older programs refuse. */
+int lmdb_format_write(const struct lmdb_view *view, bool expiring);
+
+/* Writes until when the value that `transaction` wrote is stored. */
+int lmdb_until_write(const struct lmdb_view *view, const struct lmdb_key *value,
+                     const struct lmdb_until *until);
+int lmdb_until_delete(const struct lmdb_view *view, const struct lmdb_key *value);
+/* When it expires by this boot's clock, at least 1, in whole tenths of a second so that values
+ * expire together; LMDB_EXPIRED: the record is not that of the value, or the time is over. */
+#define LMDB_EXPIRED INT64_C(-1)
+int64_t lmdb_until_read(const struct lmdb_view *view, const struct lmdb_key *value,
+                        uint64_t transaction, uint64_t boot);

@@ -22,6 +22,7 @@
 
 #include <uv.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/lmdb/guard.h"
 
@@ -38,6 +39,7 @@ enum status lmdb_values_open(struct lmdb_values **values, const struct lmdb_loca
     CHECK(uv_mutex_init(&opened->lock) == 0);
     enum status status = lmdb_env_open(&opened->env, location, &opened->index, error);
     atomic_init(&opened->newest, opened->index.transaction);
+    atomic_init(&opened->next_deadline_ms, opened->index.next_deadline_ms);
     if (status != STATUS_OK)
         lmdb_values_close(&opened);
     *values = opened;
@@ -58,6 +60,7 @@ void lmdb_values_close(struct lmdb_values **values)
     lmdb_env_close(&closing->env);
     lmdb_index_free(&closing->index);
     lmdb_index_free(&closing->written);
+    buffer_free(&closing->expired);
     uv_mutex_destroy(&closing->lock);
     memory_free(closing);
     *values = NULL;
@@ -69,6 +72,44 @@ void lmdb_values_close(struct lmdb_values **values)
 static uint64_t version_of(const struct lmdb_values *values, uint64_t transaction)
 {
     return transaction == 0 ? 0 : values->epoch << EPOCH_SHIFT | (transaction & TRANSACTION_MASK);
+}
+
+/* Under the lock. Each process judges by its own index, so no one has to write that a value has
+ * expired; the next commit deletes it. */
+static void expire(struct lmdb_values *values)
+{
+    size_t before = values->expired.size;
+    if (values->index.next_deadline_ms != 0)
+        lmdb_index_expire(&values->index, clock_boot_ms(), &values->expired);
+    if (values->expired.size > before)
+        (void)atomic_fetch_add(&values->expiries, 1);
+    atomic_store(&values->next_deadline_ms, values->index.next_deadline_ms);
+}
+
+/* Whatever has expired is noted before anything is answered. Costs a load while nothing expires. */
+static void expire_if_due(struct lmdb_values *values)
+{
+    int64_t next_ms = atomic_load_explicit(&values->next_deadline_ms, memory_order_acquire);
+    if (next_ms == 0 || clock_boot_ms() < next_ms)
+        return;
+    uv_mutex_lock(&values->lock);
+    expire(values);
+    uv_mutex_unlock(&values->lock);
+}
+
+void lmdb_values_take_expired(struct lmdb_values *values, struct buffer *expired)
+{
+    expire_if_due(values);
+    uv_mutex_lock(&values->lock);
+    *expired = values->expired;
+    values->expired = (struct buffer){0};
+    uv_mutex_unlock(&values->lock);
+}
+
+/* Both numbers only grow, so no later state has the same sum. */
+static uint64_t stamp_of(struct lmdb_values *values, uint64_t transaction)
+{
+    return version_of(values, transaction + atomic_load(&values->expiries));
 }
 
 struct stamping {
@@ -86,13 +127,14 @@ static void stamp_body(void *context)
 
 enum status lmdb_values_stamp(struct lmdb_values *values, uint64_t *stamp)
 {
+    expire_if_due(values);
     /* Read first, since the stamp may grow before it is read. */
     uint64_t newest = atomic_load_explicit(&values->newest, memory_order_acquire);
     struct stamping stamping = {.env = values->env.env};
     /* An older file in the place of this one: its stamps are those of answers long replaced. */
     if (!odds_guard_run(stamp_body, &stamping) || stamping.transaction < newest)
         return STATUS_INTERNAL;
-    *stamp = version_of(values, stamping.transaction);
+    *stamp = stamp_of(values, stamping.transaction);
     return STATUS_OK;
 }
 
@@ -111,14 +153,26 @@ static uint64_t writer_of(const struct lmdb_index *index, enum odds_kind kind, e
 {
     struct lmdb_entry wanted = lmdb_entry_of(kind, sport, event, 0);
     const struct lmdb_entry *entry = lmdb_index_find(index, &wanted);
-    return entry == NULL ? 0 : entry->transaction;
+    bool stored = entry != NULL && lmdb_index_deadline(index, entry) != LMDB_EXPIRED;
+    return stored ? entry->transaction : 0;
+}
+
+static int64_t deadline_of(const struct lmdb_index *index, const struct lmdb_lookup *lookup)
+{
+    enum odds_kind kind = lookup->event == NULL ? ODDS_CATALOG : ODDS_MARKETS;
+    struct lmdb_entry wanted = lmdb_entry_of(kind, lookup->sport, lookup->event, 0);
+    if (index->next_deadline_ms == 0)
+        return 0;
+    const struct lmdb_entry *entry = lmdb_index_find(index, &wanted);
+    return entry == NULL ? 0 : lmdb_index_deadline(index, entry);
 }
 
 static void list_events(const struct lmdb_index *index, enum sport sport, struct buffer *events)
 {
     for (size_t i = 0; i < lmdb_index_count(index); i++) {
         struct lmdb_entry entry = lmdb_index_at(index, i);
-        if (entry.kind == ODDS_MARKETS && entry.sport == sport && entry.transaction != 0)
+        if (entry.kind == ODDS_MARKETS && entry.sport == sport && entry.transaction != 0 &&
+            !lmdb_index_has_expired(index, i))
             buffer_append(events, &entry.event, sizeof entry.event);
     }
 }
@@ -137,9 +191,12 @@ static void begin_body(void *context)
     if (look->result != 0)
         return;
     atomic_store_explicit(&look->values->newest, lookup->transaction, memory_order_release);
+    expire(look->values); /* before the index is asked */
+    lookup->versions.stamp = stamp_of(look->values, lookup->transaction);
     lookup->catalog = writer_of(index, ODDS_CATALOG, lookup->sport, NULL);
     if (lookup->event != NULL)
         lookup->odds = writer_of(index, ODDS_MARKETS, lookup->sport, lookup->event);
+    lookup->deadline_ms = deadline_of(index, lookup);
     if (lookup->events != NULL)
         list_events(index, lookup->sport, lookup->events);
 }
@@ -168,7 +225,7 @@ enum status lmdb_values_look_up(struct lmdb_values *values, struct lmdb_lookup *
     look.view->next = values->idle;
     values->idle = look.view;
     uv_mutex_unlock(&values->lock);
-    lookup->versions = (struct odds_versions){.stamp = version_of(values, lookup->transaction),
+    lookup->versions = (struct odds_versions){.stamp = lookup->versions.stamp,
                                               .catalog = version_of(values, lookup->catalog),
                                               .odds = version_of(values, lookup->odds)};
     enum status status = fault ? STATUS_INTERNAL : lmdb_status(&values->env, look.result);

@@ -13,18 +13,22 @@
  *
  * Versions and stamps are LMDB's own transaction numbers with the epoch above them: the epoch
  * counts how often this store handle opened an environment, so numbers of a store and of another
- * that replaced it never meet.
+ * that replaced it never meet. A stamp also counts the times at which values have expired, as no
+ * commit says so.
  */
 
 struct lmdb_values {
     struct lmdb_env env;
     uint64_t epoch;
-    uv_mutex_t lock; /* guards the index and the list */
+    uv_mutex_t lock; /* guards the index and the lists */
     struct lmdb_index index;
+    struct buffer expired;       /* struct lmdb_entry: expired, and not reported yet */
     struct lmdb_index written;   /* the publisher's, who has it alone */
     bool damaged;                /* the publisher's: a publication met damage in the file */
     struct lmdb_view *idle;      /* their transactions are reset */
     atomic_uint_fast64_t newest; /* transaction that was read */
+    atomic_int_fast64_t next_deadline_ms; /* the index's */
+    atomic_uint_fast64_t expiries; /* times at which values have expired, all of one time at once */
 };
 
 MUST_CHECK enum status lmdb_values_open(struct lmdb_values **values,
@@ -36,6 +40,9 @@ void lmdb_values_close(struct lmdb_values **values); /* no thread uses it any mo
 
 MUST_CHECK enum status lmdb_values_stamp(struct lmdb_values *values, uint64_t *stamp);
 
+/* Takes the values that have expired since the last call: struct lmdb_entry, the caller's. */
+void lmdb_values_take_expired(struct lmdb_values *values, struct buffer *expired);
+
 /* A look into one snapshot. */
 struct lmdb_lookup {
     enum sport sport;
@@ -46,9 +53,10 @@ struct lmdb_lookup {
     enum status (*read)(struct lmdb_lookup *lookup, const struct lmdb_view *view);
     void *context; /* of `read` */
 
-    uint64_t transaction;          /* of the snapshot */
-    uint64_t catalog;              /* which transaction wrote the sport's; 0: there is none */
-    uint64_t odds;                 /* which transaction wrote the event's; 0: there are none */
+    uint64_t transaction; /* of the snapshot */
+    uint64_t catalog;     /* which transaction wrote the sport's; 0: there is none */
+    int64_t deadline_ms;  /* of the event's odds, without an event of the catalog; 0: none */
+    uint64_t odds;        /* which transaction wrote the event's; 0: there are none */
     struct odds_versions versions; /* the same as versions and a stamp */
 };
 MUST_CHECK enum status lmdb_values_look_up(struct lmdb_values *values, struct lmdb_lookup *lookup);

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds_engine.h"
 
@@ -26,6 +27,7 @@ struct lmdb_watch {
     void (*due)(void *owner);
     uv_fs_event_t file; /* the data file */
     uv_timer_t again;   /* the next look, while a commit cannot be read yet */
+    uv_timer_t expiry;  /* the next look, when a value expires */
     unsigned behind_looks;
     uint64_t epoch;        /* of the opening that was looked at; 0: none */
     uint64_t seen;         /* the last transaction that was reported */
@@ -42,6 +44,8 @@ struct lmdb_watch *lmdb_watch_create(struct odds_store *store, uv_loop_t *loop, 
     watch->owner = owner;
     watch->due = due;
     CHECK(uv_fs_event_init(loop, &watch->file) == 0 && uv_timer_init(loop, &watch->again) == 0);
+    CHECK(uv_timer_init(loop, &watch->expiry) == 0);
+    watch->expiry.data = watch;
     watch->file.data = watch;
     watch->again.data = watch;
     return watch;
@@ -51,6 +55,7 @@ void lmdb_watch_close(struct lmdb_watch *watch)
 {
     uv_close((uv_handle_t *)&watch->file, NULL);
     uv_close((uv_handle_t *)&watch->again, NULL);
+    uv_close((uv_handle_t *)&watch->expiry, NULL);
 }
 
 void lmdb_watch_destroy(struct lmdb_watch **watch)
@@ -77,14 +82,51 @@ static void on_again(uv_timer_t *timer)
     watch->due(watch->owner);
 }
 
+/* Values whose time was only extended by this commit are as they were. */
+static void drop_renewals(struct buffer *changes, size_t from, uint64_t commit)
+{
+    struct lmdb_entry entry;
+    size_t kept = from;
+    for (size_t at = from; at < changes->size; at += sizeof entry) {
+        memcpy(&entry, changes->data + at, sizeof entry);
+        if ((entry.transaction & LMDB_UNTIL) != 0 && (entry.transaction & ~LMDB_UNTIL) != commit)
+            continue;
+        memmove(changes->data + kept, &entry, sizeof entry);
+        kept += sizeof entry;
+    }
+    changes->size = kept;
+}
+
 /* In a guarded body. */
 static enum status read_changes(struct lmdb_lookup *lookup, const struct lmdb_view *view)
 {
     struct lmdb_watch *watch = lookup->context;
-    for (uint64_t next = watch->seen + 1; next <= view->transaction && !watch->all; next++)
+    for (uint64_t next = watch->seen + 1; next <= view->transaction && !watch->all; next++) {
+        size_t from = watch->changes.size;
         watch->all = view->transaction - next >= LMDB_RING ||
                      lmdb_changes_read(view, next, &watch->changes) != 0;
+        drop_renewals(&watch->changes, from, next);
+    }
     return STATUS_OK;
+}
+
+/* Counts what has expired, and reports it like a change. */
+static void add_expired(struct lmdb_watch *watch, struct lmdb_values *values)
+{
+    struct buffer expired;
+    struct lmdb_entry entry;
+    lmdb_values_take_expired(values, &expired);
+    for (size_t at = 0; at < expired.size; at += sizeof entry) {
+        memcpy(&entry, expired.data + at, sizeof entry);
+        odds_store_count_expired(watch->store, (enum sport)entry.sport, 1);
+    }
+    buffer_append(&watch->changes, expired.data, expired.size);
+    buffer_free(&expired);
+    int64_t next_ms = atomic_load(&values->next_deadline_ms);
+    int64_t left_ms = next_ms - clock_boot_ms();
+    if (next_ms != 0)
+        CHECK(uv_timer_start(&watch->expiry, on_again, left_ms > 0 ? (uint64_t)left_ms : 0, 0) ==
+              0);
 }
 
 static void report(const struct lmdb_watch *watch)
@@ -147,6 +189,9 @@ void lmdb_watch_look(struct lmdb_watch *watch, struct lmdb_values *values, uint6
     if (values == NULL || !odds_store_is_watched(watch->store)) {
         if (watch->epoch != 0)
             follow(watch, NULL, 0);
+        if (values != NULL)
+            add_expired(watch, values);
+        buffer_clear(&watch->changes);
         note_behind(watch, false);
         return;
     }
@@ -155,5 +200,6 @@ void lmdb_watch_look(struct lmdb_watch *watch, struct lmdb_values *values, uint6
     if (watch->epoch != epoch)
         follow(watch, values, epoch);
     note_behind(watch, look(watch, values));
+    add_expired(watch, values);
     report(watch);
 }

@@ -14,6 +14,7 @@ struct lmdb_watch *lmdb_watch_create(struct odds_store *store, uv_loop_t *loop, 
 void lmdb_watch_close(struct lmdb_watch *watch);    /* its handles */
 void lmdb_watch_destroy(struct lmdb_watch **watch); /* they are closed */
 
-/* Reports to the store's watch, if there is one, what has changed in `values`, which the caller
- * keeps from being closed; NULL: there are none. `epoch`: of the opening. */
+/* Reports to the store's watch, if there is one, what has changed in `values` or has expired, and
+ * counts what has expired. The caller keeps `values` from being closed; NULL: there are none.
+ * `epoch`: of the opening. */
 void lmdb_watch_look(struct lmdb_watch *watch, struct lmdb_values *values, uint64_t epoch);

@@ -214,6 +214,29 @@ static void take_expiry(struct reading *reading, const struct redis_reply *reply
         reading->seen.expires_ns = reading->sent_ns + (uint64_t)reply->integer * NS_PER_MS;
 }
 
+/* By its own clock, this server lets no value live longer than it was known to. */
+static void judge_expiry(struct reading *reading)
+{
+    struct redis_store *store = reading->store;
+    struct redis_seen *seen = &reading->seen;
+    uint64_t now_ns = clock_monotonic_ns();
+    bool limited = redis_versions_limit(store->versions, &reading->subject, seen);
+    if (limited && seen->readable && seen->expires_ns <= now_ns) {
+        memory_free(reading->read->value.bytes);
+        reading->read->value.bytes = NULL;
+        reading->read->value.size = 0;
+        *seen = (struct redis_seen){.readable = true, .current = seen->current};
+    }
+    if (seen->stored && seen->expires_ns != 0) {
+        uint64_t left_s = seen->expires_ns > now_ns ? (seen->expires_ns - now_ns) / 1000000000U : 0;
+        reading->read->value.expires_s =
+            left_s == 0 ? 1
+                        : (uint32_t)(left_s < ODDS_EXPIRES_MOST_S ? left_s : ODDS_EXPIRES_MOST_S);
+    }
+    if (!seen->stored && redis_versions_is_over(store->versions, &reading->subject, now_ns))
+        odds_store_count_expired(&store->base, reading->subject.sport, 1);
+}
+
 /* Notes the version of the value, current or not. A change that is reported before the call is
  * settled makes it outdated. */
 static void remember(struct reading *reading)
@@ -222,6 +245,7 @@ static void remember(struct reading *reading)
     struct odds_value *value = &reading->read->value;
     if (redis_versions_stamp(versions) != value->stamp) /* a report came, perhaps of this value */
         reading->seen.current = false;
+    judge_expiry(reading);
     value->version = redis_versions_note(versions, &reading->subject, &reading->seen);
 }
 
@@ -275,9 +299,11 @@ static void on_changed(void *owner, const char *key, size_t size)
         if (!text_starts_with((struct text){key, size}, prefix) ||
             !odds_name_read((struct text){key + prefix.size, size - prefix.size}, &subject))
             return;
+        /* The end of a value's time is no publication. */
+        if (!redis_versions_is_over(store->versions, &subject, clock_monotonic_ns()))
+            atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
+                                  memory_order_relaxed);
         redis_versions_forget(store->versions, &subject);
-        atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
-                              memory_order_relaxed);
     }
     odds_store_tell(&store->base, &subject, key == NULL ? 0 : 1);
 }

@@ -1,9 +1,11 @@
 /*
- * The feed's side of the Redis engine: SET, UNLINK, SCAN and sorted sets. Another feed may publish
- * with the same commands.
+ * The feed's side of the Redis engine: SET, PEXPIRE, UNLINK, SCAN and sorted sets. Another feed may
+ * publish with the same commands.
  */
 #include "stores/odds/redis/feed.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,13 +26,24 @@ static void append_change(struct buffer *out, const char *prefix, const struct o
 {
     struct odds_subject subject = odds_subject_of(change->kind, change->sport, &change->event);
     struct redis_key key = redis_key_of_value(prefix, &subject);
+    if (change->renew) {
+        redis_command(out, "PEXPIRE %s %" PRIu32 "000", key.text, change->expires_s);
+        return;
+    }
     if (change->bytes == NULL) {
         redis_command(out, "UNLINK %s", key.text);
         return;
     }
-    buffer_append_text(out, TEXT("*3\r\n$3\r\nSET\r\n"));
+    redis_command_begin(out, change->expires_s > 0 ? 5 : 3);
+    redis_command_word(out, TEXT("SET"));
     redis_command_word(out, text_of(key.text));
     redis_command_word(out, (struct text){change->bytes, change->size});
+    if (change->expires_s > 0) {
+        char milliseconds[16];
+        (void)snprintf(milliseconds, sizeof milliseconds, "%" PRIu32 "000", change->expires_s);
+        redis_command_word(out, TEXT("PX"));
+        redis_command_word(out, text_of(milliseconds));
+    }
 }
 
 /* The replies to append_changes of so many changes. A transaction has replies to MULTI and EXEC

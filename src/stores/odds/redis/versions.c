@@ -27,6 +27,8 @@
 #define SETS 8192U /* a power of two */
 #define WAYS 8U
 #define LOCKS 64U /* a power of two */
+/* Two answers about one end differ by the time that they took; more than this is a clock's leap. */
+#define LEAP_NS ((uint64_t)100 * 1000 * 1000)
 #define EXPIRE_EARLY_NS ((uint64_t)250 * 1000 * 1000)
 
 struct entry {
@@ -159,6 +161,17 @@ int64_t redis_versions_published_ms(struct redis_versions *versions,
     return published_ms;
 }
 
+bool redis_versions_is_over(struct redis_versions *versions, const struct odds_subject *subject,
+                            uint64_t now_ns)
+{
+    size_t set = lock_set(versions, subject);
+    const struct entry *entry = find(versions, set, subject);
+    bool over =
+        entry != NULL && entry->stored && entry->expires_ns != 0 && entry->expires_ns <= now_ns;
+    unlock_set(versions, set);
+    return over;
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 void redis_versions_forget(struct redis_versions *versions, const struct odds_subject *subject)
@@ -184,6 +197,8 @@ static bool forget_until(struct redis_versions *versions, uint64_t until_ns, uin
         uv_mutex_lock(&guard->lock);
         for (size_t i = 0; i < WAYS; i++) {
             struct entry *entry = &versions->sets[set][i];
+            if (until_ns == UINT64_MAX)
+                entry->expires_ns = 0; /* changes may go unreported: a new one may hold by now */
             if (!entry->current)
                 continue;
             if (until_ns == UINT64_MAX ||
@@ -234,6 +249,20 @@ static bool is_same(const struct entry *entry, const struct redis_seen *seen)
     if (!seen->readable)
         return entry->current;
     return memcmp(entry->digest, seen->digest, DIGEST_SIZE) == 0;
+}
+
+bool redis_versions_limit(struct redis_versions *versions, const struct odds_subject *subject,
+                          struct redis_seen *seen)
+{
+    size_t set = lock_set(versions, subject);
+    const struct entry *entry = find(versions, set, subject);
+    bool limited = entry != NULL && !entry->heard && entry->expires_ns != 0 && seen->stored &&
+                   is_same(entry, seen) &&
+                   (seen->expires_ns == 0 || seen->expires_ns > entry->expires_ns + LEAP_NS);
+    if (limited)
+        seen->expires_ns = entry->expires_ns;
+    unlock_set(versions, set);
+    return limited;
 }
 
 uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_subject *subject,

@@ -24,6 +24,10 @@ uint64_t redis_versions_find(struct redis_versions *versions, const struct odds_
 int64_t redis_versions_published_ms(struct redis_versions *versions,
                                     const struct odds_subject *subject);
 
+/* Was it stored when it was read last, for a time that is over at `now_ns`? */
+bool redis_versions_is_over(struct redis_versions *versions, const struct odds_subject *subject,
+                            uint64_t now_ns);
+
 /* Each moves the stamp. redis_versions_forget may be called by any thread. */
 void redis_versions_forget(struct redis_versions *versions, const struct odds_subject *subject);
 void redis_versions_forget_all(struct redis_versions *versions);
@@ -43,5 +47,9 @@ struct redis_seen {
     bool current;
     uint64_t expires_ns;
 };
+/* A value that has not changed since it was read last has no more time than it had then: the
+ * server's clock was set back. True: `seen` got the earlier end. */
+bool redis_versions_limit(struct redis_versions *versions, const struct odds_subject *subject,
+                          struct redis_seen *seen);
 uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_subject *subject,
                              const struct redis_seen *seen);

@@ -1,0 +1,121 @@
+/* Values that are stored for a time. See contract.h. */
+#include "contract.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#define MANY 5000 /* more than one commit's list of changes holds */
+
+static struct odds_change expiring(struct odds_change change, uint32_t seconds)
+{
+    change.expires_s = seconds;
+    return change;
+}
+
+static struct odds_change renewal(const char *event, uint32_t seconds)
+{
+    struct odds_change change = expiring(odds_change(SPORT_CRICKET, event, NULL), seconds);
+    change.renew = true;
+    return change;
+}
+
+/* Its odds are of one byte or more as long as they are stored. */
+static void wait_until_gone(struct odds_store *store, const char *event)
+{
+    uint64_t give_up_ms = clock_monotonic_ms() + 60000;
+    while (version_of(store, ODDS_MARKETS, SPORT_CRICKET, event) != 0) {
+        assert_true(clock_monotonic_ms() < give_up_ms);
+        clock_pause_ns(5000000);
+    }
+}
+
+TEST_WITH(a_value_is_gone_when_its_time_is_over, set_up, tear_down)
+{
+    const struct fixture *fixture = *state;
+    struct odds_store *store = fixture->store;
+    publish_one(store, odds_change(SPORT_CRICKET, "1", "[1]"));
+    publish_one(store, expiring(odds_change(SPORT_CRICKET, "2", "[2]"), 1));
+    publish_one(store, expiring(odds_change(SPORT_CRICKET, "3", "[3]"), 1000));
+    publish_one(store, expiring(catalog_change(SPORT_CRICKET, "[]"), 1));
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "3", "[3]", 3);
+    uint64_t before = stamp_of(store), after = before;
+    wait_until_gone(store, "2");
+    while (odds_store_stamp(store, &after) != STATUS_OK) /* no saying while something is over */
+        clock_pause_ns(5000000);
+    assert_true(after != before);
+    while (version_of(store, ODDS_CATALOG, SPORT_CRICKET, NULL) != 0)
+        clock_pause_ns(5000000);
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1", "[1]", 3);
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "3", "[3]", 3);
+    publish_one(store, odds_change(SPORT_CRICKET, "2", "[4]"));
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "2", "[4]", 3);
+}
+
+TEST_WITH(a_renewed_value_stays_and_keeps_its_version, set_up, tear_down)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    publish_one(store, expiring(odds_change(SPORT_CRICKET, "1", "[1]"), 2));
+    publish_one(store, expiring(odds_change(SPORT_CRICKET, "2", "[2]"), 2));
+    uint64_t version = version_of(store, ODDS_MARKETS, SPORT_CRICKET, "1");
+    publish_one(store, renewal("1", 1000));
+    publish_one(store, renewal("9", 1000)); /* which is not there */
+    wait_until_gone(store, "2");
+    assert_true(version_of(store, ODDS_MARKETS, SPORT_CRICKET, "1") == version);
+    publish_one(store, renewal("2", 1000));
+    assert_not_stored(store, ODDS_MARKETS, SPORT_CRICKET, "2");
+    assert_not_stored(store, ODDS_MARKETS, SPORT_CRICKET, "9");
+}
+
+TEST_WITH(the_last_publication_says_whether_a_value_expires, set_up, tear_down)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    publish_one(store, expiring(odds_change(SPORT_CRICKET, "1", "[1]"), 1));
+    publish_one(store, expiring(odds_change(SPORT_CRICKET, "2", "[2]"), 1));
+    publish_one(store, expiring(odds_change(SPORT_CRICKET, "3", "[3]"), 1));
+    publish_one(store, odds_change(SPORT_CRICKET, "1", "[4]"));
+    publish_one(store, odds_change(SPORT_CRICKET, "2", NULL));
+    publish_one(store, odds_change(SPORT_CRICKET, "2", "[5]"));
+    wait_until_gone(store, "3");
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1", "[4]", 3);
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "2", "[5]", 3);
+}
+
+TEST_WITH(an_opening_finds_which_values_expire, set_up, tear_down)
+{
+    struct fixture *fixture = *state;
+    publish_one(fixture->store, expiring(odds_change(SPORT_CRICKET, "1", "[1]"), 2));
+    publish_one(fixture->store, expiring(odds_change(SPORT_CRICKET, "2", "[2]"), 1000));
+    odds_store_close(&fixture->store);
+    fixture->store = open_store(fixture, false);
+    assert_stored(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "2", "[2]", 3);
+    wait_until_gone(fixture->store, "1");
+    odds_store_close(&fixture->store);
+    fixture->store = open_store(fixture, false);
+    assert_not_stored(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "1");
+    assert_stored(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "2", "[2]", 3);
+}
+
+TEST_WITH(many_values_expire_together_and_are_deleted, set_up, tear_down)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    struct odds_change *changes = memory_alloc_zeroed(MANY, sizeof *changes);
+    struct event_id *events = NULL;
+    size_t count = 0;
+    char event[16];
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(event, sizeof event, "%zu", i + 1);
+        changes[i] = expiring(odds_change(SPORT_CRICKET, event, "[1]"), 2);
+    }
+    publish(store, changes, MANY);
+    memory_free(changes);
+    wait_until_gone(store, "5000");
+    for (int i = 0; i < 8; i++)
+        publish_one(store, odds_change(SPORT_CRICKET, "1", "[2]"));
+    assert_int_equal(odds_store_list_events(store, SPORT_CRICKET, &events, &count, NULL),
+                     STATUS_OK);
+    assert_int_equal(count, 1);
+    memory_free(events);
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1", "[2]", 3);
+}
