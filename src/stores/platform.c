@@ -51,6 +51,13 @@ void platform_store_stop_when(struct platform_store *store, const atomic_bool *s
     store->stop = stop;
 }
 
+void platform_store_on_wait(struct platform_store *store, void (*on_wait)(void *context),
+                            void *context)
+{
+    store->on_wait = on_wait;
+    store->on_wait_context = context;
+}
+
 void platform_store_begin_copy(struct platform_store *store)
 {
     store->copying = true;

@@ -47,6 +47,8 @@ struct platform_store {
     const struct progress_watch *watch; /* of long work; see platform_store_watch; may be NULL */
     bool copying;                       /* see platform_store_begin_copy */
     const atomic_bool *stop;            /* see platform_store_stop_when; may be NULL */
+    void (*on_wait)(void *context);     /* see platform_store_on_wait; may be NULL */
+    void *on_wait_context;
 };
 
 /* Counts of all handles of the program, of an engine that is a server. */
@@ -101,6 +103,11 @@ MUST_CHECK enum status platform_store_back_up(struct platform_store *store, cons
  * once `stop` is true: reading the whole ledger must not hold up the end of a process. `stop`,
  * which any thread may set, lives as long as the handle. */
 void platform_store_stop_when(struct platform_store *store, const atomic_bool *stop);
+
+/* Of an engine that is a server: calls `on_wait` on the handle's thread whenever the handle has sent
+ * something and waits for the server. `on_wait` must not use the store. */
+void platform_store_on_wait(struct platform_store *store, void (*on_wait)(void *context),
+                            void *context);
 
 /* Reports progress to `watch` some times a second while this handle migrates or copies a SQLite
  * file, or checks a store's own pages and indexes. `watch` must not use the store. NULL ends the

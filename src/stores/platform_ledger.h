@@ -121,6 +121,7 @@ struct ledger_horizon {
 
 /* The verbs of an engine for the ledger: `store->ledger->begin(store, batch, error)`. */
 struct ledger_verbs {
+    bool waits; /* `begin` mostly waits for a server; see platform_store_on_wait */
     /* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
      * `standing_credits` is exact up to LEDGER_BATCH_MAX, beyond which a batch cannot bring it
      * to 0. */

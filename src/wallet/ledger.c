@@ -30,6 +30,8 @@ struct lane {
     struct platform_store *store; /* the thread's; NULL: not open */
     uint64_t failed_ms;           /* when opening last failed; 0: it has not, or it works again */
     bool logged;                  /* the failure was logged */
+    struct ledger_job *decided[LEDGER_BATCH_MAX]; /* by the last batch, and not answered yet */
+    size_t decided_count;
 
     struct background thread; /* its lock guards everything below */
     TAILQ_HEAD(, ledger_job) jobs;
@@ -116,6 +118,15 @@ static void answer_all_with(struct ledger *ledger, struct ledger_job **jobs, siz
     answer_all(ledger, jobs, count);
 }
 
+/* Also while the store waits for its server (platform_store_on_wait). To answer wakes the threads
+ * that serve requests, and they would compete with this one before the server has its next batch. */
+static void answer_decided(void *argument)
+{
+    struct lane *lane = argument;
+    answer_all(lane->ledger, lane->decided, lane->decided_count);
+    lane->decided_count = 0;
+}
+
 static void refuse(struct wallet_answer *to, enum wallet_verdict verdict)
 {
     to->kind = WALLET_ANSWER_REFUSED;
@@ -143,6 +154,8 @@ static enum status open_store(struct lane *lane, struct error *error)
     enum status status = platform_store_open(&lane->store, &ledger->options.platform, error);
     bool recovers =
         lane == &ledger->writer || !atomic_load_explicit(&ledger->recovered, memory_order_acquire);
+    if (status == STATUS_OK)
+        platform_store_on_wait(lane->store, answer_decided, lane);
     if (status != STATUS_OK || !recovers)
         return status;
     status = lane->store->ledger->recover(lane->store, error);
@@ -461,6 +474,7 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     bool unknown = false;
     uint64_t started_ms = clock_monotonic_ms();
     if (!store_is_ready(lane)) {
+        answer_decided(lane);
         answer_all_with(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
         return;
     }
@@ -471,6 +485,7 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     for (unsigned attempt = 1;
          status == STATUS_CONFLICT && may_try_again(ledger, attempt, started_ms); attempt++)
         status = try_batch(lane, jobs, count, &unknown, &error);
+    answer_decided(lane); /* if the store has not waited */
     if (status != STATUS_OK) {
         /* No second attempt here: `recover` finds out the commit's effect before the next batch is
          * decided from it. */
@@ -479,7 +494,11 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
                         unknown ? WALLET_ANSWER_UNKNOWN : WALLET_ANSWER_UNAVAILABLE);
         return;
     }
-    answer_all(ledger, jobs, count);
+    for (size_t i = 0; i < count; i++)
+        lane->decided[i] = jobs[i];
+    lane->decided_count = count;
+    if (!lane->store->ledger->waits)
+        answer_decided(lane);
     look_after_store(lane); /* after the answers, which need not wait for it */
 }
 
@@ -533,6 +552,11 @@ static size_t take(struct lane *lane, struct ledger_job **jobs)
 {
     size_t most = lane->ledger->options.batch_max;
     size_t count = 0;
+    uv_mutex_lock(&lane->thread.lock);
+    bool idle = TAILQ_EMPTY(&lane->jobs);
+    uv_mutex_unlock(&lane->thread.lock);
+    if (idle) /* else the answers go while the server begins the next batch */
+        answer_decided(lane);
     uv_mutex_lock(&lane->thread.lock);
     while (TAILQ_EMPTY(&lane->jobs) && !lane->thread.stopping)
         uv_cond_wait(&lane->thread.wake, &lane->thread.lock);

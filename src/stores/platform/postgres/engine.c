@@ -154,6 +154,7 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *versi
 }
 
 static const struct ledger_verbs postgres_ledger = {
+    .waits = true,
     .begin = postgres_ledger_begin,
     .commit = postgres_ledger_commit,
     .recover = postgres_ledger_recover,

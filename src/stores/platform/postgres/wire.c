@@ -208,6 +208,8 @@ static enum status wait_socket(struct postgres_store *store, short events, struc
         if ((events & POLLIN) != 0 && holds_decrypted(store))
             return STATUS_OK;
         struct pollfd socket = {.fd = PQsocket(store->connection), .events = events};
+        if (store->base.on_wait != NULL)
+            store->base.on_wait(store->base.on_wait_context);
         uint64_t left_ms = store->deadline_ms - now_ms;
         uint64_t most_ms = store->base.stop != NULL ? STOP_LOOK_MS : INT32_MAX;
         if (poll(&socket, 1, (int)(left_ms > most_ms ? most_ms : left_ms)) > 0)
