@@ -90,6 +90,7 @@ struct kept_row {
 struct writing {
     struct kept_row rows[2 * LEDGER_BATCH_MAX];
     size_t row_count;
+    bool only_entries; /* in rows */
     /* Columns in the order of their statements, below. */
     struct row_arrays kept, rollbacks, declines, declined, accounts, new_accounts;
     struct row_arrays clearings, new_clearings;
@@ -253,11 +254,13 @@ static void add_kept(struct row_arrays *kept, const struct kept_row *row, int64_
 
 static void add_rows(const struct ledger_batch *batch, struct writing *writing)
 {
+    writing->only_entries = true;
     for (size_t i = 0; i < writing->row_count; i++) {
         const struct kept_row *row = &writing->rows[i];
         const int64_t number = batch->loaded.first_number + (int64_t)row->at;
         add_kept(&writing->kept, row, number + (row->is_key ? LEDGER_BATCH_MAX : 0),
                  debit_number(batch, writing, row));
+        writing->only_entries &= !row->is_key && ledger_is_entry(row->kept);
         if (row->is_key)
             continue;
         if (!ledger_is_entry(row->kept)) {
@@ -344,27 +347,30 @@ static void add_clearings(const struct ledger_batch *batch, struct writing *writ
  * row has another key than the row that holds its voided id. If another batch has committed or
  * voided an id since begin, the key refuses this one. (unnest in the list of a SELECT costs a third
  * of one in FROM.) */
+#define INSERT_KEPT(late, where)                                                                   \
+    "INSERT INTO ledger_transaction (number, owner_number, player_number, transaction_id, late,"   \
+    " operation, outcome, reference, game_id, round_id, amount_minor, created_ms, sequence,"       \
+    " movement_minor, balance_minor, hash, launch_id, kind, round_ended, settles)"                 \
+    " SELECT number, owner, player, id, " late ", operation, outcome, reference, game, round,"     \
+    " amount, created, sequence, movement, balance, hash, launch, kind, ended, settles"            \
+    " FROM (SELECT unnest($1::bigint[]) AS number, unnest($2::bigint[]) AS owner,"                 \
+    "  unnest($3::bigint[]) AS player, unnest($4::text[]) AS id, unnest($5::bigint[]) AS late,"    \
+    "  unnest($6::text[]) AS operation, unnest($7::text[]) AS outcome,"                            \
+    "  unnest($8::text[]) AS reference, unnest($9::text[]) AS game, unnest($10::text[]) AS round," \
+    "  unnest($11::bigint[]) AS amount, unnest($12::bigint[]) AS created,"                         \
+    "  unnest($13::bigint[]) AS sequence, unnest($14::bigint[]) AS movement,"                      \
+    "  unnest($15::bigint[]) AS balance, unnest($16::bytea[]) AS hash,"                            \
+    "  unnest($17::text[]) AS launch, unnest($18::text[]) AS kind,"                                \
+    "  unnest($19::bigint[]) AS ended, unnest($20::bigint[]) AS settles) AS kept" where
 static const char insert_kept[] =
-    "INSERT INTO ledger_transaction (number, owner_number, player_number, transaction_id, late,"
-    " operation, outcome, reference, game_id, round_id, amount_minor, created_ms, sequence,"
-    " movement_minor, balance_minor, hash, launch_id, kind, round_ended, settles)"
-    " SELECT number, owner, player, id, late = 1 OR CASE WHEN outcome ="
-    "  'transaction_rolled_back' THEN EXISTS (SELECT FROM ledger_transaction AS key"
-    "   WHERE key.owner_number = owner AND key.transaction_id = id"
-    "   AND key.operation IS NULL OFFSET 0) ELSE false END,"
-    " operation, outcome, reference, game, round, amount, created, sequence, movement, balance,"
-    " hash, launch, kind, ended, settles"
-    " FROM (SELECT unnest($1::bigint[]) AS number, unnest($2::bigint[]) AS owner,"
-    "  unnest($3::bigint[]) AS player, unnest($4::text[]) AS id, unnest($5::bigint[]) AS late,"
-    "  unnest($6::text[]) AS operation, unnest($7::text[]) AS outcome,"
-    "  unnest($8::text[]) AS reference, unnest($9::text[]) AS game, unnest($10::text[]) AS round,"
-    "  unnest($11::bigint[]) AS amount, unnest($12::bigint[]) AS created,"
-    "  unnest($13::bigint[]) AS sequence, unnest($14::bigint[]) AS movement,"
-    "  unnest($15::bigint[]) AS balance, unnest($16::bytea[]) AS hash,"
-    "  unnest($17::text[]) AS launch, unnest($18::text[]) AS kind,"
-    "  unnest($19::bigint[]) AS ended, unnest($20::bigint[]) AS settles) AS kept"
-    " WHERE operation IS NOT NULL OR NOT EXISTS (SELECT FROM ledger_transaction AS used"
-    "  WHERE used.owner_number = owner AND used.transaction_id = id OFFSET 0)";
+    INSERT_KEPT("late = 1 OR CASE WHEN outcome ="
+                "  'transaction_rolled_back' THEN EXISTS (SELECT FROM ledger_transaction AS key"
+                "   WHERE key.owner_number = owner AND key.transaction_id = id"
+                "   AND key.operation IS NULL OFFSET 0) ELSE false END",
+                " WHERE operation IS NOT NULL OR NOT EXISTS (SELECT FROM ledger_transaction AS used"
+                "  WHERE used.owner_number = owner AND used.transaction_id = id OFFSET 0)");
+/* Of entries alone, which are never late and hold no key: most batches. */
+static const char insert_entries[] = INSERT_KEPT("false", "");
 
 static const char insert_rollbacks[] =
     "INSERT INTO ledger_rollback (owner_number, target_id, player_number, transaction_number)"
@@ -421,7 +427,7 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
         size_t least; /* rows; with fewer it is left out */
     } steps[] = {
         {insert_declines, &writing->declines, 1}, /* see the triggers */
-        {insert_kept, &writing->kept, 1},
+        {writing->only_entries ? insert_entries : insert_kept, &writing->kept, 1},
         {insert_rollbacks, &writing->rollbacks, 1},
         {write_declined, &writing->declined, 1},
         {update_accounts, &writing->accounts, 1},

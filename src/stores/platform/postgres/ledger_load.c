@@ -185,12 +185,14 @@ static const char find_declines[] =
     " CROSS JOIN LATERAL (SELECT declines, head FROM ledger_declined"
     "  WHERE player_number = asked.number LIMIT 1) AS declined";
 
+/* Where no player is blocked, which is common, one look at the table is all. */
 static const char find_blocks[] =
     "SELECT player.at, block.until_ms"
     " FROM unnest($1::text[], $2::text[], $3::text[])"
     "  WITH ORDINALITY AS player (id, customer_id, reference, at)"
     " CROSS JOIN LATERAL (" PLAYER_BLOCKED_UNTIL ") AS block (until_ms)"
-    " WHERE block.until_ms IS NOT NULL";
+    " WHERE block.until_ms IS NOT NULL AND EXISTS (SELECT FROM player_block"
+    "  WHERE blocked_ms IS NOT NULL)";
 
 static const char find_clearings[] =
     "SELECT asked.at, clearing.balance_minor"
