@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
 
-#define AT_ONCE ((int64_t)1 << 24) /* numbers: bounds what is held in memory */
+#define AT_ONCE ((int64_t)1 << 18) /* numbers: bounds what is held in memory */
 #define LOOKS_MAX 50               /* at batches that are open */
 #define LOOK_EVERY_NS ((uint64_t)10 * 1000 * 1000)
 
