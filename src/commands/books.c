@@ -16,7 +16,7 @@
 
 #define PROGRESS_STEP 10000
 
-/* ---- options of export and report ------------------------------------------------------------------------ */
+/* ---- options of export and report ------------------------------------------------------------ */
 
 /* The state of an answer that is printed as it is read. */
 struct printed {

@@ -1,4 +1,4 @@
-/* croupier operator add | list | set | enable | disable | remove | link | sessions | end | token. */
+/* croupier operator: operators, their links and sessions, and tokens. */
 #include <openssl/crypto.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /*
- * croupier wallet tail | verify --file, and audit tail. Both tails read a page, close its query, and then print it: a reader
- * that does not read holds no snapshot of the store. A store that is away is opened again, so that
- * one that was restored in its place is found, and the place is checked in it.
+ * croupier wallet tail | verify --file, and audit tail. Both tails read a page, close its query,
+ * and then print it: a reader that does not read holds no snapshot of the store. A store that is
+ * away is opened again, so that one that was restored in its place is found, and the place is
+ * checked in it.
  */
 #include <errno.h>
 #include <inttypes.h>

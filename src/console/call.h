@@ -45,7 +45,7 @@ struct console_call {
     char part[CONSOLE_VALUE_SIZE]; /* the second; "": there is none */
     struct text query, body;
     struct text if_match;             /* as sent; at NULL: it was not */
-    struct address client;            /* who asks, behind trusted proxies; ::, if that is unknown */
+    struct address client;            /* behind trusted proxies; ::, if it is unknown */
     char secret[CREDENTIAL_SIZE + 1]; /* of the cookie, or the token; "": there is none */
     bool by_token;
     struct signed_in signed_in;

@@ -495,8 +495,8 @@ static unsigned find_cookies(const struct http_request *request, struct text *va
     return count;
 }
 
-/* Who asks says so by one cookie of a session, or by one token; `secret` is empty where it is
- * neither. Another scheme than Bearer is the business of a proxy before us. */
+/* A request has the cookie of a session or a token; without both `secret` is empty. Another scheme
+ * than Bearer is the business of a proxy before us. */
 static const struct http_error *read_credential(const struct http_request *request,
                                                 struct text *secret, bool *by_token)
 {

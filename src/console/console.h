@@ -7,18 +7,18 @@
  * The operator's console on the operator listener (docs/console.md): its pages, and the admin API
  * under /admin/v1 (docs/admin.yaml). It answers 404 until there is an operator or a token.
  *
- * Every request is judged in a fixed order: the Host, which must be a name that the console has
- * (against a rebound name); that it has a session's cookie or a token, not both; of a change, that
- * it has a token or comes from one of our own pages (Sec-Fetch-Site, else Origin), and is JSON; of
- * a sign-in or a token, whether too many from its address have failed; then, on a thread of the
- * console's, the session or token, which is asked of the store each time, and the role; then the
- * handler.
+ * Every request is judged in a fixed order. Its Host must be a name of the console (against a
+ * rebound name). It may have a session's cookie or a token. A change must have a token or come from
+ * one of our own pages (Sec-Fetch-Site, else Origin), and be JSON. For a sign-in or a token, there
+ * may not have been too many failures from its address. Then, on a thread of the console's, the
+ * session or token is asked of the store, each time; then the role; then the handler answers.
  * The header fields that protect pages are on every answer.
  *
  * A GET whose answer has an entity tag is 304 to a client that has the answer (If-None-Match). With
  * `Prefer: wait=N` as well (RFC 7240 section 4.3; as on the public interface) it waits up to N
  * seconds for another answer: every second it is judged and answered again, and only another answer
- * is sent. So a live page costs one look a second, and the end of a session or token ends its waits.
+ * is sent. So a live page costs one look a second, and the end of a session or token ends its
+ * waits.
  *
  * Made, called and destroyed on the loop's thread, which never blocks: a few threads with handles
  * of their own ask the stores, behind a bounded queue; a full queue is 503.

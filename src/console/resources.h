@@ -6,7 +6,8 @@
 /* Handlers of what every resource has, by the resource of the call's route. */
 console_handler console_list, console_show, console_add, console_change, console_remove;
 
-/* Of one: keys and tokens are issued and revoked, players blocked, operators given links, sessions ended. */
+/* Of one: keys and tokens are issued and revoked, players blocked, operators given links, sessions
+ * ended. */
 console_handler console_issue_key, console_revoke_key, console_list_players, console_block_player,
     console_add_operator, console_link_operator, console_end_session, console_issue_token,
     console_revoke_token;

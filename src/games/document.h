@@ -12,8 +12,9 @@
  *       "enabled": true}]
  *
  * Required: id, name, provider, category. Other absent members are empty, null or false; an
- * existing game keeps its `enabled` and `blocked_countries`, and a new one is enabled. Any other member is refused, except
- * updated_at, which is the store's own and passed over, so that a list can be imported again.
+ * existing game keeps its `enabled` and `blocked_countries`, and a new one is enabled. Any other
+ * member is refused, except updated_at, which is the store's own and passed over, so that a list
+ * can be imported again.
  */
 
 #define GAMES_DOCUMENT_MAX (16U * 1024 * 1024) /* bytes */

@@ -3,9 +3,9 @@
 #include "stores/platform_ledger.h"
 
 /*
- * Moves everything in one platform store into another, of any engines: customers, keys, tokens, legacy
- * addresses, providers (their secrets stay sealed with the same key file), games, lists of games,
- * players, launches, and the whole ledger, declines included, entry by entry with its hash;
+ * Moves everything in one platform store into another, of any engines: customers, keys, tokens,
+ * legacy addresses, providers (their secrets stay sealed with the same key file), games, lists of
+ * games, players, launches, and the whole ledger, declines included, entry by entry with its hash;
  * and customers' usage.
  *
  * Neither store may be written during the copy. Keys and addresses come last, so that a copy that

@@ -6,8 +6,8 @@
 
 /*
  * A tail of the ledger or of the audit trail: its rows in the order of their numbers, from a place
- * on, page by page. No row comes before one with a lower number, and none comes twice, whichever
- * instances write meanwhile (docs/decisions/tails.md). The number of a row is the place to go on
+ * on, page by page. All rows come in the order of their numbers and each comes once, also while
+ * several instances write (docs/decisions/tails.md). The number of a row is the place to go on
  * from, also for another process. For the command line and the console.
  */
 

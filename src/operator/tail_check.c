@@ -83,7 +83,7 @@ static bool read_hash(const char *digits, uint8_t hash[LEDGER_HASH_SIZE])
     return digits[at] == '\0';
 }
 
-/* Into a zeroed struct. What is null or not there stays zero. */
+/* Into a zeroed struct. A member that is null or missing stays zero. */
 static bool read_member(const struct member *member, struct text value, struct line *line)
 {
     char string[128];
@@ -200,7 +200,7 @@ void tail_check_destroy(struct tail_check **at)
 
 /* ---- the chain ------------------------------------------------------------------------------- */
 
-/* What is wrong with an entry that follows `before`; NULL: nothing. */
+/* The fault of an entry that follows `before`; NULL: it has none. */
 static const char *find_flaw(const struct ledger_transaction *entry, const struct chain *before)
 {
     uint8_t hash[LEDGER_HASH_SIZE];

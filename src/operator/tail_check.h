@@ -3,9 +3,9 @@
 #include "records/ledger_entry.h"
 
 /*
- * Checks lines of a tail of the ledger without the ledger: that numbers rise, that the entries of
- * each player follow each other without a gap, that each balance follows from the one before, and
- * that each hash fits its entry and the hash before it. Of a player whose first entries are not in
+ * Checks lines of a tail of the ledger without the ledger. Numbers must rise. The entries of each
+ * player must follow each other without a gap. Each balance must follow from the one before, and
+ * each hash must fit its entry and the hash before it. Of a player whose first entries are not in
  * the lines, the first one that is there is taken as it is.
  *
  * Memory: about 100 bytes for each player. Threads: one at a time.

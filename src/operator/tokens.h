@@ -22,8 +22,8 @@ MUST_CHECK enum status tokens_revoke(struct platform_store *store, const char *w
                                      int64_t now_ms, struct token_record *record,
                                      struct error *error);
 
-/* Who calls with this token from this address, and notes the use. NOT_FOUND, for whatever reason
- * the token is not good; CONFLICT: it is, but not from there. */
+/* Finds the token's name and role and notes its use from this address. NOT_FOUND: the token is not
+ * good, for any reason; CONFLICT: it is, but not from there. */
 MUST_CHECK enum status tokens_admit(struct platform_store *store, struct text token,
                                     const struct address *from, int64_t now_ms,
                                     struct signed_in *signed_in, struct error *error);

@@ -4,7 +4,7 @@
 #include "stores/platform_usage.h"
 
 /*
- * Who may see what of the ledger and of usage, decided in one place. Commands and the console read
+ * Decides what a reader may see of the ledger and of usage. Commands and the console read
  * as the operator, who sees every customer. A viewer that is a customer sees its own players,
  * rounds and usage, and of others' it learns nothing: they are STATUS_NOT_FOUND, as if they did not
  * exist.
@@ -55,7 +55,8 @@ struct viewer_rounds {
     const char *older_than; /* a time as time_parse_past reads it: rounds that began before it */
     bool open;
 };
-/* What that means at `now_ms`. STATUS_INVALID: `error` begins with the name of the wrong field. */
+/* Reads the words above at `now_ms`. STATUS_INVALID: `error` begins with the name of the wrong
+ * field. */
 MUST_CHECK enum status viewer_ask_rounds(const struct viewer_rounds *given, int64_t now_ms,
                                          struct ledger_rounds_asked *asked, struct error *error);
 /* In a snapshot of its own. */

@@ -1,4 +1,5 @@
-/* Operators of the console, their credentials, and tokens: the rules, and the columns; see operator.h. */
+/* Operators of the console, their credentials, and tokens: the rules, and the columns; see
+ * operator.h. */
 #include "records/operator.h"
 
 #include <string.h>

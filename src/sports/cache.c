@@ -148,7 +148,7 @@ static bool park(struct sports_cache *cache, struct http_request *request,
     if (wanted_s == 0 || !answer_is_named(answer, request))
         return false;
     uint64_t stamp;
-    /* A later change is reported in a mail, which this thread takes after it has parked. */
+    /* A later change comes by mail, and this thread reads its mail after it has parked. */
     bool sure = context->confirmed || (odds_store_stamp(cache->sports->odds, &stamp) == STATUS_OK &&
                                        is_ready(context->ready, stamp));
     const struct wait_subject what = {.subject = context->subject,

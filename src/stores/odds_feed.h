@@ -5,7 +5,7 @@
 #include "stores/odds.h"
 
 /*
- * What a feed and an operator ask of the odds store (odds.h, whose rules on threads hold here too):
+ * The odds store for feeds and operators (the rules on threads in odds.h hold here too):
  * publications, the lists of events, and a copy of the whole.
  */
 

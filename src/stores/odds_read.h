@@ -3,8 +3,8 @@
 #include "stores/odds.h"
 
 /*
- * What a server asks of the odds store (odds.h, whose rules on threads hold here too): values, and
- * whether its ready-made answers still hold.
+ * The odds store for servers (the rules on threads in odds.h hold here too): values, and whether
+ * ready-made answers still hold.
  *
  * Freshness (docs/decisions/freshness.md). A server keeps ready-made answers in memory.
  * They are right only while the store still holds the values that they were made of. Two functions

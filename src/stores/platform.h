@@ -104,8 +104,8 @@ MUST_CHECK enum status platform_store_back_up(struct platform_store *store, cons
  * which any thread may set, lives as long as the handle. */
 void platform_store_stop_when(struct platform_store *store, const atomic_bool *stop);
 
-/* Of an engine that is a server: calls `on_wait` on the handle's thread whenever the handle has sent
- * something and waits for the server. `on_wait` must not use the store. */
+/* Of an engine that is a server: calls `on_wait` on the handle's thread whenever the handle has
+ * sent something and waits for the server. `on_wait` must not use the store. */
 void platform_store_on_wait(struct platform_store *store, void (*on_wait)(void *context),
                             void *context);
 

@@ -3,8 +3,8 @@
 #include "records/records.h"
 #include "stores/platform.h"
 
-/* What the policy table needs of the platform store (platform.h): the changes since a revision, and
- * the last use of keys. */
+/* The platform store for the policy table: the changes since a revision, and the last use of
+ * keys. */
 
 /* The store's revision now: one cheap query. */
 MUST_CHECK enum status platform_revision(struct platform_store *store, uint64_t *revision,

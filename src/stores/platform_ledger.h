@@ -357,8 +357,8 @@ uint64_t ledger_entries(const struct ledger_movements *movements);
 MUST_CHECK bool ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more);
 
 /* Before platform_ledger_sums, and in no snapshot: keeps the sums of the entries that have come, if
- * these are `least` or more, so that sums of whole days, not by round, read few entries. It may take
- * as long as reading all of them, once. (PostgreSQL's numbers have gaps, which count.) */
+ * these are `least` or more, so that sums of whole days, not by round, read few entries. It may
+ * take as long as reading all of them, once. (PostgreSQL's numbers have gaps, which count.) */
 #define LEDGER_SUMS_WORTH_KEEPING 32768
 void platform_ledger_keep_sums(struct platform_store *store, int64_t least);
 

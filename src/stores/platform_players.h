@@ -23,7 +23,7 @@ MUST_CHECK enum status platform_player_open(struct platform_store *store, const 
 
 /*
  * Stores a block as `next` has it. `before` is how it was read; one that was not there is zeros.
- * EXISTS: another writer changed it meanwhile. NOT_FOUND: its player or customer is not there.
+ * EXISTS: another writer has changed it since. NOT_FOUND: its player or customer is not there.
  *
  * Each batch of the ledger reads the blocks of its players under the lock that also orders the
  * batches of one player, in every process. So a batch that read them just before the block was
@@ -54,9 +54,9 @@ MUST_CHECK enum status platform_players_active(struct platform_store *store,
                                                uint64_t offset, uint64_t limit,
                                                struct players_page *page, struct error *error);
 
-/* Adds players as they are, id and time included, without their blocks, in one transaction: for copying a store (croupier
- * platform copy). EXISTS: one is there; INVALID: a record is not acceptable; NOT_FOUND: no such
- * customer. A currency that is there already keeps its exponent. */
+/* Adds players as they are, id and time included, without their blocks, in one transaction: for
+ * copying a store (croupier platform copy). EXISTS: one is there; INVALID: a record is not
+ * acceptable; NOT_FOUND: no such customer. A currency that is there already keeps its exponent. */
 MUST_CHECK enum status platform_player_put(struct platform_store *store,
                                            const struct player_record *records, size_t count,
                                            struct error *error);

@@ -15,10 +15,10 @@
  *  3. An id that was rolled back before it came is never applied: TRANSACTION_ROLLED_BACK.
  *  4. A reference that is another player's: WALLET_REFERENCE_CONFLICT, not kept.
  *  5. A stake of a player that is blocked: WALLET_PLAYER_BLOCKED, not kept. A stake is a DEBIT of a
- *     provider, or one that names a game or a round; other DEBITs pay out. DEBIT of a provider whose
- *     launch does not entitle it: WALLET_SESSION_IS_OVER, not kept. DEBIT that names a game:
- *     WALLET_GAME_NOT_FOUND when the customer does not see it, which is not kept either. So none
- *     of these refusals blocks a retry, nor a later CREDIT or ROLLBACK.
+ *     provider, or one that names a game or a round; other DEBITs pay out. DEBIT of a provider
+ *     whose launch does not entitle it: WALLET_SESSION_IS_OVER, not kept. DEBIT that names a
+ *     game: WALLET_GAME_NOT_FOUND when the customer does not see it, which is not kept either. So
+ *     none of these refusals blocks a retry, nor a later CREDIT or ROLLBACK.
  *     Then INSUFFICIENT_FUNDS. CREDIT that refers to an id:
  *     TRANSACTION_ROLLED_BACK when that was rolled back; REFERENCE_NOT_FOUND unless it is an
  *     applied DEBIT. Then BALANCE_LIMIT_EXCEEDED. ROLLBACK of an id that was rolled back:

@@ -119,7 +119,8 @@ static void answer_all_with(struct ledger *ledger, struct ledger_job **jobs, siz
 }
 
 /* Also while the store waits for its server (platform_store_on_wait). To answer wakes the threads
- * that serve requests, and they would compete with this one before the server has its next batch. */
+ * that serve requests, and they would compete with this one before the server has its next
+ * batch. */
 static void answer_decided(void *argument)
 {
     struct lane *lane = argument;

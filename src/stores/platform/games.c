@@ -160,7 +160,7 @@ enum status platform_games_put(struct platform_store *store, const struct game_r
     return status;
 }
 
-/* ---- what is not imported ------------------------------------------------------------------------------ */
+/* ---- settings beside the import -------------------------------------------------------------- */
 
 enum status platform_game_set(struct platform_store *store, const struct game_record *game,
                               int64_t now_ms, struct error *error)

@@ -74,8 +74,8 @@ static uint64_t version_of(const struct lmdb_values *values, uint64_t transactio
     return transaction == 0 ? 0 : values->epoch << EPOCH_SHIFT | (transaction & TRANSACTION_MASK);
 }
 
-/* Under the lock. Each process judges by its own index, so no one has to write that a value has
- * expired; the next commit deletes it. */
+/* Under the lock. Each process judges by its own index, so an end needs no write; the next commit
+ * deletes the value. */
 static void expire(struct lmdb_values *values)
 {
     size_t before = values->expired.size;
@@ -86,7 +86,8 @@ static void expire(struct lmdb_values *values)
     atomic_store(&values->next_deadline_ms, values->index.next_deadline_ms);
 }
 
-/* Whatever has expired is noted before anything is answered. Costs a load while nothing expires. */
+/* Notes the values that have expired, before an answer is made of them. Costs a load while nothing
+ * expires. */
 static void expire_if_due(struct lmdb_values *values)
 {
     int64_t next_ms = atomic_load_explicit(&values->next_deadline_ms, memory_order_acquire);

@@ -98,7 +98,7 @@ static void add_row(struct sql_flight *flight, const struct kept_row *row)
         sql_add_integer(parameters, row->integers[i]);
 }
 
-/* Another caller may have kept the same entries meanwhile; then the number is another. */
+/* If another caller has kept the same entries in between, the number is another. */
 static enum status keep_rows(struct sql_flight *flight, void *context, struct error *error)
 {
     const struct keeping *keeping = context;

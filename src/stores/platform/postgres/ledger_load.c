@@ -202,7 +202,8 @@ static const char find_clearings[] =
 
 /* After everything that is decided on: see sql/postgresql/0005_release_0_1_0.sql. And after
  * lock_accounts, whose lock on the table lasts until the commit: a tail of the ledger waits for the
- * transactions that have it (ledger_read.c). The sequence caches no numbers, for the same reason. */
+ * transactions that have it (ledger_read.c). The sequence caches no numbers, for the same
+ * reason. */
 static const char take_numbers[] =
     "SELECT nextval('ledger_number'), pg_current_xact_id()::text::bigint";
 
