@@ -645,6 +645,7 @@ def block_players(house, owner):
 
 
 def test_keys_players_and_games(house, owner):
+    player = add_player(house, house.customer, "with-a-statement")  # of which no other test writes entries
     issued = owner.change("POST", "keys", {"customer": house.customer.id, "label": "web", "only": "sports"}, 201)
     house.await_admission(issued["key"])
     assert house.get("/api/v1/casino/games", issued["key"]).status == 403
@@ -668,7 +669,6 @@ def test_keys_players_and_games(house, owner):
     assert owner.change("PUT", f"customers/{house.customer.id}/games", {"every_game": True})["every_game"]
     answer = owner.ask("POST", "/admin/v1/games/import", [{"id": "x"}])
     assert code(answer) == (422, "invalid") and "document:1:2:" in answer.json()["error"]["message"]
-    player = add_player(house, house.customer, "with-a-statement")  # of which no other test writes entries
     assert send(house, house.customer.key, credit(player, "stated", 500)).status == 200
     entries = owner.get(f"players/{player}/statement")
     assert [entry["transaction_id"] for entry in entries["items"]] == ["stated"] and entries["next"] is None

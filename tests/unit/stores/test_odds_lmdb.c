@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "stores/odds/lmdb/guard.h"
@@ -368,6 +369,42 @@ TEST_OF(fixture, a_value_whose_time_is_lost_has_expired)
     assert_int_equal(read_odds(store, "1", &version), STATUS_OK);
     assert_true(version == 0);
     odds_store_close(&store);
+}
+
+/* Its time is over by the index, which has not been brought up to the sign of life yet. */
+TEST_OF(fixture, a_sign_of_life_counts_before_anybody_has_read_it)
+{
+    struct lmdb_values *values;
+    struct error error = {{0}};
+    struct lmdb_location location = {.root = fixture->root, .create = true, .wait_ms = 1000};
+    struct event_id event = event_number(1);
+    struct lmdb_lookup lookup = {.sport = SPORT_CRICKET, .event = &event};
+    struct odds_change change = {.kind = ODDS_MARKETS,
+                                 .sport = SPORT_CRICKET,
+                                 .event = event,
+                                 .bytes = "[]",
+                                 .size = 2,
+                                 .expires_s = 4};
+    uint64_t stamp;
+    struct buffer expired;
+    assert_int_equal(lmdb_values_open(&values, &location, 1, &error), STATUS_OK);
+    assert_int_equal(lmdb_values_publish(values, &change, 1, &error), STATUS_OK);
+    int64_t published_ms = clock_boot_ms();
+    assert_int_equal(lmdb_values_look_up(values, &lookup), STATUS_OK);
+    change.bytes = NULL;
+    change.size = 0;
+    change.renew = true;
+    change.expires_s = 1000;
+    assert_int_equal(lmdb_values_publish(values, &change, 1, &error), STATUS_OK);
+    while (clock_boot_ms() < published_ms + 4100)
+        (void)usleep(10000);
+    assert_int_equal(lmdb_values_stamp(values, &stamp), STATUS_OK);
+    lmdb_values_take_expired(values, &expired);
+    assert_int_equal(expired.size, 0);
+    assert_int_equal(lmdb_values_look_up(values, &lookup), STATUS_OK);
+    assert_true(lookup.versions.odds != 0);
+    buffer_free(&expired);
+    lmdb_values_close(&values);
 }
 
 TEST_OF(fixture, a_file_that_was_being_made_when_its_maker_died_is_made_again)

@@ -86,12 +86,16 @@ static void expire(struct lmdb_values *values)
     atomic_store(&values->next_deadline_ms, values->index.next_deadline_ms);
 }
 
-/* Notes the values that have expired, before an answer is made of them. Costs a load while nothing
- * expires. */
+/* Notes the values that have expired, before an answer is made of them. The index is first brought
+ * up to the last commit, which may be a sign of life; without that it has to judge as it stands.
+ * Costs a load while nothing expires. */
 static void expire_if_due(struct lmdb_values *values)
 {
+    struct lmdb_lookup nothing = {.event = NULL};
     int64_t next_ms = atomic_load_explicit(&values->next_deadline_ms, memory_order_acquire);
     if (next_ms == 0 || clock_boot_ms() < next_ms)
+        return;
+    if (lmdb_values_look_up(values, &nothing) == STATUS_OK)
         return;
     uv_mutex_lock(&values->lock);
     expire(values);
