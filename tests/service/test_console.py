@@ -664,6 +664,9 @@ def test_keys_players_and_games(house, owner):
         answer = owner.ask("PATCH", f"/admin/v1/{path}", {"blocked_countries": ["UK"]})
         assert (code(answer), answer.json()["error"]["field"]) == ((422, "invalid"), "blocked_countries")
         assert owner.change("PATCH", path, {"blocked_countries": []})["blocked_countries"] == []
+    launch = {"mode": "real", "player_reference": "with-a-statement", "currency": "EUR"}  # without a country
+    eventually(lambda: house.request("POST", f"/api/v1/casino/games/{house.lobby}/launch", key=house.customer.key,
+                                     headers={"Content-Type": "application/json"}, body=json.dumps(launch).encode()).status == 200)
     allowed = owner.change("PUT", f"customers/{house.customer.id}/games", {"games": ["roulette"]})
     assert (allowed["every_game"], allowed["games"]) == (False, ["roulette"])
     assert owner.change("PUT", f"customers/{house.customer.id}/games", {"every_game": True})["every_game"]
