@@ -122,6 +122,20 @@ int hex_value(char digit)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
+bool hex_read(struct text digits, uint8_t *out, size_t size)
+{
+    if (digits.size != 2 * size)
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        int high = hex_value(digits.at[2 * i]);
+        int low = hex_value(digits.at[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
 void hex_write(char *out, const uint8_t *bytes, size_t size)
 {
     static const char digits[] = "0123456789abcdef";

@@ -48,20 +48,6 @@ static struct text text_member(yyjson_val *object, const char *name)
     return (struct text){yyjson_get_str(value), yyjson_get_len(value)};
 }
 
-static bool read_digest(struct text digits, uint8_t out[DIGEST_SIZE])
-{
-    if (digits.size != (size_t)2 * DIGEST_SIZE)
-        return false;
-    for (size_t i = 0; i < DIGEST_SIZE; i++) {
-        int high = hex_value(digits.at[2 * i]);
-        int low = hex_value(digits.at[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        out[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
-}
-
 static bool read_part(yyjson_val *file, struct backup_manifest *manifest)
 {
     struct text name = text_member(file, "name");
@@ -75,7 +61,7 @@ static bool read_part(yyjson_val *file, struct backup_manifest *manifest)
     manifest->parts[part].print.bytes = yyjson_get_uint(bytes);
     return clock_parse_rfc3339(text_member(file, "as_of"), &manifest->parts[part].as_of_ms) ==
                STATUS_OK &&
-           read_digest(text_member(file, "sha256"), manifest->parts[part].print.sha256);
+           hex_read(text_member(file, "sha256"), manifest->parts[part].print.sha256, DIGEST_SIZE);
 }
 
 static bool read_members(yyjson_val *root, struct backup_manifest *manifest)

@@ -71,18 +71,6 @@ static bool read_number(struct text value, int64_t *number)
     return true;
 }
 
-static bool read_hash(const char *digits, uint8_t hash[LEDGER_HASH_SIZE])
-{
-    size_t at = 0;
-    for (; at < (size_t)2 * LEDGER_HASH_SIZE; at++) {
-        int value = hex_value(digits[at]);
-        if (value < 0)
-            return false;
-        hash[at / 2] = (uint8_t)(hash[at / 2] << 4 | value);
-    }
-    return digits[at] == '\0';
-}
-
 /* Into a zeroed struct. A member that is null or missing stays zero. */
 static bool read_member(const struct member *member, struct text value, struct line *line)
 {
@@ -110,7 +98,7 @@ static bool read_member(const struct member *member, struct text value, struct l
                clock_parse_rfc3339(text_of(string), (int64_t *)(void *)into) == STATUS_OK;
     case HASH:
         return strict_json_string(value, string, sizeof string) &&
-               read_hash(string, (uint8_t *)into);
+               hex_read(text_of(string), (uint8_t *)into, member->size);
     }
     return false;
 }

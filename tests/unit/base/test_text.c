@@ -68,3 +68,14 @@ TEST(decimals_are_written_whole)
     assert_int_equal(decimal_write(at, UINT64_MAX), 20);
     assert_memory_equal(at, "18446744073709551615", 20);
 }
+
+TEST(hexadecimal_digits_are_read_as_so_many_bytes)
+{
+    uint8_t bytes[2] = {0};
+    assert_true(hex_read(TEXT("0aFf"), bytes, 2));
+    assert_int_equal(bytes[0], 0x0a);
+    assert_int_equal(bytes[1], 0xff);
+    assert_false(hex_read(TEXT("0aF"), bytes, 2));
+    assert_false(hex_read(TEXT("0aFf0"), bytes, 2));
+    assert_false(hex_read(TEXT("0aFg"), bytes, 2));
+}
