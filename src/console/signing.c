@@ -14,10 +14,7 @@ static void write_session(struct console_call *call)
     json_string(&json, "name", call->signed_in.who.name);
     json_string(&json, "role", enum_name(&operator_roles, call->signed_in.who.role));
     json_string(&json, "id", call->signed_in.session.id);
-    if (call->signed_in.session.expires_ms == 0) /* of a token */
-        json_null(&json, "expires_at");
-    else
-        json_time(&json, "expires_at", call->signed_in.session.expires_ms);
+    json_time(&json, "expires_at", call->signed_in.session.expires_ms);
     json_end(&json);
 }
 

@@ -25,7 +25,7 @@ struct resource {
     enum record_kind kind;      /* of what the store has; a record begins with it */
     const struct field *fields; /* the first is the id */
     size_t size;                /* of a record */
-    bool makes_id;              /* `begin` makes the id; nobody chooses it */
+    bool makes_id;              /* `begin` makes the id, which callers may not set */
 
     /* Gives a new record, which is zeroed, its defaults. */
     void (*begin)(void *record, int64_t now_ms);

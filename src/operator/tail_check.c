@@ -85,8 +85,10 @@ static bool read_member(const struct member *member, struct text value, struct l
     case NUMBER:
         return read_number(value, (int64_t *)(void *)into);
     case SMALL_NUMBER:
-        *into = read_number(value, &number) && number >= 0 && number <= INT8_MAX ? (char)number : 0;
-        return number == *into;
+        if (!read_number(value, &number) || number < 0 || number > INT8_MAX)
+            return false;
+        *into = (char)number;
+        return true;
     case FLAG:
         *(bool *)into = text_equals(value, TEXT("true"));
         return *(bool *)into || text_equals(value, TEXT("false"));

@@ -4,10 +4,9 @@
 #include "stores/platform_usage.h"
 
 /*
- * Decides what a reader may see of the ledger and of usage. Commands and the console read
- * as the operator, who sees every customer. A viewer that is a customer sees its own players,
- * rounds and usage, and of others' it learns nothing: they are STATUS_NOT_FOUND, as if they did not
- * exist.
+ * Decides what a reader may see of the ledger and of usage. Commands and the console read as the
+ * operator, who sees every customer. A viewer that is a customer sees its own players, rounds and
+ * usage, and of others' it learns nothing: they are STATUS_NOT_FOUND, as if they did not exist.
  */
 struct viewer {
     const char *customer_id; /* NULL: the operator */
@@ -19,7 +18,7 @@ MUST_CHECK enum status viewer_account(struct platform_store *store, const struct
                                       const char *player_id, struct ledger_account *account,
                                       struct error *error);
 
-/* Entries of a player in order (struct ledger_whose: from, before), and its account. */
+/* Entries of a player in order (struct ledger_whose: from, before). */
 struct viewer_statement {
     const char *player_id;
     uint64_t from, before;

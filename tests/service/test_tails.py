@@ -363,6 +363,8 @@ def test_a_copy_that_was_altered_is_refused(copied):
         errors = check(copied, [*lines[:20], altered, *lines[21:]], status=1).errors
         # An entry that seems to be of another player is missed where its own player's next one comes.
         assert ("does not follow" if name == "player_id" else "line 21") in errors, (name, errors)
+    altered = json.dumps({**document, "currency_exponent": "x"}) + "\n"
+    assert "currency_exponent is not sound" in check(copied, [*lines[:20], altered, *lines[21:]], status=1).errors
     for broken in (lines[:7] + lines[8:], lines[:7] + lines[6:], [*lines[:7], lines[8], lines[7], *lines[9:]],
                    [*lines[:7], "{}\n", *lines[7:]], [*lines[:7], "x\n", *lines[7:]],
                    [*lines[:7], lines[7].replace("{", '{"more": 1, ', 1), *lines[8:]]):

@@ -126,7 +126,7 @@ static void sort_some(struct id_entry *entries, size_t count)
     }
 }
 
-/* Keys are hashes, so their first bits spread them over slots of a few entries each. That takes a
+/* Keys are hashes, so their first bits spread them over slots of a few entries each. This takes a
  * third of the time of a qsort of all. Keys that are not spread only take longer. */
 struct id_entry *id_entries_sorted(const struct id_entry *entries, size_t count)
 {
