@@ -288,14 +288,17 @@ enum status redis_link_ask(struct redis_link *link, struct redis_call *call, con
     call->asking = &asking;
     call->done = ask_done;
     CHECK(uv_sem_init(&asking.over, 0) == 0);
-    asking.status = redis_link_submit(link, call);
-    if (asking.status == STATUS_PENDING)
+    /* Once it is submitted, asking.status is the I/O thread's, which may be done already. */
+    enum status status = redis_link_submit(link, call);
+    if (status == STATUS_PENDING) {
         uv_sem_wait(&asking.over);
-    if (asking.status != STATUS_OK)
-        redis_link_explain(link, asking.status, what, error);
+        status = asking.status;
+    }
+    if (status != STATUS_OK)
+        redis_link_explain(link, status, what, error);
     uv_sem_destroy(&asking.over);
     call->asking = NULL;
-    return asking.status;
+    return status;
 }
 
 /* Before there is a connection, a call waits for the end of the first attempt. */
