@@ -685,6 +685,130 @@ def postgres_programs():
     raise ServerError("no PostgreSQL here: run tools/setup test")
 
 
+class _Node(Redis):
+    name = "node"
+    _keeps_configuration = True
+
+    def __init__(self, node_timeout_ms, settings):
+        self.bus_port = free_port()
+        super().__init__(settings={"cluster-enabled": "yes", "cluster-port": self.bus_port, "databases": 1,
+                                   "cluster-node-timeout": node_timeout_ms, "cluster-replica-validity-factor": 0,
+                                   "cluster-allow-replica-migration": "no", **(settings or {})})
+
+    def epoch(self):
+        fields = dict(line.split(":", 1) for line in self.cli("CLUSTER", "INFO").splitlines())
+        return int(fields["cluster_my_epoch"])
+
+
+class Cluster:
+    """A cluster of masters, which share all slots, with a replica each. nodes[i + masters] is the replica of nodes[i].
+
+    A failover takes about `node_timeout_ms` + 1 s. The bus has ports of its own (Redis 7).
+    """
+
+    SLOTS = 16384
+
+    def __init__(self, masters=3, node_timeout_ms=1000, settings=None):
+        self.nodes = []
+        try:
+            for _ in range(2 * masters):
+                self.nodes.append(_Node(node_timeout_ms, settings))
+            for number, node in enumerate(self.nodes):
+                node.call("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+                for earlier in self.nodes[:number]:
+                    node.call("CLUSTER", "MEET", "127.0.0.1", earlier.port, earlier.bus_port)
+            _await(lambda: all(self._knows_all(node) for node in self.nodes), "the nodes know each other")
+            for number, master in enumerate(self.nodes[:masters]):
+                master.call("CLUSTER", "ADDSLOTSRANGE", self.SLOTS * number // masters, self.SLOTS * (number + 1) // masters - 1)
+                self.nodes[masters + number].call("CLUSTER", "REPLICATE", master.cli("CLUSTER", "MYID"))
+            self.await_whole()
+        except BaseException:
+            self.remove()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+    def remove(self):
+        for node in self.nodes:
+            node.remove()
+
+    def _knows_all(self, node):
+        return node.cli("CLUSTER", "NODES").count(" connected") == len(self.nodes)
+
+    def await_whole(self):
+        """Waits until all slots are served and each replica is in step."""
+        def whole():
+            with contextlib.suppress(OSError, RedisReply):
+                masters = [node for node in self.nodes if node.cli("ROLE")[0] == "master"]
+                replicas = [node for node in self.nodes if node not in masters]
+                return (len(masters) == len(replicas)
+                        and all("cluster_state:ok" in node.cli("CLUSTER", "INFO") and self._knows_all(node) for node in self.nodes)
+                        and all(node.info("replication")["master_link_status"] == "up" for node in replicas))
+            return False
+        _await(whole, "the cluster is whole")
+
+    def uri(self, *nodes):
+        """redis:// with these nodes, or all."""
+        return "redis://" + ",".join(f"127.0.0.1:{node.port}" for node in nodes or self.nodes)
+
+    def slot(self, prefix):
+        return self.nodes[0].cli("CLUSTER", "KEYSLOT", prefix)
+
+    def master_of(self, slot, besides=None):
+        """The node that is the master of this slot by its own word, and has the highest epoch of those that say so."""
+        found = []
+        for node in self.nodes:
+            with contextlib.suppress(OSError, RedisReply):
+                if node.running and node is not besides and self._owns(node, slot):
+                    found.append(node)
+        return max(found, key=_Node.epoch) if found else None
+
+    @staticmethod
+    def _owns(node, slot):
+        myself = next(line for line in node.cli("CLUSTER", "NODES").splitlines() if "myself" in line).split(" ")
+        ranges = [word.split("-") for word in myself[8:] if not word.startswith("[")]
+        return "master" in myself[2] and any(int(one[0]) <= slot <= int(one[-1]) for one in ranges)
+
+    def replica_of(self, master):
+        identity = master.cli("CLUSTER", "MYID")
+        return next(node for node in self.nodes if node is not master and node.running
+                    and f"myself,slave {identity}" in node.cli("CLUSTER", "NODES"))
+
+    def begin_move(self, slot, target):
+        """The slot migrates to this master; returns the one that it leaves."""
+        source = self.master_of(slot)
+        target.call("CLUSTER", "SETSLOT", slot, "IMPORTING", source.cli("CLUSTER", "MYID"))
+        source.call("CLUSTER", "SETSLOT", slot, "MIGRATING", target.cli("CLUSTER", "MYID"))
+        return source
+
+    def move_keys(self, slot, source, target, count=100):
+        """Moves up to so many keys of the slot; returns how many there were."""
+        keys = source.cli("CLUSTER", "GETKEYSINSLOT", slot, count)
+        if keys:
+            source.call("MIGRATE", "127.0.0.1", target.port, "", 0, 10000, "KEYS", *keys)
+        return len(keys)
+
+    def end_move(self, slot, target):
+        """The target first, so that the slot is never without a master."""
+        for node in [target, *(node for node in self.nodes if node is not target and node.running)]:
+            if node.cli("ROLE")[0] == "master":
+                node.call("CLUSTER", "SETSLOT", slot, "NODE", target.cli("CLUSTER", "MYID"))
+
+    def move(self, slot, target):
+        source = self.begin_move(slot, target)
+        while self.move_keys(slot, source, target):
+            pass
+        self.end_move(slot, target)
+
+    def await_failover(self, former, slot):
+        """Waits until another node than `former`, which is not asked, is the slot's master; returns it."""
+        return _await(lambda: self.master_of(slot, besides=former), "a failover")
+
+
 class Postgres(Server):
     """A PostgreSQL on a socket in its directory and, with tcp=True, on a TCP port.
 
@@ -1180,6 +1304,7 @@ def environment_of(names, stack):
 
         redis       TEST_REDIS_URI (unix:PATH), TEST_REDIS_TCP_URI (redis://127.0.0.1:PORT/0)
         sentinel    TEST_SENTINEL_URI (redis+sentinel://…)
+        cluster     TEST_CLUSTER_URI (redis://NODE,NODE…)
         postgres    TEST_POSTGRES_URI, TEST_POSTGRES_TCP_URI: a fresh, empty database, whose user may create others
     """
     variables = {}
@@ -1190,13 +1315,15 @@ def environment_of(names, stack):
         elif name == "sentinel":
             # Whoever wants a failover brings it about; a busy master is no dead one.
             variables["TEST_SENTINEL_URI"] = stack.enter_context(Sentinel(down_after_ms=60000)).uri
+        elif name == "cluster":
+            variables["TEST_CLUSTER_URI"] = stack.enter_context(Cluster(node_timeout_ms=15000)).uri()
         elif name == "postgres":
             postgres = stack.enter_context(Postgres(tcp=True))
             database = postgres.create_database()
             variables.update(TEST_POSTGRES_URI=postgres.uri_of(database),
                              TEST_POSTGRES_TCP_URI=postgres.uri_of(database, tcp=True))
         else:
-            raise ServerError(f"no such server: {name} (redis, sentinel, postgres)")
+            raise ServerError(f"no such server: {name} (redis, sentinel, cluster, postgres)")
     return variables
 
 
@@ -1207,7 +1334,7 @@ def die_with_parent():
 
 def main(arguments):
     if "--" not in arguments or arguments[-1:] == ["--"]:
-        print("usage: servers.py [redis] [sentinel] [postgres] -- COMMAND [ARGUMENT…]", file=sys.stderr)
+        print("usage: servers.py [redis] [sentinel] [cluster] [postgres] -- COMMAND [ARGUMENT…]", file=sys.stderr)
         return 2
     at = arguments.index("--")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -334,7 +334,8 @@ const struct setting settings[] = {
     SETTING("odds", "timeout_ms", "250", 0, odds_timeout_ms, read_number, 1, 60000,
             "milliseconds that a call to the odds store may take, 1 to 60000"),
     SETTING("odds", "prefix", "", 0, odds_prefix, read_prefix, 0, 0,
-            "begins the name of every key in an odds store that is shared with others"),
+            "begins the name of every key in an odds store that is shared with others; with a "
+            "{TAG} on a Redis Cluster"),
     SETTING("odds", "stale_after_s", "0", SETTING_RELOADABLE, stale_after_s, read_number, 0, 86400,
             "seconds after which polled odds count as stale, 0 to 86400; 0: never"),
     SETTING("platform", "store", "sqlite:/var/lib/croupier/platform.db", 0, platform_store,

@@ -72,8 +72,12 @@ TEST_WITH(the_versions_of_an_event_are_told, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     struct event_id event = event_of("77");
-    struct odds_versions versions = versions_of(store, &event);
-    assert_true(versions.catalog == 0 && versions.odds == 0);
+    struct odds_versions versions;
+    bool absence = strcmp(engine->name, "cluster") != 0; /* there it is always asked for */
+    if (absence) {
+        versions = versions_of(store, &event);
+        assert_true(versions.catalog == 0 && versions.odds == 0);
+    }
     publish_one(store, catalog_change(SPORT_CRICKET, "[]"));
     publish_one(store, odds_change(SPORT_CRICKET, "77", "[]"));
     uint64_t catalog = version_of(store, ODDS_CATALOG, SPORT_CRICKET, NULL);

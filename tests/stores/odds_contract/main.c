@@ -69,6 +69,15 @@ static void sentinel_make(struct fixture *fixture)
     server_make(fixture, "TEST_SENTINEL_URI");
 }
 
+/* All keys of a store are in one slot. */
+static void cluster_make(struct fixture *fixture)
+{
+    static unsigned fixtures;
+    server_make(fixture, "TEST_CLUSTER_URI");
+    (void)snprintf(fixture->prefix, sizeof fixture->prefix, "{contract-%d*%u}:", (int)getpid(),
+                   fixtures++);
+}
+
 static void server_remove(struct fixture *fixture)
 {
     (void)fixture; /* the server goes as a whole */
@@ -79,6 +88,7 @@ static const struct factory factories[] = {
     {"redis", redis_make, server_remove, false, 60000},
     {"redis_tcp", redis_tcp_make, server_remove, false, 60000},
     {"sentinel", sentinel_make, server_remove, false, 60000},
+    {"cluster", cluster_make, server_remove, false, 60000},
 };
 const struct factory *engine;
 

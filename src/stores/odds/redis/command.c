@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "stores/odds_engine.h"
@@ -50,6 +51,38 @@ void redis_command_auth(struct buffer *out, const struct redis_location *locatio
     redis_command_word(out, text_of(location->password));
 }
 
+/* Cuts one command off `commands`, which this file has written. `name`: its first word. */
+static struct text cut_command(struct text *commands, struct text *name)
+{
+    const char *start = commands->at;
+    unsigned long words = strtoul(text_cut(commands, '\n').at + 1, NULL, 10);
+    for (unsigned long i = 0; i < words; i++) {
+        size_t size = strtoul(text_cut(commands, '\n').at + 1, NULL, 10);
+        if (i == 0)
+            *name = (struct text){commands->at, size};
+        commands->at += size + 2;
+        commands->size -= size + 2;
+    }
+    return (struct text){start, (size_t)(commands->at - start)};
+}
+
+void redis_command_asking(struct buffer *out, struct buffer *kinds, struct text commands)
+{
+    bool transaction = false;
+    while (commands.size > 0) {
+        struct text name = {0};
+        struct text command = cut_command(&commands, &name);
+        if (!transaction) {
+            redis_command(out, "ASKING");
+            buffer_append_char(kinds, 1);
+        }
+        buffer_append_text(out, command);
+        buffer_append_char(kinds, 0);
+        transaction =
+            text_equals(name, TEXT("MULTI")) || (transaction && !text_equals(name, TEXT("EXEC")));
+    }
+}
+
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 struct redis_key redis_key_of_value(const char *prefix, const struct odds_subject *subject)
@@ -79,8 +112,13 @@ static const struct {
 };
 
 /* Errors of code ERR whose text is known not to repeat the command, which may hold a password. */
-static const char *const harmless[] = {"ERR AUTH ", "ERR Client sent AUTH", "ERR DB index",
-                                       "ERR invalid DB index", "ERR max number of clients"};
+static const char *const harmless[] = {"ERR AUTH ",
+                                       "ERR Client sent AUTH",
+                                       "ERR DB index",
+                                       "ERR invalid DB index",
+                                       "ERR max number of clients",
+                                       "ERR SELECT is not allowed in cluster mode",
+                                       "ERR This instance has cluster support disabled"};
 
 static bool may_be_shown(const char *text)
 {

@@ -3,14 +3,18 @@
  * connection.h.
  *
  * An attempt has these steps. With Sentinel, ask which server is the master. Look the server's name
- * up. Greet the server, at one address after the other. It must be a master and no node of a
- * cluster. Have it report changes. When the first heartbeat is answered, the connection is up.
+ * up. Greet the server, at one address after the other. It must be a master. Have it report changes.
+ * When the first heartbeat is answered, the connection is up.
+ *
+ * A server that says it is a node of a cluster begins another attempt, which asks the nodes for the
+ * master of the slot that has all keys (sentinel.c). From then on every attempt does.
  *
  * Heartbeats. Reports of changes come on the same connection as the replies (RESP3), so a broken
  * connection brings neither, and an answer follows the reports of all changes of earlier turns of
  * the server's event loop. Each heartbeat asks the server whether it still reports changes to this
  * connection, whether it is still the master, and how often databases were swapped (SWAPDB), which
- * no server reports. An answer confirms the state of the moment at which the question was sent.
+ * no server reports. A node of a cluster is asked for a key that never exists, too: while its slot
+ * is being moved it answers ASK, and from then on MOVED. An answer confirms the state of the moment at which the question was sent.
  * Versions count as confirmed for half of timeout_ms after that moment, at most WINDOW_MS_MAX. The
  * connection fails when a heartbeat is not answered within timeout_ms. A connection that does not
  * track has no heartbeats: it fails when a call is not answered in time.
@@ -33,6 +37,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "stores/odds/redis/cluster.h"
 #include "stores/odds/redis/command.h"
 #include "stores/odds/redis/lookup.h"
 #include "stores/odds/redis/sentinel.h"
@@ -75,7 +80,10 @@ struct redis_connection {
     /* The I/O thread's. */
     enum phase phase;
     struct redis_wire *wire;
-    struct redis_sentinel *sentinel; /* NULL: there are none */
+    struct redis_sentinel *sentinel; /* NULL: there are none, and no cluster */
+    atomic_bool cluster;             /* for any thread */
+    bool moving;                     /* the slot, at the last heartbeat */
+    uint64_t epoch;                  /* of the target */
     struct redis_target target;
     char host[REDIS_HOST_SIZE]; /* of the target, before the lookup */
     uint16_t port;
@@ -249,6 +257,13 @@ static void fail_slow_lookup(struct redis_connection *connection)
     fail_connection(connection, STATUS_TIMEOUT, why);
 }
 
+void redis_connection_moved(struct redis_connection *connection)
+{
+    if (connection->phase == PHASE_UP || connection->phase == PHASE_GREETING)
+        fail_connection(connection, STATUS_UNAVAILABLE,
+                        "the keys have moved to another node of the cluster");
+}
+
 static void on_lost(void *owner, const char *why)
 {
     fail_connection(owner, STATUS_UNAVAILABLE, why);
@@ -372,35 +387,72 @@ static void end_beat(struct redis_connection *connection)
                  before_ns == 0 ? took_ns : (before_ns * 7 + took_ns) / 8);
     connection->beat_out = false;
     atomic_store(&connection->confirmed_until_ns,
-                 connection->beat_sent_ns + window_ms(connection) * NS_PER_MS);
+                 connection->moving ? 0
+                                    : connection->beat_sent_ns + window_ms(connection) * NS_PER_MS);
     if (connection->phase != PHASE_UP)
         mark_connected(connection);
+}
+
+/*
+ * The reply about a key that never exists. While the slot is being moved, the next node gets new
+ * keys and the changes of keys that it has, and does not report them here. So nothing is confirmed,
+ * each request reads the store, and everything may have changed since the heartbeat before. Returns
+ * false when the connection has failed.
+ */
+static bool check_slot(struct redis_connection *connection, const struct redis_reply *reply)
+{
+    struct redis_host host;
+    enum redis_redirect redirect = redis_redirect_read(reply, connection->host, &host);
+    bool moving = redirect == REDIS_ASK || redirect == REDIS_LATER;
+    if (redirect == REDIS_MOVED)
+        redis_connection_moved(connection);
+    else if (reply->type == REDIS_ERROR && !moving)
+        fail_by_error(connection, reply, "PTTL");
+    if (!moving && reply->type == REDIS_ERROR)
+        return false;
+    if (moving && !connection->moving)
+        log_event(connection->options.link->log, LOG_INFO,
+                  "the keys of the odds store are being moved to another node of the cluster; "
+                  "values are read at each request until they are there");
+    if (moving || connection->moving)
+        connection->options.link->changed(connection->options.link->owner, NULL, 0);
+    connection->moving = moving;
+    return true;
 }
 
 static void on_beat_reply(void *context, unsigned index, const struct redis_reply *reply)
 {
     static const char *const names[] = {"CLIENT TRACKINGINFO", "ROLE", "INFO"};
     struct redis_connection *connection = context;
-    if (reply->type == REDIS_ERROR)
+    bool cluster = atomic_load(&connection->cluster);
+    if (index == 3) {
+        if (check_slot(connection, reply))
+            end_beat(connection);
+    } else if (reply->type == REDIS_ERROR) {
         fail_by_error(connection, reply, names[index]);
-    else if (index == 0 && !still_tracks(reply))
+    } else if (index == 0 && !still_tracks(reply)) {
         fail_connection(connection, STATUS_UNAVAILABLE, "the server has ceased to report changes");
-    else if (index == 1 && !is_master(reply))
+    } else if (index == 1 && !is_master(reply)) {
         fail_connection(connection, STATUS_UNAVAILABLE, "the server is a replica now");
-    else if (index == 2 && check_swapdb(connection, reply))
+    } else if (index == 2 && check_swapdb(connection, reply) && !cluster) {
         end_beat(connection);
+    }
 }
 
 static void ask_beat(struct redis_connection *connection)
 {
     struct buffer commands = {0};
+    bool cluster = atomic_load(&connection->cluster);
     redis_command(&commands, "CLIENT TRACKINGINFO");
     redis_command(&commands, "ROLE");
     redis_command(&commands, "INFO commandstats");
+    if (cluster) /* event 0 is the id of none */
+        redis_command(&commands, "PTTL %sodds:cricket:0", connection->options.link->prefix);
     connection->beat_out = true;
     connection->beat_late = 0;
     connection->beat_sent_ns = clock_monotonic_ns();
-    (void)redis_wire_send(connection->wire, buffer_text(&commands), 3, on_beat_reply, connection);
+    (void)redis_wire_send(connection->wire, buffer_text(&commands), cluster ? 4 : 3, on_beat_reply,
+                          connection);
     buffer_free(&commands);
 }
 
@@ -460,10 +512,10 @@ static void append_greetings(struct redis_connection *connection, struct buffer 
     }
     redis_command(commands, "PING");
     *next++ = "PING";
+    redis_command(commands, "HELLO 3 SETNAME croupier");
+    *next++ = "HELLO"; /* before ROLE: a replica of a cluster names the master */
     redis_command(commands, "ROLE");
     *next++ = "ROLE";
-    redis_command(commands, "HELLO 3 SETNAME croupier");
-    *next++ = "HELLO";
     if (connection->options.link->track) {
         const char *prefix = connection->options.link->prefix;
         redis_command(commands, "CLIENT TRACKING ON BCAST PREFIX %scatalog: PREFIX %sodds:", prefix,
@@ -484,7 +536,42 @@ static bool is_too_old(struct text version)
     return major < 6 || (major == 6 && minor < 2);
 }
 
-/* Returns false when the connection has failed. */
+static void on_master_found(void *owner, const struct redis_host *master, uint64_t epoch);
+static void on_no_master(void *owner, enum status status, const char *why);
+
+static void ask_for_master(struct redis_connection *connection, bool cluster, uint32_t slot)
+{
+    const struct redis_sentinel_options options = {.link = connection->options.link,
+                                                   .loop = connection->options.loop,
+                                                   .mailbox = connection->options.mailbox,
+                                                   .cluster = cluster,
+                                                   .slot = slot,
+                                                   .owner = connection,
+                                                   .found = on_master_found,
+                                                   .failed = on_no_master};
+    connection->sentinel = redis_sentinel_create(&options);
+}
+
+/* The server is a node of a cluster. The next attempt begins at once, and asks for the master of
+ * the slot. Returns NULL, or why that cannot be. */
+static const char *join_cluster(struct redis_connection *connection)
+{
+    uint32_t slot = 0;
+    if (connection->options.link->location->way != REDIS_BY_TCP)
+        return "the server is a node of a Redis Cluster, which is reached by redis:// or rediss://";
+    if (!redis_cluster_slot(connection->options.link->prefix, &slot))
+        return "the server is a node of a Redis Cluster: the prefix of the keys needs a hash tag, "
+               "as in prefix = {croupier}:, so that all keys are in one slot";
+    ask_for_master(connection, true, slot);
+    atomic_store(&connection->cluster, true);
+    drop_wire(connection);
+    forget_addresses(connection);
+    connection->phase = PHASE_RESTING;
+    set_step(connection, 0);
+    return NULL;
+}
+
+/* Returns false when the greeting is over. */
 static bool read_hello(struct redis_connection *connection, const struct redis_reply *reply)
 {
     const struct redis_reply *version = redis_reply_value(reply, "version");
@@ -494,11 +581,15 @@ static bool read_hello(struct redis_connection *connection, const struct redis_r
         why = "what answers is neither Redis nor Valkey";
     else if (is_too_old(version->text))
         why = "the server is older than Redis 6.2";
+    else if (connection->options.aimed || atomic_load(&connection->cluster))
+        return true;
     else if (redis_reply_is(mode, "cluster"))
-        why = "the server is a node of a Redis Cluster, which is not supported";
+        why = join_cluster(connection);
+    else if (connection->options.link->location->host_count > 1 && connection->sentinel == NULL)
+        why = "several servers are nodes of a cluster, and this one is none";
     if (why != NULL)
         fail_connection(connection, STATUS_UNAVAILABLE, why);
-    return why == NULL;
+    return why == NULL && connection->wire != NULL;
 }
 
 /* Returns false when the connection has failed. */
@@ -532,6 +623,7 @@ static void on_greeting(void *context, unsigned index, const struct redis_reply 
         /* From here on every change is reported; all before it is outdated. */
         connection->options.link->changed(connection->options.link->owner, NULL, 0);
         connection->counted_roles = 0;
+        connection->moving = false;
         ask_beat(connection);
     } else {
         mark_connected(connection);
@@ -588,12 +680,14 @@ static void on_looked_up(void *owner, const struct redis_addresses *addresses, c
         fail_connection(connection, STATUS_UNAVAILABLE, problem);
 }
 
-static void find_server(struct redis_connection *connection, const struct redis_host *host)
+static void find_server(struct redis_connection *connection, const struct redis_host *host,
+                        uint64_t epoch)
 {
     if (strcmp(host->name, connection->host) != 0)
         redis_lookup_abandon(&connection->lookup);
     memcpy(connection->host, host->name, sizeof connection->host);
     connection->port = host->port;
+    connection->epoch = epoch;
     connection->phase = PHASE_RESOLVING;
     forget_addresses(connection);
     set_step(connection, greeting_ms(connection));
@@ -604,15 +698,18 @@ static void find_server(struct redis_connection *connection, const struct redis_
 
 /* ---- sentinels ------------------------------------------------------------------------------- */
 
-static void on_master_found(void *owner, const struct redis_host *master)
+/* Nodes of a cluster may give a server different names, but masters have different epochs. */
+static void on_master_found(void *owner, const struct redis_host *master, uint64_t epoch)
 {
     struct redis_connection *connection = owner;
+    bool cluster = atomic_load(&connection->cluster);
     bool moved = strcmp(master->name, connection->host) != 0 || master->port != connection->port;
     if (connection->phase == PHASE_ASKING)
-        find_server(connection, master);
-    else if (connection->phase == PHASE_UP && moved)
+        find_server(connection, master, epoch);
+    else if (connection->phase == PHASE_UP && moved && (!cluster || epoch != connection->epoch))
         fail_connection(connection, STATUS_UNAVAILABLE,
-                        "the sentinels have made another server the master");
+                        cluster ? "another node of the cluster has the keys now"
+                                : "the sentinels have made another server the master");
 }
 
 static void on_no_master(void *owner, enum status status, const char *why)
@@ -627,18 +724,16 @@ static void on_no_master(void *owner, enum status status, const char *why)
 static void begin_attempt(struct redis_connection *connection)
 {
     const struct redis_location *location = connection->options.link->location;
-    switch (location->way) {
-    case REDIS_BY_UNIX:
-        set_target(connection, location->path, 0, true);
-        greet(connection);
-        break;
-    case REDIS_BY_TCP:
-        find_server(connection, &location->hosts[0]);
-        break;
-    case REDIS_BY_SENTINEL:
+    if (connection->options.aimed) /* rests until it is aimed again */
+        return;
+    if (connection->sentinel != NULL) {
         connection->phase = PHASE_ASKING;
         redis_sentinel_ask(connection->sentinel);
-        break;
+    } else if (location->way == REDIS_BY_UNIX) {
+        set_target(connection, location->path, 0, true);
+        greet(connection);
+    } else {
+        find_server(connection, &location->hosts[0], 0);
     }
 }
 
@@ -668,6 +763,27 @@ void redis_connection_silent(struct redis_connection *connection)
 {
     if (connection->phase == PHASE_UP && !connection->options.link->track)
         fail_connection(connection, STATUS_TIMEOUT, "the server does not answer");
+}
+
+void redis_connection_aim(struct redis_connection *connection, const struct redis_host *host)
+{
+    bool same = strcmp(host->name, connection->host) == 0 && host->port == connection->port;
+    if (same && connection->phase != PHASE_RESTING)
+        return;
+    drop_wire(connection);
+    if (connection->phase != PHASE_RESTING)
+        connection->options.lost(connection->options.owner, STATUS_UNAVAILABLE, false);
+    find_server(connection, host, 0);
+}
+
+bool redis_connection_is_cluster(const struct redis_connection *connection)
+{
+    return atomic_load_explicit(&connection->cluster, memory_order_relaxed);
+}
+
+const char *redis_connection_host(const struct redis_connection *connection)
+{
+    return connection->host;
 }
 
 bool redis_connection_is_up(const struct redis_connection *connection)
@@ -700,15 +816,12 @@ void redis_connection_start(struct redis_connection *connection)
     CHECK(uv_timer_init(connection->options.loop, &connection->beat) == 0);
     connection->step.data = connection;
     connection->beat.data = connection;
-    const struct redis_sentinel_options options = {.link = connection->options.link,
-                                                   .loop = connection->options.loop,
-                                                   .mailbox = connection->options.mailbox,
-                                                   .owner = connection,
-                                                   .found = on_master_found,
-                                                   .failed = on_no_master};
-    if (options.link->location->way == REDIS_BY_SENTINEL)
-        connection->sentinel = redis_sentinel_create(&options);
-    begin_attempt(connection);
+    const struct redis_location *location = connection->options.link->location;
+    if (location->way == REDIS_BY_SENTINEL)
+        ask_for_master(connection, false, 0);
+    if (location->way != REDIS_BY_TCP || location->host_count == 1 ||
+        join_cluster(connection) != NULL) /* then the first host will say why */
+        begin_attempt(connection);
 }
 
 void redis_connection_stop(struct redis_connection *connection)

@@ -19,6 +19,7 @@ struct redis_connection_options {
     const struct redis_link_options *link; /* borrowed, as are all pointers here */
     uv_loop_t *loop;
     struct mailbox *mailbox;
+    bool aimed; /* only at the server that redis_connection_aim names; it may be any node */
     void *owner;
     void (*up)(void *owner); /* commands may be sent */
     /* No commands may be sent until `up`, and sent commands are not answered. `hope`: the next
@@ -31,6 +32,16 @@ redis_connection_create(const struct redis_connection_options *options); /* any 
 void redis_connection_start(struct redis_connection *connection);        /* the first attempt */
 void redis_connection_stop(struct redis_connection *connection);         /* for good */
 void redis_connection_destroy(struct redis_connection **connection); /* when the loop has ended */
+
+/* The node of a cluster says that another one has the keys. The connection fails because of it. */
+void redis_connection_moved(struct redis_connection *connection);
+/* Connects to this server, unless it does so already. An attempt that fails is reported by `lost`,
+ * and no other follows. */
+void redis_connection_aim(struct redis_connection *connection, const struct redis_host *host);
+/* Any thread. Is the server a node of a cluster? */
+bool redis_connection_is_cluster(const struct redis_connection *connection);
+/* Its name: NUL-terminated, as it was found. */
+const char *redis_connection_host(const struct redis_connection *connection);
 
 /* A call was not answered in time. A connection that does not track fails because of it. */
 void redis_connection_silent(struct redis_connection *connection);

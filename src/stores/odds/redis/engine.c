@@ -11,6 +11,7 @@
  *   link        the I/O thread: commands of any thread, with deadlines
  *   connection  makes the connection and knows whether it works
  *   sentinel    which server is the master
+ *   cluster     what the nodes of a cluster say
  *   lookup      the addresses of a name
  *   wire        one connection on a libuv loop: bytes out, replies in
  *   command     commands as bytes, the meaning of error replies
@@ -30,7 +31,8 @@
  * catalog, so that an answer consists of what was stored together: both keys are watched (WATCH)
  * until an empty transaction shows that neither has changed in between. Reads inside of a
  * transaction would need less, but a server that has reached its maxmemory refuses to queue them. A
- * value that expires is forgotten a moment before it does, since the server may report it late.
+ * value that expires is forgotten a moment before it does, since the server may report it late. In a
+ * cluster, a value that is not stored is asked for at each request (link.h).
  *
  * Threads. A `reading` belongs to the link's I/O thread.
  */
@@ -96,8 +98,14 @@ enum reading_step {
 };
 static const char *const reading_names[] = {"WATCH", "GETRANGE", "GET", "PTTL", "MULTI", "EXEC"};
 
+/* While the slot of a cluster is being moved, the two keys may be on two nodes, which WATCH cannot
+ * span. Then the part is read before the value and after it: it is of the moment of the value if it
+ * is the same. */
+enum reading_apart { READING_TOGETHER, READING_BEFORE, READING_BETWEEN, READING_AFTER };
+
 struct reading {
     struct redis_call call; /* first */
+    enum reading_apart apart;
     struct redis_store *store;
     struct odds_read *read;
     struct odds_subject subject;
@@ -129,6 +137,8 @@ static void drop_copies(struct reading *reading)
 static void reading_sent(struct redis_call *call)
 {
     struct reading *reading = (struct reading *)call;
+    if (reading->apart > READING_BEFORE)
+        return;
     drop_copies(reading); /* replies of a connection that was lost */
     reading->got = STATUS_OK;
     reading->sent_ns = clock_monotonic_ns();
@@ -245,14 +255,32 @@ static void remember(struct reading *reading)
     struct odds_value *value = &reading->read->value;
     if (redis_versions_stamp(versions) != value->stamp) /* a report came, perhaps of this value */
         reading->seen.current = false;
+    if (reading->apart || reading->call.asked ||
+        (!reading->seen.stored && redis_link_is_cluster(reading->call.link)))
+        reading->seen.current = false; /* the node of the link may not report a change of it */
     judge_expiry(reading);
     value->version = redis_versions_note(versions, &reading->subject, &reading->seen);
+}
+
+/* Drops the part unless it is the same again. */
+static void compare_part(struct reading *reading, const struct redis_reply *reply)
+{
+    const struct odds_part *part = &reading->read->catalog;
+    if (reply->type != REDIS_STRING || part->bytes == NULL ||
+        !text_equals(reply->text, (struct text){part->bytes, part->size}))
+        drop_part(reading);
 }
 
 static void reading_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct reading *reading = (struct reading *)call;
-    unsigned step = has_part(reading) ? index : index + READING_VALUE;
+    unsigned step = !has_part(reading) || reading->apart == READING_BETWEEN
+                        ? index + READING_VALUE
+                        : index + (reading->apart == READING_BEFORE ? READING_PART : READING_WATCH);
+    if (reading->apart == READING_AFTER) {
+        compare_part(reading, reply);
+        return;
+    }
     if (step == READING_PART)
         take_part(reading, reply);
     else if (step == READING_VALUE)
@@ -266,7 +294,7 @@ static void reading_reply(struct redis_call *call, unsigned index, const struct 
         drop_part(reading);
         reading->seen.current = false;
     }
-    if (index + 1 == call->replies &&
+    if (index + 1 == call->replies && reading->apart != READING_BEFORE &&
         (reading->got == STATUS_OK || reading->got == STATUS_MALFORMED))
         remember(reading);
 }
@@ -356,7 +384,9 @@ static void interest_reply(struct redis_call *call, unsigned index, const struct
     bool noted = index < store->interest_count;
     enum sport sport = noted ? store->interest_notes[index].sport
                              : (enum sport)(index - (unsigned)store->interest_count);
-    if (reply->type == REDIS_ERROR) {
+    if (call->redirected) {
+        store->interest_failed += noted ? 1 : 0; /* the next request notes it again */
+    } else if (reply->type == REDIS_ERROR) {
         report_interest(store, sport, noted ? "ZADD" : "ZREMRANGEBYSCORE", reply);
         store->interest_failed += noted ? 1 : 0;
     } else if (noted) {
@@ -505,24 +535,51 @@ static enum status redis_versions(struct odds_store *base, enum sport sport,
     return STATUS_OK;
 }
 
+static void append_part(struct reading *reading, const char *key)
+{
+    const struct odds_part *part = &reading->read->catalog;
+    redis_command(&reading->commands, "GETRANGE %s %zu %zu", key, part->at,
+                  part->at + part->max - 1);
+}
+
+/* By the kind of reading: all of it, or its next commands. */
 static void append_reading(struct reading *reading, const struct redis_store *store)
 {
     struct odds_subject catalog = odds_subject_of(ODDS_CATALOG, reading->subject.sport, NULL);
-    const struct odds_part *part = &reading->read->catalog;
     struct buffer *out = &reading->commands;
     struct redis_key catalog_key = redis_key_of_value(store->prefix, &catalog);
     struct redis_key key = redis_key_of_value(store->prefix, &reading->subject);
-    if (has_part(reading)) {
+    bool together = has_part(reading) && reading->apart == READING_TOGETHER;
+    buffer_clear(out);
+    if (together)
         redis_command(out, "WATCH %s %s", catalog_key.text, key.text);
-        redis_command(out, "GETRANGE %s %zu %zu", catalog_key.text, part->at,
-                      part->at + part->max - 1);
+    if (together || reading->apart == READING_BEFORE || reading->apart == READING_AFTER)
+        append_part(reading, catalog_key.text);
+    if (reading->apart == READING_TOGETHER || reading->apart == READING_BETWEEN) {
+        redis_command(out, "GET %s", key.text);
+        redis_command(out, "PTTL %s", key.text);
     }
-    redis_command(out, "GET %s", key.text);
-    redis_command(out, "PTTL %s", key.text);
-    if (has_part(reading)) {
+    if (together) {
         redis_command(out, "MULTI");
         redis_command(out, "EXEC");
     }
+    reading->call.bytes = buffer_text(out);
+    reading->call.replies = together ? READING_EXEC + 1 : reading->apart % 2 == 1 ? 1 : 2;
+}
+
+static bool reading_more(struct redis_call *call, enum redis_redirect redirect)
+{
+    struct reading *reading = (struct reading *)call;
+    bool begins = reading->apart == READING_TOGETHER && redirect == REDIS_LATER;
+    bool goes_on = reading->apart != READING_TOGETHER && redirect == REDIS_NOT_REDIRECTED;
+    if (goes_on && reading->apart == READING_AFTER)
+        return false;
+    if ((begins && has_part(reading)) || goes_on) {
+        reading->apart++;
+        append_reading(reading, reading->store);
+        return true;
+    }
+    return redirect != REDIS_NOT_REDIRECTED;
 }
 
 static enum status redis_read(struct odds_store *base, struct odds_read *read)
@@ -534,14 +591,13 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
     reading->subject = odds_subject_of(read->kind, read->sport, &read->event);
     read->value.bytes = NULL;
     read->catalog.bytes = NULL;
-    append_reading(reading, store);
-    reading->call = (struct redis_call){.bytes = buffer_text(&reading->commands),
-                                        .replies = has_part(reading) ? READING_EXEC + 1 : 2,
-                                        .again = true,
+    reading->call = (struct redis_call){.again = true,
                                         .settle = true,
+                                        .more = reading_more,
                                         .sent = reading_sent,
                                         .reply = reading_reply,
                                         .done = reading_done};
+    append_reading(reading, store);
     enum status status = redis_link_submit(link_of(base), &reading->call);
     if (status != STATUS_PENDING) {
         buffer_free(&reading->commands);
@@ -581,10 +637,7 @@ static int64_t redis_published_ms(struct odds_store *base, enum sport sport,
                                   const struct event_id *event)
 {
     const struct odds_subject subject = odds_subject_of(ODDS_MARKETS, sport, event);
-    struct redis_versions *versions = redis_store_of(base)->versions;
-    return redis_versions_find(versions, &subject) == 0
-               ? 0
-               : redis_versions_published_ms(versions, &subject);
+    return redis_versions_published_ms(redis_store_of(base)->versions, &subject);
 }
 
 /* ---- feeding --------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/redis/command.h"
 #include "stores/odds_engine.h"
@@ -18,6 +19,7 @@
 #define BATCH_CHANGES 4096
 #define CANNOT_PUBLISH "cannot publish"
 #define SCAN_COUNT "1000"
+#define MOVING_NS 50000000 /* until keys that are being moved are listed once more */
 #define INTEREST_PAGE 10000
 
 /* ---- publishing ------------------------------------------------------------------------------ */
@@ -70,8 +72,13 @@ struct sending {
     struct redis_call call; /* first */
     struct buffer commands;
     struct odds_publishing *publishing;
-    struct odds_publication *next; /* the next replies are about this one; NULL: all have come */
-    unsigned replies_left;         /* to that publication */
+    /* Those that are not over, in their order. STATUS_PENDING: redirected, to be sent again.
+     * STATUS_CONFLICT: published, and to be sent again after an earlier one with the same key. */
+    struct odds_publication **left;
+    size_t left_count;
+    size_t next;           /* of these: the next replies are about it */
+    unsigned replies_left; /* to that publication */
+    const char *prefix;
     void *owner;
     void (*over)(void *owner, struct odds_publishing *publishing);
 };
@@ -85,6 +92,14 @@ static void fail(struct odds_publication *publication, enum status status,
     publication->reason = memory_copy_string(error->text);
 }
 
+/* A node of a cluster that redirects one of its commands has carried out none of them. */
+static void note_redirect(struct odds_publication *publication)
+{
+    memory_free(publication->reason);
+    publication->reason = NULL;
+    publication->status = STATUS_PENDING;
+}
+
 static void note_error(struct odds_publication *publication, const struct redis_reply *reply)
 {
     struct error error;
@@ -94,27 +109,105 @@ static void note_error(struct odds_publication *publication, const struct redis_
     fail(publication, status, &error);
 }
 
+/* The publication, or the next one that was sent. */
+static void expect(struct sending *sending)
+{
+    while (sending->next < sending->left_count &&
+           sending->left[sending->next]->status == STATUS_CONFLICT)
+        sending->next++;
+    if (sending->next < sending->left_count)
+        sending->replies_left = replies_to(sending->left[sending->next]->count);
+}
+
 static void on_published(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct sending *sending = (struct sending *)call;
+    struct odds_publication *publication = sending->left[sending->next];
     (void)index;
-    note_error(sending->next, reply);
+    if (call->redirected)
+        note_redirect(publication);
+    else
+        note_error(publication, reply);
     for (size_t i = 0; reply->type == REDIS_LIST && i < reply->count; i++)
-        note_error(sending->next, &reply->elements[i]); /* of EXEC */
+        note_error(publication, &reply->elements[i]); /* of EXEC */
     if (--sending->replies_left > 0)
         return;
-    sending->next = STAILQ_NEXT(sending->next, others);
-    sending->replies_left = sending->next == NULL ? 0 : replies_to(sending->next->count);
+    sending->next++;
+    expect(sending);
+}
+
+static bool share_a_key(const struct odds_publication *a, const struct odds_publication *b)
+{
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t j = 0; j < b->count; j++) {
+            const struct odds_change *one = &a->changes[i];
+            const struct odds_change *other = &b->changes[j];
+            if (one->kind == other->kind && one->sport == other->sport &&
+                (one->kind == ODDS_CATALOG || event_id_equals(&one->event, &other->event)))
+                return true;
+        }
+    return false;
+}
+
+/* Keeps those that have to be sent again. A value that was published after a redirected one of the
+ * same key has to be published after it once more, or the older value would stay. */
+static void keep_redirected(struct sending *sending)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sending->left_count; i++) {
+        struct odds_publication *each = sending->left[i];
+        for (size_t j = 0; j < kept && each->status == STATUS_OK; j++)
+            if (share_a_key(sending->left[j], each))
+                each->status = STATUS_CONFLICT;
+        if (each->status == STATUS_PENDING || each->status == STATUS_CONFLICT)
+            sending->left[kept++] = each;
+    }
+    sending->left_count = kept;
+}
+
+/* Writes the commands of what is left. With `ask` those alone that were redirected: the node that
+ * gets the slot must not get a key that the other node still has. */
+static void append_left(struct sending *sending, bool ask)
+{
+    buffer_clear(&sending->commands);
+    sending->call.replies = 0;
+    for (size_t i = 0; i < sending->left_count; i++) {
+        struct odds_publication *each = sending->left[i];
+        if (ask && each->status == STATUS_CONFLICT)
+            continue;
+        each->status = STATUS_OK;
+        append_changes(&sending->commands, sending->prefix, each->changes, each->count);
+        sending->call.replies += replies_to(each->count);
+    }
+    sending->call.bytes = buffer_text(&sending->commands);
+    sending->next = 0;
+    expect(sending);
+}
+
+static bool send_left(struct redis_call *call, enum redis_redirect redirect)
+{
+    struct sending *sending = (struct sending *)call;
+    keep_redirected(sending);
+    if (sending->left_count == 0)
+        return false;
+    append_left(sending, redirect == REDIS_ASK);
+    return true;
 }
 
 /* Publications without replies have failed with this status. */
 static void end_sending(struct sending *sending, enum status status, const struct error *error)
 {
-    for (; sending->next != NULL; sending->next = STAILQ_NEXT(sending->next, others))
-        fail(sending->next, status, error);
+    for (size_t i = 0; i < sending->left_count; i++) {
+        struct odds_publication *each = sending->left[i];
+        if (i < sending->next && each->status != STATUS_PENDING && each->status != STATUS_CONFLICT)
+            continue;
+        each->status = STATUS_OK;
+        fail(each, status, error);
+    }
     if (sending->over != NULL)
         sending->over(sending->owner, sending->publishing);
     buffer_free(&sending->commands);
+    memory_free(sending->left);
     memory_free(sending);
 }
 
@@ -137,27 +230,28 @@ enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
 {
     struct sending *sending = memory_alloc_zeroed(1, sizeof *sending);
     struct odds_publication *each;
-    unsigned replies = 0;
     size_t room = 0;
-    STAILQ_FOREACH (each, &publishing->list, others)
+    size_t count = 0;
+    STAILQ_FOREACH (each, &publishing->list, others) {
+        count++;
         for (size_t i = 0; i < each->count; i++)
             room += each->changes[i].size + COMMAND_ROOM;
+    }
     buffer_reserve(&sending->commands, room);
+    sending->left = memory_alloc(count * sizeof(struct odds_publication *));
     STAILQ_FOREACH (each, &publishing->list, others) {
         each->status = STATUS_OK;
         each->reason = NULL;
-        replies += replies_to(each->count);
-        append_changes(&sending->commands, prefix, each->changes, each->count);
+        sending->left[sending->left_count++] = each;
     }
-    sending->call = (struct redis_call){.bytes = buffer_text(&sending->commands),
-                                        .replies = replies,
-                                        .timeout_ms = FEED_TIMEOUT_MS,
+    sending->call = (struct redis_call){.timeout_ms = FEED_TIMEOUT_MS,
                                         .settle = true,
+                                        .more = send_left,
                                         .reply = on_published,
                                         .done = on_all_published};
+    sending->prefix = prefix;
+    append_left(sending, false);
     sending->publishing = publishing;
-    sending->next = STAILQ_FIRST(&publishing->list);
-    sending->replies_left = replies_to(sending->next->count);
     sending->owner = owner;
     sending->over = over;
     enum status status = redis_link_submit(link, &sending->call);
@@ -213,10 +307,11 @@ enum status redis_feed_publish(struct redis_link *link, const char *prefix,
 
 /* ---- listing --------------------------------------------------------------------------------- */
 
-/* Sends one command and waits. Frees the command. `reply` sets `replied` and `error`. */
+/* Sends one command, or two, and waits. Frees the command. `reply` sets `replied` and `error`. */
 struct question {
     struct redis_call call; /* first */
-    const char *what;       /* cannot be done */
+    unsigned replies;
+    const char *what; /* cannot be done */
     enum status replied;
     struct error *error;
 };
@@ -233,8 +328,11 @@ static bool is_error(struct redis_call *call, const struct redis_reply *reply)
 static enum status ask(struct redis_link *link, struct question *question, struct buffer *command,
                        void (*reply)(struct redis_call *, unsigned, const struct redis_reply *))
 {
-    question->call = (struct redis_call){
-        .bytes = buffer_text(command), .replies = 1, .timeout_ms = FEED_TIMEOUT_MS, .reply = reply};
+    question->call = (struct redis_call){.bytes = buffer_text(command),
+                                         .replies = question->replies,
+                                         .again = question->replies == 1,
+                                         .timeout_ms = FEED_TIMEOUT_MS,
+                                         .reply = reply};
     enum status status = redis_link_ask(link, &question->call, question->what, question->error);
     buffer_free(command);
     return status == STATUS_OK ? question->replied : status;
@@ -245,6 +343,7 @@ struct listing {
     struct buffer cursor;
     size_t start;      /* the length of the key before the id */
     struct buffer ids; /* of struct event_id */
+    bool partial;      /* the keys are moving to another node of a cluster */
 };
 
 static void list_key(struct listing *listing, struct text key)
@@ -258,10 +357,15 @@ static void list_key(struct listing *listing, struct text key)
         buffer_append(&listing->ids, &event, sizeof event);
 }
 
+/* The second reply is about a key that never exists: while the slot of a cluster is being moved, the
+ * node has only some of the keys, and says so there. */
 static void on_page(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct listing *listing = (struct listing *)call;
-    (void)index;
+    if (index == 1) {
+        listing->partial = call->redirected;
+        return;
+    }
     buffer_clear(&listing->cursor);
     if (is_error(call, reply) || reply->type != REDIS_LIST || reply->count != 2 ||
         reply->elements[0].type != REDIS_STRING || reply->elements[1].type != REDIS_LIST)
@@ -289,25 +393,45 @@ static int by_digits(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct event_id));
 }
 
+/* Lists all pages; once more from the first while keys are moving. */
+static enum status list_pages(struct redis_link *link, struct listing *listing, const char *prefix,
+                              const char *pattern)
+{
+    uint64_t end_ms = clock_monotonic_ms() + FEED_TIMEOUT_MS;
+    enum status status = STATUS_OK;
+    buffer_append_char(&listing->cursor, '0');
+    do {
+        struct buffer commands = {0};
+        redis_command(&commands, "SCAN %s MATCH %s COUNT " SCAN_COUNT,
+                      buffer_string(&listing->cursor), pattern);
+        redis_command(&commands, "PTTL %sodds:cricket:0", prefix);
+        listing->partial = false;
+        status = ask(link, &listing->question, &commands, on_page);
+        if (listing->partial && clock_monotonic_ms() >= end_ms)
+            return error_set(listing->question.error, STATUS_TIMEOUT,
+                             "%s: the keys are being moved to another node of the cluster",
+                             listing->question.what);
+        if (listing->partial) {
+            clock_pause_ns(MOVING_NS);
+            buffer_clear(&listing->cursor);
+            buffer_append_char(&listing->cursor, '0');
+        }
+    } while (listing->partial || (status == STATUS_OK && listing->cursor.size > 0 &&
+                                  !text_equals(buffer_text(&listing->cursor), TEXT("0"))));
+    return status;
+}
+
 enum status redis_feed_list_events(struct redis_link *link, const char *prefix, enum sport sport,
                                    struct event_id **list, size_t *count, struct error *error)
 {
     struct buffer start = {0};
     struct buffer pattern = {0};
     struct listing listing = {
-        .question = {.what = "cannot list the odds of a sport", .error = error}};
+        .question = {.replies = 2, .what = "cannot list the odds of a sport", .error = error}};
     buffer_append_format(&start, "%sodds:%s:", prefix, sport_key(sport));
     append_pattern(&pattern, buffer_string(&start));
     listing.start = start.size;
-    buffer_append_char(&listing.cursor, '0');
-    enum status status = STATUS_OK;
-    do {
-        struct buffer commands = {0};
-        redis_command(&commands, "SCAN %s MATCH %s COUNT " SCAN_COUNT,
-                      buffer_string(&listing.cursor), buffer_string(&pattern));
-        status = ask(link, &listing.question, &commands, on_page);
-    } while (status == STATUS_OK && listing.cursor.size > 0 &&
-             !text_equals(buffer_text(&listing.cursor), TEXT("0")));
+    enum status status = list_pages(link, &listing, prefix, buffer_string(&pattern));
     buffer_free(&listing.cursor);
     buffer_free(&pattern);
     buffer_free(&start);
@@ -366,7 +490,7 @@ enum status redis_feed_list_interest(struct redis_link *link, const char *prefix
                                      struct error *error)
 {
     struct interest_page page = {
-        .question = {.what = "cannot list the interest in a sport", .error = error},
+        .question = {.replies = 1, .what = "cannot list the interest in a sport", .error = error},
         .came = INTEREST_PAGE};
     struct redis_key key = redis_key_of_interest(prefix, sport);
     enum status status = STATUS_OK;

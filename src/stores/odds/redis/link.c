@@ -5,6 +5,9 @@
  * calls until its replies have come, and until it is settled if it wants that. At most SENT_MAX
  * calls are sent at a time, so that a heartbeat never waits long behind them.
  *
+ * In a cluster, a call that was redirected waits again. The importer is a second connection, to the
+ * node to which the slot is being moved; it is made when the first call is led there (ASK).
+ *
  * `under_way` and `woken` are for any thread; all else belongs to the I/O thread.
  */
 #include "stores/odds/redis/link.h"
@@ -15,11 +18,13 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "stores/odds/redis/command.h"
 #include "stores/odds/redis/connection.h"
 
 #define SENT_MAX 128
 #define FIRST_WAIT_MS 3000       /* for the first attempt; a resolver may take longer */
 #define FIRST_WAIT_MS_FEED 10000 /* a command that feeds has nothing else to do */
+#define LATER_MS 10              /* until a call is sent again whose keys are on their way */
 #define NS_PER_MS ((uint64_t)1000000)
 #define SETTLE_NS (100 * NS_PER_MS) /* a call may settle for so long, also after its deadline */
 
@@ -30,6 +35,9 @@ TAILQ_HEAD(call_list, redis_call); /* the oldest first */
 struct redis_link {
     struct redis_link_options options;
     struct redis_connection *connection;
+    struct redis_connection *importer; /* NULL: none was needed */
+    struct redis_link_options importer_options;
+    struct redis_location importer_location;
     uv_loop_t loop;
     struct mailbox *mailbox;
     uv_thread_t thread;
@@ -43,6 +51,7 @@ struct redis_link {
     uv_timer_t deadline;
     uint64_t deadline_ns; /* of the timer; 0: it does not run */
     uint64_t due_ns;      /* when the timer fired; 0: it has not, or its calls were ended */
+    uv_timer_t later;     /* until it fires, nothing is sent */
     uv_timer_t end;
     bool stopping;
 };
@@ -60,6 +69,11 @@ enum status redis_link_now(const struct redis_link *link)
     return redis_connection_now(link->connection);
 }
 
+bool redis_link_is_cluster(const struct redis_link *link)
+{
+    return redis_connection_is_cluster(link->connection);
+}
+
 void redis_link_facts(const struct redis_link *link, struct odds_facts *facts)
 {
     redis_connection_facts(link->connection, facts);
@@ -73,6 +87,7 @@ static void pump(struct redis_link *link);
 static void finish(struct redis_link *link, struct redis_call *call, enum status status)
 {
     (void)atomic_fetch_sub(&link->under_way, 1);
+    buffer_free(&call->kinds);
     call->done(call, status); /* from here on it is the caller's */
     end_when_over(link);
 }
@@ -142,6 +157,8 @@ static void on_deadline(uv_timer_t *timer)
     arm_deadline(link, next_ns);
     if (silent)
         redis_connection_silent(link->connection);
+    if (silent && link->importer != NULL)
+        redis_connection_silent(link->importer);
     pump(link);
 }
 
@@ -162,35 +179,177 @@ static void on_settled(void *context, unsigned index, const struct redis_reply *
     end_sent(context);
 }
 
+static void note_redirect(struct redis_link *link, struct redis_call *call,
+                          const struct redis_reply *reply);
+static bool send_again(struct redis_link *link, struct redis_call *call);
+
 static void on_answer(void *context, unsigned index, const struct redis_reply *reply)
 {
     struct redis_call *call = context;
+    struct redis_link *link = call->link;
     bool last = index + 1 == call->replies;
-    if (call->reply != NULL)
+    note_redirect(link, call, reply);
+    if (call->reply != NULL && (call->redirect == REDIS_NOT_REDIRECTED || !call->again))
         call->reply(call, index, reply);
-    if (last && call->settle) {
+    if (!last || send_again(link, call))
+        return;
+    if (call->settle && !call->asked) {
         uint64_t least_ns = clock_monotonic_ns() + SETTLE_NS;
         call->deadline_ns = call->deadline_ns < least_ns ? least_ns : call->deadline_ns;
-        call->expected = redis_connection_send(call->link->connection, ping, 1, on_settled, call);
-    } else if (last) {
+        call->expected = redis_connection_send(link->connection, ping, 1, on_settled, call);
+    } else {
         end_sent(call);
     }
+}
+
+static void on_asked_answer(void *context, unsigned index, const struct redis_reply *reply)
+{
+    struct redis_call *call = context;
+    if (call->kinds.data[index] == 0)
+        on_answer(call, call->came++, reply);
+}
+
+static void send_asked(struct redis_link *link, struct redis_call *call)
+{
+    struct buffer commands = {0};
+    buffer_clear(&call->kinds);
+    call->came = 0;
+    redis_command_asking(&commands, &call->kinds, call->bytes);
+    call->expected = redis_connection_send(link->importer, buffer_text(&commands),
+                                           (unsigned)call->kinds.size, on_asked_answer, call);
+    buffer_free(&commands);
+}
+
+/* The next call that may be sent now, or NULL. In a cluster, a link that feeds sends one at a time:
+ * a later one must not be carried out before an earlier one that was redirected. */
+static struct redis_call *next_call(const struct redis_link *link)
+{
+    bool in_order = !link->options.track && redis_link_is_cluster(link);
+    struct redis_call *call;
+    if (link->sent_count >= (in_order ? 1 : SENT_MAX) ||
+        uv_is_active((const uv_handle_t *)&link->later))
+        return NULL;
+    TAILQ_FOREACH (call, &link->waiting, others)
+        if (redis_connection_is_up(call->asked ? link->importer : link->connection))
+            return call;
+        else if (in_order)
+            return NULL;
+    return NULL;
 }
 
 /* Sends waiting calls, as many as may be sent now. */
 static void pump(struct redis_link *link)
 {
     struct redis_call *call;
-    while (redis_connection_is_up(link->connection) && link->sent_count < SENT_MAX &&
-           (call = TAILQ_FIRST(&link->waiting)) != NULL) {
+    while ((call = next_call(link)) != NULL) {
         TAILQ_REMOVE(&link->waiting, call, others);
         TAILQ_INSERT_TAIL(&link->sent, call, others);
         link->sent_count++;
-        call->expected =
-            redis_connection_send(link->connection, call->bytes, call->replies, on_answer, call);
+        call->redirect = REDIS_NOT_REDIRECTED;
+        if (call->asked)
+            send_asked(link, call);
+        else
+            call->expected = redis_connection_send(link->connection, call->bytes, call->replies,
+                                                   on_answer, call);
         if (call->sent != NULL)
             call->sent(call);
     }
+}
+
+/* ---- redirections ---------------------------------------------------------------------------- */
+
+static void on_later(uv_timer_t *timer)
+{
+    pump(timer->data);
+}
+
+static void on_importer_up(void *owner)
+{
+    pump(owner);
+}
+
+/* The importer is lost. The calls that wait for it go to the master of the slot again, which may
+ * name another node. */
+static void lose_asked(void *owner, enum status status, bool hope)
+{
+    struct redis_link *link = owner;
+    struct redis_call *call;
+    struct redis_call *newer;
+    (void)hope;
+    start_timer(&link->later, on_later, LATER_MS);
+    TAILQ_FOREACH (call, &link->waiting, others)
+        call->asked = false;
+    for (call = TAILQ_FIRST(&link->sent); call != NULL; call = newer) {
+        newer = TAILQ_NEXT(call, others);
+        if (!call->asked)
+            continue;
+        remove_sent(link, call);
+        call->asked = false;
+        if (call->again)
+            TAILQ_INSERT_HEAD(&link->waiting, call, others);
+        else
+            finish(link, call, status);
+    }
+}
+
+static void aim_importer(struct redis_link *link, const struct redis_host *host)
+{
+    const struct redis_connection_options options = {.link = &link->importer_options,
+                                                     .loop = &link->loop,
+                                                     .mailbox = link->mailbox,
+                                                     .aimed = true,
+                                                     .owner = link,
+                                                     .up = on_importer_up,
+                                                     .lost = lose_asked};
+    if (link->importer == NULL) {
+        link->importer_location = *link->options.location;
+        link->importer_options = link->options;
+        link->importer_options.location = &link->importer_location;
+        link->importer_options.track = false;
+        link->importer_options.log = NULL;
+        link->importer = redis_connection_create(&options);
+        redis_connection_start(link->importer);
+    }
+    redis_connection_aim(link->importer, host);
+}
+
+/* What the node that gets the slot redirects is tried again a little later. */
+static void note_redirect(struct redis_link *link, struct redis_call *call,
+                          const struct redis_reply *reply)
+{
+    struct redis_host host;
+    enum redis_redirect redirect = REDIS_NOT_REDIRECTED;
+    if (redis_link_is_cluster(link))
+        redirect = redis_redirect_read(reply, redis_connection_host(link->connection), &host);
+    call->redirected = redirect != REDIS_NOT_REDIRECTED;
+    if (redirect != REDIS_NOT_REDIRECTED && call->asked)
+        redirect = REDIS_LATER;
+    if (redirect == REDIS_ASK)
+        aim_importer(link, &host);
+    if (redirect > call->redirect)
+        call->redirect = redirect;
+}
+
+/* All replies have come. False: nothing is to be sent again. */
+static bool send_again(struct redis_link *link, struct redis_call *call)
+{
+    enum redis_redirect redirect = call->redirect;
+    bool again = call->more != NULL ? call->more(call, redirect)
+                                    : redirect != REDIS_NOT_REDIRECTED && call->again;
+    if (again) {
+        remove_sent(link, call);
+        call->asked = redirect == REDIS_ASK;
+        TAILQ_INSERT_HEAD(&link->waiting, call, others);
+    } else if (redirect == REDIS_MOVED) {
+        end_sent(call);
+    }
+    if (again && redirect == REDIS_LATER)
+        start_timer(&link->later, on_later, LATER_MS);
+    if (redirect == REDIS_MOVED)
+        redis_connection_moved(link->connection);
+    else if (again)
+        pump(link);
+    return again || redirect == REDIS_MOVED;
 }
 
 /* The connection is lost. Calls that may be sent again wait again when there is hope; all others
@@ -200,15 +359,19 @@ static void lose_calls(void *owner, enum status status, bool hope)
     struct redis_link *link = owner;
     struct redis_call *call;
     struct redis_call *older;
+    struct redis_call *newer;
     /* From the newest to the oldest, so that they keep their order. */
     for (call = TAILQ_LAST(&link->sent, call_list); call != NULL && hope; call = older) {
         older = TAILQ_PREV(call, call_list, others);
-        if (!call->again)
+        if (!call->again || call->asked)
             continue;
         remove_sent(link, call);
         TAILQ_INSERT_HEAD(&link->waiting, call, others);
     }
-    while ((call = TAILQ_FIRST(&link->sent)) != NULL) {
+    for (call = TAILQ_FIRST(&link->sent); call != NULL; call = newer) {
+        newer = TAILQ_NEXT(call, others);
+        if (call->asked) /* the importer's */
+            continue;
         remove_sent(link, call);
         finish(link, call, status);
     }
@@ -245,6 +408,8 @@ enum status redis_link_submit(struct redis_link *link, struct redis_call *call)
     uint32_t timeout_ms = call->timeout_ms != 0 ? call->timeout_ms : link->options.timeout_ms;
     call->link = link;
     call->expected = NULL;
+    call->asked = false;
+    call->kinds = (struct buffer){0};
     call->deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
     call->mail.deliver = on_call;
     mailbox_post(link->mailbox, &call->mail);
@@ -331,7 +496,10 @@ static void on_end(uv_timer_t *timer)
 {
     struct redis_link *link = timer->data;
     redis_connection_stop(link->connection);
+    if (link->importer != NULL)
+        redis_connection_stop(link->importer);
     uv_close((uv_handle_t *)&link->deadline, NULL);
+    uv_close((uv_handle_t *)&link->later, NULL);
     uv_close((uv_handle_t *)&link->end, NULL);
     mailbox_destroy(&link->mailbox); /* the loop ends when all handles are closed */
 }
@@ -384,8 +552,10 @@ struct redis_link *redis_link_create(const struct redis_link_options *options)
     made->connection = redis_connection_create(&of_connection);
     made->stop.deliver = on_stop;
     CHECK(uv_timer_init(&made->loop, &made->deadline) == 0);
+    CHECK(uv_timer_init(&made->loop, &made->later) == 0);
     CHECK(uv_timer_init(&made->loop, &made->end) == 0);
     made->deadline.data = made;
+    made->later.data = made;
     made->end.data = made;
     /* It keeps the loop running until end_when_over sets it. */
     CHECK(uv_timer_start(&made->end, on_end, UINT64_MAX, 0) == 0);
@@ -404,5 +574,6 @@ void redis_link_destroy(struct redis_link **link)
     CHECK(uv_thread_join(&mine->thread) == 0);
     CHECK(uv_loop_close(&mine->loop) == 0);
     redis_connection_destroy(&mine->connection);
+    redis_connection_destroy(&mine->importer);
     memory_free(mine);
 }

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "stores/odds.h"
+#include "stores/odds/redis/cluster.h"
 #include "stores/odds/redis/options.h"
 #include "stores/odds/redis/wire.h"
 
@@ -29,6 +30,10 @@ enum status redis_link_wait(struct redis_link *link, struct error *error);
  * submitted. STATUS_UNAVAILABLE, STATUS_TIMEOUT: a call would fail.
  */
 enum status redis_link_now(const struct redis_link *link);
+
+/* Any thread. Is the server a node of a cluster? Then it reports every change of a key that it has,
+ * and may not report a new key, which another node gets while the slot is being moved. */
+bool redis_link_is_cluster(const struct redis_link *link);
 
 /* Any thread. `work` is called soon. */
 void redis_link_wake(struct redis_link *link);
@@ -52,6 +57,11 @@ void redis_link_facts(const struct redis_link *link, struct odds_facts *facts);
  * so a reply may come before the report of an earlier change. A call is settled when a PING that
  * was sent after its last reply is answered. By then the link has read the reports of all changes
  * before the reply, and Redis has sent them to all other clients that track.
+ *
+ * In a cluster a command may be redirected: it was not carried out. A call with `again` is then sent
+ * whole to the node that has its keys, or once more a moment later, until its deadline. It must be
+ * about one key, or watch its keys first. Without `again` and `more` its error replies say so. While
+ * a call of a link that feeds is sent again, no later one is sent.
  */
 #define REDIS_CALLS_MAX 4096
 
@@ -62,10 +72,19 @@ struct redis_call {
     struct redis_expected *expected; /* of a sent call: the replies that have to come */
     void *asking;                    /* redis_link_ask's */
     uint64_t deadline_ns;
+    enum redis_redirect redirect; /* of the replies that came since it was sent */
+    bool redirected;              /* for `reply`: the reply is a redirection */
+    bool asked;                   /* sent, or to be sent, to the node that gets the slot; */
+    struct buffer kinds;          /* of its replies then, of which */
+    unsigned came;                /* so many came */
 
     struct text bytes;
-    unsigned replies;    /* to those commands; at least 1 */
-    bool again;          /* send it once more when the connection is lost: reads only */
+    unsigned replies; /* to those commands; at least 1 */
+    bool again;       /* send it once more when the connection is lost: reads only */
+    /* May be NULL. All replies have come, perhaps redirections. True: `bytes` and `replies` are what
+     * is still to be sent; after REDIS_ASK to the node that gets the slot, which may get redirected
+     * commands only. */
+    bool (*more)(struct redis_call *call, enum redis_redirect redirect);
     bool settle;         /* `done` waits until the call is settled */
     uint32_t timeout_ms; /* 0: the store's */
     /* May be NULL. The commands are being sent, for the first time or once more. */

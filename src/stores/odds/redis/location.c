@@ -2,7 +2,7 @@
  * The URI of a Redis or Valkey server. It is read strictly, because another server than the
  * intended one would mean wrong odds.
  *
- *   redis://[user:password@]host[:port][/db]
+ *   redis://[user:password@]host[:port][/db], with several hosts: nodes of a cluster
  *   rediss:// with TLS, [?tls_ca=FILE]
  *   unix:PATH[?db=N]
  *   unix://[user:password@]PATH[?db=N], where PATH begins with a slash
@@ -96,17 +96,11 @@ static bool read_host(struct text text, uint16_t port, struct redis_host *host)
 
 static bool read_hosts(struct redis_location *location, struct text text, struct error *error)
 {
-    bool many = location->way == REDIS_BY_SENTINEL;
+    uint16_t port = location->way == REDIS_BY_SENTINEL ? PORT_OF_SENTINEL : PORT_OF_REDIS;
     while (text.at != NULL) {
         if (location->host_count == REDIS_HOSTS_MAX)
-            return invalid(error, "there are more than 16 sentinels");
-        struct text one = text;
-        if (many)
-            one = text_cut(&text, ',');
-        else
-            text.at = NULL;
-        if (!read_host(one, many ? PORT_OF_SENTINEL : PORT_OF_REDIS,
-                       &location->hosts[location->host_count++]))
+            return invalid(error, "there are more than 16 hosts");
+        if (!read_host(text_cut(&text, ','), port, &location->hosts[location->host_count++]))
             return invalid(error,
                            "a host is a name or an address, as in localhost, 10.0.0.7:6379 or "
                            "[::1]:6379; a '/', '?', '@' or ':' in a password is percent-encoded");

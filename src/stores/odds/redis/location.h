@@ -21,7 +21,7 @@ struct redis_host {
 struct redis_location {
     enum redis_way way;
     bool tls;
-    struct redis_host hosts[REDIS_HOSTS_MAX]; /* one, or the sentinels */
+    struct redis_host hosts[REDIS_HOSTS_MAX]; /* one, or the sentinels, or nodes of a cluster */
     size_t host_count;
     char *path;     /* BY_UNIX */
     char *service;  /* BY_SENTINEL: the name of the master in Sentinel */

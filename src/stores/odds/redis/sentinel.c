@@ -4,6 +4,12 @@
  * The sentinels are asked one after the other, each at each of its addresses, until one names the
  * master. The next question begins with that one. A question every second notices a failover that
  * leaves the former master alive.
+ *
+ * The nodes of a cluster are asked the same way; "sentinel" means them, too. Each answer also names
+ * the other nodes, which are asked from then on beside the configured ones, each in its turn: the
+ * present master itself may be the one that is cut off. An answer with a lower epoch than an
+ * earlier one comes from a node that does not know the present master yet. It is not followed, up
+ * to EPOCH_KEPT_NS: the cluster may have been made again.
  */
 #include "stores/odds/redis/sentinel.h"
 
@@ -11,12 +17,15 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "stores/odds/redis/cluster.h"
 #include "stores/odds/redis/command.h"
 #include "stores/odds/redis/lookup.h"
 #include "stores/odds/redis/wire.h"
 
 #define ASK_MS_MIN 250
 #define ASK_MS_MAX 1000
+#define ASKED_MAX ((size_t)2 * REDIS_HOSTS_MAX)   /* configured ones, and nodes that others named */
+#define EPOCH_KEPT_NS (UINT64_C(60) * 1000000000) /* longer than a master that is cut off serves */
 
 /* The addresses of one sentinel. */
 struct found {
@@ -27,7 +36,11 @@ struct found {
 
 struct redis_sentinel {
     struct redis_sentinel_options options;
-    struct found found[REDIS_HOSTS_MAX];
+    struct redis_host hosts[ASKED_MAX]; /* the location's first */
+    size_t host_count;
+    struct found found[ASKED_MAX];
+    uint64_t epoch;    /* the highest that a node named, */
+    uint64_t epoch_ns; /* and when that was */
     struct redis_wire *wire;
     uv_timer_t late; /* while asking: the present sentinel takes too long */
     size_t at;       /* the present sentinel */
@@ -41,7 +54,7 @@ static void ask_one(struct redis_sentinel *sentinel);
 
 static const struct redis_host *host_of(const struct redis_sentinel *sentinel)
 {
-    return &sentinel->options.link->location->hosts[sentinel->at];
+    return &sentinel->hosts[sentinel->at];
 }
 
 /* Is the name of the present sentinel being looked up? */
@@ -64,15 +77,16 @@ static void ask_next(struct redis_sentinel *sentinel, enum status status, const 
 {
     const struct redis_host *host = host_of(sentinel);
     struct error error;
-    (void)error_set(&error, status, "the sentinel at %s:%u: %s", host->name, host->port, why);
+    (void)error_set(&error, status, "the %s at %s:%u: %s",
+                    sentinel->options.cluster ? "node" : "sentinel", host->name, host->port, why);
     redis_wire_destroy(&sentinel->wire);
     if (sentinel->addresses.next < sentinel->addresses.count) {
         open_next(sentinel);
         return;
     }
     sentinel->found[sentinel->at].addresses.count = 0; /* none is of use, so look up again */
-    sentinel->at = (sentinel->at + 1) % sentinel->options.link->location->host_count;
-    if (++sentinel->asked < sentinel->options.link->location->host_count) {
+    sentinel->at = (sentinel->at + 1) % sentinel->host_count;
+    if (++sentinel->asked < sentinel->host_count) {
         ask_one(sentinel);
         return;
     }
@@ -118,6 +132,55 @@ static bool read_master(const struct redis_reply *reply, struct redis_host *host
     return true;
 }
 
+static bool is_known(const struct redis_sentinel *sentinel, const struct redis_host *host)
+{
+    for (size_t i = sentinel->options.link->location->host_count; i < sentinel->host_count; i++)
+        if (sentinel->hosts[i].port == host->port &&
+            strcmp(sentinel->hosts[i].name, host->name) == 0)
+            return true;
+    return false;
+}
+
+/* From now on these nodes are asked, and those of the location. Nodes name each other in any
+ * order; those that are known keep their places, and so the addresses that were looked up. */
+static void take_nodes(struct redis_sentinel *sentinel, const struct redis_cluster_view *view)
+{
+    size_t configured = sentinel->options.link->location->host_count;
+    bool news = view->node_count != sentinel->host_count - configured;
+    for (size_t i = 0; i < view->node_count && !news; i++)
+        news = !is_known(sentinel, &view->nodes[i]);
+    for (size_t i = 0; i < view->node_count && news; i++) {
+        struct redis_host *host = &sentinel->hosts[configured + i];
+        struct found *found = &sentinel->found[configured + i];
+        if (strcmp(host->name, view->nodes[i].name) != 0) {
+            redis_lookup_abandon(&found->lookup);
+            found->addresses.count = 0;
+        }
+        *host = view->nodes[i];
+    }
+    sentinel->host_count = configured + view->node_count;
+    sentinel->at = (sentinel->at + 1) % sentinel->host_count;
+}
+
+static void on_nodes(struct redis_sentinel *sentinel, const struct redis_reply *reply)
+{
+    struct redis_cluster_view view;
+    uint64_t now_ns = clock_monotonic_ns();
+    redis_cluster_read(reply->text, sentinel->options.slot, host_of(sentinel),
+                       sentinel->options.link->location->tls, &view);
+    if (view.master.port == 0) {
+        ask_next(sentinel, STATUS_UNAVAILABLE, "it knows no master of the keys' slot");
+    } else if (view.epoch < sentinel->epoch && now_ns - sentinel->epoch_ns < EPOCH_KEPT_NS) {
+        ask_next(sentinel, STATUS_UNAVAILABLE, "it does not know the present master yet");
+    } else {
+        sentinel->epoch = view.epoch;
+        sentinel->epoch_ns = now_ns;
+        stop_asking(sentinel);
+        take_nodes(sentinel, &view);
+        sentinel->options.found(sentinel->options.owner, &view.master, view.epoch);
+    }
+}
+
 static void on_reply(void *context, unsigned index, const struct redis_reply *reply)
 {
     struct redis_sentinel *sentinel = context;
@@ -127,12 +190,15 @@ static void on_reply(void *context, unsigned index, const struct redis_reply *re
     if (of_auth) /* the next reply says more: a sentinel without a password refuses AUTH */
         return;
     if (reply->type == REDIS_ERROR) {
-        ask_next(sentinel, redis_error_of_reply(reply, "SENTINEL", &error), error.text);
+        const char *what = sentinel->options.cluster ? "CLUSTER NODES" : "SENTINEL";
+        ask_next(sentinel, redis_error_of_reply(reply, what, &error), error.text);
+    } else if (sentinel->options.cluster) {
+        on_nodes(sentinel, reply);
     } else if (!read_master(reply, &master)) {
         ask_next(sentinel, STATUS_UNAVAILABLE, "it knows no master of that service");
     } else {
         stop_asking(sentinel);
-        sentinel->options.found(sentinel->options.owner, &master);
+        sentinel->options.found(sentinel->options.owner, &master, 0);
     }
 }
 
@@ -142,7 +208,10 @@ static void send_question(struct redis_sentinel *sentinel)
     struct buffer commands = {0};
     if (location->password != NULL)
         redis_command_auth(&commands, location);
-    redis_command(&commands, "SENTINEL GET-MASTER-ADDR-BY-NAME %s", location->service);
+    if (sentinel->options.cluster)
+        redis_command(&commands, "CLUSTER NODES");
+    else
+        redis_command(&commands, "SENTINEL GET-MASTER-ADDR-BY-NAME %s", location->service);
     (void)redis_wire_send(sentinel->wire, buffer_text(&commands),
                           location->password != NULL ? 2 : 1, on_reply, sentinel);
     explicit_bzero(commands.data, commands.size);
@@ -203,7 +272,7 @@ void redis_sentinel_ask(struct redis_sentinel *sentinel)
 
 bool redis_sentinel_looks_up(const struct redis_sentinel *sentinel)
 {
-    for (size_t i = 0; i < REDIS_HOSTS_MAX; i++)
+    for (size_t i = 0; i < ASKED_MAX; i++)
         if (sentinel->found[i].lookup != NULL)
             return true;
     return false;
@@ -217,7 +286,9 @@ struct redis_sentinel *redis_sentinel_create(const struct redis_sentinel_options
     sentinel->options = *options;
     CHECK(uv_timer_init(options->loop, &sentinel->late) == 0);
     sentinel->late.data = sentinel;
-    for (size_t i = 0; i < REDIS_HOSTS_MAX; i++)
+    memcpy(sentinel->hosts, options->link->location->hosts, sizeof options->link->location->hosts);
+    sentinel->host_count = options->link->location->host_count;
+    for (size_t i = 0; i < ASKED_MAX; i++)
         sentinel->found[i].sentinel = sentinel;
     return sentinel;
 }
@@ -234,7 +305,7 @@ void redis_sentinel_destroy(struct redis_sentinel **sentinel)
     if (mine == NULL)
         return;
     redis_wire_destroy(&mine->wire);
-    for (size_t i = 0; i < REDIS_HOSTS_MAX; i++)
+    for (size_t i = 0; i < ASKED_MAX; i++)
         redis_lookup_abandon(&mine->found[i].lookup);
     uv_close((uv_handle_t *)&mine->late, on_closed);
 }

@@ -8,7 +8,8 @@
 #include "stores/odds/redis/options.h"
 
 /*
- * Asks the sentinels which server is the master. On the I/O thread. The callbacks may ask again.
+ * Asks the sentinels, or the nodes of a cluster, which server is the master. On the I/O thread. The
+ * callbacks may ask again.
  */
 struct redis_sentinel;
 
@@ -16,10 +17,12 @@ struct redis_sentinel_options {
     const struct redis_link_options *link; /* borrowed, as are the next two */
     uv_loop_t *loop;
     struct mailbox *mailbox;
+    bool cluster;  /* the location's hosts are nodes of a cluster */
+    uint32_t slot; /* of the cluster: its master is wanted */
     void *owner;
-    void (*found)(void *owner, const struct redis_host *master);
-    void (*failed)(void *owner, enum status status,
-                   const char *why); /* no sentinel names a master */
+    /* `epoch`: of a cluster's master (cluster.h). */
+    void (*found)(void *owner, const struct redis_host *master, uint64_t epoch);
+    void (*failed)(void *owner, enum status status, const char *why); /* none names a master */
 };
 
 struct redis_sentinel *redis_sentinel_create(const struct redis_sentinel_options *options);

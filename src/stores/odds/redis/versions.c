@@ -156,7 +156,8 @@ int64_t redis_versions_published_ms(struct redis_versions *versions,
 {
     size_t set = lock_set(versions, subject);
     const struct entry *entry = find(versions, set, subject);
-    int64_t published_ms = entry == NULL ? 0 : entry->published_ms;
+    bool absent = entry == NULL || (!entry->stored && !entry->heard);
+    int64_t published_ms = absent ? 0 : entry->published_ms;
     unlock_set(versions, set);
     return published_ms;
 }
