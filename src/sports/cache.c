@@ -74,6 +74,8 @@ struct pending_request {
     struct http_deferral deferral; /* no request: answered or gone; only the mail is awaited */
     struct odds_subject subject;   /* a catalog: the list is wanted */
     uint64_t arrived_ns;
+    struct odds_versions versions; /* that the store was seen to hold since then */
+    bool read_since;               /* a job has read the value in the same call */
     unsigned looks;
     bool missed;              /* a job was needed */
     unsigned conflicts;       /* how often a row and its odds turned out not to belong together */
@@ -354,6 +356,7 @@ static void wait_or_fail(struct pending_request *pending, enum status sent)
     if (!pending->missed)
         metrics_add(pending->cache->counters, SPORTS_READY_MISSES, 1);
     pending->missed = true;
+    pending->read_since = sent == STATUS_OK && pending->completion.result == STATUS_OK;
     if (sent == STATUS_OK)
         on_result(pending);
     else if (!is_queued(pending))
@@ -546,19 +549,24 @@ static void look(struct pending_request *pending)
     }
     const struct odds_subject *subject = &pending->subject;
     bool of_event = subject->kind == ODDS_MARKETS;
-    struct odds_versions versions;
-    enum status status = odds_store_versions(cache->sports->odds, subject->sport,
-                                             of_event ? &subject->event : NULL, &versions);
+    struct odds_versions *versions = &pending->versions;
+    /* The versions of a moment ago will do after a job on this thread: an entry that the store has
+     * replaced meanwhile has another one, and is not confirmed. */
+    enum status status = pending->read_since
+                             ? STATUS_OK
+                             : odds_store_versions(cache->sports->odds, subject->sport,
+                                                   of_event ? &subject->event : NULL, versions);
+    pending->read_since = false;
     if (status != STATUS_OK && status != STATUS_PENDING) {
         fail(pending, sports_error_of(status, NULL));
         return;
     }
     if (status == STATUS_PENDING)
-        versions.catalog = versions.odds = ODDS_VERSION_UNKNOWN;
-    if (!find_catalog(pending, &versions))
+        versions->catalog = versions->odds = ODDS_VERSION_UNKNOWN;
+    if (!find_catalog(pending, versions))
         return;
     if (of_event) {
-        look_for_event(pending, &versions);
+        look_for_event(pending, versions);
         return;
     }
     set_entry(&pending->chosen, pending->catalog);
