@@ -38,6 +38,7 @@ static enum status read_value(struct job *job, enum odds_kind kind)
         job->read.event = job->row->id;
         job->read.catalog.at = job->both ? 0 : job->row->at;
         job->read.catalog.max = job->both ? ODDS_VALUE_MAX : job->row->size;
+        job->read.catalog_version = job->both ? 0 : job->source->version;
     }
     job->read.done = on_read;
     return odds_store_read(job->sports->odds, &job->read);
@@ -144,14 +145,14 @@ static struct entry *make_event(struct job *job, const struct entry *before)
  * An event's answer holds its catalog row beside its odds, and the store must have held the two
  * together at some moment. The catalog was read before the odds. So the store returned, as of the
  * moment of the odds, the bytes at the row's place in the catalog as well, which costs little. If
- * they are not the row any more, the catalog has changed. After several such conflicts the job
- * reads the whole catalog and the odds as of one moment. False: as far as the job knows, the store
- * did not hold them together.
+ * they are not the row any more, the catalog has changed. If the store still holds that catalog, it
+ * may say so instead. After several conflicts the job reads the whole catalog and the odds as of
+ * one moment. False: as far as the job knows, the store did not hold them together.
  */
 static bool was_stored_together(struct job *job)
 {
-    return event_row_as_of(&job->read.catalog, job->both, &job->row->id, &job->row,
-                           &job->read_catalog);
+    return job->read.same_catalog || event_row_as_of(&job->read.catalog, job->both, &job->row->id,
+                                                     &job->row, &job->read_catalog);
 }
 
 /* Was `before` made of the same value? */

@@ -69,6 +69,10 @@ struct odds_read {
     /* For ODDS_MARKETS: this part of the sport's catalog, as of the moment of the value. It proves
      * that an answer made of both holds values that were stored together. */
     struct odds_part catalog;
+    /* The version that the caller has that part of; 0: none. A store that sees it at the moment of
+     * the value may set `same_catalog` and leave the part out. */
+    uint64_t catalog_version;
+    bool same_catalog;
     void (*done)(struct odds_read *read);
     enum status result;
     struct odds_value value;

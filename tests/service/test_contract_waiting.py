@@ -252,6 +252,23 @@ def test_a_thousand_who_wait_are_all_answered_with_the_newest(dealing):
             connection.close()
 
 
+def test_who_asks_on_reaches_the_last_of_many_changes(dealing):
+    """Also when a value changes again between the look and the read, or its row of the catalog does with it."""
+    last = 12
+    with contextlib.ExitStack() as stack:
+        waiting = [stack.enter_context(dealing.wait(1)) for _ in range(3)]
+        for number in range(1, last + 1):
+            dealing.service.publish("cricket", [row(1, ename=str(number)), row(2)], {1: [{"n": number}]})
+        for connection in waiting:
+            found = 0
+            while found < last:
+                answer = connection.receive()
+                assert answer.json()["odds"][0]["n"] >= found
+                found = answer.json()["odds"][0]["n"]
+                connection.send(dealing.text(1, answer.header("etag")))
+        eventually(lambda: dealing.waiting() == 3)
+
+
 # ---- what ends the right to an answer ------------------------------------------------------------------
 
 SEEN_WITHIN = 1.0 + 0.5 * PATIENCE

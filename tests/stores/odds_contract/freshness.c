@@ -192,6 +192,39 @@ TEST_WITH(a_part_of_the_catalog_comes_with_the_odds, set_up, tear_down)
     assert_part(store, 0, ODDS_VALUE_MAX, "[0123456789]");
 }
 
+/* Does the store hold that version of the catalog, so that no part is needed? */
+static bool has_catalog(struct odds_store *store, uint64_t version)
+{
+    struct waiting_read waiting = {.read = {.kind = ODDS_MARKETS,
+                                            .sport = SPORT_CRICKET,
+                                            .event = event_of("1"),
+                                            .catalog = {.at = 1, .max = 1},
+                                            .catalog_version = version}};
+    assert_int_equal(wait_for(store, &waiting), STATUS_OK);
+    const struct odds_read *read = &waiting.read;
+    assert_true(read->same_catalog ? read->catalog.bytes == NULL : read->catalog.size == 1);
+    bool same = read->same_catalog;
+    memory_free(read->catalog.bytes);
+    memory_free(read->value.bytes);
+    return same;
+}
+
+TEST_WITH(a_catalog_that_the_caller_has_needs_no_part, set_up, tear_down)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    struct event_id event = event_of("1");
+    publish_one(store, catalog_change(SPORT_CRICKET, "[1]"));
+    publish_one(store, odds_change(SPORT_CRICKET, "1", "[7]"));
+    uint64_t first = versions_of(store, &event).catalog;
+    bool tells = has_catalog(store, first); /* an engine need not */
+    assert_false(has_catalog(store, 0));
+    publish_one(store, odds_change(SPORT_CRICKET, "1", "[8]"));
+    assert_int_equal(has_catalog(store, first), tells);
+    publish_one(store, catalog_change(SPORT_CRICKET, "[2]"));
+    assert_false(has_catalog(store, first));
+    assert_int_equal(has_catalog(store, versions_of(store, &event).catalog), tells);
+}
+
 static void *publish_pairs(void *argument)
 {
     struct polling *polling = argument;

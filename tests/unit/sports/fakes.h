@@ -170,8 +170,12 @@ static void fake_move(struct odds_store *store, const struct odds_read *read)
     fake_put(store, read->sport, &read->event, bytes);
 }
 
-static void fake_read_part(const struct fake_value *catalog, struct odds_part *part)
+static void fake_read_part(const struct fake_value *catalog, struct odds_read *read)
 {
+    struct odds_part *part = &read->catalog;
+    read->same_catalog = read->catalog_version != 0 && read->catalog_version == catalog->version;
+    if (read->same_catalog)
+        return;
     size_t size = catalog->bytes == NULL ? 0 : strlen(catalog->bytes);
     size_t at = part->at < size ? part->at : size;
     if (catalog->bytes == NULL)
@@ -196,7 +200,7 @@ static enum status fake_read(struct odds_store *store, struct odds_read *read)
             read->value.size = strlen(value->bytes);
         }
         if (read->kind == ODDS_MARKETS && read->catalog.max > 0)
-            fake_read_part(fake_find(store, ODDS_CATALOG, read->sport, NULL), &read->catalog);
+            fake_read_part(fake_find(store, ODDS_CATALOG, read->sport, NULL), read);
     }
     atomic_fetch_add(read->kind == ODDS_CATALOG ? &store->catalog_reads : &store->odds_reads, 1);
     while (store->gate_closed)

@@ -78,6 +78,7 @@ static bool copy_part(const struct lmdb_view *view, const struct lmdb_key *key,
 /* The results of a read, also of one that a fault ends. */
 struct reading {
     struct odds_part whole, part; /* of the value; of the catalog beside it */
+    uint64_t part_version;        /* of the catalog, which needs no part then */
     int64_t published_ms;
 };
 
@@ -90,6 +91,7 @@ static enum status read_value(struct lmdb_lookup *lookup, const struct lmdb_view
     /* A part of the catalog needs no checksum: the caller compares it with a catalog that was
      * read whole. */
     if (reading->part.max > 0 && lookup->catalog != 0 &&
+        lookup->versions.catalog != reading->part_version &&
         copy_part(view, &key, lookup->catalog, &record, &reading->part) &&
         reading->part.size == record.size &&
         !lmdb_record_is_whole(&record, view->root.identity, &key, reading->part.bytes))
@@ -112,6 +114,7 @@ static enum status lmdb_read(struct odds_store *store, struct odds_read *read)
     if (read->kind == ODDS_MARKETS) {
         lookup.event = &read->event;
         reading.part = (struct odds_part){.at = read->catalog.at, .max = read->catalog.max};
+        reading.part_version = read->catalog_version;
     }
     enum status status = look_up(store, &lookup, NULL);
     if (status != STATUS_OK) {
@@ -130,6 +133,8 @@ static enum status lmdb_read(struct odds_store *store, struct odds_read *read)
         read->value.expires_s = left_s > 0 ? (uint32_t)left_s : 1;
     }
     read->catalog = reading.part;
+    read->same_catalog =
+        reading.part_version != 0 && lookup.versions.catalog == reading.part_version;
     return STATUS_OK;
 }
 

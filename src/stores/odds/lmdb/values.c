@@ -223,6 +223,9 @@ enum status lmdb_values_look_up(struct lmdb_values *values, struct lmdb_lookup *
         look.view = memory_alloc_zeroed(1, sizeof *look.view);
     bool fault = !odds_guard_run(begin_body, &look);
     uv_mutex_unlock(&values->lock);
+    lookup->versions = (struct odds_versions){.stamp = lookup->versions.stamp,
+                                              .catalog = version_of(values, lookup->catalog),
+                                              .odds = version_of(values, lookup->odds)};
     if (!fault && look.result == 0 && lookup->read != NULL)
         fault = !odds_guard_run(read_body, &look);
     lmdb_view_end(look.view, true);
@@ -230,9 +233,6 @@ enum status lmdb_values_look_up(struct lmdb_values *values, struct lmdb_lookup *
     look.view->next = values->idle;
     values->idle = look.view;
     uv_mutex_unlock(&values->lock);
-    lookup->versions = (struct odds_versions){.stamp = lookup->versions.stamp,
-                                              .catalog = version_of(values, lookup->catalog),
-                                              .odds = version_of(values, lookup->odds)};
     enum status status = fault ? STATUS_INTERNAL : lmdb_status(&values->env, look.result);
     return status != STATUS_OK ? status : look.outcome;
 }
