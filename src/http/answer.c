@@ -17,6 +17,7 @@
 #include "http/errors.h"
 
 #define TAG_DIGEST_BYTES 18 /* of the SHA-256: 144 bits, which are 24 characters of base64 */
+#define HEAD_USUAL 256U     /* bytes: every head fits */
 #define TAG_SIZE 32         /* two quotes, 24 characters, "-gz", NUL, rounded up */
 
 /* Saves much of the size in little time: odds are repetitive, and each change compresses them
@@ -66,6 +67,7 @@ static struct http_message *make_message(uint16_t status, const char *tag, const
                                          struct text body)
 {
     struct buffer head = {0};
+    buffer_reserve(&head, HEAD_USUAL);
     /* Without formats, which cost a third of the time that an answer takes to make. */
     buffer_append_text(&head, TEXT("HTTP/1.1 "));
     buffer_append_text(&head, status == 200 ? TEXT("200 OK\r\nContent-Type: application/json\r\n")
