@@ -37,6 +37,7 @@
 /* Room that batches leave to single lines: a warning is worth more than one more request. */
 #define QUEUE_RESERVE ((size_t)256 * 1024)
 #define FLUSH_NS UINT64_C(1000000000)
+#define FIELD_ROOM 32U /* for a number, or quotes, and what stands around the name */
 
 struct log {
     int descriptor;
@@ -105,43 +106,39 @@ static bool is_word(struct text text)
     return text.size > 0 && misread == 0;
 }
 
-static void append_value(struct buffer *out, const struct log_field *field, bool json)
-{
-    bool word = field->kind == LOG_FIELD_WORD ? field->text.size > 0 : is_word(field->text);
-    if (field->kind == LOG_FIELD_INTEGER) {
-        buffer_append_i64(out, field->integer);
-    } else if (!word) {
-        buffer_append_json_string(out, field->text);
-    } else {
-        buffer_append(out, "\"", json);
-        buffer_append_text(out, field->text);
-        buffer_append(out, "\"", json);
-    }
-}
-
 /* In one piece, because a line has a dozen of them. */
-static void append_name(struct buffer *out, struct text name, bool json)
-{
-    buffer_reserve(out, name.size + 4);
-    char *at = out->data + out->size;
-    *at++ = json ? ',' : ' ';
-    if (json)
-        *at++ = '"';
-    at = mempcpy(at, name.at, name.size);
-    if (json)
-        *at++ = '"';
-    *at++ = json ? ':' : '=';
-    out->size = (size_t)(at - out->data);
-}
-
 static void append_field(struct buffer *out, const struct log_field *field, bool json)
 {
-    if (field->kind == LOG_FIELD_KEPT) {
-        buffer_append_text(out, field->text);
+    bool kept = field->kind == LOG_FIELD_KEPT; /* name and all */
+    bool quoted = json && !kept;
+    buffer_reserve(out, field->name.size + field->text.size + FIELD_ROOM);
+    char *at = out->data + out->size;
+    if (!kept) {
+        *at++ = json ? ',' : ' ';
+        if (json)
+            *at++ = '"';
+        at = mempcpy(at, field->name.at, field->name.size);
+        if (json)
+            *at++ = '"';
+        *at++ = json ? ':' : '=';
+    }
+    if (field->kind == LOG_FIELD_INTEGER) {
+        if (field->integer < 0)
+            *at++ = '-';
+        at += decimal_write(at, field->integer < 0 ? 0 - (uint64_t)field->integer
+                                                   : (uint64_t)field->integer);
+    } else if (field->kind == LOG_FIELD_TEXT ? is_word(field->text) : field->text.size > 0) {
+        if (quoted)
+            *at++ = '"';
+        at = mempcpy(at, field->text.at, field->text.size);
+        if (quoted)
+            *at++ = '"';
+    } else {
+        out->size = (size_t)(at - out->data);
+        buffer_append_json_string(out, field->text);
         return;
     }
-    append_name(out, field->name, json);
-    append_value(out, field, json);
+    out->size = (size_t)(at - out->data);
 }
 
 static void append_fields(struct buffer *out, const struct log_field *fields, bool json)
