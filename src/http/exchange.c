@@ -18,12 +18,14 @@
 static void write_id(struct http_server *server, char *id)
 {
     static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
-    memcpy(id, server->id_start, HTTP_ID_START_SIZE);
-    id[HTTP_ID_START_SIZE] = '-';
-    uint64_t number = server->id_counter++;
-    for (size_t i = HTTP_ID_SIZE - 1; i > HTTP_ID_START_SIZE; i--, number >>= 5)
-        id[i] = digits[number & 31];
-    id[HTTP_ID_SIZE] = '\0';
+    memcpy(id, server->next_id, sizeof server->next_id);
+    /* The next one: a digit changes when those behind it begin again. */
+    uint64_t number = ++server->id_counter;
+    for (size_t i = HTTP_ID_SIZE - 1; i > HTTP_ID_START_SIZE; i--, number >>= 5) {
+        server->next_id[i] = digits[number & 31];
+        if ((number & 31) != 0)
+            break;
+    }
 }
 
 struct http_exchange *http_exchange_begin(struct http_connection *connection)

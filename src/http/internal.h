@@ -139,7 +139,7 @@ struct http_server {
     struct http_exchange *spare_exchange; /* for the next request; may be NULL */
     char date_head[HTTP_DATE_HEAD_SIZE + 1];
     int64_t date_second;
-    char id_start[HTTP_ID_START_SIZE];
+    char next_id[HTTP_ID_SIZE + 1]; /* of a request */
     uint64_t id_counter;
     uint64_t accept_failed_ms;
     uint64_t swept_ms;

@@ -304,7 +304,8 @@ struct http_server *http_server_create(const struct http_server_options *options
     server->descriptor = descriptor;
     server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     server->read_buffer = memory_alloc(HTTP_READ_SIZE);
-    base62_random(server->id_start, HTTP_ID_START_SIZE);
+    memcpy(server->next_id, "          -0000000000", sizeof server->next_id);
+    base62_random(server->next_id, HTTP_ID_START_SIZE);
     if (options->tls != NULL) /* room to read into, then a record to write from */
         server->plain_buffer = memory_alloc(HTTP_READ_SIZE + HTTP_RECORD_SIZE);
     CHECK(uv_timer_init(options->loop, &server->sweep) == 0);
