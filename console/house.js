@@ -74,7 +74,8 @@ function storeTable(health, figures) {
     const disk = (store, what) => figures.get(`croupier_store_disk_${what}_bytes{store="${store}"}`);
     return table([
         { label: "Store", value: ([, , title]) => title },
-        { label: "State", value: ([name]) => stateBadge(health[name].status) },
+        { label: "State", value: ([name, store]) => [stateBadge(health[name].status),
+            store === "odds" && figures.get("croupier_odds_asking") === 1 && [" ", badge("warn", "asked at each request")]] },
         { label: "Takes", number: true, value: ([name]) => (health[name].bytes === null ? "a server's" : bytes(health[name].bytes)) },
         { label: "Disk free", number: true, value: ([, store]) => bytes(disk(store, "free")) },
         { label: "Disk", number: true, value: ([, store]) => bytes(disk(store, "size")) },

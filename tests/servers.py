@@ -365,6 +365,11 @@ def redis_server():
     raise ServerError("no redis-server and no valkey-server here: run tools/setup test")
 
 
+# Settings, as services in clouds have them.
+WITHOUT_TRACKING = {"rename-command CLIENT": '""'}
+WITHOUT_HELLO = {"rename-command HELLO": '""'}
+
+
 class RedisReply(Exception):
     """An error that Redis answered."""
 
@@ -1303,6 +1308,7 @@ def environment_of(names, stack):
     """Starts what is named, to be ended with `stack`; returns the variables that say where it is.
 
         redis       TEST_REDIS_URI (unix:PATH), TEST_REDIS_TCP_URI (redis://127.0.0.1:PORT/0)
+        redis-asking, redis-resp2   TEST_REDIS_ASKING_URI, TEST_REDIS_RESP2_URI: it reports no changes
         sentinel    TEST_SENTINEL_URI (redis+sentinel://…)
         cluster     TEST_CLUSTER_URI (redis://NODE,NODE…)
         postgres    TEST_POSTGRES_URI, TEST_POSTGRES_TCP_URI: a fresh, empty database, whose user may create others
@@ -1312,6 +1318,10 @@ def environment_of(names, stack):
         if name == "redis":
             redis = stack.enter_context(Redis())
             variables.update(TEST_REDIS_URI=redis.uri, TEST_REDIS_TCP_URI=redis.tcp_uri())
+        elif name == "redis-asking":
+            variables["TEST_REDIS_ASKING_URI"] = stack.enter_context(Redis(settings=WITHOUT_TRACKING)).tcp_uri()
+        elif name == "redis-resp2":
+            variables["TEST_REDIS_RESP2_URI"] = stack.enter_context(Redis("secret", settings=WITHOUT_HELLO)).tcp_uri()
         elif name == "sentinel":
             # Whoever wants a failover brings it about; a busy master is no dead one.
             variables["TEST_SENTINEL_URI"] = stack.enter_context(Sentinel(down_after_ms=60000)).uri
@@ -1323,7 +1333,7 @@ def environment_of(names, stack):
             variables.update(TEST_POSTGRES_URI=postgres.uri_of(database),
                              TEST_POSTGRES_TCP_URI=postgres.uri_of(database, tcp=True))
         else:
-            raise ServerError(f"no such server: {name} (redis, sentinel, cluster, postgres)")
+            raise ServerError(f"no such server: {name} (redis, redis-asking, redis-resp2, sentinel, cluster, postgres)")
     return variables
 
 
@@ -1334,7 +1344,7 @@ def die_with_parent():
 
 def main(arguments):
     if "--" not in arguments or arguments[-1:] == ["--"]:
-        print("usage: servers.py [redis] [sentinel] [cluster] [postgres] -- COMMAND [ARGUMENT…]", file=sys.stderr)
+        print("usage: servers.py [redis] [redis-asking] [redis-resp2] [sentinel] [cluster] [postgres] -- COMMAND [ARGUMENT…]", file=sys.stderr)
         return 2
     at = arguments.index("--")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -710,7 +710,8 @@ static void on_starting(uv_timer_t *timer)
     bool policies = refresher_wait_ready(policies_refresher(app->shared.policies), 0);
     bool games = refresher_wait_ready(games_refresher(app->shared.games),
                                       0); /* it says itself what is wrong, */
-    bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK; /* and so do the odds */
+    bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK || /* and so do the odds */
+                odds_store_asks(app->odds);
     uint64_t waited_ms = clock_monotonic_ms() - app->started_ms;
     if (app->options->takes_over) {
         if (!may_serve(app, policies && games && odds, waited_ms))

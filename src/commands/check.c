@@ -16,6 +16,7 @@
 #include "sealing/provider_secret.h"
 #include "sealing/secrets.h"
 #include "stores/configured.h"
+#include "stores/odds_read.h"
 #include "stores/platform_records.h"
 
 struct report {
@@ -182,9 +183,11 @@ static void check_odds(struct report *report, const struct config *config)
     const struct odds_store_options options = odds_store_configured(config);
     struct error error = {0};
     struct odds_store *odds = NULL;
+    bool asks = false;
     enum status status = odds_store_open(&odds, &options, &error);
     if (status == STATUS_OK) {
         status = odds_store_ping(odds, ODDS_TO_SERVE, &error);
+        asks = odds_store_asks(odds);
         odds_store_close(&odds);
     } else if (report_unmade(report, config_odds_directory(config))) {
         return;
@@ -192,6 +195,10 @@ static void check_odds(struct report *report, const struct config *config)
     const struct configured store = {"odds store", config->odds_store, "odds.store",
                                      config_odds_directory(config) != NULL};
     report_store(report, &store, status, &error);
+    if (status == STATUS_OK && !store.here)
+        report_check(report, "odds mode", FINE, NULL, "%s",
+                     asks ? "asking: the server reports no changes, so each request asks it"
+                          : "tracking: the server reports changes");
 }
 
 /* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not

@@ -61,6 +61,7 @@ struct config {
     /* [odds] */
     char *odds_store;
     uint32_t odds_timeout_ms;
+    uint32_t odds_ask_ms;
     uint32_t stale_after_s; /* older odds are stale; 0: none are */
     char *odds_prefix;
     /* [platform] */

@@ -333,6 +333,9 @@ const struct setting settings[] = {
             "redis+sentinel://HOSTS/SERVICE, rediss+sentinel://HOSTS/SERVICE"),
     SETTING("odds", "timeout_ms", "250", 0, odds_timeout_ms, read_number, 1, 60000,
             "milliseconds that a call to the odds store may take, 1 to 60000"),
+    SETTING("odds", "ask_ms", "100", 0, odds_ask_ms, read_number, 10, 10000,
+            "milliseconds between looks for waiting polls at a Redis that reports no changes, 10 "
+            "to 10000"),
     SETTING("odds", "prefix", "", 0, odds_prefix, read_prefix, 0, 0,
             "begins the name of every key in an odds store that is shared with others; with a "
             "{TAG} on a Redis Cluster"),

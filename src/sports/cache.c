@@ -17,8 +17,10 @@
  * catalog that is fresh in the same sense. A new catalog with the same row leaves the answer as it
  * is.
  *
- * A store behind a network may be unable to confirm anything for a while. Then only the second way
- * is left, and every answer waits for the store.
+ * A store behind a network may be unable to confirm anything, for a while or for good
+ * (odds_store_asks). Then only the second way is left, and every answer waits for the store. An
+ * event needs one read: its job takes the row from a catalog of before, and the read shows whether
+ * the store still holds that row.
  *
  * When an entry is missing, the cache asks for a job with a completion and defers the request. When
  * the completion is back, the cache looks again from the start: jobs leave entries behind, they do
@@ -78,6 +80,8 @@ struct pending_request {
     bool read_since;               /* a job has read the value in the same call */
     unsigned looks;
     bool missed;              /* a job was needed */
+    bool assumed;             /* `catalog` is not known to be fresh: reading the event will show */
+    uint64_t epoch;           /* of the rights, when the request was judged */
     unsigned conflicts;       /* how often a row and its odds turned out not to belong together */
     struct entry *catalog;    /* held: fresh for this request; NULL: not found yet */
     struct entry *chosen;     /* held: fresh and the one to send; NULL: not found yet */
@@ -140,7 +144,7 @@ struct reply_context {
     struct ready *ready;       /* NULL: the cache has none */
     const struct entry *entry; /* the entry of the answer */
     bool confirmed;            /* in this call, and so by the store's present stamp */
-    bool deferred;
+    bool rights_moved;         /* perhaps, since the request was judged */
 };
 
 static bool park(struct sports_cache *cache, struct http_request *request,
@@ -151,14 +155,15 @@ static bool park(struct sports_cache *cache, struct http_request *request,
         return false;
     uint64_t stamp;
     /* A later change comes by mail, and this thread reads its mail after it has parked. */
-    bool sure = context->confirmed || (odds_store_stamp(cache->sports->odds, &stamp) == STATUS_OK &&
-                                       is_ready(context->ready, stamp));
+    bool sure = context->confirmed || odds_store_asks(cache->sports->odds) ||
+                (odds_store_stamp(cache->sports->odds, &stamp) == STATUS_OK &&
+                 is_ready(context->ready, stamp));
     const struct wait_subject what = {.subject = context->subject,
                                       .place = &context->ready->group,
                                       .mark = answer_mark(answer),
                                       .wanted_s = wanted_s,
                                       .sure = sure,
-                                      .deferred = context->deferred};
+                                      .rights_moved = context->rights_moved};
     return waiting_park(cache->waiting, &what, request);
 }
 
@@ -368,6 +373,9 @@ static enum status want(struct pending_request *pending, struct job draft)
 {
     if (pending->looks++ >= LOOKS_MAX)
         return STATUS_FULL;
+    /* Such a read does not block, and the pool has nothing to do unless it brings a new value. */
+    if (draft.kind != JOB_ANSWER && odds_store_asks(pending->cache->sports->odds))
+        draft.here = true;
     draft.sport = pending->subject.sport;
     draft.counters = pending->cache->counters;
     return sports_want(pending->cache->sports, draft, &pending->completion,
@@ -396,7 +404,8 @@ static void send_and_drop(struct pending_request *pending, const struct answer *
         .subject = pending->subject,
         .ready = ready_of(cache, &pending->subject, find_event(cache, &pending->subject)),
         .entry = pending->chosen,
-        .deferred = is_queued(pending)};
+        .rights_moved = is_queued(pending) &&
+                        (pending->epoch == 0 || pending->epoch != waiting_epoch(cache->waiting))};
     struct entry *chosen = pending->chosen;
     pending->chosen = NULL;
     end_lead(pending, WAIT_ANSWERED);
@@ -424,8 +433,19 @@ static void send_chosen(struct pending_request *pending)
     send_and_drop(pending, answer, message);
 }
 
-/* Finds a catalog that is fresh for the pending request. False: the request was answered or
- * deferred. */
+/* If the store confirms nothing, may the event's row be taken from this catalog, and the job find
+ * out whether it still holds? */
+static bool may_assume(const struct pending_request *pending, const struct odds_versions *versions,
+                       const struct entry *catalog)
+{
+    return pending->subject.kind == ODDS_MARKETS && pending->conflicts == 0 &&
+           versions->catalog == ODDS_VERSION_UNKNOWN && versions->odds == ODDS_VERSION_UNKNOWN &&
+           catalog != NULL && catalog->status == STATUS_OK &&
+           catalog_find(catalog->catalog, &pending->subject.event) != NULL;
+}
+
+/* Finds a catalog that is fresh for the pending request, or assumed to be. False: the request was
+ * answered or deferred. */
 static bool find_catalog(struct pending_request *pending, const struct odds_versions *versions)
 {
     struct sports_cache *cache = pending->cache;
@@ -447,8 +467,12 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
     }
     if (is_fresh(ready->entry, known, pending->arrived_ns)) {
         set_entry(&pending->catalog, ready->entry);
+        pending->assumed = false;
         if (ready->entry->version == known)
             set_ready(ready, versions->stamp, ready->entry->status);
+    } else if (may_assume(pending, versions, ready->entry)) {
+        set_entry(&pending->catalog, ready->entry);
+        pending->assumed = true;
     }
     if (pending->catalog == NULL) {
         const struct job job = {.kind = JOB_CATALOG, .expected = known};
@@ -506,7 +530,7 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
         event = add_event(cache, subject, now_ms);
     struct ready *ready = &event->ready;
     note_use(cache, ready, event, now_ms);
-    uint64_t known = versions->odds;
+    uint64_t known = pending->assumed ? ODDS_VERSION_UNKNOWN : versions->odds;
     ready->confirmed = false;
     if (!fits(ready->entry, known, pending->arrived_ns, row)) {
         entry_release(&ready->entry);
@@ -583,6 +607,7 @@ static void on_result(struct pending_request *pending)
         /* The catalog and the odds that were found do not belong together: looks for newer ones, as
          * if the request had come now. */
         entry_release(&pending->catalog);
+        pending->assumed = false;
         pending->arrived_ns = clock_monotonic_ns();
         pending->conflicts++;
     }
@@ -616,6 +641,7 @@ static void start_lookup(struct sports_cache *cache, struct http_request *reques
     http_defer(&pending->deferral, request);
     pending->subject = *subject;
     pending->leads = leads;
+    pending->epoch = waiting_epoch(cache->waiting);
     pending->arrived_ns = clock_monotonic_ns();
     tidy(cache, now_ms_of(request));
     look(pending);

@@ -272,8 +272,12 @@ static uint64_t tick_of(const struct waiting *waiting, const struct wait_subject
     if (right_ms < at_ms)
         at_ms = right_ms;
     uint64_t tick = (at_ms + TICK_MS - 1) / TICK_MS;
-    /* A change may have been missed while the request was deferred; the next tick finds it. */
-    return what->deferred || tick <= waiting->ticks ? waiting->ticks + 1 : tick;
+    return what->rights_moved || tick <= waiting->ticks ? waiting->ticks + 1 : tick;
+}
+
+uint64_t waiting_epoch(const struct waiting *waiting)
+{
+    return waiting->epoch;
 }
 
 bool waiting_park(struct waiting *waiting, const struct wait_subject *what,

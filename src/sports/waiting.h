@@ -57,18 +57,22 @@ uint32_t waiting_wanted_s(const struct waiting *waiting, const struct http_reque
  * Parks the request until the value in `place` changes, at most `wanted_s` from when it came. True:
  * the request is parked, and the caller no longer has it. False: the caller must answer it. `mark`
  * identifies its answer; `place` is where the value's group is kept. `sure`: the answer is right
- * under the store's present stamp. `deferred`: the request was not judged in one call, so it may
- * have missed a change.
+ * under the store's present stamp, or the store will be asked again anyway. `rights_moved`: the
+ * rights may have changed since the request was judged.
  */
 struct wait_subject {
     struct odds_subject subject;
     struct wait_group **place;
     uint64_t mark;
     uint32_t wanted_s; /* above 0 */
-    bool sure, deferred;
+    bool sure, rights_moved;
 };
 bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
                   struct http_request *request);
+
+/* The number of the rights as of the last tick; 0: not known. If it was the same when a deferred
+ * request was judged, its rights have not changed since, or the next tick will tell. */
+uint64_t waiting_epoch(const struct waiting *waiting);
 
 /* ---- leaders --------------------------------------------------------------------------------- */
 

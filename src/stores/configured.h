@@ -13,7 +13,8 @@ static inline struct odds_store_options odds_store_configured(const struct confi
 {
     return (struct odds_store_options){.uri = config->odds_store,
                                        .timeout_ms = config->odds_timeout_ms,
-                                       .prefix = config->odds_prefix};
+                                       .prefix = config->odds_prefix,
+                                       .ask_ms = config->odds_ask_ms};
 }
 
 static inline struct platform_store_options platform_store_configured(const struct config *config)

@@ -64,6 +64,11 @@ enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp)
     return odds_store_counted(store, store->engine->stamp(store, stamp));
 }
 
+bool odds_store_asks(struct odds_store *store)
+{
+    return store->engine->asks != NULL && store->engine->asks(store);
+}
+
 enum status odds_store_versions(struct odds_store *store, enum sport sport,
                                 const struct event_id *event, struct odds_versions *versions)
 {
@@ -315,6 +320,11 @@ static void write_connected(const struct metric *metric, const void *facts, stru
     metric_number(out, metric->name, NULL, ((const struct odds_facts *)facts)->connected ? 1 : 0);
 }
 
+static void write_asks(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    metric_number(out, metric->name, NULL, ((const struct odds_facts *)facts)->asks ? 1 : 0);
+}
+
 static void write_round_trip(const struct metric *metric, const void *facts, struct buffer *out)
 {
     uint64_t ns = ((const struct odds_facts *)facts)->round_trip_ns;
@@ -340,6 +350,8 @@ const struct metric odds_metrics[] = {
                 "Times the odds store was opened or connected again"),
     METRIC_WRITTEN("croupier_odds_connected", "gauge", write_connected,
                    "1 while the odds store is open or connected, else 0"),
+    METRIC_WRITTEN("croupier_odds_asking", "gauge", write_asks,
+                   "1 while the Redis server reports no changes, so that each request asks it"),
     METRIC_FACT("croupier_odds_invalidations_total", "counter", struct odds_facts, invalidations,
                 "Changes of stored values that a Redis server has reported"),
     METRIC_WRITTEN("croupier_odds_round_trip_seconds", "gauge", write_round_trip,

@@ -28,6 +28,7 @@ struct odds_store_options {
         *prefix;     /* of key names; engines that share a server with others use it. May be NULL */
     bool create;     /* make the (embedded) store when it is not there at first; never later */
     bool patient;    /* for servers: see odds_store_open */
+    uint32_t ask_ms; /* how often the watch is told where the store reports no changes; 0: 100 */
     bool feeds;      /* it is for publishing: Redis is not asked to report changes, which costs it a
                         message for each publication, so each value that is read is asked for */
     struct log *log; /* borrowed; may be NULL */
@@ -84,6 +85,7 @@ struct odds_facts {
     bool connected;                  /* or open */
     uint64_t invalidations;          /* changes that a server has reported */
     uint64_t round_trip_ns;          /* to a server and back, of late; 0: not known */
+    bool asks;                       /* as odds_store_asks */
 };
 void odds_store_facts(struct odds_store *store, struct odds_facts *facts);
 /* Logs how many values of each sport have expired since the last call. One thread, now and then. */

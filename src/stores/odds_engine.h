@@ -27,6 +27,7 @@ struct odds_engine {
     void (*close)(struct odds_store *store);
 
     enum status (*stamp)(struct odds_store *store, uint64_t *stamp);
+    bool (*asks)(struct odds_store *store); /* NULL: never */
     enum status (*versions)(struct odds_store *store, enum sport sport,
                             const struct event_id *event, struct odds_versions *versions);
     enum status (*read)(struct odds_store *store, struct odds_read *read);

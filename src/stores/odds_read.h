@@ -24,6 +24,11 @@
  * served now. */
 MUST_CHECK enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp);
 
+/* In place, wait-free. True: the store cannot report changes at present (Redis without CLIENT
+ * TRACKING). Then odds_store_stamp gives STATUS_PENDING even while all is well, and the watch is
+ * told regularly that everything may have changed. */
+bool odds_store_asks(struct odds_store *store);
+
 #define ODDS_VERSION_UNKNOWN UINT64_MAX /* this engine cannot tell without asking */
 
 struct odds_versions {

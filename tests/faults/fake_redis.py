@@ -226,12 +226,15 @@ class FakeRedis:
         return simple("OK")
 
     _select = _auth
+    _client_setname = _auth
 
     def _hello(self, *_):
         return mapping((bulk("server"), bulk("redis")), (bulk("version"), bulk(self.version)),
                        (bulk("proto"), integer(3)), (bulk("mode"), bulk(self.mode)))
 
-    def _info(self, *_):
+    def _info(self, _connection, words):
+        if words[1].lower() == "server":
+            return bulk(f"# Server\r\nredis_version:{self.version}\r\nredis_mode:{self.mode}\r\n")
         calls = {"role": self.count("ROLE"), **self.calls}
         return verbatim("# Commandstats\r\n" + "".join(
             f"cmdstat_{name}:calls={count},usec=1,usec_per_call=1.00\r\n" for name, count in calls.items()))

@@ -229,9 +229,10 @@ static void tell_facts(void)
     struct odds_facts facts;
     odds_store_facts(store, &facts);
     say("facts reads=%" PRIu64 " errors=%" PRIu64 " reopened=%" PRIu64 " written=%" PRIu64
-        " dropped=%" PRIu64 " connected=%d invalidations=%" PRIu64 " round_trip_ns=%" PRIu64,
+        " dropped=%" PRIu64 " connected=%d invalidations=%" PRIu64 " round_trip_ns=%" PRIu64
+        " asks=%d",
         facts.reads, facts.errors, facts.reopened, facts.interest_written, facts.interest_dropped,
-        facts.connected, facts.invalidations, facts.round_trip_ns);
+        facts.connected, facts.invalidations, facts.round_trip_ns, facts.asks);
 }
 
 static void obey(void)

@@ -20,6 +20,10 @@ def set_error(command, text):
     return lambda fake: fake.errors.update({command: text})
 
 
+def refuse_hello(fake):
+    fake.errors["HELLO"] = "ERR unknown command `HELLO`, with args beginning with: `3`, "
+
+
 @pytest.mark.parametrize("prepare, reason", [
     (set_error("ROLE", "NOAUTH Authentication required."), "ROLE: NOAUTH Authentication required."),
     (set_error("AUTH", "WRONGPASS invalid username-password pair or user is disabled."), "AUTH: WRONGPASS invalid"),
@@ -27,14 +31,18 @@ def set_error(command, text):
      "without any password configured"),
     (set_error("PING", "LOADING Redis is loading the dataset in memory"), "PING: LOADING Redis is loading"),
     (set_error("SELECT", "ERR DB index is out of range"), "SELECT: ERR DB index is out of range"),
-    (set_error("CLIENT TRACKING", "NOPERM this user has no permissions to run the 'client|tracking' command"),
-     "CLIENT TRACKING: NOPERM this user has no permissions"),
+    (set_error("CLIENT TRACKING", "LOADING Redis is loading the dataset in memory"), "CLIENT TRACKING: LOADING Redis"),
+    (set_error("CLIENT TRACKINGINFO", "NOPERM this user has no permissions to run the 'client|trackinginfo' command"),
+     "CLIENT TRACKINGINFO: NOPERM this user has no permissions"),
     (lambda fake: setattr(fake, "role", "slave"), "is a replica"),
     (lambda fake: setattr(fake, "mode", "cluster"), "Redis Cluster"),
     (lambda fake: setattr(fake, "version", "5.0.14"), "older than Redis 6.2"),
     (lambda fake: setattr(fake, "version", "6.0.16"), "older than Redis 6.2"),
-    (set_error("HELLO", "ERR unknown command `HELLO`, with args beginning with: `3`, "), "older than Redis 6.2"),
-    (set_error("HELLO", "NOPROTO unsupported protocol version"), "older than Redis 6.2"),
+    (lambda fake: (refuse_hello(fake), setattr(fake, "version", "5.0.14")), "older than Redis 6.2"),
+    (lambda fake: (refuse_hello(fake), setattr(fake, "mode", "cluster")), "Redis Cluster"),
+    (lambda fake: (refuse_hello(fake), fake.errors.update({"INFO": "NOPERM No permissions."})), "INFO server: NOPERM No perm"),
+    (lambda fake: (refuse_hello(fake), fake.raw.update({"INFO": bulk("a proxy")})), "neither Redis nor Valkey"),
+    (set_error("HELLO", "NOAUTH HELLO must be called with the client already authenticated"), "HELLO: NOAUTH"),
     (lambda fake: setattr(fake, "greeting", b"-ERR max number of clients reached\r\n"), "max number of clients"),
     (lambda fake: setattr(fake, "greeting", b"HTTP/1.1 400 Bad Request\r\n\r\n"), "does not speak Redis"),
     (lambda fake: fake.raw.update({"HELLO": b"$3\r\nabc\r\n"}), "neither Redis nor Valkey"),

@@ -25,6 +25,7 @@ struct factory {
     void (*remove)(struct fixture *fixture);
     bool one_version;        /* for all of a batch */
     uint64_t seen_within_ms; /* by another process; 0: at once */
+    bool asks;               /* it cannot tell without asking, ever */
 };
 
 extern const struct factory *engine; /* that is tested */
@@ -56,6 +57,8 @@ void assert_stored(struct odds_store *store, enum odds_kind kind, enum sport spo
 void assert_not_stored(struct odds_store *store, enum odds_kind kind, enum sport sport,
                        const char *event);
 uint64_t stamp_of(struct odds_store *store);
+/* Has it moved since it was `before`? An engine that asks has none, and that is asserted instead. */
+void assert_stamp(struct odds_store *store, uint64_t before, bool moved);
 void publish_in_another_process(const struct fixture *fixture, const char *sport, const char *event,
                                 const char *bytes);
 void withdraw_sport(struct odds_store *store, enum sport sport);

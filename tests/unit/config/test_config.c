@@ -295,9 +295,10 @@ TEST(what_is_no_configuration_is_refused_with_its_line)
     expect_refusal("[server]\nthreads = 1\n[sever]\n", ":3: there is no section [sever]");
     expect_refusal("[Server]\n", ":1: there is no section [Server]");
     expect_refusal("[]\n", ":1: there is no section []");
-    expect_refusal("[odds]\ntimeout = 5\n",
-                   ":2: there is no setting 'timeout' in [odds]; there are store, timeout_ms, "
-                   "prefix");
+    expect_refusal(
+        "[odds]\ntimeout = 5\n",
+        ":2: there is no setting 'timeout' in [odds]; there are store, timeout_ms, ask_ms, "
+        "prefix");
     expect_refusal("[odds]\ntimeout_ms = 5\n[log]\nlevel = info\n[odds]\ntimeout_ms = 5\n",
                    ":6: [odds] timeout_ms is set twice, first in line 2");
     expect_refusal("[odds]\ntimeout_ms = 5\n  6\n", ":3: this line begins with a space");
@@ -392,6 +393,9 @@ TEST(numbers_are_refused_with_unit_and_range)
     expect_refusal("[odds]\ntimeout_ms = -1\n", "from 1 to 60000");
     expect_refusal("[odds]\ntimeout_ms = 99999999999999999999\n", "from 1 to 60000");
     expect_refusal("[platform]\ntimeout_ms = 60001\n", "from 1 to 60000");
+    expect_refusal("[odds]\nask_ms = 9\n", "from 10 to 10000");
+    expect_refusal("[odds]\nask_ms = 10001\n", "from 10 to 10000");
+    expect_refusal("[odds]\nask_ms = 0.1s\n", "from 10 to 10000");
     expect_refusal("[server]\nthreads = 257\n", "from 0 to 256");
     expect_refusal("[server]\ndrain_seconds = 1.5\n", "seconds");
     expect_refusal("[server]\nmax_connections = 0\n", "from 1 to 1000000");

@@ -136,6 +136,11 @@ enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp)
     return status;
 }
 
+bool odds_store_asks(struct odds_store *store)
+{
+    return store->asks && atomic_load(&store->status) == STATUS_PENDING;
+}
+
 enum status odds_store_versions(struct odds_store *store, enum sport sport,
                                 const struct event_id *event, struct odds_versions *versions)
 {

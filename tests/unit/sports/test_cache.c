@@ -600,6 +600,55 @@ TEST_OF(world, an_engine_that_must_ask_is_asked_for_each_request)
     assert_string_equal(outcome_of(world, "7"), "cache_timeout");
 }
 
+TEST_OF(world, an_event_needs_one_read_while_its_row_holds)
+{
+    world->store->asks = true;
+    atomic_store(&world->store->status, STATUS_PENDING);
+    publish_match(world);
+    struct http_message *first = message_of(world, "7", NULL);
+    for (int i = 0; i < 10; i++)
+        assert_ptr_equal(message_of(world, "7", NULL), first);
+    assert_int_equal(atomic_load(&world->store->catalog_reads), 1);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 11);
+    assert_int_equal(counted(world, SPORTS_READY_REBUILDS), 2); /* the catalog, the event */
+    /* The row stands elsewhere; then it is another. */
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":88}, {\"gmid\":7}]");
+    assert_ptr_equal(message_of(world, "7", NULL), first);
+    assert_int_equal(atomic_load(&world->store->catalog_reads), 2);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":88}, {\"gmid\":7,\"a\":1}]");
+    assert_ptr_not_equal(message_of(world, "7", NULL), first);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":88}]");
+    assert_string_equal(outcome_of(world, "7"), "event_not_found");
+    fake_publish(world->store, SPORT_TENNIS, NULL, NULL);
+    assert_string_equal(outcome_of(world, "88"), "catalog_unavailable");
+}
+
+/* Its read may have been answered before the request came. */
+TEST_OF(world, a_read_that_began_before_a_request_does_not_answer_it)
+{
+    struct fake_request early, late;
+    world->store->asks = true;
+    atomic_store(&world->store->status, STATUS_PENDING);
+    publish_match(world);
+    (void)message_of(world, "7", NULL);
+    fake_gate(world->store, true);
+    fake_request_init(&early, NULL, NULL);
+    fake_request_init(&late, NULL, NULL);
+    ask(world, &early, "7");
+    while (atomic_load(&world->store->odds_reads) < 2)
+        (void)usleep(1000);
+    fake_publish(world->store, SPORT_TENNIS, "7", "[]");
+    ask(world, &late, "7");
+    fake_gate(world->store, false);
+    fake_wait(&world->thread, &early);
+    fake_wait(&world->thread, &late);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 3);
+    assert_true(text_equals((struct text){late.message->body, late.message->body_size},
+                            text_of(BODY("[]"))));
+    fake_request_free(&early);
+    fake_request_free(&late);
+}
+
 static void note_delivery(struct mail *mail)
 {
     ((struct completion *)(void *)mail)->mailbox = NULL;

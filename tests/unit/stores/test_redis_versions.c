@@ -153,6 +153,27 @@ TEST_WITH(it_is_bounded, set_up, tear_down)
     memory_free(versions);
 }
 
+static bool is_published(struct redis_versions *versions, const char *bytes, uint64_t expires_ns)
+{
+    struct odds_subject one = subject_of(1);
+    struct redis_seen seen = {
+        .stored = true, .readable = true, .asked = true, .expires_ns = expires_ns};
+    digest_sha256(bytes, strlen(bytes), seen.digest);
+    (void)redis_versions_note(versions, &one, &seen);
+    return seen.published;
+}
+
+TEST_WITH(where_changes_are_not_reported_a_read_finds_publications, set_up, tear_down)
+{
+    const uint64_t second_ns = 1000000000;
+    assert_false(is_published(*state, "[1]", 0)); /* perhaps long ago */
+    assert_false(is_published(*state, "[1]", 0));
+    assert_true(is_published(*state, "[2]", 0));
+    assert_true(is_published(*state, "[3]", 10 * second_ns));
+    assert_false(is_published(*state, "[3]", 10 * second_ns + 1000));
+    assert_true(is_published(*state, "[3]", 12 * second_ns)); /* a sign of life */
+}
+
 /* Who goes by the stamp would not hear of its end, once it is not in the table. */
 TEST_WITH(what_expires_moves_the_stamp_when_its_place_is_taken, set_up, tear_down)
 {

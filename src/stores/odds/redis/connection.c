@@ -9,6 +9,11 @@
  * A server that says it is a node of a cluster begins another attempt, which asks the nodes for the
  * master of the slot that has all keys (sentinel.c). From then on every attempt does.
  *
+ * Asking. A server may refuse HELLO 3 or CLIENT TRACKING, for good or to this user. Then values are
+ * asked for at each request: nothing is ever confirmed, so redis_connection_now gives
+ * STATUS_PENDING. Heartbeats only ask whether the server is still the master. Each connection
+ * tries anew what its server allows.
+ *
  * Heartbeats. Reports of changes come on the same connection as the replies (RESP3), so a broken
  * connection brings neither, and an answer follows the reports of all changes of earlier turns of
  * the server's event loop. Each heartbeat asks the server whether it still reports changes to this
@@ -73,6 +78,7 @@ struct redis_connection {
     atomic_uint_fast64_t connected_times;
     atomic_uint_fast64_t invalidations;
     atomic_uint_fast64_t round_trip_ns;
+    atomic_bool asks; /* of this connection, or of the last one while there is none */
 
     uv_mutex_t lock; /* guards `problem` */
     struct error problem;
@@ -91,16 +97,20 @@ struct redis_connection {
     struct redis_addresses addresses; /* of the host, to be tried one after the other */
     const char *greetings[GREETINGS]; /* the sent ones */
     unsigned greeting_count;
-    uv_timer_t step;   /* the end of a phase, or of the rest */
-    unsigned failures; /* in a row */
+    struct error refusal;  /* of this server: why it cannot report changes; "": it can */
+    bool hello_is_refused; /* so it speaks RESP2 */
+    uv_timer_t step;       /* the end of a phase, or of the rest */
+    unsigned failures;     /* in a row */
     uint64_t up_since_ns;
     bool complained; /* about `problem` */
+    bool asked;      /* the last connection that was up was one that asks */
 
     uv_timer_t beat;
     bool beat_out; /* asked, and not answered yet */
     uint64_t beat_sent_ns;
     unsigned beat_late; /* ticks at which it was overdue */
     uint64_t sentinel_asked_ns;
+    uv_timer_t ask; /* runs while the connection is up and asks */
     uint64_t counted_swaps,
         counted_roles; /* of the last heartbeat; counted_roles is 0 before the first */
 };
@@ -161,6 +171,12 @@ void redis_connection_facts(const struct redis_connection *connection, struct od
     facts->reopened = times > 0 ? times - 1 : 0;
     facts->invalidations = atomic_load(&connection->invalidations);
     facts->round_trip_ns = atomic_load(&connection->round_trip_ns);
+    facts->asks = redis_connection_asks(connection);
+}
+
+bool redis_connection_asks(const struct redis_connection *connection)
+{
+    return atomic_load_explicit(&connection->asks, memory_order_acquire);
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -210,6 +226,7 @@ static void drop_wire(struct redis_connection *connection)
     atomic_store(&connection->confirmed_until_ns, 0);
     redis_wire_destroy(&connection->wire);
     CHECK(uv_timer_stop(&connection->beat) == 0);
+    CHECK(uv_timer_stop(&connection->ask) == 0);
 }
 
 /* Returns false unless the name has another address, which is tried at once. */
@@ -307,6 +324,23 @@ static void on_message(void *owner, const struct redis_reply *message)
 
 /* ---- heartbeats ------------------------------------------------------------------------------ */
 
+static void report_connected(struct redis_connection *connection)
+{
+    struct log *log = connection->options.link->log;
+    bool asks = redis_connection_asks(connection);
+    if (!connection->options.link->track)
+        return;
+    log_event(log, LOG_INFO, "connected to the odds store", LOG_STRING("store", shown(connection)),
+              LOG_STRING("server", connection->target.name),
+              LOG_INTEGER("port", connection->target.port),
+              LOG_STRING("mode", asks ? "asking" : "tracking"));
+    if (asks && !connection->asked)
+        log_event(log, LOG_WARNING,
+                  "the odds store does not report changes; values are asked for at each request",
+                  LOG_STRING("reason", connection->refusal.text));
+    connection->asked = asks;
+}
+
 static void mark_connected(struct redis_connection *connection)
 {
     connection->phase = PHASE_UP;
@@ -315,11 +349,7 @@ static void mark_connected(struct redis_connection *connection)
     (void)atomic_fetch_add(&connection->connected_times, 1);
     atomic_store(&connection->standing, (int)STATUS_OK);
     connection->complained = false;
-    if (connection->options.link->track)
-        log_event(connection->options.link->log, LOG_INFO, "connected to the odds store",
-                  LOG_STRING("store", shown(connection)),
-                  LOG_STRING("server", connection->target.name),
-                  LOG_INTEGER("port", connection->target.port));
+    report_connected(connection);
     connection->options.up(connection->options.owner);
 }
 
@@ -386,9 +416,9 @@ static void end_beat(struct redis_connection *connection)
     atomic_store(&connection->round_trip_ns,
                  before_ns == 0 ? took_ns : (before_ns * 7 + took_ns) / 8);
     connection->beat_out = false;
+    bool confirms = !connection->moving && !redis_connection_asks(connection);
     atomic_store(&connection->confirmed_until_ns,
-                 connection->moving ? 0
-                                    : connection->beat_sent_ns + window_ms(connection) * NS_PER_MS);
+                 confirms ? connection->beat_sent_ns + window_ms(connection) * NS_PER_MS : 0);
     if (connection->phase != PHASE_UP)
         mark_connected(connection);
 }
@@ -420,38 +450,44 @@ static bool check_slot(struct redis_connection *connection, const struct redis_r
     return true;
 }
 
+/* The commands of a heartbeat, in their order. Where values are asked for, those in the middle are
+ * left out; BEAT_SLOT is for a cluster. */
+enum beat_step { BEAT_ROLE, BEAT_TRACKING, BEAT_SWAPS, BEAT_SLOT };
+static const char *const beat_names[] = {"ROLE", "CLIENT TRACKINGINFO", "INFO commandstats"};
+
 static void on_beat_reply(void *context, unsigned index, const struct redis_reply *reply)
 {
-    static const char *const names[] = {"CLIENT TRACKINGINFO", "ROLE", "INFO"};
     struct redis_connection *connection = context;
-    bool cluster = atomic_load(&connection->cluster);
-    if (index == 3) {
-        if (check_slot(connection, reply))
-            end_beat(connection);
-    } else if (reply->type == REDIS_ERROR) {
-        fail_by_error(connection, reply, names[index]);
-    } else if (index == 0 && !still_tracks(reply)) {
-        fail_connection(connection, STATUS_UNAVAILABLE, "the server has ceased to report changes");
-    } else if (index == 1 && !is_master(reply)) {
+    bool asks = redis_connection_asks(connection);
+    enum beat_step last = atomic_load(&connection->cluster) ? BEAT_SLOT
+                          : asks                            ? BEAT_ROLE
+                                                            : BEAT_SWAPS;
+    enum beat_step step = asks && index > BEAT_ROLE ? BEAT_SLOT : (enum beat_step)index;
+    if (step != BEAT_SLOT && reply->type == REDIS_ERROR)
+        fail_by_error(connection, reply, beat_names[step]);
+    else if (step == BEAT_ROLE && !is_master(reply))
         fail_connection(connection, STATUS_UNAVAILABLE, "the server is a replica now");
-    } else if (index == 2 && check_swapdb(connection, reply) && !cluster) {
+    else if (step == BEAT_TRACKING && !still_tracks(reply))
+        fail_connection(connection, STATUS_UNAVAILABLE, "the server has ceased to report changes");
+    else if ((step != BEAT_SWAPS || check_swapdb(connection, reply)) &&
+             (step != BEAT_SLOT || check_slot(connection, reply)) && step == last)
         end_beat(connection);
-    }
 }
 
 static void ask_beat(struct redis_connection *connection)
 {
     struct buffer commands = {0};
-    bool cluster = atomic_load(&connection->cluster);
-    redis_command(&commands, "CLIENT TRACKINGINFO");
-    redis_command(&commands, "ROLE");
-    redis_command(&commands, "INFO commandstats");
-    if (cluster) /* event 0 is the id of none */
+    unsigned count = redis_connection_asks(connection) ? BEAT_ROLE + 1 : BEAT_SWAPS + 1;
+    for (unsigned i = 0; i < count; i++)
+        redis_command(&commands, "%s", beat_names[i]);
+    if (atomic_load(&connection->cluster)) { /* event 0 is the id of none */
         redis_command(&commands, "PTTL %sodds:cricket:0", connection->options.link->prefix);
+        count++;
+    }
     connection->beat_out = true;
     connection->beat_late = 0;
     connection->beat_sent_ns = clock_monotonic_ns();
-    (void)redis_wire_send(connection->wire, buffer_text(&commands), cluster ? 4 : 3, on_beat_reply,
+    (void)redis_wire_send(connection->wire, buffer_text(&commands), count, on_beat_reply,
                           connection);
     buffer_free(&commands);
 }
@@ -489,11 +525,21 @@ static void on_beat(uv_timer_t *timer)
     ask_sentinel(connection);
 }
 
+/* No report will wake the waiting polls. */
+static void on_ask(uv_timer_t *timer)
+{
+    struct redis_connection *connection = timer->data;
+    connection->options.link->ask(connection->options.link->owner);
+}
+
 static void start_beats(struct redis_connection *connection)
 {
     uint64_t every_ms = between(window_ms(connection) / BEATS_A_WINDOW, 1, WINDOW_MS_MAX);
+    uint64_t ask_ms = connection->options.link->ask_ms;
     clock_refresh_loop(connection->options.loop);
     CHECK(uv_timer_start(&connection->beat, on_beat, every_ms, every_ms) == 0);
+    if (redis_connection_asks(connection))
+        CHECK(uv_timer_start(&connection->ask, on_ask, ask_ms, ask_ms) == 0);
 }
 
 /* ---- greeting -------------------------------------------------------------------------------- */
@@ -571,19 +617,17 @@ static const char *join_cluster(struct redis_connection *connection)
     return NULL;
 }
 
-/* Returns false when the greeting is over. */
-static bool read_hello(struct redis_connection *connection, const struct redis_reply *reply)
+/* Returns false when the connection has failed, or another attempt begins. */
+static bool check_server(struct redis_connection *connection, struct text version, bool cluster)
 {
-    const struct redis_reply *version = redis_reply_value(reply, "version");
-    const struct redis_reply *mode = redis_reply_value(reply, "mode");
     const char *why = NULL;
-    if (version == NULL || version->type != REDIS_STRING || mode == NULL)
+    if (version.size == 0)
         why = "what answers is neither Redis nor Valkey";
-    else if (is_too_old(version->text))
+    else if (is_too_old(version))
         why = "the server is older than Redis 6.2";
     else if (connection->options.aimed || atomic_load(&connection->cluster))
         return true;
-    else if (redis_reply_is(mode, "cluster"))
+    else if (cluster)
         why = join_cluster(connection);
     else if (connection->options.link->location->host_count > 1 && connection->sentinel == NULL)
         why = "several servers are nodes of a cluster, and this one is none";
@@ -592,42 +636,102 @@ static bool read_hello(struct redis_connection *connection, const struct redis_r
     return why == NULL && connection->wire != NULL;
 }
 
+static bool read_hello(struct redis_connection *connection, const struct redis_reply *reply)
+{
+    const struct redis_reply *version = redis_reply_value(reply, "version");
+    const struct redis_reply *mode = redis_reply_value(reply, "mode");
+    bool known = version != NULL && version->type == REDIS_STRING && mode != NULL;
+    return check_server(connection, known ? version->text : TEXT(""),
+                        known && redis_reply_is(mode, "cluster"));
+}
+
+/* Is it the server's word that this command is not to be had, now and later? An error that passes
+ * begins with another word, such as LOADING. */
+static bool is_refused(const struct redis_reply *reply)
+{
+    return redis_reply_is_refusal(reply) || text_starts_with(reply->text, TEXT("ERR ")) ||
+           text_starts_with(reply->text, TEXT("NOPROTO"));
+}
+
+/* A server that refuses HELLO 3 or CLIENT TRACKING is asked instead. */
+static void take_refusal(struct redis_connection *connection, const char *greeting,
+                         const struct redis_reply *reply)
+{
+    if (connection->refusal.text[0] == '\0')
+        (void)redis_error_of_reply(reply, greeting, &connection->refusal);
+    if (strcmp(greeting, "HELLO") == 0)
+        connection->hello_is_refused = true;
+}
+
 /* Returns false when the connection has failed. */
 static bool check_greeting(struct redis_connection *connection, const char *greeting,
                            const struct redis_reply *reply)
 {
     bool hello = strcmp(greeting, "HELLO") == 0;
-    const char *why = NULL;
-    if (reply->type != REDIS_ERROR && hello)
-        return read_hello(connection, reply);
-    if (reply->type != REDIS_ERROR && strcmp(greeting, "ROLE") == 0 && !is_master(reply))
-        why = "the server is a replica, whose data may lag behind";
-    if (hello && (strncasecmp(reply->text.at, "ERR unknown ", 12) == 0 ||
-                  strncmp(reply->text.at, "NOPROTO", 7) == 0))
-        why = "the server is older than Redis 6.2";
-    if (why != NULL)
-        fail_connection(connection, STATUS_UNAVAILABLE, why);
-    else if (reply->type == REDIS_ERROR)
+    bool optional = hello || strcmp(greeting, "CLIENT TRACKING") == 0;
+    if (reply->type == REDIS_ERROR && optional && is_refused(reply)) {
+        take_refusal(connection, greeting, reply);
+    } else if (reply->type == REDIS_ERROR) {
         fail_by_error(connection, reply, greeting);
-    return why == NULL && reply->type != REDIS_ERROR;
+        return false;
+    } else if (hello) {
+        return read_hello(connection, reply);
+    } else if (strcmp(greeting, "ROLE") == 0 && !is_master(reply)) {
+        fail_connection(connection, STATUS_UNAVAILABLE,
+                        "the server is a replica, whose data may lag behind");
+        return false;
+    }
+    return true;
 }
 
-static void on_greeting(void *context, unsigned index, const struct redis_reply *reply)
+static void end_greeting(struct redis_connection *connection)
 {
-    struct redis_connection *connection = context;
-    bool last = index + 1 == connection->greeting_count;
-    if (!check_greeting(connection, connection->greetings[index], reply) || !last)
-        return;
+    const struct redis_link_options *link = connection->options.link;
+    bool asks = link->track && connection->refusal.text[0] != '\0';
+    atomic_store_explicit(&connection->asks, asks, memory_order_release);
     start_beats(connection);
-    if (connection->options.link->track) {
-        /* From here on every change is reported; all before it is outdated. */
-        connection->options.link->changed(connection->options.link->owner, NULL, 0);
+    if (link->track) {
+        /* From here on every change is reported, or asked for; all before it is outdated. */
+        link->changed(link->owner, NULL, 0);
         connection->counted_roles = 0;
         connection->moving = false;
         ask_beat(connection);
     } else {
         mark_connected(connection);
     }
+}
+
+/* What HELLO would have told. */
+static void on_server_info(void *context, unsigned index, const struct redis_reply *reply)
+{
+    static const char version_line[] = "\nredis_version:";
+    struct redis_connection *connection = context;
+    if (index > 0) /* the name is for people; it may be refused */
+        return;
+    if (reply->type == REDIS_ERROR) {
+        fail_by_error(connection, reply, "INFO server");
+        return;
+    }
+    const char *info = reply->type == REDIS_STRING ? reply->text.at : "";
+    const char *at = strstr(info, version_line);
+    struct text version = text_of(at == NULL ? "" : at + strlen(version_line));
+    if (check_server(connection, text_cut(&version, '\r'), strstr(info, "_mode:cluster") != NULL))
+        end_greeting(connection);
+}
+
+static void on_greeting(void *context, unsigned index, const struct redis_reply *reply)
+{
+    static const struct text rest =
+        TEXT_INIT("*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"
+                  "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$8\r\ncroupier\r\n");
+    struct redis_connection *connection = context;
+    bool last = index + 1 == connection->greeting_count;
+    if (!check_greeting(connection, connection->greetings[index], reply) || !last)
+        return;
+    if (connection->hello_is_refused)
+        (void)redis_wire_send(connection->wire, rest, 2, on_server_info, connection);
+    else
+        end_greeting(connection);
 }
 
 static void greet(struct redis_connection *connection)
@@ -637,6 +741,8 @@ static void greet(struct redis_connection *connection)
     struct error error;
     connection->phase = PHASE_GREETING;
     connection->target.host = connection->host;
+    connection->refusal.text[0] = '\0';
+    connection->hello_is_refused = false;
     set_step(connection, greeting_ms(connection));
     if (redis_wire_open(&connection->wire, connection->options.loop, &connection->target,
                         connection->options.link->location->trust, &events, &error) != STATUS_OK) {
@@ -814,8 +920,10 @@ void redis_connection_start(struct redis_connection *connection)
 {
     CHECK(uv_timer_init(connection->options.loop, &connection->step) == 0);
     CHECK(uv_timer_init(connection->options.loop, &connection->beat) == 0);
+    CHECK(uv_timer_init(connection->options.loop, &connection->ask) == 0);
     connection->step.data = connection;
     connection->beat.data = connection;
+    connection->ask.data = connection;
     const struct redis_location *location = connection->options.link->location;
     if (location->way == REDIS_BY_SENTINEL)
         ask_for_master(connection, false, 0);
@@ -832,6 +940,7 @@ void redis_connection_stop(struct redis_connection *connection)
     redis_lookup_abandon(&connection->lookup);
     uv_close((uv_handle_t *)&connection->step, NULL);
     uv_close((uv_handle_t *)&connection->beat, NULL);
+    uv_close((uv_handle_t *)&connection->ask, NULL);
 }
 
 void redis_connection_destroy(struct redis_connection **connection)

@@ -53,5 +53,7 @@ struct redis_expected *redis_connection_send(struct redis_connection *connection
 
 /* Any thread. As redis_link_now. `problem`: why it is not connected. */
 enum status redis_connection_now(const struct redis_connection *connection);
+/* Does the server report no changes, so that values are asked for? */
+bool redis_connection_asks(const struct redis_connection *connection);
 void redis_connection_problem(struct redis_connection *connection, struct error *error);
 void redis_connection_facts(const struct redis_connection *connection, struct odds_facts *facts);

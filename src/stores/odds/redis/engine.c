@@ -21,7 +21,8 @@
  * Keys, with the configured prefix before each: `catalog:SPORT`, `odds:SPORT:EVENT`,
  * `interest:SPORT`, `rate:CLIENT` (lease.c).
  *
- * A store has one link, which tracks changes. The link of a store that feeds is a plain connection,
+ * A store has one link, which tracks changes; where the server refuses that, no value is current,
+ * each request reads its values, and their digests tell which are still the same. The link of a store that feeds is a plain connection,
  * to which Redis reports no changes, so such a store asks for each value.
  *
  * Freshness. A version may be given out of memory while the link confirms that reports of changes
@@ -53,6 +54,7 @@
 #include "stores/odds_engine.h"
 
 #define NS_PER_MS ((uint64_t)1000000)
+#define ASK_MS 100 /* unless the options say otherwise */
 
 struct redis_store {
     struct odds_store base;
@@ -224,13 +226,14 @@ static void take_expiry(struct reading *reading, const struct redis_reply *reply
         reading->seen.expires_ns = reading->sent_ns + (uint64_t)reply->integer * NS_PER_MS;
 }
 
-/* By its own clock, this server lets no value live longer than it was known to. */
-static void judge_expiry(struct reading *reading)
+/* By its own clock, this server lets no value live longer than it was known to. Where changes are
+ * not reported, a later end is a sign of life. True: its time is over. */
+static bool judge_expiry(struct reading *reading)
 {
     struct redis_store *store = reading->store;
     struct redis_seen *seen = &reading->seen;
     uint64_t now_ns = clock_monotonic_ns();
-    bool limited = redis_versions_limit(store->versions, &reading->subject, seen);
+    bool limited = !seen->asked && redis_versions_limit(store->versions, &reading->subject, seen);
     if (limited && seen->readable && seen->expires_ns <= now_ns) {
         memory_free(reading->read->value.bytes);
         reading->read->value.bytes = NULL;
@@ -243,23 +246,31 @@ static void judge_expiry(struct reading *reading)
             left_s == 0 ? 1
                         : (uint32_t)(left_s < ODDS_EXPIRES_MOST_S ? left_s : ODDS_EXPIRES_MOST_S);
     }
-    if (!seen->stored && redis_versions_is_over(store->versions, &reading->subject, now_ns))
+    bool over = !seen->stored && redis_versions_is_over(store->versions, &reading->subject, now_ns);
+    if (over)
         odds_store_count_expired(&store->base, reading->subject.sport, 1);
+    return over;
 }
 
 /* Notes the version of the value, current or not. A change that is reported before the call is
  * settled makes it outdated. */
 static void remember(struct reading *reading)
 {
-    struct redis_versions *versions = reading->store->versions;
+    struct redis_store *store = reading->store;
+    struct redis_versions *versions = store->versions;
     struct odds_value *value = &reading->read->value;
-    if (redis_versions_stamp(versions) != value->stamp) /* a report came, perhaps of this value */
+    reading->seen.asked = redis_link_asks(reading->call.link);
+    /* A stamp that has moved: a report came, perhaps of this value. */
+    if (reading->seen.asked || redis_versions_stamp(versions) != value->stamp)
         reading->seen.current = false;
     if (reading->apart || reading->call.asked ||
         (!reading->seen.stored && redis_link_is_cluster(reading->call.link)))
         reading->seen.current = false; /* the node of the link may not report a change of it */
-    judge_expiry(reading);
+    bool over = judge_expiry(reading);
     value->version = redis_versions_note(versions, &reading->subject, &reading->seen);
+    if (reading->seen.published && !over)
+        atomic_store_explicit(&store->published_ms[reading->subject.sport], clock_wall_ms(),
+                              memory_order_relaxed);
 }
 
 /* Drops the part unless it is the same again. */
@@ -336,6 +347,12 @@ static void on_changed(void *owner, const char *key, size_t size)
     odds_store_tell(&store->base, &subject, key == NULL ? 0 : 1);
 }
 
+static void on_ask(void *owner)
+{
+    struct redis_store *store = owner;
+    odds_store_tell(&store->base, NULL, 0);
+}
+
 /* ---- interest, on the I/O thread ------------------------------------------------------------- */
 
 static void append_interest(struct redis_store *store, const struct odds_note *note)
@@ -410,7 +427,10 @@ static void interest_done(struct redis_call *call, enum status status)
 static void write_interest(struct redis_store *store)
 {
     struct redis_link *link = atomic_load(&store->link);
-    if (store->interest_is_out || link == NULL || redis_link_now(link) != STATUS_OK)
+    if (store->interest_is_out || link == NULL)
+        return;
+    enum status now = redis_link_now(link);
+    if (now != STATUS_OK && !(now == STATUS_PENDING && redis_link_asks(link)))
         return;
     store->interest_count = odds_notes_take(store->base.notes, &store->interest_notes);
     buffer_clear(&store->interest_commands);
@@ -485,9 +505,12 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
                                             .timeout_ms = options->timeout_ms,
                                             .prefix = opening->prefix,
                                             .track = !options->feeds,
+                                            .ask_ms =
+                                                options->ask_ms != 0 ? options->ask_ms : ASK_MS,
                                             .log = options->feeds ? NULL : options->log,
                                             .owner = opening,
                                             .changed = on_changed,
+                                            .ask = on_ask,
                                             .work = work};
     atomic_store(&opening->link, redis_link_create(&link));
     status = redis_link_wait(link_of(&opening->base), error);
@@ -511,6 +534,11 @@ static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
     if (status == STATUS_OK)
         *stamp = now_stamp;
     return status;
+}
+
+static bool redis_asks(struct odds_store *base)
+{
+    return redis_link_asks(link_of(base));
 }
 
 static enum status redis_versions(struct odds_store *base, enum sport sport,
@@ -702,6 +730,7 @@ const struct odds_engine odds_engine_redis = {
     .open = redis_open,
     .close = redis_close,
     .stamp = redis_stamp,
+    .asks = redis_asks,
     .versions = redis_versions,
     .read = redis_read,
     .published_ms = redis_published_ms,

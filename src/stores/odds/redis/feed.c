@@ -466,14 +466,16 @@ static void on_interest(struct redis_call *call, unsigned index, const struct re
     page->came = 0;
     if (is_error(call, reply) || reply->type != REDIS_LIST)
         return;
-    page->came = reply->count;
-    for (size_t i = 0; i < reply->count; i++) {
-        const struct redis_reply *pair = &reply->elements[i];
+    /* RESP3 has pairs, RESP2 a flat list. */
+    bool pairs = reply->count > 0 && reply->elements[0].type == REDIS_LIST;
+    page->came = pairs ? reply->count : reply->count / 2;
+    for (size_t i = 0; i < page->came; i++) {
+        const struct redis_reply *member = &reply->elements[pairs ? i : 2 * i];
         struct odds_interest entry;
-        if (pair->type != REDIS_LIST || pair->count != 2)
+        if (pairs && (member->type != REDIS_LIST || member->count != 2))
             continue;
-        const struct redis_reply *member = &pair->elements[0];
-        const struct redis_reply *score = &pair->elements[1];
+        member = pairs ? member->elements : member;
+        const struct redis_reply *score = member + 1;
         if (member->type != REDIS_STRING || score->type != REDIS_STRING ||
             event_id_parse(member->text, &entry.event) != STATUS_OK)
             continue;

@@ -74,6 +74,11 @@ bool redis_link_is_cluster(const struct redis_link *link)
     return redis_connection_is_cluster(link->connection);
 }
 
+bool redis_link_asks(const struct redis_link *link)
+{
+    return redis_connection_asks(link->connection);
+}
+
 void redis_link_facts(const struct redis_link *link, struct odds_facts *facts)
 {
     redis_connection_facts(link->connection, facts);
@@ -193,7 +198,7 @@ static void on_answer(void *context, unsigned index, const struct redis_reply *r
         call->reply(call, index, reply);
     if (!last || send_again(link, call))
         return;
-    if (call->settle && !call->asked) {
+    if (call->settle && !call->asked && !redis_link_asks(link)) {
         uint64_t least_ns = clock_monotonic_ns() + SETTLE_NS;
         call->deadline_ns = call->deadline_ns < least_ns ? least_ns : call->deadline_ns;
         call->expected = redis_connection_send(link->connection, ping, 1, on_settled, call);

@@ -34,11 +34,13 @@ enum status redis_link_now(const struct redis_link *link);
 /* Any thread. Is the server a node of a cluster? Then it reports every change of a key that it has,
  * and may not report a new key, which another node gets while the slot is being moved. */
 bool redis_link_is_cluster(const struct redis_link *link);
+/* Any thread. Does the server report no changes? Then redis_link_now never says STATUS_OK. */
+bool redis_link_asks(const struct redis_link *link);
 
 /* Any thread. `work` is called soon. */
 void redis_link_wake(struct redis_link *link);
 
-/* Sets connected, reopened, invalidations and round_trip_ns. */
+/* Sets connected, reopened, invalidations, round_trip_ns and asks. */
 void redis_link_facts(const struct redis_link *link, struct odds_facts *facts);
 
 /*
@@ -56,7 +58,8 @@ void redis_link_facts(const struct redis_link *link, struct odds_facts *facts);
  * Settling. Redis reports the changes of one turn of its event loop after the replies of that turn,
  * so a reply may come before the report of an earlier change. A call is settled when a PING that
  * was sent after its last reply is answered. By then the link has read the reports of all changes
- * before the reply, and Redis has sent them to all other clients that track.
+ * before the reply, and Redis has sent them to all other clients that track. Where the server
+ * reports no changes to this link, there is nothing to settle.
  *
  * In a cluster a command may be redirected: it was not carried out. A call with `again` is then sent
  * whole to the node that has its keys, or once more a moment later, until its deadline. It must be

@@ -252,6 +252,13 @@ static bool is_same(const struct entry *entry, const struct redis_seen *seen)
     return memcmp(entry->digest, seen->digest, DIGEST_SIZE) == 0;
 }
 
+/* Was the same value given a later end, which no report has told? */
+static bool is_renewed(const struct entry *entry, const struct redis_seen *seen)
+{
+    return seen->asked && entry->expires_ns != 0 && is_same(entry, seen) &&
+           seen->expires_ns > entry->expires_ns + LEAP_NS;
+}
+
 bool redis_versions_limit(struct redis_versions *versions, const struct odds_subject *subject,
                           struct redis_seen *seen)
 {
@@ -267,7 +274,7 @@ bool redis_versions_limit(struct redis_versions *versions, const struct odds_sub
 }
 
 uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_subject *subject,
-                             const struct redis_seen *seen)
+                             struct redis_seen *seen)
 {
     /* Before the entry is there to be found. */
     uint64_t next_ns = atomic_load_explicit(&versions->next_expiry, memory_order_relaxed);
@@ -278,6 +285,7 @@ uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_
     bool same = entry != NULL && is_same(entry, seen);
     /* The value has changed, and the report has not come yet. */
     bool news = entry != NULL && entry->current && !same;
+    seen->published = entry != NULL && seen->asked && (!same || is_renewed(entry, seen));
     if (entry == NULL) {
         entry = make_room(versions, set);
         entry->heard = false; /* the entry held another value */
@@ -286,7 +294,8 @@ uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_
         news = entry->used && entry->current && entry->expires_ns != 0;
     }
     uint64_t version = same ? entry->version : seen->stored ? ++versions->last_version : 0;
-    int64_t published_ms = same || entry->heard ? entry->published_ms : clock_wall_ms();
+    bool known = entry->heard || (same && !seen->published);
+    int64_t published_ms = known ? entry->published_ms : clock_wall_ms();
     *entry = (struct entry){.subject = *subject,
                             .used = true,
                             .current = seen->current,

@@ -40,12 +40,15 @@ bool redis_versions_is_overdue(const struct redis_versions *versions, uint64_t n
 bool redis_versions_expire(struct redis_versions *versions, uint64_t now_ns);
 
 /* Notes a value that was read. Returns its version: the former one if the digest is the former one.
- * `current`: the value is stored from now on, until `expires_ns` (0: for good). */
+ * `current`: the value is stored from now on, until `expires_ns` (0: for good). `asked`: changes
+ * are not reported, so other bytes, or a later end, are a publication of now. */
 struct redis_seen {
     bool stored;
     bool readable; /* false: of the wrong type or too large; it has a version, but no digest */
     uint8_t digest[DIGEST_SIZE];
     bool current;
+    bool asked;
+    bool published; /* out: `asked`, and it was published or withdrawn since it was read last */
     uint64_t expires_ns;
 };
 /* A value that has not changed since it was read last has no more time than it had then: the
@@ -53,4 +56,4 @@ struct redis_seen {
 bool redis_versions_limit(struct redis_versions *versions, const struct odds_subject *subject,
                           struct redis_seen *seen);
 uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_subject *subject,
-                             const struct redis_seen *seen);
+                             struct redis_seen *seen);
