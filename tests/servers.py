@@ -694,11 +694,12 @@ class _Node(Redis):
     name = "node"
     _keeps_configuration = True
 
-    def __init__(self, node_timeout_ms, settings):
+    def __init__(self, node_timeout_ms, password, settings, tls):
         self.bus_port = free_port()
-        super().__init__(settings={"cluster-enabled": "yes", "cluster-port": self.bus_port, "databases": 1,
+        settings = {**(settings or {}), **({"tls-cluster": "yes"} if tls else {})}
+        super().__init__(password=password, tls=tls, settings={"cluster-enabled": "yes", "cluster-port": self.bus_port, "databases": 1,
                                    "cluster-node-timeout": node_timeout_ms, "cluster-replica-validity-factor": 0,
-                                   "cluster-allow-replica-migration": "no", **(settings or {})})
+                                   "cluster-allow-replica-migration": "no", **settings})
 
     def epoch(self):
         fields = dict(line.split(":", 1) for line in self.cli("CLUSTER", "INFO").splitlines())
@@ -713,11 +714,12 @@ class Cluster:
 
     SLOTS = 16384
 
-    def __init__(self, masters=3, node_timeout_ms=1000, settings=None):
+    def __init__(self, masters=3, node_timeout_ms=1000, password=None, settings=None, tls=None):
         self.nodes = []
+        self.password, self.tls = password, tls
         try:
             for _ in range(2 * masters):
-                self.nodes.append(_Node(node_timeout_ms, settings))
+                self.nodes.append(_Node(node_timeout_ms, password, settings, tls))
             for number, node in enumerate(self.nodes):
                 node.call("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
                 for earlier in self.nodes[:number]:
@@ -758,7 +760,9 @@ class Cluster:
 
     def uri(self, *nodes):
         """redis:// with these nodes, or all."""
-        return "redis://" + ",".join(f"127.0.0.1:{node.port}" for node in nodes or self.nodes)
+        who = f":{self.password}@" if self.password is not None else ""
+        hosts = ",".join(f"127.0.0.1:{node.port}" for node in nodes or self.nodes)
+        return f"redis://{who}{hosts}" if self.tls is None else f"rediss://{who}{hosts}/0?tls_ca={self.tls[0]}"
 
     def slot(self, prefix):
         return self.nodes[0].cli("CLUSTER", "KEYSLOT", prefix)
@@ -790,11 +794,12 @@ class Cluster:
         source.call("CLUSTER", "SETSLOT", slot, "MIGRATING", target.cli("CLUSTER", "MYID"))
         return source
 
-    def move_keys(self, slot, source, target, count=100):
-        """Moves up to so many keys of the slot; returns how many there were."""
-        keys = source.cli("CLUSTER", "GETKEYSINSLOT", slot, count)
+    def move_keys(self, slot, source, target, count=100, keys=None):
+        """Moves up to so many keys of the slot, or these; returns how many there were."""
+        keys = keys or source.cli("CLUSTER", "GETKEYSINSLOT", slot, count)
         if keys:
-            source.call("MIGRATE", "127.0.0.1", target.port, "", 0, 10000, "KEYS", *keys)
+            secret = ["AUTH", self.password] if self.password is not None else []
+            source.call("MIGRATE", "127.0.0.1", target.port, "", 0, 10000, *secret, "KEYS", *keys)
         return len(keys)
 
     def end_move(self, slot, target):

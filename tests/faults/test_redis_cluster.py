@@ -100,7 +100,7 @@ def test_a_slot_moves_while_it_serves(cluster, open_store, keys_first):
     step()
     store.await_status("pending")  # nothing is answered from memory
     if keys_first:
-        source.call("MIGRATE", "127.0.0.1", target.port, KEY, 0, 10000)
+        cluster.move_keys(slot, source, target, keys=[KEY])
         step()
     while cluster.move_keys(slot, source, target, count=2):
         step()

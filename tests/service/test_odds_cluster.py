@@ -1,4 +1,4 @@
-"""The whole service on one slot of a Redis Cluster: the slot moves, and its masters die, while a feed publishes and
+"""The whole service on one slot of a Redis Cluster by TLS: the slot moves, and its masters die, while a feed publishes and
 customers poll. The engine's own tests are tests/faults/test_redis_cluster.py."""
 
 import collections
@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from croupier import BINARY, PATIENCE, eventually, row
+from croupier import BINARY, PATIENCE, certificate, eventually, row
 from servers import Cluster
 
 pytestmark = [pytest.mark.only("redis"), pytest.mark.depends_on("odds")]
@@ -25,8 +25,8 @@ def event_path(number):
 
 
 @pytest.fixture(scope="module")
-def shared_cluster():
-    with Cluster() as cluster:
+def shared_cluster(tmp_path_factory):
+    with Cluster(password="s3cret", tls=certificate(tmp_path_factory.mktemp("tls"))) as cluster:
         yield cluster
 
 
@@ -45,6 +45,10 @@ def dealing(make_service, cluster):
     service.customer = service.add_customer()
     service.await_admission(service.customer.key)
     return service
+
+
+def odds(event, number):
+    return {"odds": "cricket", "event": str(event), "document": [{"n": number}]}
 
 
 class Feed:
@@ -73,7 +77,7 @@ class Feed:
             self.room.acquire()
             number += 1
             event = 2 if number % 5 == 0 else 1
-            line = {"odds": "cricket", "event": str(event), "document": [{"n": number}]}
+            line = odds(event, number)
             if event == 2:
                 line = {"together": [{"catalog": "cricket", "document": [row(1), row(2)]}, line]}
             self.sent.append((event, number))
@@ -183,6 +187,28 @@ def test_a_slot_moves_under_a_feed_and_polls(cluster, polled):
             poller.await_answers()
     feed.await_more()
     assert not feed.errors, feed.errors[:3]
+
+
+def test_lines_of_one_event_keep_their_order_while_its_keys_are_apart(cluster, dealing):
+    """The first line waits until both its keys are on one node; the second could be published before it at once."""
+    slot = cluster.slot(PREFIX)
+    target = next(node for node in cluster.nodes[:3] if node.running and node is not cluster.master_of(slot)
+                  and node.cli("ROLE")[0] == "master")
+    source = cluster.begin_move(slot, target)
+    cluster.move_keys(slot, source, target, keys=[PREFIX + "catalog:cricket"])
+    lines = [{"together": [{"catalog": "cricket", "document": [row(1), row(2)]}, odds(1, 1)]}, odds(1, 2), odds(2, 3)]
+    with subprocess.Popen([str(BINARY), "feed", "stream", "-c", str(dealing.configuration)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, env=dealing.environment) as feed:
+        feed.stdin.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+        feed.stdin.close()
+        eventually(lambda: source.cli("GET", PREFIX + "odds:cricket:2") == '[{"n": 3}]')
+        while cluster.move_keys(slot, source, target):
+            pass
+        cluster.end_move(slot, target)
+        answers = [json.loads(line) for line in feed.stdout]
+    assert [answer.get("published") for answer in answers] == [True] * 3, answers
+    assert target.cli("GET", PREFIX + "odds:cricket:1") == '[{"n": 2}]'
+    eventually(lambda: dealing.get(event_path(1), key=dealing.customer.key).json()["odds"][0]["n"] == 2)
 
 
 def test_the_master_of_the_slot_is_replaced_under_a_feed_and_polls(cluster, polled):
