@@ -57,7 +57,8 @@ CREATE INDEX ledger_credit ON ledger_transaction (settles) WHERE settles IS NOT 
 CREATE INDEX ledger_credit_by_reference ON ledger_transaction (reference, owner_number)
     WHERE operation = 'CREDIT' AND outcome = 'applied' AND reference IS NOT NULL AND settles IS NULL;
 
--- The same checks of a row as one, which costs half.
+-- The same checks of a row as one, which costs half, and of that only what concerns every entry: PostgreSQL reads the
+-- text of a CHECK again for each statement. A trigger checks the rest, of the few rows that it concerns.
 DO $$
 DECLARE
     one name;
@@ -75,21 +76,45 @@ ALTER TABLE ledger_transaction ADD CHECK (
     AND octet_length(game_id) BETWEEN 1 AND 64
     AND octet_length(round_id) BETWEEN 1 AND 64
     AND octet_length(launch_id) BETWEEN 5 AND 23
-    AND kind IN ('promo', 'jackpot', 'adjustment')
     AND round_ended = 1
-    AND CASE WHEN operation IS NULL
-        THEN outcome IS NULL AND reference IS NULL AND amount_minor = 0
-        ELSE operation IN ('DEBIT', 'CREDIT', 'ROLLBACK') AND outcome IS NOT NULL
-            AND (operation <> 'ROLLBACK' OR reference IS NOT NULL) END
-    AND CASE WHEN outcome IN ('applied', 'voided')
-        THEN num_nulls(sequence, movement_minor, balance_minor, hash) = 0 AND NOT late AND sequence >= 1
+    AND CASE WHEN sequence IS NULL
+        THEN num_nonnulls(movement_minor, balance_minor, hash, settles) = 0
+            AND (operation IS NULL) = (outcome IS NULL)
+            AND (operation IS NOT NULL OR reference IS NULL AND amount_minor = 0)
+        ELSE num_nulls(operation, outcome, movement_minor, balance_minor, hash) = 0 AND NOT late AND sequence >= 1
             AND movement_minor BETWEEN -1000000000000 AND 1000000000000
             AND balance_minor BETWEEN 0 AND 9007199254740991 AND octet_length(hash) = 32
-            AND (settles IS NULL OR operation = 'CREDIT' AND reference IS NOT NULL AND outcome = 'applied')
-        ELSE num_nonnulls(sequence, movement_minor, balance_minor, hash, settles) = 0
-            AND (NOT late OR outcome = 'transaction_rolled_back')
-            AND outcome IN ('reference_not_found', 'transaction_rolled_back', 'already_rolled_back',
-                'already_settled', 'not_rollbackable', 'insufficient_funds', 'balance_limit_exceeded') END);
+            AND operation IN ('DEBIT', 'CREDIT', 'ROLLBACK') AND outcome IN ('applied', 'voided')
+            AND (operation <> 'ROLLBACK' OR reference IS NOT NULL)
+            AND (settles IS NULL OR operation = 'CREDIT' AND reference IS NOT NULL AND outcome = 'applied') END);
+
+DROP TRIGGER ledger_decline_is_chained ON ledger_transaction;
+DROP FUNCTION ledger_decline_is_chained();
+CREATE FUNCTION ledger_rare_row_fits() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT (NEW.kind IS NULL OR NEW.kind IN ('promo', 'jackpot', 'adjustment'))
+        OR NEW.operation IS NOT NULL AND NEW.sequence IS NULL
+            AND (NEW.operation NOT IN ('DEBIT', 'CREDIT', 'ROLLBACK')
+                OR NEW.outcome NOT IN ('reference_not_found', 'transaction_rolled_back', 'already_rolled_back',
+                    'already_settled', 'not_rollbackable', 'insufficient_funds', 'balance_limit_exceeded')
+                OR NEW.late AND NEW.outcome <> 'transaction_rolled_back'
+                OR NEW.operation = 'ROLLBACK' AND NEW.reference IS NULL)
+    THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'a row of the ledger is malformed';
+    END IF;
+    IF NEW.sequence IS NULL AND NEW.operation IS NOT NULL
+        AND NOT EXISTS (SELECT FROM ledger_decline AS chained
+                        WHERE chained.transaction_number = NEW.number
+                        AND chained.player_number = NEW.player_number)
+    THEN
+        RAISE EXCEPTION USING ERRCODE = 'integrity_constraint_violation',
+            MESSAGE = 'a decline must be chained';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER ledger_rare_row_fits AFTER INSERT ON ledger_transaction FOR EACH ROW
+    WHEN (NEW.sequence IS NULL OR NEW.kind IS NOT NULL)
+    EXECUTE FUNCTION ledger_rare_row_fits();
 
 -- The trigger of ledger_rollback looks for the ROLLBACK already.
 ALTER TABLE ledger_rollback DROP CONSTRAINT ledger_rollback_transaction_number_fkey;

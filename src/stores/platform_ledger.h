@@ -57,7 +57,7 @@ struct ledger_clearing {
 /* A player and a clearing account as they are stored, loaded by begin. */
 struct ledger_stored {
     int64_t player_number;   /* 0: there is none */
-    int64_t customer_number; /* SQLite's alone, as the rest */
+    int64_t customer_number; /* SQLite's alone, as the rest but for account.sequence */
     int64_t last_number;     /* of the last entry; 0: there is none */
     struct ledger_account account;
 };

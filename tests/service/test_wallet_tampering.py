@@ -310,6 +310,17 @@ def test_a_word_that_the_table_refuses_is_found_without_its_checks(ledger, tmp_p
     copy.platform.remove()
 
 
+@pytest.mark.only("postgresql")
+@pytest.mark.parametrize("value", ["outcome = 'applied'", "outcome = 'lost'", "operation = 'BET'", "kind = 'win'", "late = true"])
+def test_a_row_that_is_no_entry_is_checked_by_a_trigger(ledger, value):
+    with pytest.raises(ValueError, match="a row of the ledger is malformed"):
+        ledger.platform.execute(
+            "CREATE TEMP TABLE one AS SELECT * FROM ledger_transaction WHERE sequence IS NULL AND operation = 'DEBIT'"
+            " AND outcome <> 'transaction_rolled_back' LIMIT 1",
+            f"UPDATE one SET number = number + 1000000, transaction_id = 'by-hand', {value}",
+            "INSERT INTO ledger_transaction SELECT * FROM one")
+
+
 # What no trigger refuses, and what verify says of it.
 BY_HAND = {
     "an entry that does not follow": (

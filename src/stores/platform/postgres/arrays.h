@@ -16,6 +16,7 @@
 struct array_column {
     struct buffer bytes;
     uint32_t count;
+    bool has_values; /* else all are NULL, and so is the array: unnest makes NULLs of it for less */
 };
 
 struct row_arrays {
@@ -55,6 +56,7 @@ static inline void arrays_add(struct row_arrays *arrays, enum array_type type, c
             array_append_u32(&column->bytes, head[i]);
     }
     array_append_u32(&column->bytes, bytes == NULL ? UINT32_MAX : (uint32_t)size);
+    column->has_values |= bytes != NULL;
     if (bytes != NULL)
         buffer_append(&column->bytes, bytes, size);
 }
@@ -92,7 +94,7 @@ static inline struct sql_parameters *arrays_bind(struct row_arrays *arrays)
     for (size_t i = 0; i < arrays->width; i++) {
         struct array_column *column = &arrays->columns[i];
         sql_add_bytes(&arrays->parameters, column->bytes.data, column->bytes.size);
-        arrays->parameters.at[i].null = column->count == 0;
+        arrays->parameters.at[i].null = !column->has_values;
         for (size_t j = 0; j < 4 && column->count > 0; j++)
             column->bytes.data[12 + j] = (char)(column->count >> (24 - 8 * j));
     }

@@ -233,7 +233,7 @@ static void add_kept(struct row_arrays *kept, const struct kept_row *row, int64_
     arrays_add_integer(kept, row->owner_number);
     arrays_add_integer(kept, row->player_number);
     arrays_add_string(kept, row->id);
-    arrays_add_integer(kept, row->late);
+    add_positive(kept, row->late);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         arrays_add_optional(kept, row->is_key ? "" : texts[i]);
     arrays_add_integer(kept, row->is_key ? 0 : given->amount_minor);
@@ -277,15 +277,13 @@ static void add_rows(const struct ledger_batch *batch, struct writing *writing)
     }
 }
 
-static void add_accounts(const struct ledger_batch *batch, struct writing *writing,
-                         const struct postgres_ledger *ledger)
+static void add_accounts(const struct ledger_batch *batch, struct writing *writing)
 {
     for (size_t i = 0; i < batch->player_count; i++) {
         const struct ledger_account *account = &batch->players[i].account;
         const int64_t number = batch->loaded.players[i].player_number;
         if (batch->players[i].changed) {
-            const bool stored =
-                fact_cache_player(ledger->cache, batch->players[i].player_id)->has_account;
+            const bool stored = batch->loaded.players[i].account.sequence > 0;
             struct row_arrays *accounts = stored ? &writing->accounts : &writing->new_accounts;
             arrays_add_integer(accounts, number);
             arrays_add_integer(accounts, account->balance_minor);
@@ -363,7 +361,7 @@ static void add_clearings(const struct ledger_batch *batch, struct writing *writ
     "  unnest($17::text[]) AS launch, unnest($18::text[]) AS kind,"                                \
     "  unnest($19::bigint[]) AS ended, unnest($20::bigint[]) AS settles) AS kept" where
 static const char insert_kept[] =
-    INSERT_KEPT("late = 1 OR CASE WHEN outcome ="
+    INSERT_KEPT("late IS NOT NULL OR CASE WHEN outcome ="
                 "  'transaction_rolled_back' THEN EXISTS (SELECT FROM ledger_transaction AS key"
                 "   WHERE key.owner_number = owner AND key.transaction_id = id"
                 "   AND key.operation IS NULL OFFSET 0) ELSE false END",
@@ -539,7 +537,7 @@ enum status postgres_ledger_commit(struct platform_store *base, const struct led
     list_transactions(postgres_ledger_of(store), batch, writing);
     list_keys(writing);
     add_rows(batch, writing);
-    add_accounts(batch, writing, postgres_ledger_of(store));
+    add_accounts(batch, writing);
     add_clearings(batch, writing);
     status = write_all(store, writing, error);
     free_writing(writing);

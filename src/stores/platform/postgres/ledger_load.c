@@ -22,9 +22,8 @@
 
 /* A batch on its way. */
 struct numbered {
-    int64_t number;
+    struct cached_player *cached;
     struct ledger_batch_player *player;
-    bool has_account;
 };
 
 struct loading {
@@ -211,7 +210,9 @@ static int compare_numbered(const void *a, const void *b)
 {
     const struct numbered *left = a;
     const struct numbered *right = b;
-    return left->number < right->number ? -1 : left->number > right->number;
+    const int64_t a_number = left->cached->number;
+    const int64_t b_number = right->cached->number;
+    return a_number < b_number ? -1 : a_number > b_number;
 }
 
 static void list_players(struct loading *loading)
@@ -220,8 +221,7 @@ static void list_players(struct loading *loading)
     batch->clearing_count = 0;
     for (size_t i = 0; i < batch->player_count; i++) {
         struct ledger_batch_player *player = &batch->players[i];
-        const struct cached_player *cached =
-            fact_cache_player(loading->ledger->cache, player->player_id);
+        struct cached_player *cached = fact_cache_player(loading->ledger->cache, player->player_id);
         player->changed = player->declined = false;
         player->found = cached != NULL;
         if (cached == NULL)
@@ -231,18 +231,17 @@ static void list_players(struct loading *loading)
         if (ledger_find_clearing(batch, player))
             batch->loaded.clearings[player->clearing] =
                 (struct ledger_stored_clearing){.customer_number = cached->customer_number};
-        loading->players[loading->count++] =
-            (struct numbered){cached->number, player, cached->has_account};
+        loading->players[loading->count++] = (struct numbered){cached, player};
     }
     qsort(loading->players, loading->count, sizeof loading->players[0], compare_numbered);
     for (size_t i = 0; i < loading->count; i++) {
         const struct player_record *player = &loading->players[i].player->account.player;
-        arrays_add_integer(&loading->numbers, loading->players[i].number);
+        arrays_add_integer(&loading->numbers, loading->players[i].cached->number);
         arrays_add_string(&loading->names, player->id);
         arrays_add_string(&loading->names, player->customer_id);
         arrays_add_string(&loading->names, player->reference);
-        if (!loading->players[i].has_account)
-            arrays_add_integer(&loading->bare, loading->players[i].number);
+        if (!loading->players[i].cached->has_account)
+            arrays_add_integer(&loading->bare, loading->players[i].cached->number);
     }
     for (size_t i = 0; i < batch->clearing_count; i++) {
         arrays_add_integer(&loading->clearings, batch->loaded.clearings[i].customer_number);
@@ -321,12 +320,14 @@ static bool on_fact(void *context, const struct sql_row *row)
  * with an account is from now on locked by the account's row, not by the player's. */
 static bool note_accounts(struct loading *loading)
 {
+    struct ledger_batch *batch = loading->batch;
     for (size_t i = 0; i < loading->count; i++) {
-        const struct ledger_batch_player *player = loading->players[i].player;
-        const bool has_account = player->account.sequence > 0;
-        if (loading->players[i].has_account && !has_account)
+        const struct numbered *one = &loading->players[i];
+        const uint64_t sequence = one->player->account.sequence;
+        if (one->cached->has_account && sequence == 0)
             return false;
-        fact_cache_player(loading->ledger->cache, player->player_id)->has_account = has_account;
+        one->cached->has_account = sequence > 0;
+        batch->loaded.players[one->player - batch->players].account.sequence = sequence;
     }
     return true;
 }
