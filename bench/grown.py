@@ -18,11 +18,11 @@ import tempfile
 import time
 
 from harness import (Croupier, HERE, LOAD_CORE, SIZES, Server, cost, cpu_ns, event_row, interleaved, markets_of_size,
-                     raw_response, status_of, wait_for_port)
+                     raw_response, status_of, wait_for_port, wrk)
 
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from servers import Postgres, Redis, free_port  # noqa: E402
+from servers import WITHOUT_TRACKING, Postgres, Redis, free_port  # noqa: E402
 
 FIRST, OTHERS = 34000001, 100  # the event that is polled, and how many others there are
 OTHERS_A_SECOND, POLLED_A_SECOND = 200, 5
@@ -135,8 +135,8 @@ def same(one, other):
 
 class Grown:
     @contextlib.contextmanager
-    def on_redis(self):
-        with Redis() as redis:
+    def on_redis(self, settings=None):
+        with Redis(settings=settings) as redis:
             os.sched_setaffinity(redis.process.pid, {LOAD_CORE})
             yield redis
 
@@ -180,6 +180,40 @@ class Grown:
                  f"{OTHERS_A_SECOND} other events a second and the polled one {POLLED_A_SECOND} times; others_a_second "
                  "is how many it managed, gets_a_change how often Redis was asked for a value in that time, for each "
                  "change of the polled event")
+        self.redis_modes()
+
+    def redis_modes(self):
+        """One event's answer with a Redis that reports changes, and with one that is asked at each request."""
+        found, rows = {}, []
+        with contextlib.ExitStack() as stack:
+            modes = {}
+            for mode, settings in {"tracking": None, "asking": WITHOUT_TRACKING}.items():
+                redis = stack.enter_context(self.on_redis(settings))
+                server = Croupier(self.options.croupier, self.directory, name=mode, odds=redis.tcp_uri())
+                stack.callback(server.stop)
+                _, key = server.customer()
+                modes[mode] = server, redis, [f"Authorization: Bearer {key}"]
+                server.publish([event_row(FIRST + number) for number in range(len(SIZES))],
+                               {FIRST + number: markets_of_size(size) for number, size in enumerate(SIZES.values())})
+            cases = [(label, f"/api/v1/cricket/events/{FIRST + number}") for number, label in enumerate(SIZES)]
+            for turn in range(1 + self.options.rounds):
+                for label, path in cases:
+                    for mode, (server, redis, headers) in modes.items():
+                        before = server.cpu_ns(), cpu_ns(redis.process.pid)
+                        done = wrk(server.port, path, self.options.seconds if turn else 1, headers, latency=True)
+                        spent = [(after - was) / done["requests"] / 1000
+                                 for was, after in zip(before, (server.cpu_ns(), cpu_ns(redis.process.pid)))]
+                        if turn:  # the first warms up
+                            found.setdefault((label, mode), []).append((*spent, done["p99"] * 1000))
+        for (label, mode), measured in found.items():
+            here, there, p99 = zip(*measured)
+            rows.append({"size": label, "mode": mode, "microseconds": round(statistics.median(here), 2),
+                         "redis_microseconds": round(statistics.median(there), 2), "p99_ms": round(statistics.median(p99), 2),
+                         "p99_spread": f"{min(p99):.2f} to {max(p99):.2f}"})
+        self.say("An event with a Redis that reports no changes", rows,
+                 "CPU a request of croupier's process and of Redis', 32 connections that ask at full speed for one event that "
+                 "does not change; requests that come together share a read. Redis and wrk share a core, so that p99_ms holds "
+                 "the wait of one for the other")
 
     def redis_rows(self, label, servers, uris, redis, groups):
         path = f"/api/v1/cricket/events/{FIRST}"
