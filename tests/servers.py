@@ -814,6 +814,19 @@ class Cluster:
             pass
         self.end_move(slot, target)
 
+    def fail_over(self, slot):
+        """A failover while all is well; returns the new master. One that does not come about is begun again."""
+        former = self.master_of(slot)
+        replica = self.replica_of(former)
+        begun = [0.0]
+
+        def done():
+            if time.monotonic() - begun[0] > 1:
+                begun[0] = time.monotonic()
+                replica.call("CLUSTER", "FAILOVER")
+            return self.master_of(slot, besides=former)
+        return _await(done, "a failover")
+
     def await_failover(self, former, slot):
         """Waits until another node than `former`, which is not asked, is the slot's master; returns it."""
         return _await(lambda: self.master_of(slot, besides=former), "a failover")

@@ -79,9 +79,24 @@ def publish(store, event, text):
     assert store.ask(f"publish cricket {event} {text}") == "publish ok "
 
 
+@pytest.fixture
+def mode(cluster, request):
+    """tracking, or asking: without CLIENT TRACKING and HELLO, as with services that have no server of one's own."""
+    def allow(sign):
+        for node in cluster.nodes:
+            node.call("ACL", "SETUSER", "default", f"{sign}client|tracking", f"{sign}hello")
+
+    if request.param == "asking":
+        allow("-")
+    yield request.param
+    allow("+")
+
+
 @pytest.mark.parametrize("keys_first", [True, False])
-def test_a_slot_moves_while_it_serves(cluster, open_store, keys_first):
+@pytest.mark.parametrize("mode", ["tracking", "asking"], indirect=True)
+def test_a_slot_moves_while_it_serves(cluster, open_store, mode, keys_first):
     """At every step another store publishes, and what is read next is that."""
+    served = "ok" if mode == "tracking" else "pending"
     slot, target = cluster.the_slot, other_master(cluster)
     store, feed = (open_store(cluster.uri(), prefix=PREFIX, timeout_ms=2000) for _ in range(2))
     numbers = iter(range(2, 1000))
@@ -94,6 +109,7 @@ def test_a_slot_moves_while_it_serves(cluster, open_store, keys_first):
         assert feed.value() == f"[{number}]"
 
     step()
+    assert store.status() == served
     assert store.read("cricket 9")[:2] == ("ok", 0)
     assert store.odds_version("cricket 9") is None, "a cluster may not report that the key was made"
     source = cluster.begin_move(slot, target)
@@ -107,7 +123,7 @@ def test_a_slot_moves_while_it_serves(cluster, open_store, keys_first):
     assert store.status() == "pending" and store.ping("serve")[0] == "ok", "a right is no matter of where keys are"
     cluster.end_move(slot, target)
     step()
-    store.await_status("ok")
+    store.await_status(served)
     step()
     assert cluster.master_of(slot) is target and store.odds_version("cricket 1001") is None
     for one in (store, feed):
@@ -144,15 +160,15 @@ def test_a_slot_that_moves_without_a_key_is_noticed(cluster, open_store):
 
 # ---- failover --------------------------------------------------------------------------------------------
 
-def test_a_failover_that_is_asked_for(cluster, open_store):
-    slot, former = cluster.the_slot, cluster.master_of(cluster.the_slot)
+@pytest.mark.parametrize("mode", ["tracking", "asking"], indirect=True)
+def test_a_failover_that_is_asked_for(cluster, open_store, mode):
+    former = cluster.master_of(cluster.the_slot)
     store, feed = (open_store(cluster.uri(former), prefix=PREFIX, timeout_ms=2000) for _ in range(2))
     assert store.value() == "[1]"
-    cluster.replica_of(former).call("CLUSTER", "FAILOVER")
-    new = cluster.await_failover(former, slot)
+    new = cluster.fail_over(cluster.the_slot)
     new.call("SET", KEY, "[2]")
     eventually(lambda: store.read()[::3] == ("ok", "[2]"))
-    store.await_status("ok")
+    store.await_status("ok" if mode == "tracking" else "pending")
     eventually(lambda: feed.ask("publish cricket 1 [3]") == "publish ok ")
     eventually(lambda: store.value() == "[3]")
 

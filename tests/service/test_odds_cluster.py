@@ -37,13 +37,18 @@ def cluster(shared_cluster):
 
 
 @pytest.fixture
-def dealing(make_service, cluster):
+def dealing(make_service, cluster, request):
+    """With "asking", without CLIENT TRACKING and HELLO, as with services that have no server of one's own."""
+    mode = getattr(request, "param", "tracking")
+    for node in cluster.nodes:
+        node.call("ACL", "SETUSER", "default", *(("+@all",) if mode == "tracking" else ("-client|tracking", "-hello")))
     service = make_service({"odds.store": cluster.uri(cluster.nodes[4]), "odds.prefix": PREFIX,
                             "odds.timeout_ms": int(TIMEOUT_MS * PATIENCE)})
     service.publish("cricket", [row(1), row(2)], {1: [{"n": 0}], 2: [{"n": 0}]})
     service.start()
     service.customer = service.add_customer()
     service.await_admission(service.customer.key)
+    assert service.metrics()["croupier_odds_asking"] == (mode == "asking")
     return service
 
 
@@ -171,6 +176,7 @@ def polled(dealing):
         assert set(poller.statuses) <= {200, 304, 503, 504} and poller.statuses[200] > 10, poller.statuses
 
 
+@pytest.mark.parametrize("dealing", ["tracking", "asking"], indirect=True)
 def test_a_slot_moves_under_a_feed_and_polls(cluster, polled):
     _, feed, pollers = polled
     slot = cluster.slot(PREFIX)
@@ -214,10 +220,8 @@ def test_lines_of_one_event_keep_their_order_while_its_keys_are_apart(cluster, d
 def test_the_master_of_the_slot_is_replaced_under_a_feed_and_polls(cluster, polled):
     service, feed, pollers = polled
     slot = cluster.slot(PREFIX)
-    former = cluster.master_of(slot)
     feed.await_more()
-    cluster.replica_of(former).call("CLUSTER", "FAILOVER")
-    master = cluster.await_failover(former, slot)
+    master = cluster.fail_over(slot)
     feed.await_more()
     cluster.await_whole()
     feed.pause()  # a failover may lose what the replica has not got yet

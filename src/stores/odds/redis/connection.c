@@ -90,6 +90,7 @@ struct redis_connection {
     atomic_bool cluster;             /* for any thread */
     bool moving;                     /* the slot, at the last heartbeat */
     uint64_t epoch;                  /* of the target */
+    bool leaving;                    /* a node has named another master */
     struct redis_target target;
     char host[REDIS_HOST_SIZE]; /* of the target, before the lookup */
     uint16_t port;
@@ -804,15 +805,23 @@ static void find_server(struct redis_connection *connection, const struct redis_
 
 /* ---- sentinels ------------------------------------------------------------------------------- */
 
-/* Nodes of a cluster may give a server different names, but masters have different epochs. */
+/*
+ * Nodes of a cluster may give a server different names, but masters have different epochs. The
+ * outcome of a publication that is under way would be unknown, so a link that feeds leaves for the
+ * second such answer only: before that, a master that was replaced answers MOVED, unless it is cut
+ * off.
+ */
 static void on_master_found(void *owner, const struct redis_host *master, uint64_t epoch)
 {
     struct redis_connection *connection = owner;
     bool cluster = atomic_load(&connection->cluster);
     bool moved = strcmp(master->name, connection->host) != 0 || master->port != connection->port;
+    moved = moved && (!cluster || epoch != connection->epoch);
+    bool leaves = !cluster || connection->options.link->track || connection->leaving;
+    connection->leaving = moved && connection->phase == PHASE_UP;
     if (connection->phase == PHASE_ASKING)
         find_server(connection, master, epoch);
-    else if (connection->phase == PHASE_UP && moved && (!cluster || epoch != connection->epoch))
+    else if (connection->phase == PHASE_UP && moved && leaves)
         fail_connection(connection, STATUS_UNAVAILABLE,
                         cluster ? "another node of the cluster has the keys now"
                                 : "the sentinels have made another server the master");
