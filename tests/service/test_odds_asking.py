@@ -1,6 +1,9 @@
 """Odds from a Redis that reports no changes (docs/deployment.md, "Redis without tracking"): each request asks it."""
 
+import concurrent.futures
+import itertools
 import json
+import threading
 
 import pytest
 
@@ -50,6 +53,40 @@ def test_the_next_request_has_what_was_published(redis, dealing):
     assert [get(service).status for service in dealing] == [404] * 2
     redis.call("UNLINK", "catalog:cricket")
     assert [get(service, EVENTS).status for service in dealing] == [503] * 2
+
+
+def test_no_answer_is_older_than_its_request(redis, dealing):
+    """What was stored before a request was sent is in its answer: many at once, at two services, beside a busy feed."""
+    stored, ending = [0, 0], threading.Event()
+
+    def feed():
+        with redis.connect() as connection:
+            for number in itertools.count(1):
+                connection.call("SET", f"odds:cricket:{1 + number % 2}", f'[{{"n":{number}}}]')
+                stored[number % 2] = number
+                if ending.is_set():
+                    return
+
+    def poll(service):
+        answers = 0
+        with service.connect() as connection:
+            while answers < 400:
+                before = list(stored)
+                for event in (1, 2) * 4:
+                    connection.send(f"GET {EVENTS}/{event} HTTP/1.1\r\nHost: a\r\nX-Api-Key: {service.customer.key}\r\n\r\n")
+                for event in (1, 2) * 4:
+                    assert connection.receive().json()["odds"][0]["n"] >= before[event - 1]
+                    answers += 1
+        return answers
+
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        writer = threads.submit(feed)
+        try:
+            polls = [threads.submit(poll, service) for service in dealing for _ in range(3)]
+            assert sum(one.result() for one in polls) == 2400
+        finally:
+            ending.set()
+        writer.result()
 
 
 def test_what_has_not_changed_is_not_made_again(dealing):

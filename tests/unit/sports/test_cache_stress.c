@@ -150,12 +150,13 @@ static void *serve(void *argument)
     return NULL;
 }
 
-static void run(bool asks, unsigned publications)
+static void run(bool asks, enum status stamp, unsigned publications)
 {
     struct world world = {.store = fake_store_create(),
                           .pool = work_pool_create("test", 2, 100),
                           .publications = publications};
     world.store->asks = asks;
+    atomic_store(&world.store->status, stamp);
     struct desk_thread caches[DESKS];
     pthread_t publisher;
     world.sports = sports_create(world.store, 250, world.pool, NULL);
@@ -179,10 +180,15 @@ static void run(bool asks, unsigned publications)
 
 TEST(no_answer_is_older_than_its_request)
 {
-    run(false, 3000);
+    run(false, STATUS_OK, 3000);
 }
 
 TEST(nor_with_an_engine_that_must_ask)
 {
-    run(true, 300);
+    run(true, STATUS_OK, 300);
+}
+
+TEST(nor_with_a_store_that_reports_no_changes)
+{
+    run(true, STATUS_PENDING, 300);
 }
