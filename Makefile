@@ -29,8 +29,8 @@ TSAN_PAIRS = redis,sqlite
 WORKERS = 10
 MESON_TESTS = $(shell expr 2 \* $(JOBS))
 # Limits are for programs that hang, not for a machine that has much else to do, and sanitized ones are several times slower;
-# they try a quarter of the points of long campaigns (tests/servers.py, SAMPLE), which the plain runs try all.
-PATIENT = env CROUPIER_PATIENCE=3 TEST_SAMPLE=4
+# they try an eighth of the points of long campaigns (tests/servers.py, SAMPLE), which the plain runs try all.
+PATIENT = env CROUPIER_PATIENCE=3 TEST_SAMPLE=8
 # Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.
 UNRANDOMIZED = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
