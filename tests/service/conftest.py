@@ -10,6 +10,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "only(*engines): about these engines themselves, and run with them alone")
     config.addinivalue_line("markers", "depends_on(*stores): on nothing of these but \"odds\" and \"platform\" as they are given;"
                             " of the pairs of a run (TEST_PAIRS) that have the same ones, the first is enough")
+    config.addinivalue_line("markers", "long(seconds): takes so long alone, about, and is begun early")
     if not BINARY.exists():
         pytest.exit(f"{BINARY} is not there: run `make build`, or set CROUPIER_BIN", returncode=2)
 
@@ -29,11 +30,31 @@ def is_run(item):
     return (engines.ODDS, engines.PLATFORM) in same[:1]
 
 
+def long_ones_first(items, workers):
+    """Of several workers each is given at first a quarter of its share, in order, and ever less later on: what is
+    long is spread over where those quarters begin, so that none is begun when the others are about to end."""
+    def seconds(item):
+        mark = item.get_closest_marker("long")
+        return mark.args[0] if mark else 0
+
+    long = sorted(filter(seconds, items), key=seconds, reverse=True)
+    others = [item for item in items if not seconds(item)]
+    share = len(items) // workers // 4
+    ordered = []
+    for worker in range(workers):
+        first = long[worker::workers]
+        ordered += first + others[:max(share - len(first), 0)]
+        del others[:max(share - len(first), 0)]
+    return ordered + others
+
+
+@pytest.hookimpl(trylast=True)  # pytest itself sorts by fixtures
 def pytest_collection_modifyitems(config, items):
     """Leaves out what is not for this pair, which is not counted as skipped."""
     run = [item for item in items if is_run(item)]
     config.hook.pytest_deselected(items=[item for item in items if not is_run(item)])
-    items[:] = run
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:] = long_ones_first(run, workers) if workers > 1 else run
 
 
 @pytest.fixture

@@ -66,6 +66,7 @@ def test_a_player_plays_the_sample_game_with_the_mouse(demo):
     assert demo.end()[0] == 0
 
 
+@pytest.mark.long(60)
 def test_an_operator_walks_through_every_page_and_every_change(demo):
     chromium = shutil.which("chromium")
     if chromium is None:

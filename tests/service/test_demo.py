@@ -495,6 +495,7 @@ def test_the_page_of_a_launch_believes_only_a_token_that_is_signed_and_in_time(d
     assert one.end()[0] == 0
 
 
+@pytest.mark.long(24)
 def test_players_bet_meanwhile_and_look_at_events(demo):
     one = demo("--json", players=2)
     told = one.told()

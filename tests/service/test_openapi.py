@@ -153,6 +153,7 @@ def test_refusals_by_the_limit_are_as_the_document_says(shared):
         check(path, response)
 
 
+@pytest.mark.long(25)
 def test_what_is_answered_without_stores_is_as_the_document_says(make_service):
     service = make_service(stores=False)
     service.start(healthy=False)

@@ -158,6 +158,7 @@ def test_launches_do_not_wait_for_a_frozen_server_one_after_the_other(guarded, l
     assert watch.seconds() < 15 * PATIENCE  # two seconds, and what was under way then; not sixty
 
 
+@pytest.mark.long(10)
 def test_a_server_ends_without_looking_for_players_that_no_one_waits_for(guarded, launching):
     for connection in launching:
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -291,6 +292,7 @@ def test_a_standby_is_refused_and_taken_when_it_was_promoted(make_service, tmp_p
         standby.remove()
 
 
+@pytest.mark.long(9)
 def test_a_synchronous_standby_that_is_away_does_not_use_up_the_servers_sessions(make_service, tmp_path):
     platform = Guarded(tmp_path)
     platform.make()

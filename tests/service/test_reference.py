@@ -99,6 +99,7 @@ def publish(deployment, price, through=0):
                30)
 
 
+@pytest.mark.long(30)
 def test_any_one_machine_may_die(tmp_path):
     with Deployment(tmp_path) as deployment:
         deployment.start()

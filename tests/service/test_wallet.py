@@ -120,6 +120,7 @@ def test_a_debit_names_a_game_that_the_customer_sees_or_none(casino, player):
         eventually(lambda: ask(casino, debit(player, ids(), 1, game_id="roulette")).status != 404)
 
 
+@pytest.mark.long(13)
 def test_while_no_table_of_games_is_confirmed_no_game_is_found_or_missed(make_service):
     server = make_service()
     customer = server.add_customer("Casino", options=["--casino"])

@@ -208,6 +208,7 @@ def long_ledger(tmp_path_factory):
     service.remove()
 
 
+@pytest.mark.long(15)
 @pytest.mark.only("sqlite")  # the tool that fills it knows no other
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
 @pytest.mark.parametrize("command", ["verify", "export"])

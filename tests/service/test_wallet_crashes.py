@@ -239,6 +239,7 @@ def sweep(chance, points, count):
     return points if ALL else sorted(chance.sample(points, -(-count // SAMPLE)))
 
 
+@pytest.mark.long(10)
 def test_killed_at_any_moment(world):
     world.begin()
     for _ in range(50 if ALL else 8):
@@ -365,6 +366,7 @@ def ask(server, document):
     return Asking(server, server.customer.key, document)
 
 
+@pytest.mark.long(10)
 def test_what_waits_for_a_batch_is_given_up_and_what_is_in_one_is_not(slow):
     """Another process holds the database: the first request is in a batch that waits, the second is queued behind it."""
     slow.start()

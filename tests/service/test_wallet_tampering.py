@@ -198,7 +198,8 @@ def others(tables, column, kind):
     return [f"{column} + 1", f"{column} - 1", f"{column} + 1000", "7", "NULL"]
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", [pytest.param(table, marks=pytest.mark.long(30)) if table == "ledger_transaction" else table
+                                   for table in TABLES])
 def test_every_column_that_is_altered_is_found(tables, table):
     rows = rows_of(tables, table)
     random.Random(1).shuffle(rows)
