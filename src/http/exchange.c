@@ -35,7 +35,7 @@ struct http_exchange *http_exchange_begin(struct http_connection *connection)
     server->spare_exchange = NULL;
     if (exchange == NULL)
         exchange = memory_alloc(sizeof *exchange + server->options.request_user_size);
-    memset(exchange, 0, offsetof(struct http_exchange, reply_head));
+    memset(exchange, 0, offsetof(struct http_exchange, write));
     if (server->options.request_user_size > 0) {
         exchange->request.user = exchange->user;
         memset(exchange->request.user, 0, server->options.request_user_size);

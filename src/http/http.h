@@ -213,12 +213,11 @@ struct http_parked {
     void (*ended)(struct http_parked *parked);
     struct http_connection *connection; /* from here on http's own; NULL: not parked */
     uint64_t since_ns;                  /* when it was first parked */
-    char *added;                        /* fields added to the reply before it was first parked */
-    uint32_t added_size;
 };
 
 /* True: the request is parked, and the caller must not use `request` any more. False: it must be
- * answered now, because it has a body, may not wait (see http_may_wait), or the server drains. */
+ * answered now, because it has a body, has got more fields for its reply than a rate limit adds,
+ * may not wait (see http_may_wait), or the server drains. */
 bool http_park(struct http_parked *parked, struct http_request *request);
 
 /* Returns the request as it arrived, with a new `id`, `user` zeroed, parked_ns set and started_ns

@@ -81,8 +81,8 @@ struct http_exchange {
     /* The parts that the kernel has not taken yet. `held` keeps their message alive. */
     struct http_message *held;
     struct text rest[3];
-    uv_write_t write;
     /* The members above are zeroed for each request. */
+    uv_write_t write;
     char reply_head[HTTP_REPLY_HEAD_SIZE]; /* Date, X-Request-Id, the added fields, Connection */
     struct http_intake intake;
     _Alignas(16) char user[]; /* request->user */
@@ -189,7 +189,7 @@ enum http_output http_output_cipher(struct http_connection *connection);
 enum http_output http_output_shutdown(struct http_connection *connection);
 
 /* ---- park.c ---------------------------------------------------------------------------------- */
-/* Detaches the parked request from its connection and frees the fields that were kept for it. */
+/* Detaches the parked request from its connection. */
 struct http_parked *http_parked_take(struct http_connection *connection);
 
 /* ---- exchange.c ------------------------------------------------------------------------------ */

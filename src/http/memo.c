@@ -18,6 +18,8 @@ struct http_memo {
     size_t tag_at, tag_size; /* in `bytes`: the only If-None-Match */
     uint8_t field_count[HTTP_FIELD_COUNT];
     char *bytes;
+    uint32_t added_size;
+    char added[HTTP_MEMO_ADDED_MAX];
     struct http_field_line lines[]; /* `bytes` follow them */
 };
 
@@ -92,14 +94,22 @@ static bool is_of(const struct http_memo *memo, const struct http_intake *intake
 }
 
 bool http_memo_keep(struct http_memo **memo, const struct http_intake *intake,
-                    const struct http_request *request)
+                    const struct http_request *request, struct text added)
 {
-    if (is_of(*memo, intake, request))
-        return true;
-    if (intake->wire_body > 0 || request->body.size > 0)
+    bool held = is_of(*memo, intake, request);
+    if ((!held && (intake->wire_body > 0 || request->body.size > 0)) ||
+        added.size > HTTP_MEMO_ADDED_MAX)
         return false;
-    fill(memo, intake, request, false);
+    if (!held)
+        fill(memo, intake, request, false);
+    (*memo)->added_size = (uint32_t)added.size;
+    memcpy((*memo)->added, added.at, added.size);
     return true;
+}
+
+struct text http_memo_added(const struct http_memo *memo)
+{
+    return (struct text){memo->added, memo->added_size};
 }
 
 void http_memo_restore(const struct http_memo *memo, struct http_intake *intake,

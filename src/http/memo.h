@@ -10,6 +10,7 @@
  */
 #define HTTP_MEMO_MAX 1024U /* bytes of the longest request to remember */
 #define HTTP_MEMO_LINES 12U
+#define HTTP_MEMO_ADDED_MAX 128U /* bytes: the fields of a rate limit fit */
 
 struct http_memo;
 
@@ -24,9 +25,11 @@ bool http_memo_recall(struct http_memo *memo, struct http_intake *intake,
                       struct http_request *request, struct text *input);
 
 /* For a request that is parked: makes the memo hold this request, even if it does not qualify for
- * http_memo_remember. False: it has a body. `request` may be one that was recalled. */
+ * http_memo_remember, and the fields added to its reply. False: it has a body, or the fields are
+ * longer than HTTP_MEMO_ADDED_MAX. `request` may be one that was recalled. */
 bool http_memo_keep(struct http_memo **memo, const struct http_intake *intake,
-                    const struct http_request *request);
+                    const struct http_request *request, struct text added);
+struct text http_memo_added(const struct http_memo *memo);
 /* Fills in `request` as http_memo_recall does. */
 void http_memo_restore(const struct http_memo *memo, struct http_intake *intake,
                        struct http_request *request);

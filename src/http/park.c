@@ -1,11 +1,10 @@
 /*
  * Parked requests. http_park gives the exchange back, which is most of the memory of a request, and
- * the connection's memo keeps the request. While it is parked, the connection only reads, so that
+ * the connection's memo keeps the request, with the fields that were added to its reply so far. While it is parked, the connection only reads, so that
  * it notices when the client closes. If so much input arrives behind the request that reading must
  * stop, the request may not wait any longer.
  */
 #include "base/clock.h"
-#include "base/memory.h"
 #include "http/internal.h"
 
 bool http_may_wait(const struct http_request *request)
@@ -23,11 +22,9 @@ bool http_park(struct http_parked *parked, struct http_request *request)
     CHECK(&exchange->request == request && request->abandoned == NULL);
     CHECK(parked->connection == NULL && connection->parked == NULL);
     if (!http_may_wait(request) || connection->server->draining ||
-        !http_memo_keep(&connection->memo, &exchange->intake, request))
+        !http_memo_keep(&connection->memo, &exchange->intake, request,
+                        http_exchange_added(exchange)))
         return false;
-    struct text added = http_exchange_added(exchange);
-    parked->added = added.size > 0 ? memory_copy(added.at, added.size) : NULL;
-    parked->added_size = (uint32_t)added.size;
     parked->since_ns = request->parked_ns > 0 ? request->parked_ns : clock_monotonic_ns();
     parked->connection = connection;
     connection->parked = parked;
@@ -44,8 +41,6 @@ struct http_parked *http_parked_take(struct http_connection *connection)
     CHECK(parked != NULL && parked->connection == connection);
     parked->connection = NULL;
     connection->parked = NULL;
-    memory_free(parked->added);
-    parked->added = NULL;
     return parked;
 }
 
@@ -56,8 +51,7 @@ struct http_request *http_unpark(struct http_parked *parked)
     struct http_exchange *exchange = http_exchange_begin(connection);
     connection->exchange = exchange;
     http_memo_restore(connection->memo, &exchange->intake, &exchange->request);
-    if (parked->added_size > 0)
-        http_exchange_add(exchange, (struct text){parked->added, parked->added_size});
+    http_exchange_add(exchange, http_memo_added(connection->memo));
     exchange->request.parked_ns = parked->since_ns;
     exchange->request.repeated = true;
     exchange->waited_ns = exchange->request.started_ns - parked->since_ns;

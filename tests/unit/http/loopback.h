@@ -100,6 +100,11 @@ static inline void on_request(void *context, struct http_request *request)
     } else if (text_equals(request->path, TEXT("/wait"))) {
         loopback->parked = (struct http_parked){.gone = on_parked_gone, .ended = on_parked_ended};
         http_request_add_field(request, TEXT("X-Added"), TEXT("once"));
+        if (text_equals(request->query, TEXT("much"))) {
+            char filling[HTTP_MEMO_ADDED_MAX];
+            memset(filling, 'x', sizeof filling);
+            http_request_add_field(request, TEXT("X-Much"), (struct text){filling, sizeof filling});
+        }
         if (!http_park(&loopback->parked, request))
             reply_in_full(request);
     } else if (text_equals(request->path, TEXT("/large"))) {
