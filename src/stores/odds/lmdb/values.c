@@ -149,6 +149,7 @@ struct look {
     struct lmdb_values *values;
     struct lmdb_lookup *lookup;
     struct lmdb_view *view;
+    bool known; /* the index was enough */
     int result; /* of the snapshot and the index */
     enum status outcome;
 };
@@ -182,20 +183,41 @@ static void list_events(const struct lmdb_index *index, enum sport sport, struct
     }
 }
 
+/* An event's versions need no snapshot while the index is as of the last commit: the snapshot that
+ * brought the index there was checked. A thread asks for them after each commit, whatever event it
+ * was for. */
+static bool is_known(const struct look *look)
+{
+    const struct lmdb_lookup *lookup = look->lookup;
+    struct stamping stamping = {.env = look->values->env.env};
+    if (lookup->event == NULL || lookup->read != NULL || look->values->index.transaction == 0)
+        return false;
+    stamp_body(&stamping);
+    return stamping.transaction == look->values->index.transaction;
+}
+
+static int begin_snapshot(const struct look *look)
+{
+    int result = lmdb_view_begin(look->view, &look->values->env);
+    if (result == 0 && look->view->transaction < atomic_load(&look->values->newest))
+        result = MDB_CORRUPTED; /* an older file in the place of this one */
+    if (result == 0)
+        result = lmdb_index_follow(&look->values->index, look->view);
+    if (result == 0)
+        atomic_store_explicit(&look->values->newest, look->view->transaction, memory_order_release);
+    return result;
+}
+
 static void begin_body(void *context)
 {
     struct look *look = context;
     struct lmdb_lookup *lookup = look->lookup;
     struct lmdb_index *index = &look->values->index;
-    look->result = lmdb_view_begin(look->view, &look->values->env);
-    lookup->transaction = look->view->transaction;
-    if (look->result == 0 && lookup->transaction < atomic_load(&look->values->newest))
-        look->result = MDB_CORRUPTED; /* an older file in the place of this one */
-    if (look->result == 0)
-        look->result = lmdb_index_follow(index, look->view);
+    look->known = is_known(look);
+    look->result = look->known ? 0 : begin_snapshot(look);
     if (look->result != 0)
         return;
-    atomic_store_explicit(&look->values->newest, lookup->transaction, memory_order_release);
+    lookup->transaction = index->transaction;
     expire(look->values); /* before the index is asked */
     lookup->versions.stamp = stamp_of(look->values, lookup->transaction);
     lookup->catalog = writer_of(index, ODDS_CATALOG, lookup->sport, NULL);
@@ -228,7 +250,8 @@ enum status lmdb_values_look_up(struct lmdb_values *values, struct lmdb_lookup *
                                               .odds = version_of(values, lookup->odds)};
     if (!fault && look.result == 0 && lookup->read != NULL)
         fault = !odds_guard_run(read_body, &look);
-    lmdb_view_end(look.view, true);
+    if (!look.known)
+        lmdb_view_end(look.view, true);
     uv_mutex_lock(&values->lock);
     look.view->next = values->idle;
     values->idle = look.view;
