@@ -217,17 +217,17 @@ static bool has_catalog(struct odds_store *store, uint64_t version)
 TEST_WITH(a_catalog_that_the_caller_has_needs_no_part, set_up, tear_down)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
-    struct event_id event = event_of("1");
     publish_one(store, catalog_change(SPORT_CRICKET, "[1]"));
     publish_one(store, odds_change(SPORT_CRICKET, "1", "[7]"));
-    uint64_t first = versions_of(store, &event).catalog;
+    uint64_t first = version_of(store, ODDS_CATALOG, SPORT_CRICKET, NULL);
     bool tells = has_catalog(store, first); /* an engine need not */
     assert_false(has_catalog(store, 0));
     publish_one(store, odds_change(SPORT_CRICKET, "1", "[8]"));
     assert_int_equal(has_catalog(store, first), tells);
     publish_one(store, catalog_change(SPORT_CRICKET, "[2]"));
     assert_false(has_catalog(store, first));
-    assert_int_equal(has_catalog(store, versions_of(store, &event).catalog), tells);
+    assert_int_equal(has_catalog(store, version_of(store, ODDS_CATALOG, SPORT_CRICKET, NULL)),
+                     tells);
 }
 
 static void *publish_pairs(void *argument)
