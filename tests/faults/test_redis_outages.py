@@ -42,6 +42,8 @@ def refuse_hello(fake):
     (lambda fake: (refuse_hello(fake), setattr(fake, "mode", "cluster")), "Redis Cluster"),
     (lambda fake: (refuse_hello(fake), fake.errors.update({"INFO": "NOPERM No permissions."})), "INFO server: NOPERM No perm"),
     (lambda fake: (refuse_hello(fake), fake.raw.update({"INFO": bulk("a proxy")})), "neither Redis nor Valkey"),
+    (lambda fake: (refuse_hello(fake), setattr(fake, "role", "slave")), "is a replica"),
+    (lambda fake: (refuse_hello(fake), setattr(fake, "role", "slave"), setattr(fake, "mode", "cluster")), "Redis Cluster"),
     (set_error("HELLO", "NOAUTH HELLO must be called with the client already authenticated"), "HELLO: NOAUTH"),
     (lambda fake: setattr(fake, "greeting", b"-ERR max number of clients reached\r\n"), "max number of clients"),
     (lambda fake: setattr(fake, "greeting", b"HTTP/1.1 400 Bad Request\r\n\r\n"), "does not speak Redis"),

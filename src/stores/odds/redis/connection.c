@@ -100,6 +100,7 @@ struct redis_connection {
     unsigned greeting_count;
     struct error refusal;  /* of this server: why it cannot report changes; "": it can */
     bool hello_is_refused; /* so it speaks RESP2 */
+    bool is_replica;       /* by its answer to ROLE */
     uv_timer_t step;       /* the end of a phase, or of the rest */
     unsigned failures;     /* in a row */
     uint64_t up_since_ns;
@@ -665,6 +666,15 @@ static void take_refusal(struct redis_connection *connection, const char *greeti
 }
 
 /* Returns false when the connection has failed. */
+static bool check_role(struct redis_connection *connection)
+{
+    if (connection->is_replica)
+        fail_connection(connection, STATUS_UNAVAILABLE,
+                        "the server is a replica, whose data may lag behind");
+    return !connection->is_replica;
+}
+
+/* Returns false when the connection has failed. */
 static bool check_greeting(struct redis_connection *connection, const char *greeting,
                            const struct redis_reply *reply)
 {
@@ -677,10 +687,10 @@ static bool check_greeting(struct redis_connection *connection, const char *gree
         return false;
     } else if (hello) {
         return read_hello(connection, reply);
-    } else if (strcmp(greeting, "ROLE") == 0 && !is_master(reply)) {
-        fail_connection(connection, STATUS_UNAVAILABLE,
-                        "the server is a replica, whose data may lag behind");
-        return false;
+    } else if (strcmp(greeting, "ROLE") == 0) {
+        connection->is_replica = !is_master(reply);
+        /* A replica of a cluster names the master, but without HELLO it is not known to be one. */
+        return connection->hello_is_refused || check_role(connection);
     }
     return true;
 }
@@ -716,7 +726,8 @@ static void on_server_info(void *context, unsigned index, const struct redis_rep
     const char *info = reply->type == REDIS_STRING ? reply->text.at : "";
     const char *at = strstr(info, version_line);
     struct text version = text_of(at == NULL ? "" : at + strlen(version_line));
-    if (check_server(connection, text_cut(&version, '\r'), strstr(info, "_mode:cluster") != NULL))
+    if (check_server(connection, text_cut(&version, '\r'), strstr(info, "_mode:cluster") != NULL) &&
+        check_role(connection))
         end_greeting(connection);
 }
 
