@@ -58,6 +58,7 @@ struct ready {
     bool confirmed; /* `status` was right under `stamp` */
     uint64_t stamp;
     enum status status;   /* OK, NOT_FOUND or MALFORMED */
+    uint64_t catalog;     /* an event's: the version of the catalog when it was confirmed */
     struct entry *entry;  /* held, may be NULL; when confirmed and OK it is the answer */
     uint64_t noted_ms;    /* when interest was noted last */
     int64_t published_ms; /* as `published_text` says */
@@ -554,8 +555,10 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
         wait_or_fail(pending, want(pending, job));
         return;
     }
-    if (confirmed && is_current(ready->entry, known, row))
+    if (confirmed && is_current(ready->entry, known, row)) {
         set_ready(ready, versions->stamp, ready->entry->status);
+        ready->catalog = versions->catalog;
+    }
     if (ready->entry->status != STATUS_OK) {
         refuse(pending, ready->entry->status, &error_odds_not_found);
         return;
@@ -671,6 +674,21 @@ static bool answer_ready(struct sports_cache *cache, struct http_request *reques
     return true;
 }
 
+/* A commit of other values moves the stamp too. If the store holds the catalog and the odds that the
+ * event was confirmed with, it is right under the new stamp as well. */
+static bool confirm_again(struct sports_cache *cache, struct ready *ready,
+                          const struct odds_subject *subject)
+{
+    struct odds_versions versions;
+    if (subject->kind != ODDS_MARKETS || !ready->confirmed || ready->status != STATUS_OK ||
+        odds_store_versions(cache->sports->odds, subject->sport, &subject->event, &versions) !=
+            STATUS_OK ||
+        versions.odds != ready->entry->version || versions.catalog != ready->catalog)
+        return false;
+    ready->stamp = versions.stamp;
+    return true;
+}
+
 static void answer_from_cache(struct sports_cache *cache, struct http_request *request,
                               const struct odds_subject *subject)
 {
@@ -684,7 +702,9 @@ static void answer_from_cache(struct sports_cache *cache, struct http_request *r
     }
     struct cached_event *event = find_event(cache, subject);
     struct ready *ready = ready_of(cache, subject, event);
-    if (status == STATUS_OK && ready != NULL && is_ready(ready, stamp)) {
+    /* A leader's value has changed as a rule, so it looks from the start. */
+    if (status == STATUS_OK && ready != NULL &&
+        (is_ready(ready, stamp) || (leads == NULL && confirm_again(cache, ready, subject)))) {
         const struct reply_context context = {
             .subject = *subject, .ready = ready, .entry = ready->entry, .confirmed = true};
         note_use(cache, ready, event, now_ms_of(request));

@@ -666,6 +666,22 @@ static enum status catalog_made_here(struct world *world, struct completion *com
     return sports_want(world->sports, job, completion, 0);
 }
 
+TEST_OF(world, after_another_commit_the_versions_are_asked_for_once)
+{
+    publish_match(world);
+    assert_body(world, "7", BODY("[{\"price\":1.80}]"));
+    fake_move_stamp(world->store);
+    unsigned looks = atomic_load(&world->store->looks);
+    for (int i = 0; i < 3; i++)
+        assert_body(world, "7", BODY("[{\"price\":1.80}]"));
+    assert_int_equal(atomic_load(&world->store->looks), looks + 1);
+    fake_publish(world->store, SPORT_TENNIS, "7", "[{\"price\":1.90}]");
+    assert_body(world, "7", BODY("[{\"price\":1.90}]"));
+    assert_int_equal(atomic_load(&world->store->odds_reads), 2);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[]"); /* the odds are as they were */
+    assert_string_equal(outcome_of(world, "7"), "event_not_found");
+}
+
 TEST_OF(world, a_job_may_run_on_the_thread_that_wants_it)
 {
     struct completion completion;
