@@ -34,7 +34,7 @@ PATIENT = env CROUPIER_PATIENCE=3 TEST_SAMPLE=8
 # Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.
 UNRANDOMIZED = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: help run build test test-quick check check-format check-layout check-manual check-compilers check-gcc check-clang check-tree check-lint \
+.PHONY: help run build test test-valkey test-quick check check-format check-layout check-manual check-compilers check-gcc check-clang check-tree check-lint \
 	check-asan check-tsan bench install deb test-deb image test-image clean
 .NOTPARALLEL:
 
@@ -57,7 +57,18 @@ TESTED = build
 test: $(TESTED)/with-tests ## unit tests, store tests, faults, and the service from outside on every engine
 	@$(SETUP) build test
 	@$(NINJA) -C $(TESTED)
-	@$(call ALL_TESTS,$(TESTED),$(PAIRS),,--timeout-multiplier 5)
+	@failed=; ($(call ALL_TESTS,$(TESTED),$(PAIRS),,--timeout-multiplier 5)) || failed=yes; \
+	$(if $(BOTH),$(VALKEY_TOO) || failed=yes;) [ -z "$$failed" ]
+
+# Where Redis and Valkey are both installed, `make test` has run against Redis, and what is about Redis runs against Valkey too.
+BOTH = $(and $(shell command -v redis-check-rdb),$(shell command -v valkey-check-rdb))
+VALKEY_TOO = $(MAKE) --no-print-directory test-valkey
+VALKEY_PAIR = redis,sqlite
+WITH_VALKEY = env TEST_REDIS_SERVER=valkey TEST_PAIRS="embedded,sqlite $(VALKEY_PAIR)"
+test-valkey: $(TESTED)/with-tests ## what is about Redis, against Valkey
+	@$(SETUP) build test
+	@$(NINJA) -C $(TESTED)
+	@$(call ALL_TESTS,$(TESTED),$(VALKEY_PAIR),$(WITH_VALKEY),--timeout-multiplier 5 --suite redis)
 
 # Where most changes show: no stores by themselves, no faults, no servers, and of the service not what takes half of the time.
 QUICK_PAIR = embedded,sqlite

@@ -17,8 +17,8 @@ test process is gone, however it went: nothing survives. Standard library only, 
 A server's life: made and started by its constructor; `stop`, `kill`, `freeze`, `thaw` and `start` as often
 as a test likes (its data, port and socket stay); `remove` at the end, which `with` does.
 
-TEST_REDIS_SERVER and TEST_POSTGRES_BIN name another redis-server (or valkey-server) and another directory
-of PostgreSQL's programs than those that are found.
+TEST_REDIS_SERVER chooses between redis (the default) and valkey, or is the path of another redis-server.
+TEST_POSTGRES_BIN is another directory of PostgreSQL's programs than the one that is found.
 """
 
 import atexit
@@ -344,25 +344,29 @@ class Server:
 
 # ---- Redis, Valkey -------------------------------------------------------------------------------------
 
+REDIS_PRODUCTS = ("redis", "valkey")
+
+
 def redis_server():
     """The path of a redis-server or valkey-server. Debian's tools packages carry the server's whole binary
     under the name of redis-check-rdb (valkey-check-rdb), and what it is called decides what it does."""
     named = os.environ.get("TEST_REDIS_SERVER")
-    if named:
+    if named and named not in REDIS_PRODUCTS:
         return named
+    products = (named,) if named else REDIS_PRODUCTS
     path = os.environ.get("PATH", "") + ":/usr/bin:/usr/local/bin"
-    for product in ("redis", "valkey"):
+    for product in products:
         found = shutil.which(f"{product}-server", path=path)
         if found:
             return found
-    for product in ("redis", "valkey"):
+    for product in products:
         found = shutil.which(f"{product}-check-rdb", path=path)
         if found:
             link = Nests.get().directory / f"{product}-server"
             if not link.exists():
                 link.symlink_to(os.path.realpath(found) if os.path.islink(found) else found)
             return str(link)
-    raise ServerError("no redis-server and no valkey-server here: run tools/setup test")
+    raise ServerError(f"no {'-server and no '.join(products)}-server here: run tools/setup test")
 
 
 # Settings, as services in clouds have them.
