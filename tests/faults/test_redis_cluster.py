@@ -37,6 +37,13 @@ def other_master(cluster):
                 and node is not cluster.master_of(cluster.the_slot))
 
 
+def await_value(store, text):
+    try:
+        eventually(lambda: store.read()[::3] == ("ok", text))
+    except AssertionError:
+        pytest.fail(f"{store.read()} {store.ping()}\n{store.log_text()}")
+
+
 @pytest.mark.parametrize("of", ["the master", "a replica", "another master"])
 def test_any_node_leads_to_the_master_of_the_slot(cluster, open_store, of):
     master = cluster.master_of(cluster.the_slot)
@@ -167,7 +174,7 @@ def test_a_failover_that_is_asked_for(cluster, open_store, mode):
     assert store.value() == "[1]"
     new = cluster.fail_over(cluster.the_slot)
     new.call("SET", KEY, "[2]")
-    eventually(lambda: store.read()[::3] == ("ok", "[2]"))
+    await_value(store, "[2]")
     store.await_status("ok" if mode == "tracking" else "pending")
     eventually(lambda: feed.ask("publish cricket 1 [3]") == "publish ok ")
     eventually(lambda: store.value() == "[3]")
@@ -185,7 +192,7 @@ def test_a_failover_because_the_master_is_gone(cluster, open_store, how):
     new.call("SET", KEY, "[2]")
     if how == "freeze":
         former.thaw()
-    eventually(lambda: store.read()[::3] == ("ok", "[2]"))
+    await_value(store, "[2]")
     store.await_status("ok")
     if how == "kill":
         former.start()
