@@ -66,7 +66,7 @@ struct text text_cut(struct text *rest, char separator);
 /* The value of a hexadecimal digit; -1: it is none. */
 int hex_value(char digit);
 
-/* `size` bytes from two digits each, and nothing more. False: that is not what `digits` is; then
+/* `size` bytes from two digits each, and nothing more. False: `digits` holds something else; then
  * `out` is undefined. */
 MUST_CHECK bool hex_read(struct text digits, uint8_t *out, size_t size);
 

@@ -1,8 +1,9 @@
 /*
  * Parked requests. http_park gives the exchange back, which is most of the memory of a request, and
- * the connection's memo keeps the request, with the fields that were added to its reply so far. While it is parked, the connection only reads, so that
- * it notices when the client closes. If so much input arrives behind the request that reading must
- * stop, the request may not wait any longer.
+ * the connection's memo keeps the request, with the fields that were added to its reply so far.
+ * While it is parked, the connection only reads, so that it notices when the client closes. If so
+ * much input arrives behind the request that reading must stop, the request may not wait any
+ * longer.
  */
 #include "base/clock.h"
 #include "http/internal.h"

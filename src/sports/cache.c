@@ -77,7 +77,7 @@ struct pending_request {
     struct http_deferral deferral; /* no request: answered or gone; only the mail is awaited */
     struct odds_subject subject;   /* a catalog: the list is wanted */
     uint64_t arrived_ns;
-    struct odds_versions versions; /* that the store was seen to hold since then */
+    struct odds_versions versions; /* the store's, seen since then */
     bool read_since;               /* a job has read the value in the same call */
     unsigned looks;
     bool missed;              /* a job was needed */
@@ -577,8 +577,8 @@ static void look(struct pending_request *pending)
     const struct odds_subject *subject = &pending->subject;
     bool of_event = subject->kind == ODDS_MARKETS;
     struct odds_versions *versions = &pending->versions;
-    /* The versions of a moment ago will do after a job on this thread: an entry that the store has
-     * replaced meanwhile has another one, and is not confirmed. */
+    /* The versions of a moment ago will do after a job on this thread: they do
+     * not confirm an entry that the store has replaced meanwhile. */
     enum status status = pending->read_since
                              ? STATUS_OK
                              : odds_store_versions(cache->sports->odds, subject->sport,
@@ -674,8 +674,8 @@ static bool answer_ready(struct sports_cache *cache, struct http_request *reques
     return true;
 }
 
-/* A commit of other values moves the stamp too. If the store holds the catalog and the odds that the
- * event was confirmed with, it is right under the new stamp as well. */
+/* A commit of other values moves the stamp too. If the store holds the catalog and the odds that
+ * the event was confirmed with, it is right under the new stamp as well. */
 static bool confirm_again(struct sports_cache *cache, struct ready *ready,
                           const struct odds_subject *subject)
 {

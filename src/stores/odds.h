@@ -28,7 +28,7 @@ struct odds_store_options {
         *prefix;     /* of key names; engines that share a server with others use it. May be NULL */
     bool create;     /* make the (embedded) store when it is not there at first; never later */
     bool patient;    /* for servers: see odds_store_open */
-    uint32_t ask_ms; /* how often the watch is told where the store reports no changes; 0: 100 */
+    uint32_t ask_ms; /* between looks at a store that reports no changes; 0: 100 */
     bool feeds;      /* it is for publishing: Redis is not asked to report changes, which costs it a
                         message for each publication, so each value that is read is asked for */
     struct log *log; /* borrowed; may be NULL */

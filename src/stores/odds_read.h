@@ -25,8 +25,8 @@
 MUST_CHECK enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp);
 
 /* In place, wait-free. True: the store cannot report changes at present (Redis without CLIENT
- * TRACKING). Then odds_store_stamp gives STATUS_PENDING even while all is well, and the watch is
- * told regularly that everything may have changed. */
+ * TRACKING). Then odds_store_stamp gives STATUS_PENDING while all is well too, and the watch is told
+ * every ask_ms that all values may be new. */
 bool odds_store_asks(struct odds_store *store);
 
 #define ODDS_VERSION_UNKNOWN UINT64_MAX /* this engine cannot tell without asking */

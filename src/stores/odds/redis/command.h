@@ -19,8 +19,9 @@ void redis_command(struct buffer *out, const char *format, ...) PRINTF_LIKE(2, 3
 /* AUTH with the password of the location, which has one. */
 void redis_command_auth(struct buffer *out, const struct redis_location *location);
 
-/* Writes these commands for a node to which their slot is being moved: ASKING before each, or before
- * a whole transaction. `kinds` gets a byte for each reply: 1: it is the one to ASKING; else 0. */
+/* Writes these commands for a node to which their slot is being moved: ASKING before each, or
+ * before a whole transaction. `kinds` gets a byte for each reply: 1: it is the one to ASKING; else
+ * 0. */
 void redis_command_asking(struct buffer *out, struct buffer *kinds, struct text commands);
 
 /* "PREFIXcatalog:SPORT", "PREFIXodds:SPORT:EVENT", "PREFIXinterest:SPORT" */

@@ -3,26 +3,27 @@
  * connection.h.
  *
  * An attempt has these steps. With Sentinel, ask which server is the master. Look the server's name
- * up. Greet the server, at one address after the other. It must be a master. Have it report changes.
- * When the first heartbeat is answered, the connection is up.
+ * up. Greet the server, at one address after the other. It must be a master. Have it report
+ * changes. When the first heartbeat is answered, the connection is up.
  *
  * A server that says it is a node of a cluster begins another attempt, which asks the nodes for the
  * master of the slot that has all keys (sentinel.c). From then on every attempt does.
  *
  * Asking. A server may refuse HELLO 3 or CLIENT TRACKING, for good or to this user. Then values are
  * asked for at each request: nothing is ever confirmed, so redis_connection_now gives
- * STATUS_PENDING. Heartbeats only ask whether the server is still the master. Each connection
- * tries anew what its server allows.
+ * STATUS_PENDING. Heartbeats only ask whether the server is still the master. Each new
+ * connection asks for both again.
  *
  * Heartbeats. Reports of changes come on the same connection as the replies (RESP3), so a broken
  * connection brings neither, and an answer follows the reports of all changes of earlier turns of
  * the server's event loop. Each heartbeat asks the server whether it still reports changes to this
  * connection, whether it is still the master, and how often databases were swapped (SWAPDB), which
  * no server reports. A node of a cluster is asked for a key that never exists, too: while its slot
- * is being moved it answers ASK, and from then on MOVED. An answer confirms the state of the moment at which the question was sent.
- * Versions count as confirmed for half of timeout_ms after that moment, at most WINDOW_MS_MAX. The
- * connection fails when a heartbeat is not answered within timeout_ms. A connection that does not
- * track has no heartbeats: it fails when a call is not answered in time.
+ * is being moved it answers ASK, and from then on MOVED. An answer confirms the state of the moment
+ * at which the question was sent. Versions count as confirmed for half of timeout_ms after that
+ * moment, at most WINDOW_MS_MAX. The connection fails when a heartbeat is not answered within
+ * timeout_ms. A connection that does not track has no heartbeats: it fails when a call is not
+ * answered in time.
  *
  * Back-off. A connection that worked and failed is made again at once, and calls wait for that one
  * attempt. If the attempt fails, calls are refused at once, and attempts follow at growing
@@ -712,7 +713,7 @@ static void end_greeting(struct redis_connection *connection)
     }
 }
 
-/* What HELLO would have told. */
+/* INFO tells it where HELLO is refused. */
 static void on_server_info(void *context, unsigned index, const struct redis_reply *reply)
 {
     static const char version_line[] = "\nredis_version:";

@@ -22,8 +22,9 @@
  * `interest:SPORT`, `rate:CLIENT` (lease.c).
  *
  * A store has one link, which tracks changes; where the server refuses that, no value is current,
- * each request reads its values, and their digests tell which are still the same. The link of a store that feeds is a plain connection,
- * to which Redis reports no changes, so such a store asks for each value.
+ * each request reads its values, and their digests tell which are still the same. The link of a
+ * store that feeds is a plain connection, to which Redis reports no changes, so such a store asks
+ * for each value.
  *
  * Freshness. A version may be given out of memory while the link confirms that reports of changes
  * arrive (connection.c), and none has named the value. A value that was read is handed on
@@ -32,8 +33,8 @@
  * catalog, so that an answer consists of what was stored together: both keys are watched (WATCH)
  * until an empty transaction shows that neither has changed in between. Reads inside of a
  * transaction would need less, but a server that has reached its maxmemory refuses to queue them. A
- * value that expires is forgotten a moment before it does, since the server may report it late. In a
- * cluster, a value that is not stored is asked for at each request (link.h).
+ * value that expires is forgotten a moment before it does, since the server may report it late. In
+ * a cluster, a value that is not stored is asked for at each request (link.h).
  *
  * Threads. A `reading` belongs to the link's I/O thread.
  */

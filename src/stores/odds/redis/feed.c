@@ -357,8 +357,8 @@ static void list_key(struct listing *listing, struct text key)
         buffer_append(&listing->ids, &event, sizeof event);
 }
 
-/* The second reply is about a key that never exists: while the slot of a cluster is being moved, the
- * node has only some of the keys, and says so there. */
+/* The second reply is about a key that never exists: while the slot of a cluster is being moved,
+ * the node has only some of the keys, and says so there. */
 static void on_page(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct listing *listing = (struct listing *)call;

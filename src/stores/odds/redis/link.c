@@ -318,7 +318,7 @@ static void aim_importer(struct redis_link *link, const struct redis_host *host)
     redis_connection_aim(link->importer, host);
 }
 
-/* What the node that gets the slot redirects is tried again a little later. */
+/* Tries a command again a little later if the node that gets the slot redirects it. */
 static void note_redirect(struct redis_link *link, struct redis_call *call,
                           const struct redis_reply *reply)
 {

@@ -61,10 +61,10 @@ void redis_link_facts(const struct redis_link *link, struct odds_facts *facts);
  * before the reply, and Redis has sent them to all other clients that track. Where the server
  * reports no changes to this link, there is nothing to settle.
  *
- * In a cluster a command may be redirected: it was not carried out. A call with `again` is then sent
- * whole to the node that has its keys, or once more a moment later, until its deadline. It must be
- * about one key, or watch its keys first. Without `again` and `more` its error replies say so. While
- * a call of a link that feeds is sent again, no later one is sent.
+ * In a cluster a command may be redirected: it was not carried out. A call with `again` is then
+ * sent whole to the node that has its keys, or once more a moment later, until its deadline. It
+ * must be about one key, or watch its keys first. Without `again` and `more` its error replies say
+ * so. While a call of a link that feeds is sent again, no later one is sent.
  */
 #define REDIS_CALLS_MAX 4096
 
@@ -84,9 +84,9 @@ struct redis_call {
     struct text bytes;
     unsigned replies; /* to those commands; at least 1 */
     bool again;       /* send it once more when the connection is lost: reads only */
-    /* May be NULL. All replies have come, perhaps redirections. True: `bytes` and `replies` are what
-     * is still to be sent; after REDIS_ASK to the node that gets the slot, which may get redirected
-     * commands only. */
+    /* May be NULL. All replies have come, perhaps redirections. True: `bytes` and `replies` are
+     * what is still to be sent; after REDIS_ASK to the node that gets the slot, which may get
+     * redirected commands only. */
     bool (*more)(struct redis_call *call, enum redis_redirect redirect);
     bool settle;         /* `done` waits until the call is settled */
     uint32_t timeout_ms; /* 0: the store's */
