@@ -751,12 +751,18 @@ class Cluster:
         return node.cli("CLUSTER", "NODES").count(" connected") == len(self.nodes)
 
     def await_whole(self):
-        """Waits until all slots are served and each replica is in step."""
+        """Waits until all slots are served, each replica is in step, and all nodes agree. A master that dies before the
+        others know its epoch may leave the cluster in two minds for good."""
+        def view(node):
+            fields = [line.split(" ") for line in node.cli("CLUSTER", "NODES").splitlines()]
+            return sorted((one[0], "master" in one[2], one[6], *one[8:]) for one in fields)
+
         def whole():
             with contextlib.suppress(OSError, RedisReply):
                 masters = [node for node in self.nodes if node.cli("ROLE")[0] == "master"]
                 replicas = [node for node in self.nodes if node not in masters]
                 return (len(masters) == len(replicas)
+                        and all(view(node) == view(self.nodes[0]) for node in self.nodes)
                         and all("cluster_state:ok" in node.cli("CLUSTER", "INFO") and self._knows_all(node) for node in self.nodes)
                         and all(node.info("replication")["master_link_status"] == "up" for node in replicas))
             return False

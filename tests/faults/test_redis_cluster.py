@@ -167,18 +167,7 @@ def test_a_slot_that_moves_without_a_key_is_noticed(cluster, open_store):
 
 # ---- failover --------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("mode", ["tracking", "asking"], indirect=True)
-def test_a_failover_that_is_asked_for(cluster, open_store, mode):
-    former = cluster.master_of(cluster.the_slot)
-    store, feed = (open_store(cluster.uri(former), prefix=PREFIX, timeout_ms=2000) for _ in range(2))
-    assert store.value() == "[1]"
-    new = cluster.fail_over(cluster.the_slot)
-    new.call("SET", KEY, "[2]")
-    await_value(store, "[2]")
-    store.await_status("ok" if mode == "tracking" else "pending")
-    eventually(lambda: feed.ask("publish cricket 1 [3]") == "publish ok ")
-    eventually(lambda: store.value() == "[3]")
-
+# A master that dies just after it was promoted may leave a cluster in two minds, so these come first.
 
 @pytest.mark.parametrize("how", ["kill", "freeze"])
 def test_a_failover_because_the_master_is_gone(cluster, open_store, how):
@@ -198,3 +187,16 @@ def test_a_failover_because_the_master_is_gone(cluster, open_store, how):
         former.start()
     cluster.await_whole()
     assert store.value() == "[2]"
+
+
+@pytest.mark.parametrize("mode", ["tracking", "asking"], indirect=True)
+def test_a_failover_that_is_asked_for(cluster, open_store, mode):
+    former = cluster.master_of(cluster.the_slot)
+    store, feed = (open_store(cluster.uri(former), prefix=PREFIX, timeout_ms=2000) for _ in range(2))
+    assert store.value() == "[1]"
+    new = cluster.fail_over(cluster.the_slot)
+    new.call("SET", KEY, "[2]")
+    await_value(store, "[2]")
+    store.await_status("ok" if mode == "tracking" else "pending")
+    eventually(lambda: feed.ask("publish cricket 1 [3]") == "publish ok ")
+    eventually(lambda: store.value() == "[3]")

@@ -221,10 +221,8 @@ def test_the_master_of_the_slot_is_replaced_under_a_feed_and_polls(cluster, poll
     service, feed, pollers = polled
     slot = cluster.slot(PREFIX)
     feed.await_more()
-    master = cluster.fail_over(slot)
-    feed.await_more()
-    cluster.await_whole()
     feed.pause()  # a failover may lose what the replica has not got yet
+    master = cluster.master_of(slot)
     assert master.call("WAIT", 1, 0) == 1
     master.kill()
     feed.running.set()
@@ -233,6 +231,9 @@ def test_the_master_of_the_slot_is_replaced_under_a_feed_and_polls(cluster, poll
     for poller in pollers:
         poller.await_answers()
     master.start()
+    cluster.await_whole()
+    cluster.fail_over(slot)
+    feed.await_more()
     cluster.await_whole()
     assert all("odds store" in error or "cannot publish" in error for error in feed.errors), feed.errors[:3]
 
