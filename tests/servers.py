@@ -720,6 +720,7 @@ class Cluster:
 
     def __init__(self, masters=3, node_timeout_ms=1000, password=None, settings=None, tls=None):
         self.nodes = []
+        self.elected = set()
         self.password, self.tls = password, tls
         try:
             for _ in range(2 * masters):
@@ -751,8 +752,7 @@ class Cluster:
         return node.cli("CLUSTER", "NODES").count(" connected") == len(self.nodes)
 
     def await_whole(self):
-        """Waits until all slots are served, each replica is in step, and all nodes agree. A master that dies before the
-        others know its epoch may leave the cluster in two minds for good."""
+        """Waits until all slots are served, each replica is in step, and all nodes agree."""
         def view(node):
             fields = [line.split(" ") for line in node.cli("CLUSTER", "NODES").splitlines()]
             return sorted((one[0], "master" in one[2], one[6], *one[8:]) for one in fields)
@@ -824,14 +824,27 @@ class Cluster:
             pass
         self.end_move(slot, target)
 
+    def prepare_failover(self, slot):
+        """Moves the slot to a master whose replica was never elected, and returns that master. A node that is elected
+        twice within seconds counts the former votes, with the former epoch (Redis 7.0), and no other node follows it."""
+        for master in [node for node in self.nodes if node.running and node.cli("ROLE")[0] == "master"]:
+            replica = self.replica_of(master)
+            if replica not in self.elected:
+                self.elected.add(replica)
+                if master is not self.master_of(slot):
+                    self.move(slot, master)
+                    self.await_whole()
+                return master
+        raise ServerError("all replicas were elected")
+
     def fail_over(self, slot):
-        """A failover while all is well; returns the new master. One that does not come about is begun again."""
+        """A failover while all is well, once prepared; returns the new master. One that times out is begun again."""
         former = self.master_of(slot)
         replica = self.replica_of(former)
         begun = [0.0]
 
         def done():
-            if time.monotonic() - begun[0] > 1:
+            if time.monotonic() - begun[0] > 6:
                 begun[0] = time.monotonic()
                 replica.call("CLUSTER", "FAILOVER")
             return self.master_of(slot, besides=former)

@@ -167,12 +167,10 @@ def test_a_slot_that_moves_without_a_key_is_noticed(cluster, open_store):
 
 # ---- failover --------------------------------------------------------------------------------------------
 
-# A master that dies just after it was promoted may leave a cluster in two minds, so these come first.
-
 @pytest.mark.parametrize("how", ["kill", "freeze"])
 def test_a_failover_because_the_master_is_gone(cluster, open_store, how):
     """It is found by the nodes that it named. One that is frozen answers again as the master, until it learns."""
-    slot, former = cluster.the_slot, cluster.master_of(cluster.the_slot)
+    slot, former = cluster.the_slot, cluster.prepare_failover(cluster.the_slot)
     store = open_store(cluster.uri(former), prefix=PREFIX, timeout_ms=1000)
     assert store.value() == "[1]"
     assert former.call("WAIT", 1, 0) == 1, "the replica has it"
@@ -191,7 +189,7 @@ def test_a_failover_because_the_master_is_gone(cluster, open_store, how):
 
 @pytest.mark.parametrize("mode", ["tracking", "asking"], indirect=True)
 def test_a_failover_that_is_asked_for(cluster, open_store, mode):
-    former = cluster.master_of(cluster.the_slot)
+    former = cluster.prepare_failover(cluster.the_slot)
     store, feed = (open_store(cluster.uri(former), prefix=PREFIX, timeout_ms=2000) for _ in range(2))
     assert store.value() == "[1]"
     new = cluster.fail_over(cluster.the_slot)

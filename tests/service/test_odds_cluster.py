@@ -221,8 +221,8 @@ def test_the_master_of_the_slot_is_replaced_under_a_feed_and_polls(cluster, poll
     service, feed, pollers = polled
     slot = cluster.slot(PREFIX)
     feed.await_more()
+    master = cluster.prepare_failover(slot)
     feed.pause()  # a failover may lose what the replica has not got yet
-    master = cluster.master_of(slot)
     assert master.call("WAIT", 1, 0) == 1
     master.kill()
     feed.running.set()
