@@ -27,7 +27,7 @@ ASAN_PAIRS = embedded,postgresql
 TSAN_PAIRS = redis,sqlite
 # Most of a service test is waiting, and of many of Meson's, so more of them than there are processors run at once.
 WORKERS = 10
-MESON_TESTS = $(shell expr 2 \* $(JOBS))
+MESON_TESTS = $(shell expr 3 \* $(JOBS))
 # Limits are for programs that hang, not for a machine that has much else to do, and sanitized ones are several times slower;
 # they try an eighth of the points of long campaigns (tests/servers.py, SAMPLE), which the plain runs try all.
 PATIENT = env CROUPIER_PATIENCE=3 TEST_SAMPLE=8
