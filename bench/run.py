@@ -264,12 +264,12 @@ class Bench(Grown, Waiting, Edge, Console, Cores):
                 self.drive(f"sqlite:{files[size]}", "--entries", size, sync="off")
                 print(f"  made {size} entries", file=sys.stderr, flush=True)
         samples = {(size, batch): [] for batch in (1, 256) for size in sizes}
-        sample = self.directory / "sample.db"
         for number in range(self.options.rounds):
             for (size, batch), found in samples.items():
+                file = files[size]
                 if size <= 10000:  # a sample would make it grow by much
-                    shutil.copy(files[size], sample)
-                file = sample if size <= 10000 else files[size]
+                    file = self.directory / f"sample-{number}-{size}-{batch}.db"  # a new name: what is beside a ledger belongs to it
+                    shutil.copy(files[size], file)
                 # A server that runs has in its page cache what it needs often; of a small ledger that is all.
                 warm_up = 4 * batch if size <= 10000 else 20000
                 found.append(self.drive(f"sqlite:{file}", "--batch", batch, "--warm-up", warm_up,
