@@ -11,11 +11,13 @@ and a test may not use is played by small programs: sudo runs the command as who
 ends a croupier of ours, sudoedit makes the settings that keep it in the directory.
 """
 
+import contextlib
 import json
 import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import threading
 from pathlib import Path
@@ -86,11 +88,22 @@ class Systemd(threading.Thread):
         return all(act() for act in actions.get(" ".join(words), [lambda: False]))
 
     def begin(self):
+        """Until it is ready (Type=notify), so that it has read its settings before the next command changes them."""
+        notified = self.machine.directory / "notify"
+        notified.unlink(missing_ok=True)
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.manager.bind(str(notified))
+        self.manager.settimeout(0.1)
         with open(self.machine.journal, "ab") as journal:
-            self.process = subprocess.Popen([self.machine.programs / "croupier", "serve"], env=self.machine.environment,
+            self.process = subprocess.Popen([self.machine.programs / "croupier", "serve"],
+                                            env={**self.machine.environment, "NOTIFY_SOCKET": str(notified)},
                                             stdin=subprocess.DEVNULL, stdout=journal, stderr=journal,
                                             cwd=self.machine.directory)
-        return True
+        while self.process.poll() is None:
+            with contextlib.suppress(TimeoutError):
+                if b"READY=1" in self.manager.recv(4096):
+                    return True
+        return False
 
     def reload(self):
         self.process.send_signal(signal.SIGHUP)
@@ -102,7 +115,8 @@ class Systemd(threading.Thread):
             return True
         process.terminate()
         status = process.wait(60 * PATIENCE)
-        if status in (0, -signal.SIGTERM):  # the second of one which has only just been started
+        self.manager.close()
+        if status == 0:
             return True
         with open(self.machine.journal, "a") as journal:  # systemctl itself says no more than that it failed
             journal.write(f"croupier ended with {status}\n")
