@@ -577,8 +577,8 @@ static void look(struct pending_request *pending)
     const struct odds_subject *subject = &pending->subject;
     bool of_event = subject->kind == ODDS_MARKETS;
     struct odds_versions *versions = &pending->versions;
-    /* The versions of a moment ago will do after a job on this thread: they do
-     * not confirm an entry that the store has replaced meanwhile. */
+    /* The versions of a moment ago will do after a job on this thread: they do not confirm
+     * an entry that the store has replaced meanwhile. */
     enum status status = pending->read_since
                              ? STATUS_OK
                              : odds_store_versions(cache->sports->odds, subject->sport,

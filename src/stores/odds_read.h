@@ -25,7 +25,7 @@
 MUST_CHECK enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp);
 
 /* In place, wait-free. True: the store cannot report changes at present (Redis without CLIENT
- * TRACKING). Then odds_store_stamp gives STATUS_PENDING while all is well too, and the watch is told
+ * TRACKING). Then odds_store_stamp gives STATUS_PENDING while all is well too, and the watch hears
  * every ask_ms that all values may be new. */
 bool odds_store_asks(struct odds_store *store);
 

@@ -252,7 +252,7 @@ static bool is_same(const struct entry *entry, const struct redis_seen *seen)
     return memcmp(entry->digest, seen->digest, DIGEST_SIZE) == 0;
 }
 
-/* Was the same value given a later end, which no report has told? */
+/* Was the same value given a later end, which no report has shown? */
 static bool is_renewed(const struct entry *entry, const struct redis_seen *seen)
 {
     return seen->asked && entry->expires_ns != 0 && is_same(entry, seen) &&
