@@ -587,7 +587,21 @@ class _Sentinel(Redis):
         return [*super()._command(), "--sentinel"]
 
 
-class Sentinel:
+class _Several:
+    """Servers that belong together, which end in the order of servers()."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+    def remove(self):
+        for server in self.servers():
+            server.remove()
+
+
+class Sentinel(_Several):
     """A master, its replicas, and sentinels that watch them. A failover takes about `down_after_ms` + 1 s."""
 
     def __init__(self, replicas=1, sentinels=3, service="croupier", down_after_ms=500, password=None, settings=None, tls=None):
@@ -609,15 +623,8 @@ class Sentinel:
             self.remove()
             raise
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.remove()
-
-    def remove(self):
-        for server in self.sentinels + self.nodes:
-            server.remove()
+    def servers(self):
+        return self.sentinels + self.nodes
 
     def await_whole(self):
         """Waits until every replica is in step and every sentinel knows every other server."""
@@ -710,7 +717,7 @@ class _Node(Redis):
         return int(fields["cluster_my_epoch"])
 
 
-class Cluster:
+class Cluster(_Several):
     """A cluster of masters, which share all slots, with a replica each. nodes[i + masters] is the replica of nodes[i].
 
     A failover takes about `node_timeout_ms` + 1 s. The bus has ports of its own (Redis 7).
@@ -738,15 +745,8 @@ class Cluster:
             self.remove()
             raise
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.remove()
-
-    def remove(self):
-        for node in self.nodes:
-            node.remove()
+    def servers(self):
+        return self.nodes
 
     def _knows_all(self, node):
         return node.cli("CLUSTER", "NODES").count(" connected") == len(self.nodes)
