@@ -35,22 +35,8 @@ bool redis_cluster_slot(const char *prefix, uint32_t *slot)
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* A node that does not know its own address leaves it out, or writes "?". */
-static bool set_host(struct redis_host *host, struct text name, struct text port, const char *asked)
-{
-    uint64_t number = 0;
-    if (name.size == 0 || text_equals(name, TEXT("?")))
-        name = text_of(asked);
-    if (name.size >= REDIS_HOST_SIZE || memchr(name.at, '\0', name.size) != NULL ||
-        text_to_u64(port, UINT16_MAX, &number) != STATUS_OK || number == 0)
-        return false;
-    memset(host, 0, sizeof *host);
-    memcpy(host->name, name.at, name.size);
-    host->port = (uint16_t)number;
-    return true;
-}
-
-/* The port follows the last colon: an IPv6 address has no brackets here. */
+/* The port follows the last colon: an IPv6 address has no brackets here. A node that does not know
+ * its own address leaves it out, or writes "?". */
 static bool read_address(struct text address, struct text hostname, const char *asked,
                          struct redis_host *host)
 {
@@ -59,7 +45,11 @@ static bool read_address(struct text address, struct text hostname, const char *
         return false;
     struct text name = {address.at, (size_t)(colon - address.at)};
     struct text port = {colon + 1, address.size - name.size - 1};
-    return set_host(host, hostname.size > 0 ? hostname : name, port, asked);
+    if (hostname.size > 0)
+        name = hostname;
+    if (name.size == 0 || text_equals(name, TEXT("?")))
+        name = text_of(asked);
+    return redis_host_set(host, name, port);
 }
 
 /* ---- CLUSTER NODES --------------------------------------------------------------------------- */

@@ -42,6 +42,11 @@ void redis_command(struct buffer *out, const char *format, ...)
         redis_command_word(out, text_cut(&rest, ' '));
 }
 
+void redis_command_probe(struct buffer *out, const char *prefix)
+{
+    redis_command(out, "PTTL %sodds:cricket:0", prefix);
+}
+
 void redis_command_auth(struct buffer *out, const struct redis_location *location)
 {
     redis_command_begin(out, location->user != NULL ? 3 : 2);

@@ -16,6 +16,9 @@ void redis_command_word(struct buffer *out, struct text word);
  * most REDIS_LINE_MAX bytes. */
 #define REDIS_LINE_MAX 1024
 void redis_command(struct buffer *out, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Asks for a key that never exists, as event 0 is the id of none: one reply, in a cluster perhaps a
+ * redirection, which tells where the slot is. */
+void redis_command_probe(struct buffer *out, const char *prefix);
 /* AUTH with the password of the location, which has one. */
 void redis_command_auth(struct buffer *out, const struct redis_location *location);
 

@@ -483,8 +483,8 @@ static void ask_beat(struct redis_connection *connection)
     unsigned count = redis_connection_asks(connection) ? BEAT_ROLE + 1 : BEAT_SWAPS + 1;
     for (unsigned i = 0; i < count; i++)
         redis_command(&commands, "%s", beat_names[i]);
-    if (atomic_load(&connection->cluster)) { /* event 0 is the id of none */
-        redis_command(&commands, "PTTL %sodds:cricket:0", connection->options.link->prefix);
+    if (atomic_load(&connection->cluster)) {
+        redis_command_probe(&commands, connection->options.link->prefix);
         count++;
     }
     connection->beat_out = true;
@@ -732,17 +732,23 @@ static void on_server_info(void *context, unsigned index, const struct redis_rep
         end_greeting(connection);
 }
 
+static void ask_server_info(struct redis_connection *connection)
+{
+    struct buffer commands = {0};
+    redis_command(&commands, "INFO server");
+    redis_command(&commands, "CLIENT SETNAME croupier");
+    (void)redis_wire_send(connection->wire, buffer_text(&commands), 2, on_server_info, connection);
+    buffer_free(&commands);
+}
+
 static void on_greeting(void *context, unsigned index, const struct redis_reply *reply)
 {
-    static const struct text rest =
-        TEXT_INIT("*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"
-                  "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$8\r\ncroupier\r\n");
     struct redis_connection *connection = context;
     bool last = index + 1 == connection->greeting_count;
     if (!check_greeting(connection, connection->greetings[index], reply) || !last)
         return;
     if (connection->hello_is_refused)
-        (void)redis_wire_send(connection->wire, rest, 2, on_server_info, connection);
+        ask_server_info(connection);
     else
         end_greeting(connection);
 }

@@ -579,12 +579,13 @@ static void append_reading(struct reading *reading, const struct redis_store *st
     struct redis_key catalog_key = redis_key_of_value(store->prefix, &catalog);
     struct redis_key key = redis_key_of_value(store->prefix, &reading->subject);
     bool together = has_part(reading) && reading->apart == READING_TOGETHER;
+    bool value = reading->apart == READING_TOGETHER || reading->apart == READING_BETWEEN;
     buffer_clear(out);
     if (together)
         redis_command(out, "WATCH %s %s", catalog_key.text, key.text);
-    if (together || reading->apart == READING_BEFORE || reading->apart == READING_AFTER)
+    if (together || !value)
         append_part(reading, catalog_key.text);
-    if (reading->apart == READING_TOGETHER || reading->apart == READING_BETWEEN) {
+    if (value) {
         redis_command(out, "GET %s", key.text);
         redis_command(out, "PTTL %s", key.text);
     }
@@ -593,7 +594,7 @@ static void append_reading(struct reading *reading, const struct redis_store *st
         redis_command(out, "EXEC");
     }
     reading->call.bytes = buffer_text(out);
-    reading->call.replies = together ? READING_EXEC + 1 : reading->apart % 2 == 1 ? 1 : 2;
+    reading->call.replies = together ? READING_EXEC + 1 : value ? 2 : 1;
 }
 
 static bool reading_more(struct redis_call *call, enum redis_redirect redirect)

@@ -404,7 +404,7 @@ static enum status list_pages(struct redis_link *link, struct listing *listing, 
         struct buffer commands = {0};
         redis_command(&commands, "SCAN %s MATCH %s COUNT " SCAN_COUNT,
                       buffer_string(&listing->cursor), pattern);
-        redis_command(&commands, "PTTL %sodds:cricket:0", prefix);
+        redis_command_probe(&commands, prefix);
         listing->partial = false;
         status = ask(link, &listing->question, &commands, on_page);
         if (listing->partial && clock_monotonic_ms() >= end_ms)

@@ -268,7 +268,8 @@ static void on_later(uv_timer_t *timer)
     pump(timer->data);
 }
 
-static void on_importer_up(void *owner)
+/* Of either connection. */
+static void on_up(void *owner)
 {
     pump(owner);
 }
@@ -304,7 +305,7 @@ static void aim_importer(struct redis_link *link, const struct redis_host *host)
                                                      .mailbox = link->mailbox,
                                                      .aimed = true,
                                                      .owner = link,
-                                                     .up = on_importer_up,
+                                                     .up = on_up,
                                                      .lost = lose_asked};
     if (link->importer == NULL) {
         link->importer_location = *link->options.location;
@@ -533,11 +534,6 @@ static void run(void *argument)
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
-
-static void on_up(void *owner)
-{
-    pump(owner);
-}
 
 struct redis_link *redis_link_create(const struct redis_link_options *options)
 {

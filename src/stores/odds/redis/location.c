@@ -283,6 +283,19 @@ static void free_secret(char *secret)
     memory_free(secret);
 }
 
+bool redis_host_set(struct redis_host *host, struct text name, struct text port)
+{
+    uint64_t number = 0;
+    if (name.size == 0 || name.size >= REDIS_HOST_SIZE ||
+        memchr(name.at, '\0', name.size) != NULL ||
+        text_to_u64(port, UINT16_MAX, &number) != STATUS_OK || number == 0)
+        return false;
+    memset(host, 0, sizeof *host);
+    memcpy(host->name, name.at, name.size);
+    host->port = (uint16_t)number;
+    return true;
+}
+
 void redis_location_destroy(struct redis_location **location)
 {
     struct redis_location *mine = *location;

@@ -118,18 +118,9 @@ static void on_lost(void *owner, const char *why)
 
 static bool read_master(const struct redis_reply *reply, struct redis_host *host)
 {
-    uint64_t port = 0;
-    if (reply->type != REDIS_LIST || reply->count != 2)
-        return false;
-    struct text name = reply->elements[0].text;
-    if (reply->elements[0].type != REDIS_STRING || reply->elements[1].type != REDIS_STRING ||
-        name.size == 0 || name.size >= REDIS_HOST_SIZE || strlen(name.at) != name.size ||
-        text_to_u64(reply->elements[1].text, UINT16_MAX, &port) != STATUS_OK || port == 0)
-        return false;
-    memset(host, 0, sizeof *host);
-    memcpy(host->name, name.at, name.size);
-    host->port = (uint16_t)port;
-    return true;
+    return reply->type == REDIS_LIST && reply->count == 2 &&
+           reply->elements[0].type == REDIS_STRING && reply->elements[1].type == REDIS_STRING &&
+           redis_host_set(host, reply->elements[0].text, reply->elements[1].text);
 }
 
 static bool is_known(const struct redis_sentinel *sentinel, const struct redis_host *host)
