@@ -601,14 +601,14 @@ def machine():
 
 
 def markdown(results):
+    """A table each, then its note. The spread of rounds stays in results.json."""
     lines = [f"Machine: {machine()}.", ""]
     for result in results:
-        lines += [f"### {result['title']}", "", result["note"], ""]
-        names = list(result["rows"][0])
-        lines += ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+        names = [name for name in result["rows"][0] if "spread" not in name]
+        lines += [f"### {result['title']}", "", "| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
         lines += ["| " + " | ".join(str(row[name]) for name in names) + " |"
                   for row in result["rows"]]
-        lines.append("")
+        lines += ["", result["note"], ""]
     return "\n".join(lines)
 
 
