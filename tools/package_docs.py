@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\]\(([^)#:]+)((?:#[^)]*)?)\)")
-FLAT = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/RESULTS.md", "docs/*.*")
+FLAT = ("README.md", "llms.txt", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/RESULTS.md", "docs/*.*")
 FOLDERS = ("docs/decisions", "examples")
 
 
@@ -38,7 +38,7 @@ def main(directory):
 
         to = directory / place
         to.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".md":
+        if path.suffix == ".md" or path.name == "llms.txt":
             to.write_text(LINK.sub(follow, path.read_text()))
         else:
             shutil.copyfile(path, to)

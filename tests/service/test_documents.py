@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from croupier import PATIENCE, ROOT, eventually
+from croupier import BINARY, PATIENCE, ROOT, eventually
 from newcomer import Machine
 from servers import Postgres, Redis
 
@@ -234,6 +234,48 @@ def test_the_api(demo):
                  currency="EUR")
     demo.placeholders["ply_9tHpZcX2kQvL0aBd"] = player
     run_all(demo, "docs/wallet.md")
+
+
+@tries("docs/integrate.md")
+def test_the_page_for_integrators(demo):
+    run_all(demo, "docs/integrate.md")
+    request, _, shown = one("docs/integrate.md", "http").text.partition("\n")
+    assert fits(shortened(shown.replace("{…}", "{}")), json.loads(demo.ask_api(request.removeprefix("GET "))), exact=False)
+    player = json.loads(demo.ask_api("/api/v1/casino/games/anubis-falls/launch", mode="real", player_reference="player-17",
+                                     currency="EUR"))["player_id"]
+    calls = [json.loads(block.text.replace("ply_…", player)) for block in blocks_of("docs/integrate.md") if block.language == "json"]
+    answers = [json.loads(demo.ask_api("/api/v1/casino/wallet", **call)) for call in calls]
+    assert [(answer["operation"], answer.get("status")) for answer in answers] == [
+        ("CREDIT", "applied"), ("DEBIT", "applied"), ("CREDIT", "applied"), ("ROLLBACK", "voided"), ("BALANCE", None)]
+    assert answers[-1]["balance_minor"] == 2500 - 250 + 400
+    # The operator sees a bet and its win, and no money that went out.
+    statement = json.loads(demo.run(f"{BINARY} wallet statement {player} -c {demo.directory}/demo/croupier.conf --json"))
+    entries = statement if isinstance(statement, list) else statement["entries"]
+    moved = {entry["transaction_id"]: (entry["game_id"], entry["round_id"]) for entry in entries}
+    assert moved["in-1"] == (None, None) and moved["bet-1"] == moved["win-1"] == ("anubis-falls", "r-1")
+    report = json.loads(demo.run(f"{BINARY} wallet report -c {demo.directory}/demo/croupier.conf --json"))
+    assert not any(total["transfers_out_minor"] for total in report["totals"])
+
+
+def test_the_page_for_integrators_is_one_page_and_names_every_error():
+    page = (ROOT / "docs/integrate.md").read_text()
+    assert len(page.split()) <= 1500
+
+    def rows_of(text):
+        for line in re.findall(r"^\| ([\d, ]+) \| (`.*?`) \|", text, re.MULTILINE):
+            yield set(line[0].split(", ")), set(re.findall(r"`(\w+)`", line[1]))
+    whole = {code: statuses for statuses, codes in rows_of((ROOT / "docs/interface.md").read_text()) for code in codes}
+    named = {code: statuses for statuses, codes in rows_of(page) for code in codes}
+    assert len(named) > 30 and all(whole[code] <= statuses for code, statuses in named.items())
+    # What is left out says that the bytes are no proper HTTP, or that the path, the method or a header is not the interface's.
+    assert whole.keys() - named.keys() == {
+        "https_required", "method_not_allowed", "request_timeout", "precondition_failed", "payload_too_large", "uri_too_long",
+        "unsupported_media_type", "expectation_failed", "headers_too_large", "not_implemented", "version_not_supported"}
+
+
+def test_the_pages_that_programs_read_first_exist():
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "llms.txt").read_text())
+    assert len(links) > 15 and all((ROOT / link).is_file() for link in links)
 
 
 def follow(machine, program):
