@@ -49,7 +49,7 @@ class Edge:
         service.start()
         service.await_admission(service.customer.key)
         self.proxy = Proxy(None, "haproxy", "127.0.0.1")
-        self.address = ("localhost", free_port())
+        self.address = ("127.0.0.1", free_port())
         self.feed = subprocess.Popen([BINARY, "feed", "stream", "-c", service.configuration], stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True, env=service.environment)
         self.clients = []
@@ -72,7 +72,7 @@ class Edge:
             return Response(0, [], b"")
 
     def client(self):
-        client = Client(f"https://localhost:{self.address[1]}", self.certificate, self.service.customer.key)
+        client = Client("https://{}:{}".format(*self.address), self.certificate, self.service.customer.key)
         self.clients.append(client)
         return client
 
