@@ -12,7 +12,8 @@ import (
 )
 
 const usage = "customer poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | " +
-	"debit|credit PLAYER AMOUNT_MINOR CURRENCY | settle"
+	"deposit|withdraw PLAYER AMOUNT_MINOR CURRENCY | bet PLAYER AMOUNT_MINOR CURRENCY GAME ROUND | " +
+	"win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle"
 
 func launch(game, reference, currency string) {
 	body, err := json.Marshal(map[string]string{"mode": "real", "player_reference": reference, "currency": currency})
@@ -25,15 +26,29 @@ func launch(game, reference, currency string) {
 	fmt.Println(string(text))
 }
 
-func move(operation, player, amountMinor, currency string) bool {
+// The fields that a command takes, in their order. A stake names its game and round, and so does
+// its win, which also names the stake's transaction_id. A DEBIT that names neither game nor round
+// is money out: a blocked player's is not refused.
+var names = []string{"player_id", "amount_minor", "currency", "game_id", "round_id", "reference_transaction_id"}
+
+// A command's operation, and how many of the fields it takes.
+var moves = map[string]struct {
+	operation string
+	takes     int
+}{"deposit": {"CREDIT", 3}, "withdraw": {"DEBIT", 3}, "bet": {"DEBIT", 5}, "win": {"CREDIT", 6}}
+
+func move(operation string, words []string) bool {
 	var random [16]byte
 	_, err := rand.Read(random[:])
 	must(err)
-	amount, err := strconv.ParseInt(amountMinor, 10, 64)
-	must(err)
 	id := hex.EncodeToString(random[:])
-	body, err := json.Marshal(map[string]interface{}{"operation": operation, "player_id": player,
-		"transaction_id": id, "amount_minor": amount, "currency": currency})
+	fields := map[string]interface{}{"operation": operation, "transaction_id": id}
+	for at, word := range words {
+		fields[names[at]] = word
+	}
+	fields["amount_minor"], err = strconv.ParseInt(words[1], 10, 64)
+	must(err)
+	body, err := json.Marshal(fields)
 	must(err)
 	entry := line{ID: id, Send: string(body)}
 	note(entry)
@@ -50,7 +65,9 @@ func main() {
 		must(errors.New("set KEY to the key that the operator gave you (crk_…)"))
 	}
 	applied := true
-	if command == "settle" || len(words) == 4 && (command == "debit" || command == "credit") {
+	chosen, moving := moves[command]
+	moving = moving && len(words) == 1+chosen.takes
+	if command == "settle" || moving {
 		for _, entry := range unanswered() { // first what was left open
 			applied = settle(entry) && applied
 		}
@@ -63,10 +80,8 @@ func main() {
 		poll(words[1], words[2], changes)
 	case command == "launch" && len(words) == 4:
 		launch(words[1], words[2], words[3])
-	case command == "debit" && len(words) == 4:
-		applied = move("DEBIT", words[1], words[2], words[3]) && applied
-	case command == "credit" && len(words) == 4:
-		applied = move("CREDIT", words[1], words[2], words[3]) && applied
+	case moving:
+		applied = move(chosen.operation, words[1:]) && applied
 	default:
 		fmt.Fprintln(os.Stderr, usage)
 		os.Exit(2)

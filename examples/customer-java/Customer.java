@@ -4,22 +4,14 @@
 
 import java.io.IOException;
 import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
+import java.net.http.*;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
+import java.nio.file.*;
 import java.time.Duration;
-import java.util.Base64;
-import java.util.LinkedHashMap;
-import java.util.Map;
-import java.util.UUID;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.*;
+import java.util.regex.*;
 
 public final class Customer {
     static final int WAIT_S = 55; // how long a poll may wait for a change
@@ -162,13 +154,19 @@ public final class Customer {
         }
     }
 
-    static boolean move(String operation, String player, long amountMinor, String currency)
-            throws IOException, InterruptedException {
+    /** What a command takes. A stake names its game and round, and so does its win, which also names the stake's transaction_id.
+     * A DEBIT that names neither game nor round is money out: a blocked player's is not refused. */
+    static final List<String> NAMES = List.of("player_id", "amount_minor", "currency", "game_id", "round_id", "reference_transaction_id");
+    static final Map<String, Integer> TAKES = Map.of("deposit", 3, "withdraw", 3, "bet", 5, "win", 6);
+
+    static boolean move(String[] words) throws IOException, InterruptedException {
         String id = UUID.randomUUID().toString();
-        String body = String.format("{\"operation\":\"%s\",\"player_id\":%s,\"transaction_id\":\"%s\",\"amount_minor\":%d,\"currency\":%s}",
-                operation, quoted(player), id, amountMinor, quoted(currency));
-        note("send", id, body);
-        return settle(id, body);
+        StringBuilder body = new StringBuilder(String.format("{\"operation\":\"%s\",\"transaction_id\":\"%s\"",
+                words[0].equals("bet") || words[0].equals("withdraw") ? "DEBIT" : "CREDIT", id));
+        for (int at = 1; at < words.length; at++)
+            body.append(String.format(",\"%s\":%s", NAMES.get(at - 1), at == 2 ? Long.valueOf(words[at]) : quoted(words[at])));
+        note("send", id, body.append('}').toString());
+        return settle(id, body.toString());
     }
 
     public static void main(String[] words) throws IOException, InterruptedException {
@@ -176,12 +174,12 @@ public final class Customer {
         boolean applied = true;
         if (KEY.isEmpty())
             fail("set KEY to the key that the operator gave you (crk_…)");
-        boolean moves = words.length == 4 && (command.equals("debit") || command.equals("credit"));
+        boolean moves = TAKES.containsKey(command) && words.length == 1 + TAKES.get(command);
         if (moves || command.equals("settle"))
             for (Map.Entry<String, String> open : unanswered().entrySet()) // first what was left open
                 applied &= settle(open.getKey(), open.getValue());
         if (moves) {
-            applied &= move(command.toUpperCase(), words[1], Long.parseLong(words[2]), words[3]);
+            applied &= move(words);
         } else if (command.equals("poll") && words.length == 4) {
             poll(words[1], words[2], Integer.parseInt(words[3]));
         } else if (command.equals("launch") && words.length == 4) {
@@ -192,7 +190,8 @@ public final class Customer {
             System.out.println(answer.body());
         } else if (!command.equals("settle")) {
             System.err.println("Customer poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | "
-                    + "debit|credit PLAYER AMOUNT_MINOR CURRENCY | settle");
+                    + "deposit|withdraw PLAYER AMOUNT_MINOR CURRENCY | bet PLAYER AMOUNT_MINOR CURRENCY GAME ROUND | "
+                    + "win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle");
             System.exit(2);
         }
         System.exit(applied ? 0 : 1);

@@ -124,10 +124,21 @@ async function settle(id, body) {
   }
 }
 
-async function move(operation, player, amountMinor, currency) {
+// A command's operation, and what it takes. A stake names its game and round, and so does its win,
+// which also names the stake's transaction_id. A DEBIT that names neither game nor round is money
+// out: a blocked player's is not refused.
+const MONEY = ["player_id", "amount_minor", "currency"];
+const PLAY = [...MONEY, "game_id", "round_id"];
+const MOVES = {
+  deposit: ["CREDIT", MONEY], withdraw: ["DEBIT", MONEY], bet: ["DEBIT", PLAY],
+  win: ["CREDIT", [...PLAY, "reference_transaction_id"]],
+};
+
+async function move([operation, names], words) {
   const id = randomUUID();
+  const fields = Object.fromEntries(names.map((name, at) => [name, words[at]]));
   const body = JSON.stringify({
-    operation, player_id: player, transaction_id: id, amount_minor: Number(amountMinor), currency,
+    operation, transaction_id: id, ...fields, amount_minor: Number(fields.amount_minor),
   });
   note({ id, send: body });
   await settle(id, body);
@@ -141,11 +152,12 @@ if (command === "poll") {
   const answer = await ask("POST", `/api/v1/casino/games/${rest[0]}/launch`, body);
   if (answer.status !== 200) refuse(answer);
   console.log(answer.text);
-} else if (["settle", "debit", "credit"].includes(command)) {
+} else if (command === "settle" || MOVES[command]?.[1].length === rest.length) {
   for (const [id, body] of unanswered()) await settle(id, body); // first what was left open
-  if (command !== "settle") await move(command.toUpperCase(), ...rest);
+  if (command !== "settle") await move(MOVES[command], rest);
 } else {
   console.error("customer.mjs poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | " +
-    "debit|credit PLAYER AMOUNT_MINOR CURRENCY | settle");
+    "deposit|withdraw PLAYER AMOUNT_MINOR CURRENCY | bet PLAYER AMOUNT_MINOR CURRENCY GAME ROUND | " +
+    "win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle");
   process.exitCode = 2;
 }

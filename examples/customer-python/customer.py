@@ -127,10 +127,20 @@ def settle(transaction, body):
         growing_s = min(2 * growing_s, 10)
 
 
-def move(operation, player, amount_minor, currency):
+# A command's operation, and what it takes. A stake names its game and round, and so does its win, which also names the
+# stake's transaction_id. A DEBIT that names neither game nor round is money out: a blocked player's is not refused.
+MONEY = ("player_id", "amount_minor", "currency")
+PLAY = (*MONEY, "game_id", "round_id")
+MOVES = {"deposit": ("CREDIT", MONEY), "withdraw": ("DEBIT", MONEY), "bet": ("DEBIT", PLAY),
+         "win": ("CREDIT", (*PLAY, "reference_transaction_id"))}
+
+
+def move(command, arguments):
+    operation, names = MOVES[command]
+    fields = dict(zip(names, arguments))
+    fields["amount_minor"] = int(fields["amount_minor"])
     transaction = str(uuid.uuid4())
-    body = json.dumps({"operation": operation, "player_id": player, "transaction_id": transaction,
-                       "amount_minor": int(amount_minor), "currency": currency})
+    body = json.dumps({"operation": operation, "transaction_id": transaction, **fields})
     note(id=transaction, send=body)
     return settle(transaction, body)
 
@@ -143,13 +153,14 @@ def main(command, *arguments):
         body = json.dumps({"mode": "real", "player_reference": reference, "currency": currency})
         status, _, text = ask("POST", f"/api/v1/casino/games/{game}/launch", body.encode())
         return print(text) if status == 200 else fail(status, text)
-    if command not in ("settle", "debit", "credit"):
+    if command != "settle" and (command not in MOVES or len(arguments) != len(MOVES[command][1])):
         sys.exit("customer.py poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | "
-                 "debit|credit PLAYER AMOUNT_MINOR CURRENCY | settle")
+                 "deposit|withdraw PLAYER AMOUNT_MINOR CURRENCY | bet PLAYER AMOUNT_MINOR CURRENCY GAME ROUND | "
+                 "win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle")
     mend_journal()
     applied = [settle(transaction, body) for transaction, body in unanswered().items()]  # first what was left open
     if command != "settle":
-        applied.append(move(command.upper(), *arguments))
+        applied.append(move(command, arguments))
     sys.exit(0 if all(applied) else 1)
 
 

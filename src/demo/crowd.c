@@ -112,14 +112,15 @@ static void call_oddly(struct crowd *crowd, size_t round)
 {
     static const char move[] = "{\"operation\":\"%s\",\"player_id\":\"%s\",\"transaction_id\":"
                                "\"odd-%lld-%zu\",\"amount_minor\":%d,\"currency\":\"EUR\"%s}";
+    static const char play[] = ",\"game_id\":\"" DEMO_GAME "\",\"round_id\":\"odd\"";
     const struct demo_keys *keys = crowd->options.keys;
     const struct {
         const char *operation, *player;
         int amount_minor;
         const char *more;
     } moves[] = {{"CREDIT", keys->blocked_player, 500, ""},
-                 {"DEBIT", crowd->players[0].id, 99999999, ",\"round_id\":\"too-dear\""},
-                 {"DEBIT", keys->blocked_player, 100, ",\"game_id\":\"" DEMO_GAME "\""},
+                 {"DEBIT", crowd->players[0].id, 99999999, play},
+                 {"DEBIT", keys->blocked_player, 100, play},
                  {"DEBIT", keys->blocked_player, 300, ""}};
     struct buffer answer = {0};
     size_t at = round % (sizeof moves / sizeof moves[0]);

@@ -178,6 +178,30 @@ def test_every_block_has_a_language_and_every_command_a_test():
     assert {document for document in DOCUMENTS if commands_of(document)} == TRIED
 
 
+def wallet_requests():
+    """(file, request) of each wallet request that a page, an example, a help text or the demo's screen shows."""
+    shown = subprocess.run(["git", "ls-files", "*.md", "*.txt", "docs", "examples", "help", "man", "dist"], cwd=ROOT, capture_output=True,
+                           text=True, check=True).stdout.splitlines()
+    for name in sorted(set(shown) - {"CHANGELOG.md"}):
+        if name.endswith(".webp"):
+            continue
+        text = (ROOT / name).read_text().replace("\\", "")
+        for request in re.findall(r"""\{[^{}]*"?\boperation"?: *"?(?:DEBIT|CREDIT)\b[^{}]*\}""", text):
+            members = dict(re.findall(r"""(\w+)"?: *"?([^",}]*)""", request))
+            if "status" not in members:  # of an answer
+                yield name, members
+
+
+def test_every_bet_that_is_shown_names_its_game_and_round_and_so_does_its_win():
+    """A DEBIT that names neither is money out: no report counts it as a stake, and a block lets it pass."""
+    requests = list(wallet_requests())
+    assert {"docs/wallet.md", "docs/integrate.md", "docs/package.md", "docs/providers.md", "src/demo/tour.txt"} <= {name for name, _ in requests}
+    for name, members in requests:
+        transfer = re.match("out" if members["operation"] == "DEBIT" else "in", members["transaction_id"])
+        assert transfer or {"game_id", "round_id"} <= members.keys(), (name, members)
+        assert not transfer or not {"game_id", "round_id"} & members.keys(), (name, members)
+
+
 def test_what_is_not_run_is_there():
     lines = {(document, line) for document in DOCUMENTS for block in commands_of(document)
              for line in block.text.splitlines()}
@@ -198,8 +222,11 @@ def test_readme(demo):
 @tries("docs/tutorial.md")
 def test_tutorial(machine):
     written = machine.run("\n".join(block.script() for block in commands_of("docs/tutorial.md")), machine.checkout)
-    assert "Match Odds: A 1.80" in written and '"balance_minor":2250' in written
+    assert "Match Odds: A 1.80" in written and '"balance_minor":2250' in written and '"balance_minor":2650' in written
     assert "The ledger is sound" in written
+    # The stake is a stake, and its win a win: the lines of the report as a reader sees them.
+    [report] = re.findall(r"^.*\bblackjack-atrium\b.*$", written, re.MULTILINE)[-1:]
+    assert re.search(r"\b2\.50\b.*\b4\.00\b.*-1\.50\b", report), written
     assert not (machine.checkout / "lesson").exists()
 
 

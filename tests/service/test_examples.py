@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -138,7 +139,7 @@ def test_a_customer_that_is_killed_without_an_answer_sends_the_same_again(custom
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Swallowing)
     server.to, server.swallowed, server.release = f"http://127.0.0.1:{customer.market.port}", [], threading.Event()
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    process = customer.start("credit", player, 2500, "EUR", base=f"http://127.0.0.1:{server.server_port}")
+    process = customer.start("deposit", player, 2500, "EUR", base=f"http://127.0.0.1:{server.server_port}")
     eventually(lambda: server.swallowed)
     process.kill()
     process.communicate()
@@ -150,15 +151,15 @@ def test_a_customer_that_is_killed_without_an_answer_sends_the_same_again(custom
     status, _, answer = customer.run("settle").partition(" ")
     assert status == "200" and json.loads(answer) == {**server.swallowed[0], "replayed": True}
     assert customer.run("settle") == ""
-    assert json.loads(customer.run("debit", player, 100, "EUR").partition(" ")[2])["balance_minor"] == 2400
+    assert json.loads(customer.run("withdraw", player, 100, "EUR").partition(" ")[2])["balance_minor"] == 2400
     assert customer.balance(player) == 2400
 
 
 def test_a_customer_goes_on_when_the_server_was_killed(customer):
     player = customer.launch()["player_id"]
-    customer.run("credit", player, 1000, "EUR")
+    customer.run("deposit", player, 1000, "EUR")
     customer.market.kill()
-    process = customer.start("debit", player, 300, "EUR")
+    process = customer.start("withdraw", player, 300, "EUR")
     assert "the same again" in process.stderr.readline()
     customer.market.start()
     output, errors = process.communicate(timeout=120 * PATIENCE)
@@ -191,7 +192,7 @@ def test_a_customer_asks_again_when_an_answer_is_cut_off(customer):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cutting) as server:
         server.to, server.cut = f"http://127.0.0.1:{customer.market.port}", []
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        status, _, answer = customer.run("credit", player, 700, "EUR", base=f"http://127.0.0.1:{server.server_port}").partition(" ")
+        status, _, answer = customer.run("deposit", player, 700, "EUR", base=f"http://127.0.0.1:{server.server_port}").partition(" ")
         server.shutdown()
     assert (status, json.loads(answer)["balance_minor"], json.loads(answer)["replayed"]) == ("200", 700, True)
     assert len(server.cut) == 2 and server.cut[0] == server.cut[1]
@@ -200,8 +201,48 @@ def test_a_customer_asks_again_when_an_answer_is_cut_off(customer):
 
 def test_a_decline_is_an_answer(customer):
     player = customer.launch()["player_id"]
-    assert customer.run("debit", player, 1, "EUR", exits=1).startswith("422 ")
+    assert customer.run("withdraw", player, 1, "EUR", exits=1).startswith("422 ")
     assert customer.run("settle") == ""
+
+
+def test_a_bet_and_its_win_stand_in_the_report_and_a_blocked_player_bets_no_more(customer):
+    """What a page calls a bet has to be one: the operator's report counts it, and a block refuses it."""
+    def croupier(*words):
+        return subprocess.run([BINARY, *words, "-c", customer.market.told["config"]], capture_output=True, text=True, check=True,
+                              env=customer.market.demo.environment, timeout=60 * PATIENCE).stdout
+
+    def moved():
+        entries = json.loads(croupier("wallet", "statement", player, "--json"))["entries"]
+        return [(entry["operation"], entry["game_id"], entry["round_id"], entry["reference_transaction_id"]) for entry in entries]
+
+    def report():
+        totals = json.loads(croupier("wallet", "report", "--json"))["totals"]
+        return Counter({name: sum(total[name] for total in totals) for name in (
+            "stakes_minor", "wins_minor", "transfers_in_minor", "transfers_out_minor", "result_minor")})
+
+    player = customer.launch()["player_id"]
+    customer.run("deposit", player, 1000, "EUR")
+    before = report()
+    bet = json.loads(customer.run("bet", player, 300, "EUR", "anubis-falls", "round-1").partition(" ")[2])
+    won = json.loads(customer.run("win", player, 180, "EUR", "anubis-falls", "round-1", bet["transaction_id"]).partition(" ")[2])
+    assert (bet["balance_minor"], won["balance_minor"]) == (700, 880)
+    assert moved()[1:] == [("DEBIT", "anubis-falls", "round-1", None), ("CREDIT", "anubis-falls", "round-1", bet["transaction_id"])]
+    assert report() - before == {"stakes_minor": 300, "wins_minor": 180, "result_minor": 120}
+
+    croupier("player", "block", player, "--reason", "asked for it")
+    assert customer.run("bet", player, 100, "EUR", "anubis-falls", "round-2", exits=1).startswith("403 ")
+    assert customer.run("settle") == ""
+    assert json.loads(customer.run("withdraw", player, 880, "EUR").partition(" ")[2])["balance_minor"] == 0
+
+
+def test_a_move_that_is_not_whole_is_not_sent(customer):
+    player = customer.launch()["player_id"]
+    for words in (("bet", player, 100, "EUR"), ("bet", player, 100, "EUR", "anubis-falls"), ("win", player, 100, "EUR", "anubis-falls", "r"),
+                  ("withdraw", player, 100, "EUR", "anubis-falls", "r")):
+        process = customer.start(*words)
+        output, errors = process.communicate(timeout=60 * PATIENCE)
+        assert process.returncode in (1, 2) and output == "" and "GAME ROUND" in errors, (words, output, errors)
+    assert not customer.journal.exists()
 
 
 def test_a_refusal_ends_a_customer_with_a_sentence(customer):
@@ -211,7 +252,7 @@ def test_a_refusal_ends_a_customer_with_a_sentence(customer):
     assert "Event not found (404" in customer.run("poll", "cricket", 1, 1, exits=1)
     assert "Game not found (404" in customer.run("launch", "no-such-game", "player-1", "EUR", exits=1)
     player = customer.launch()["player_id"]
-    assert "(403" in customer.run("credit", player, 100, "EUR", key="crk_wrong", exits=1)  # and is not taken for an answer
+    assert "(403" in customer.run("deposit", player, 100, "EUR", key="crk_wrong", exits=1)  # and is not taken for an answer
     assert json.loads(customer.run("settle").partition(" ")[2])["balance_minor"] == 100
 
 
@@ -257,7 +298,7 @@ def test_a_provider_believes_a_token_and_bets(market, tmp_path):
     token = launched["launch_url"].partition("token=")[2]
     declined = provider(token)
     assert declined.returncode == 1 and "(insufficient_funds)" in declined.stderr and "Traceback" not in declined.stderr
-    customer.run("credit", launched["player_id"], 500, "EUR")
+    customer.run("deposit", launched["player_id"], 500, "EUR")
     done = provider(token)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["balance_minor"] for line in done.stdout.splitlines()] == [400, 580]
@@ -298,7 +339,7 @@ def test_a_back_office_adds_a_customer_with_a_key_and_reads_usage(market, progra
     assert croupier("audit", "list", "--who", f"token {tmp_path.name[:32]}").count("POST") == 2
     assert json.loads(back_office("usage", customer))["requests"] == []
     player = Customer(CUSTOMERS["python"], market, tmp_path)
-    player.run("credit", player.launch()["player_id"], 500, "EUR")
+    player.run("deposit", player.launch()["player_id"], 500, "EUR")
     house = next(one["id"] for one in json.loads(croupier("customer", "list", "--json")) if one["casino"])
     assert any(row["currency"] == "EUR" for row in json.loads(back_office("usage", house))["wallet"])
     # What is refused is told, and ends it.
