@@ -50,7 +50,7 @@
 #define TAKE_OVER_WAIT_MS 30000 /* for all stores, before it is given up */
 #define WORK_QUEUE_LIMIT 4096
 #define LEDGER_QUEUE_LIMIT 4096
-/* In the time after which the service manager gives up. */
+/* How often the watchdog is fed within the service manager's limit. */
 #define WATCHDOG_ROUNDS 4
 /* Descriptors that are not client connections: stores, logs, loops, the operator's connections; and
  * calls of providers (each may have a second one while its name is resolved). */
@@ -252,7 +252,8 @@ static void apply(struct app *app, const struct config *config, int asker)
     reloading->config = config_hold(config);
     reloading->asker = asker;
     reloading->waits_for = app->worker_count;
-    /* Not with the configuration read last: it is not in force either. */
+    /* Compares with the configuration of the start, because settings that need a restart are still
+     * that one's. */
     config_list_restart_needed(app->options->config, config, &reloading->restart);
     log_configure(app->log, config->log_level, config->log_format);
     set_limits(app, config);
@@ -260,7 +261,7 @@ static void apply(struct app *app, const struct config *config, int asker)
         worker_reload(app->workers[i], config, on_worker_reloaded, reloading);
 }
 
-/* Of the listeners that `wanted` names: those that have a certificate. */
+/* Reads the certificates of the listeners that `wanted` names and that have one. */
 static enum status read_tls(const struct config *config, const bool wanted[LISTENERS],
                             struct listener_tls *tls, struct error *error)
 {
@@ -436,7 +437,7 @@ static void write_metrics(void *context, struct buffer *out)
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
-/* As many descriptors as the connections may need, or a warning that says how many there are. */
+/* Raises the limit to what the connections may need, or warns how many descriptors there are. */
 static void raise_descriptor_limit(struct app *app)
 {
     struct rlimit limit;
@@ -465,7 +466,8 @@ static enum status name_setting(enum status status, enum listener listener, stru
     return status;
 }
 
-/* Of a worker, in the order that a handover gives them; -1: it has none. */
+/* The listening socket of a worker, in the order in which a handover passes them; -1: none was
+ * passed. */
 static int *socket_of(const struct app *app, size_t worker, size_t listener)
 {
     static int none = -1;
@@ -478,7 +480,8 @@ static int *operator_socket(const struct app *app)
     return &app->sockets.descriptors[handover_count(&app->sockets) - 1];
 }
 
-/* Its own, or those of the server that started this process; the operator's is made later. */
+/* Makes the listening sockets, or takes those of the server that started this process; the
+ * operator's is made later. */
 static enum status get_sockets(struct app *app, bool providers, struct error *error)
 {
     struct handover_sockets *sockets = &app->sockets;
@@ -764,7 +767,7 @@ static enum status start(struct app *app, struct error *error)
     if (status != STATUS_OK)
         return status;
     *operator_socket(app) = operator_listener_descriptor(app->operator_listener);
-    /* Before the stores, so that a command can ask while they are away. */
+    /* Starts before the stores open, so that a command can ask while they are away. */
     app->reload_socket =
         reload_socket_create(&app->loop, RELOAD_CONFIGURATION, on_reload_asked, app, app->log);
     if (app->options->arguments != NULL)

@@ -24,7 +24,8 @@ size_t handover_count(const struct handover_sockets *sockets)
 
 /* ---- the old server -------------------------------------------------------------------------- */
 
-/* Ours with the option, which is there already in a server that was itself handed over to. */
+/* Returns our arguments with the option, which a server that was itself handed over to has
+ * already. */
 static char **arguments_of_new(char *const *ours)
 {
     static char option[] = "--" HANDOVER_OPTION;
@@ -169,8 +170,8 @@ enum status handover_start(struct handover **handover_at, uv_loop_t *loop, char 
     handover->context = context;
     handover->control = ends[0];
     int size = snprintf(head, sizeof head, "%zu %d\n", sockets->threads, (int)sockets->providers);
-    /* Before the new process begins, which reads it without waiting. A new socket's buffer holds
-     * it. */
+    /* This is sent before the new process begins, which reads it without waiting. A new socket's
+     * buffer holds it. */
     (void)send(handover->control, head, (size_t)size, MSG_NOSIGNAL);
     int result = spawn(handover, loop, ends[1], sockets, arguments);
     (void)close(ends[1]); /* so that the end of the new process is the end of the stream */
@@ -215,7 +216,8 @@ enum status handover_receive(struct handover_sockets *sockets, struct error *err
     received.providers = rest.at[0] == '1';
     size_t count = handover_count(&received);
     received.descriptors = memory_alloc(count * sizeof *received.descriptors);
-    /* Not for any other process that this one starts; the next handover gives them by itself. */
+    /* Other processes that this one starts must not inherit the sockets; the next handover passes
+     * them explicitly. */
     (void)fcntl(HANDOVER_CONTROL, F_SETFD, FD_CLOEXEC);
     for (size_t i = 0; i < count; i++) {
         received.descriptors[i] = HANDOVER_CONTROL + 1 + (int)i;

@@ -40,7 +40,7 @@ MUST_CHECK enum status handover_start(struct handover **handover, uv_loop_t *loo
                                       char *const *arguments,
                                       const struct handover_sockets *sockets, handover_done *done,
                                       void *context, struct error *error);
-/* Of one that is under way: the new process is killed, and `done` is not called. NULL is fine. The
+/* If the handover is under way, kills the new process and does not call `done`. NULL is fine. The
  * loop must run once more. */
 void handover_destroy(struct handover **handover);
 

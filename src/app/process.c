@@ -18,7 +18,7 @@ static uint64_t nanoseconds(struct timeval time)
     return (uint64_t)time.tv_sec * 1000000000U + (uint64_t)time.tv_usec * 1000U;
 }
 
-/* In pages: all of its address space, then what of it is in memory (proc(5)). */
+/* statm gives pages: first the whole address space, then the part that is in memory (proc(5)). */
 static void read_memory(struct process_facts *facts)
 {
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -37,7 +37,7 @@ static void read_memory(struct process_facts *facts)
 static uint64_t count_descriptors(void)
 {
     uint64_t count = 0;
-    /* Not by opendir, whose descriptor ThreadSanitizer takes for the one of that number that libuv
+    /* Avoids opendir, whose descriptor ThreadSanitizer takes for the one of that number that libuv
      * has closed on another thread. */
     int descriptor = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = descriptor < 0 ? NULL : fdopendir(descriptor);
@@ -52,7 +52,7 @@ static uint64_t count_descriptors(void)
     return count - 3; /* ".", "..", and the directory's own */
 }
 
-/* Of the file system that a store is on; NULL: it is on a server. */
+/* Measures the file system of a store; NULL: the store is a server. */
 static struct process_disk disk_of(const char *path)
 {
     struct statvfs at;
@@ -91,7 +91,7 @@ static void write_cpu(const struct metric *metric, const void *facts, struct buf
     metric_seconds(out, metric->name, NULL, ((const struct process_facts *)facts)->cpu_ns);
 }
 
-/* Of each embedded store: the number at the row's place in its struct process_disk. */
+/* Writes for each embedded store the number at the row's place in its struct process_disk. */
 static void write_disks(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const struct process_facts *process = facts;

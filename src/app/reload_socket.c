@@ -184,7 +184,7 @@ void reload_answer(int asker, bool done, const char *text)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* To the first of the places that has a socket of that process. */
+/* Connects to the first of the places that has a socket of that process. */
 static enum status connect_anywhere(int descriptor, long process, enum reload_question question,
                                     struct error *error)
 {

@@ -83,7 +83,7 @@ static void put_digits(char *at, int digits, int value)
         at[i] = (char)('0' + value % 10);
 }
 
-/* By hand, because every answer of the wallet has one. */
+/* Formats by hand, because every answer of the wallet has a time. */
 void clock_format_rfc3339(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
 {
     struct tm utc = utc_of(wall_ms);
@@ -110,7 +110,7 @@ void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
     CHECK(strftime(out, CLOCK_TEXT_SIZE, "%a, %d %b %Y %H:%M:%S GMT", &utc) > 0);
 }
 
-/* Whether the text begins so: with digits where the form has '0', else with the form's bytes. */
+/* Does the text begin with this form: digits where the form has '0', else the form's bytes? */
 static bool has_form(struct text text, const char *form)
 {
     for (size_t i = 0; form[i] != '\0'; i++)

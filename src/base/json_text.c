@@ -364,7 +364,7 @@ enum json_text_kind json_text_kind(struct text value)
     return number ? JSON_TEXT_NUMBER : (enum json_text_kind)value.at[0];
 }
 
-/* From the opening quote to behind the closing one. */
+/* Walks from the opening quote to behind the closing one. */
 static const char *string_end(const char *at, const char *end)
 {
     for (at++;; at++) {
@@ -380,7 +380,7 @@ static const char *string_end(const char *at, const char *end)
     }
 }
 
-/* Of an array or object: brackets are balanced, so only their number matters. */
+/* Finds the end of an array or object: brackets are balanced, so only their number matters. */
 static const char *container_end(const char *at, const char *end)
 {
     size_t depth = 0;

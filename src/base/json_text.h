@@ -54,7 +54,7 @@ enum json_text_kind { /* by the first byte */
 /* The value without whitespace around it. */
 struct text json_text_trim(struct text text);
 
-/* Of a value that begins with its first byte. */
+/* Returns the kind of a value that begins with its first byte. */
 enum json_text_kind json_text_kind(struct text value);
 
 /* Walks the direct elements of an array, or the direct members of an object (CHECKed), in order:

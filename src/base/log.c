@@ -106,7 +106,7 @@ static bool is_word(struct text text)
     return text.size > 0 && misread == 0;
 }
 
-/* In one piece, because a line has a dozen of them. */
+/* Appends the field in one piece, because a line has a dozen of them. */
 static void append_field(struct buffer *out, const struct log_field *field, bool json)
 {
     bool kept = field->kind == LOG_FIELD_KEPT; /* name and all */

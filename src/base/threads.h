@@ -36,7 +36,8 @@ struct background {
 void background_start(struct background *background, const char *name, void (*run)(void *argument),
                       void *argument);
 
-/* For the thread, without the lock: waits until `deadline_ns`. True: it is to end. */
+/* The thread calls this without the lock; it waits until `deadline_ns`. True: the thread must
+ * end. */
 bool background_sleep(struct background *background, uint64_t deadline_ns);
 
 /* Has the thread end, waits for that, and destroys lock and condition. */

@@ -62,7 +62,7 @@ struct console_call {
     char field
         [64]; /* the wrong field of a refusal, if its text does not begin with it ("name: …") */
     struct buffer refusals; /* all wrong fields, as JSON, if there may be several */
-    /* Of changed_meanwhile, as the audit trail has it: */
+    /* Who changed the record first, and when, as the audit trail has it: */
     char changed_by[TRAIL_WHO_SIZE]; /* "": it does not say */
     int64_t changed_ms;
 };
@@ -70,7 +70,7 @@ struct console_call {
 /* A status other than STATUS_OK becomes 422, 404, 409, 503 …, with the text of `error`. */
 typedef enum status console_handler(struct console_call *call, struct error *error);
 
-/* False: such work is under way. Else console_end must follow. */
+/* False: such work is under way. After true the caller must call console_end. */
 MUST_CHECK bool console_begin(struct console_call *call, enum console_long_work work);
 void console_end(struct console_call *call, enum console_long_work work);
 

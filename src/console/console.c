@@ -121,7 +121,7 @@ static void find_field(struct console_call *call, const char *text)
         (void)snprintf(call->field, sizeof call->field, "%.*s", (int)size, text);
 }
 
-/* As the audit trail has it: "PATCH customers". */
+/* Names the change as the audit trail shows it: "PATCH customers". */
 static void sign_changes(struct console_call *call)
 {
     char command[TRAIL_COMMAND_SIZE];
@@ -397,7 +397,7 @@ static void on_look(uv_timer_t *timer)
             ask_again(job);
 }
 
-/* Of a token that ends while its request waits, none: its requests were good. */
+/* A token that ends while its request waits is no failure: its requests were good. */
 static void note_failure(const struct job *job)
 {
     struct console *console = job->console;

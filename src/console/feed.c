@@ -50,7 +50,7 @@ static enum status find_sport(struct console_call *call, enum sport *sport, stru
 
 /* ---- all sports ------------------------------------------------------------------------------ */
 
-/* Of the events that were asked for lately. */
+/* Facts about the events that were asked for lately. */
 struct asked {
     uint64_t count, stale;
     int64_t oldest_ms; /* publication of the oldest odds; 0: not known */

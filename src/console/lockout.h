@@ -20,7 +20,7 @@ struct lockout;
 struct lockout *lockout_create(void);
 void lockout_destroy(struct lockout **lockout);
 
-/* 0: it may try. Else the seconds after which it may again. */
+/* 0: it may try. Otherwise returns the seconds after which the address may try again. */
 uint32_t lockout_seconds(const struct lockout *lockout, const struct address *address,
                          uint64_t now_ms);
 

@@ -6,8 +6,8 @@
 
 /* ---- the house ------------------------------------------------------------------------------- */
 
-/* As of the newest sample, so that an answer changes with it alone. Of every sport; one that was
- * never published has no age and is not stale. */
+/* Writes the ages of every sport as of the newest sample, so that an answer changes only with a
+ * sample. A sport that was never published has no age and is not stale. */
 static void write_feed(const struct console_call *call, int64_t at_ms, struct json_writer *json)
 {
     struct odds_facts odds;

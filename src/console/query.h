@@ -32,7 +32,8 @@ void console_parameter(struct console_query *query, const char *name, char out[C
 uint64_t console_number(struct console_query *query, const char *name, uint64_t most,
                         uint64_t otherwise);
 
-/* Which of the words, which NULL ends, it is; the first where it is not there. */
+/* Returns which of the words the parameter is; NULL ends the words, and an absent parameter is the
+ * first. */
 size_t console_choice(struct console_query *query, const char *name, const char *const *words);
 
 /* The query of a list: q, limit and cursor. */
@@ -46,5 +47,6 @@ void console_page(struct console_query *query, struct console_page *page);
  * next page, which is how many rows are before it. */
 void console_end_page(struct json_writer *json, const struct console_page *page, uint64_t found);
 
-/* For a parameter that the caller reads: refuses it with this rule, unless one was refused. */
+/* Refuses a parameter that the caller reads itself, with this rule, unless another was refused
+ * before. */
 void console_refuse_parameter(struct console_query *query, const char *name, const char *rule);

@@ -68,7 +68,7 @@ static bool put_first(struct console_settings *settings, const char *name)
     return false;
 }
 
-/* Of the body; a refusal names the field. */
+/* Reads the settings from the body; a refusal names the field. */
 static enum status read_settings(struct console_call *call, bool add,
                                  struct console_settings *settings, struct error *error)
 {
@@ -235,7 +235,7 @@ static bool is_searched_for(const struct listing *listing, const void *record)
     return has_words(listing, record);
 }
 
-/* All are counted, and those of the page written. */
+/* Counts every record, and writes those of the page. */
 static bool list_record(void *context, const void *record)
 {
     struct listing *listing = context;
@@ -377,8 +377,8 @@ enum status console_block_player(struct console_call *call, struct error *error)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* Adds a link to a document that is an object with members. As a page has it: the rest of the
- * address is known to who opened it. */
+/* Adds a link to a document that is an object with members. The link is the part after the page's
+ * own address, which the browser knows. */
 static enum status append_link(struct console_call *call, struct error *error)
 {
     const struct operator_record *record = call->record;

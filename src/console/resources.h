@@ -6,8 +6,8 @@
 /* Handlers of what every resource has, by the resource of the call's route. */
 console_handler console_list, console_show, console_add, console_change, console_remove;
 
-/* Of one: keys and tokens are issued and revoked, players blocked, operators given links, sessions
- * ended. */
+/* Handlers of one resource each: they issue and revoke keys and tokens, block players, give links
+ * to operators, and end sessions. */
 console_handler console_issue_key, console_revoke_key, console_list_players, console_block_player,
     console_add_operator, console_link_operator, console_end_session, console_issue_token,
     console_revoke_token;

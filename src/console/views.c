@@ -393,7 +393,7 @@ static bool write_store(struct json_writer *json, const char *name, enum status 
     return status == STATUS_OK;
 }
 
-/* Of the embedded store's file, which has holes. A server keeps its own books. */
+/* Counts the blocks of the embedded store's file, which has holes. A server keeps its own books. */
 static int64_t odds_bytes(const struct config *config)
 {
     char path[PATH_MAX];
