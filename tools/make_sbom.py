@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Lists what is in a package of croupier: a software bill of materials, CycloneDX 1.5 as JSON.
 
-usage: make_sbom.py PACKAGE.deb OUTPUT.json [YYJSON.h]
+usage: make_sbom.py PACKAGE.deb OUTPUT.json [--static-llhttp]
 
-Run where the package was built: versions are those of the packages that are installed there. With YYJSON.h, yyjson and
-llhttp are part of the program (tools/make_deb). The same package gives the same bytes.
+Run where the package was built: versions are those of the packages that are installed there. With --static-llhttp, llhttp
+is part of the program (tools/make_deb). The same package gives the same bytes.
 """
 import datetime
 import hashlib
@@ -40,26 +40,21 @@ def expat(url):
     return {"licenses": [{"license": {"id": "MIT"}}], "externalReferences": [{"type": "website", "url": url}]}
 
 
-def compiled_in(yyjson_header):
-    parts = []
-    if yyjson_header is not None:
-        version = re.search(r'YYJSON_VERSION_STRING "([^"]+)"', Path(yyjson_header).read_text())[1]
-        purl = f"pkg:github/ibireme/yyjson@{version}"
-        parts.append({"type": "library", "bom-ref": purl, "name": "yyjson", "version": version, "purl": purl,
-                      **expat("https://github.com/ibireme/yyjson")})
-        parts.append(from_package("libllhttp-dev", **expat("https://llhttp.org")))
-    for part in parts:
-        part.setdefault("properties", []).append({"name": "croupier:linked", "value": "static"})
-    return parts
+def compiled_in():
+    return from_package("libllhttp-dev", licenses=[{"license": {"id": "MIT"}}],
+                        externalReferences=[{"type": "website", "url": "https://llhttp.org"}])
 
 
 def main():
-    package, output, yyjson_header = sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None
+    package, output, *more = sys.argv[1:]
     digest = hashlib.sha256(Path(package).read_bytes()).hexdigest()
     name, version, architecture, depends = (ask("dpkg-deb", "-f", package, field)
                                             for field in ("Package", "Version", "Architecture", "Depends"))
     libraries = sorted(set(re.findall(r"(?:^|, )(lib[^\s|,]+|zlib1g)", depends)))
-    components = [from_package(library) for library in libraries] + compiled_in(yyjson_header)
+    components = [from_package(library) for library in libraries]
+    if more == ["--static-llhttp"]:
+        components.append(compiled_in())
+        components[-1]["properties"].append({"name": "croupier:linked", "value": "static"})
     purl = f"pkg:deb/{release()['ID']}/{name}@{version}?arch={architecture}"
     made = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc)
     document = {

@@ -1,13 +1,11 @@
 /*
  * A strict checker of JSON text and a slicer of what it accepted.
  *
- * Why not yyjson alone, which is used wherever JSON is read for its meaning: pass-through must be
- * exact to the byte of each token (a number keeps its text, a string its escapes), and hidden
- * members must be cut out of the source text, but yyjson does not tell where in the source a value
- * stands. It also refuses lone surrogate escapes ("\ud800"), which the grammar of RFC 8259 allows
- * (section 8.2 calls the result unpredictable, not the text invalid), while here all of what RFC
- * 8259 forbids is unreadable and what it allows passes. In everything else the two must agree; a
- * test holds them against each other.
+ * Why not a JSON library: pass-through must be exact to the byte of each token (a number keeps its
+ * text, a string its escapes), and hidden members must be cut out of the source text, but libraries
+ * do not tell where in the source a value stands. Many also refuse lone surrogate escapes
+ * ("\ud800"), which the grammar of RFC 8259 allows (section 8.2 calls the result unpredictable, not
+ * the text invalid), and numbers that no double holds. A test compares the verdicts with SQLite's.
  *
  * The check is one pass, whose recursion is bounded by JSON_TEXT_DEPTH_MAX. Minifying copies runs
  * between whitespace, so that it costs next to nothing on a document that has none.
@@ -430,6 +428,8 @@ static struct text cursor_take_value(struct json_text_cursor *cursor)
 struct json_text_cursor json_text_open(struct text container)
 {
     struct text text = json_text_trim(container);
+    if (text.at == NULL)
+        return (struct json_text_cursor){NULL, NULL};
     CHECK(text.size >= 2 && (text.at[0] == '[' || text.at[0] == '{'));
     struct json_text_cursor cursor = {text.at + 1, text.at + text.size - 1};
     cursor_skip_space(&cursor);
@@ -456,6 +456,55 @@ bool json_text_next_member(struct json_text_cursor *cursor, struct text *name, s
     CHECK(*cursor->at == ':');
     cursor->at++;
     return json_text_next_element(cursor, value);
+}
+
+/* ---- small documents -------------------------------------------------------------------------- */
+
+struct text json_text_member(struct text object, struct text name)
+{
+    struct json_text_cursor cursor = json_text_open(object);
+    struct text found, value;
+    while (json_text_next_member(&cursor, &found, &value))
+        if (json_text_string_equals(found, name))
+            return value;
+    return (struct text){NULL, 0};
+}
+
+struct text json_text_element(struct text array, size_t index)
+{
+    struct json_text_cursor cursor = json_text_open(array);
+    struct text value;
+    while (json_text_next_element(&cursor, &value))
+        if (index-- == 0)
+            return value;
+    return (struct text){NULL, 0};
+}
+
+size_t json_text_count(struct text array)
+{
+    struct json_text_cursor cursor = json_text_open(array);
+    struct text value;
+    size_t count = 0;
+    while (json_text_next_element(&cursor, &value))
+        count++;
+    return count;
+}
+
+struct text json_text_inside(struct text value)
+{
+    if (value.at == NULL || value.at[0] != '"')
+        return TEXT("");
+    return (struct text){value.at + 1, value.size - 2};
+}
+
+bool json_text_integer(struct text value, int64_t *integer)
+{
+    bool negative = value.size > 0 && value.at[0] == '-';
+    struct text digits = {value.at + negative, value.size - negative};
+    uint64_t size = 0;
+    bool fits = digits.size > 0 && text_to_u64(digits, INT64_MAX, &size) == STATUS_OK;
+    *integer = negative ? -(int64_t)size : (int64_t)size;
+    return fits;
 }
 
 /* ---- strings --------------------------------------------------------------------------------- */

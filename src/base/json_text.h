@@ -68,9 +68,20 @@ struct json_text_cursor {
     const char *at;
     const char *end;
 };
-struct json_text_cursor json_text_open(struct text container);
+struct json_text_cursor json_text_open(struct text container); /* at == NULL: nothing is in it */
 bool json_text_next_element(struct json_text_cursor *cursor, struct text *element);
 bool json_text_next_member(struct json_text_cursor *cursor, struct text *name, struct text *value);
+
+/* For small documents: each call walks the container, which may be absent (at == NULL). What is not
+ * there has at == NULL. */
+struct text json_text_member(struct text object, struct text name);
+struct text json_text_element(struct text array, size_t index);
+size_t json_text_count(struct text array);
+
+/* Without its quotes; empty unless the value is a string. Escapes stay as they are written. */
+struct text json_text_inside(struct text value);
+/* False: the value is absent, or no integer that fits. `integer` is then 0. */
+bool json_text_integer(struct text value, int64_t *integer);
 
 /* Is this string (with its quotes and escapes) `plain` when unescaped? A lone surrogate escape
  * equals nothing. */

@@ -11,13 +11,14 @@
 
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
-#include <yyjson.h>
 
 #include "base/base62.h"
 #include "base/base64url.h"
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "base/strict_json.h"
 #include "demo/texts.h"
 #include "http/deferral.h"
 #include "launch/document.h"
@@ -108,17 +109,24 @@ struct visit {
     const struct demo_casino *casino;
     struct buffer query, body;
     struct buffer json; /* the token's claims */
-    yyjson_doc *doc;    /* the parsed claims; NULL: the signature is wrong */
+    struct text claims; /* in it; at == NULL: the signature is wrong */
     struct provider_record provider;
     struct buffer secret; /* of the provider; the newest, which signs */
     int status;
     struct buffer answer;
 };
 
-static const char *claim(const struct visit *visit, const char *name)
+struct claim {
+    char text[80]; /* "": the token has none */
+};
+
+static struct claim claim(const struct visit *visit, const char *name)
 {
-    const char *text = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(visit->doc), name));
-    return text != NULL ? text : "";
+    struct claim claim;
+    if (!strict_json_string(json_text_member(visit->claims, text_of(name)), claim.text,
+                            sizeof claim.text))
+        claim.text[0] = '\0';
+    return claim;
 }
 
 /* Does signing the claims with one of the provider's secrets give this token? No other token is
@@ -165,13 +173,14 @@ static const char *check_token(struct visit *visit)
     struct text claims = text_cut(&rest, '.');
     if (token.size <= TOKEN_MAX && rest.at != NULL && base64url_read(claims, &visit->json) &&
         is_signed(visit, token))
-        visit->doc = yyjson_read(visit->json.data, visit->json.size, 0);
-    if (visit->doc == NULL)
+        visit->claims = buffer_text(&visit->json);
+    if (visit->claims.at == NULL || json_text_check(visit->claims, NULL, NULL) != STATUS_OK)
         return "The token's signature is not good.";
-    if (strcmp(claim(visit, "aud"), DEMO_PROVIDER) != 0)
+    if (strcmp(claim(visit, "aud").text, DEMO_PROVIDER) != 0)
         return "The token is for another provider.";
-    if (visit->body.size == 0 && yyjson_get_sint(yyjson_obj_get(yyjson_doc_get_root(visit->doc),
-                                                                "exp")) <= clock_wall_ms() / 1000)
+    int64_t until_s;
+    (void)json_text_integer(json_text_member(visit->claims, TEXT("exp")), &until_s);
+    if (visit->body.size == 0 && until_s <= clock_wall_ms() / 1000)
         return "The token has expired: it is good for five minutes. Launch the game again.";
     return NULL;
 }
@@ -219,7 +228,7 @@ static long operate(const struct visit *visit, const char *operation, const stru
     char id[48];
     json_object(&json, NULL);
     json_string(&json, "operation", operation);
-    json_string(&json, "player_id", claim(visit, "sub"));
+    json_string(&json, "player_id", claim(visit, "sub").text);
     if (round != NULL) {
         (void)snprintf(id, sizeof id, "%s-%s", operation, round->id);
         json_string(&json, "transaction_id", id);
@@ -231,9 +240,9 @@ static long operate(const struct visit *visit, const char *operation, const stru
     }
     if (debit || credit) {
         json_integer(&json, "amount_minor", debit ? round->stake_minor : round->won_minor);
-        json_string(&json, "currency", claim(visit, "currency"));
-        json_string(&json, "launch_id", claim(visit, "jti"));
-        json_string(&json, "game_id", claim(visit, "game"));
+        json_string(&json, "currency", claim(visit, "currency").text);
+        json_string(&json, "launch_id", claim(visit, "jti").text);
+        json_string(&json, "game_id", claim(visit, "game").text);
         json_string(&json, "round_id", round->id);
     }
     json_end(&json);
@@ -277,7 +286,7 @@ static void write_round(struct visit *visit, const struct round *round, const st
 static void play(struct visit *visit, struct round *round)
 {
     struct buffer wallet = {0};
-    bool money = strcmp(claim(visit, "mode"), "real") == 0;
+    bool money = strcmp(claim(visit, "mode").text, "real") == 0;
     long status = money ? operate(visit, "DEBIT", round, &wallet) : 200;
     if (status == 200) {
         round->sector = draw_sector();
@@ -302,18 +311,20 @@ static void play(struct visit *visit, struct round *round)
 /* {"stake_minor": 100}; 0: malformed. */
 static int64_t read_stake(struct text body)
 {
-    yyjson_doc *doc = yyjson_read(body.at, body.size, 0);
-    yyjson_val *stake = yyjson_obj_get(yyjson_doc_get_root(doc), "stake_minor");
-    uint64_t minor = yyjson_is_uint(stake) ? yyjson_get_uint(stake) : 0;
-    yyjson_doc_free(doc);
-    return minor <= DEMO_STAKE_MAX ? (int64_t)minor : 0;
+    const struct text name = TEXT("stake_minor");
+    struct text stake;
+    int64_t minor;
+    return strict_json_object(body, &name, 1, &stake) == STRICT_JSON_OK &&
+                   json_text_integer(stake, &minor) && minor > 0 && minor <= DEMO_STAKE_MAX
+               ? minor
+               : 0;
 }
 
 static void write_session(struct visit *visit)
 {
     struct json_writer json = {.out = &visit->answer};
     struct buffer wallet = {0};
-    bool money = strcmp(claim(visit, "mode"), "real") == 0;
+    bool money = strcmp(claim(visit, "mode").text, "real") == 0;
     bool known = money && operate(visit, "BALANCE", NULL, &wallet) == 200;
     visit->status = 200;
     json_object(&json, NULL);
@@ -337,7 +348,6 @@ static void run_visit(uv_work_t *work)
         refuse(visit, 400, "bad_stake", "stake_minor is an integer from 1 to 100000.");
     else
         play(visit, &round);
-    yyjson_doc_free(visit->doc);
     buffer_wipe(&visit->secret);
 }
 

@@ -4,10 +4,11 @@
 #include <openssl/crypto.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <yyjson.h>
 
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "base/memory.h"
+#include "base/strict_json.h"
 #include "base/threads.h"
 #include "demo/casino.h"
 #include "launch/document.h"
@@ -63,10 +64,10 @@ static long PRINTF_LIKE(5, 6) post(struct crowd *crowd, const char *key, const c
     return status;
 }
 
-static void copy_member(yyjson_doc *doc, const char *name, char *out, size_t size)
+static void copy_member(struct text object, struct text name, char *out, size_t size)
 {
-    const char *text = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), name));
-    (void)snprintf(out, size, "%s", text != NULL ? text : "");
+    if (!strict_json_string(json_text_member(object, name), out, size))
+        out[0] = '\0';
 }
 
 /* Each player has a game. */
@@ -86,11 +87,12 @@ static void take_turn(struct crowd *crowd, size_t number)
                            "\"currency\":\"EUR\",\"country\":\"DE\","
                            "\"player_ip\":\"192.0.2.%zu\"}",
                            number + 1, number + 1);
-        yyjson_doc *doc = status == 200 ? yyjson_read(answer.data, answer.size, 0) : NULL;
-        copy_member(doc, "player_id", player->id, sizeof player->id);
-        copy_member(doc, "launch_url", player->launch_url, sizeof player->launch_url);
+        struct text launch = buffer_text(&answer);
+        if (status != 200 || json_text_check(launch, NULL, NULL) != STATUS_OK)
+            launch.at = NULL;
+        copy_member(launch, TEXT("player_id"), player->id, sizeof player->id);
+        copy_member(launch, TEXT("launch_url"), player->launch_url, sizeof player->launch_url);
         player->launched_ms = now_ms;
-        yyjson_doc_free(doc);
     } else {
         long status = post(crowd, NULL, player->launch_url, &answer, "{\"stake_minor\":%zu}",
                            STAKE_MINOR * (1 + number % 3));

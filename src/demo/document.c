@@ -97,6 +97,20 @@ static struct value start_time(const struct event *event)
     return value;
 }
 
+static struct text pattern_of(const struct market *market, const char *list, size_t index)
+{
+    struct text patterns = json_text_member(market->plan, text_of(list));
+    return json_text_inside(json_text_element(patterns, index));
+}
+
+/* For put: what the text of a table is. */
+static struct value shown(struct text text)
+{
+    struct value value;
+    (void)snprintf(value.text, sizeof value.text, "%.*s", (int)text.size, text.at);
+    return value;
+}
+
 static struct value runner_name(const struct event *event, const struct market *market,
                                 uint32_t index)
 {
@@ -104,8 +118,7 @@ static struct value runner_name(const struct event *event, const struct market *
     if (event->is_race)
         (void)snprintf(value.text, sizeof value.text, "%u. %.40s", index + 1, event->sides[index]);
     else
-        sports_name(event->sports, event->sport, NULL,
-                    yyjson_get_str(yyjson_arr_get(yyjson_obj_get(market->plan, "runners"), index)),
+        sports_name(event->sports, event->sport, NULL, pattern_of(market, "runners", index),
                     event->sides, 0, value.text);
     return value;
 }
@@ -133,8 +146,8 @@ void simulated_event_write_row(const struct event *event, struct buffer *out)
         6000000 + chance_mix(event->salt) % 1000000, event->competition, boolean(event, in_play),
         start_time(event).text, boolean(event, event->serial % 3 != 0),
         boolean(event, !event->is_race), boolean(event, fancies), fancies, first->id,
-        table_string(first->plan, "native"), event_statuses[event->stage], first->runner_count,
-        in_play, event->score,
+        shown(table_string(first->plan, "native")).text, event_statuses[event->stage],
+        first->runner_count, in_play, shown(event->score).text,
         /* JSON may write a name with escapes; it is still the same name. */
         event->serial % 16 == 9 ? "feed\\u005fsource`:`sim-b" : "feed_source`:`sim-a");
 }
@@ -146,7 +159,7 @@ struct writing {
     const struct event *event;
     const struct market *market;
     const struct runner *runners; /* of the market; a bookmaker follows the first market */
-    const char *type;             /* of the market */
+    struct text type;             /* of the market */
     uint64_t salt;                /* of the market */
 };
 
@@ -196,7 +209,7 @@ static void put_levels(const struct writing *writing, uint32_t index, bool back)
     uint64_t salt = writing->salt + index * 16;
     put(writing->out, back ? "`availableToBack`:[" : ",`availableToLay`:[");
     for (uint32_t level = 0; level < 3 && runner->result == '\0'; level++)
-        if (yyjson_is_null(writing->market->odds))
+        if (is_bookmaker(writing->market))
             put_bookmaker_level(writing, runner->chance_ppm, salt, back, level);
         else
             put_exchange_level(writing, runner->tick, salt, back, level);
@@ -209,7 +222,8 @@ static void put_racing_details(const struct writing *writing, uint32_t index)
     struct chance chance = {event->salt + index};
     char names[2][NAME_SIZE];
     for (size_t i = 0; i < 2; i++)
-        sports_name(event->sports, event->sport, &chance, "@first @last@end", NULL, 0, names[i]);
+        sports_name(event->sports, event->sport, &chance, TEXT("@first @last@end"), NULL, 0,
+                    names[i]);
     put(writing->out,
         ",`rname`:`%s`,`jname`:`%s`,`tname`:`%s`,`hage`:%u,`himg`:`silk-%u.png`,`adfa`:0,`rdt`:``,"
         "`cno`:%u,`sdraw`:%u",
@@ -243,7 +257,7 @@ static void put_runner(const struct writing *writing, uint32_t index)
 static void put_section_price(const struct writing *writing, uint32_t sid, int64_t line, bool back)
 {
     bool suspended = writing->market->status != MARKET_OPEN;
-    uint32_t size = strcmp(writing->type, "fancy") == 0 ? 100 : 50000 + sid * 1000;
+    uint32_t size = text_equals(writing->type, TEXT("fancy")) ? 100 : 50000 + sid * 1000;
     if (suspended)
         put(writing->out, "{`odds`:%s,`size`:0", sid % 3 == 0 ? "`-`" : "0");
     else
@@ -256,25 +270,24 @@ static void put_section(const struct writing *writing, uint32_t sid, int64_t lin
     const struct event *event = writing->event;
     const struct market *market = writing->market;
     bool suspended = market->status != MARKET_OPEN;
-    const char *running = table_string(event->table, "running");
+    struct value running = shown(table_string(event->table, "running"));
     bool runs = !suspended && event->stage == STAGE_IN_PLAY && event->now_ms / 1000 % 2 == 0 &&
-                running[0] != '\0';
+                running.text[0] != '\0';
     struct chance chance = {event->salt + sid};
     char name[NAME_SIZE];
-    sports_name(event->sports, event->sport, &chance,
-                yyjson_get_str(yyjson_arr_get(yyjson_obj_get(market->plan, "sections"), sid - 1)),
+    sports_name(event->sports, event->sport, &chance, pattern_of(market, "sections", sid - 1),
                 event->sides, 0, name);
     put(writing->out,
         "{`sid`:%u,`psid`:%u,`sno`:%s,`psrno`:%u,`gstatus`:`%s`,`nat`:`%s`,`gscode`:%d,"
         "`max`:100000,`min`:100,`rem`:``,`br`:%s,`odds`:[",
         sid, sid, row_number(sid, sid % 9 == 2).text, sid,
         suspended      ? "SUSPENDED"
-        : runs         ? running
+        : runs         ? running.text
         : sid % 5 == 0 ? "ACTIVE"
                        : "",
         name, !suspended, boolean(event, runs));
     put_section_price(writing, sid, line + table_number(market->plan, "spread"), true);
-    if (strcmp(writing->type, "fancy2") != 0) /* khado and meter are quoted one way */
+    if (!text_equals(writing->type, TEXT("fancy2"))) /* khado and meter are quoted one way */
         put_section_price(writing, sid, line, false);
     put(writing->out, "]}");
 }
@@ -285,27 +298,29 @@ static void put_market(const struct writing *writing, uint32_t number)
 {
     const struct event *event = writing->event;
     const struct market *market = writing->market;
-    const char *native = table_string(market->plan, "native");
+    struct value native = shown(table_string(market->plan, "native"));
     bool has_runners = market->runner_count > 0;
-    size_t sections = yyjson_arr_size(market->odds) / 2;
+    size_t sections = is_bookmaker(market) ? 0 : json_text_count(market->odds) / 2;
     put(writing->out,
         "{`marketId`:`1.%" PRIu64 "`,`marketName`:`%s`,`gmid`:`%s`,`mid`:%" PRIu64
         ",`pmid`:%" PRIu64 ",`mname`:`%s`,`gtype`:`%s`,`status`:`%s`,`score`:`%s`,`rem`:`%s`,"
         "`rc`:%zu,`visible`:%s,`pid`:0,`gscode`:1,`maxb`:1,`sno`:%u,`dtype`:0,`ocnt`:6,`m`:0,"
         "`max`:250000,`min`:100,`biplay`:%s,`umaxbof`:0,`boplay`:%s,`iplay`:%s,`btcnt`:0,"
         "`company`:null,`%s`:true,`tvChannel`:`https://tv.invalid/%s`,`odd_type`:`%s`,`%s`:[",
-        market->id, table_string(market->plan, "name"), event->id.digits /* this time as text */,
-        market->id, market->id, native, writing->type, market_statuses[market->status],
-        event->score, event->remark, has_runners ? market->runner_count : sections,
+        market->id, shown(table_string(market->plan, "name")).text,
+        event->id.digits /* this time as text */, market->id, market->id, native.text,
+        shown(writing->type).text, market_statuses[market->status], shown(event->score).text,
+        shown(event->remark).text, has_runners ? market->runner_count : sections,
         boolean(event, true), number + 1, boolean(event, true), boolean(event, true),
         boolean(event, event->stage == STAGE_IN_PLAY), event->serial % 16 == 9 ? "t\\u0076" : "tv",
         event->id.digits, has_runners ? "decimal" : "line", has_runners ? "runners" : "section");
     for (uint32_t i = 0; i < market->runner_count; i++)
         put_runner(writing, i);
-    yyjson_arr_iter lines = yyjson_arr_iter_with(market->odds); /* numbers of sections, and lines */
-    for (size_t i = 0; i < sections && !has_runners; i++) {
-        uint32_t sid = (uint32_t)yyjson_get_uint(yyjson_arr_iter_next(&lines));
-        put_section(writing, sid, yyjson_get_sint(yyjson_arr_iter_next(&lines)));
+    for (size_t i = 0; i < sections && !has_runners; i++) { /* a section's number, and its line */
+        int64_t sid, line;
+        (void)json_text_integer(json_text_element(market->odds, 2 * i), &sid);
+        (void)json_text_integer(json_text_element(market->odds, 2 * i + 1), &line);
+        put_section(writing, (uint32_t)sid, line);
     }
     put(writing->out, "]}");
 }
@@ -315,7 +330,7 @@ void simulated_event_write_markets(const struct event *event, struct buffer *out
     buffer_append_char(out, '[');
     for (uint32_t m = 0; m < event->market_count && event->offered; m++) {
         const struct market *market = &event->markets[m];
-        bool bookmaker = yyjson_is_null(market->odds);
+        bool bookmaker = is_bookmaker(market);
         const struct writing writing = {.out = out,
                                         .event = event,
                                         .market = market,

@@ -29,35 +29,44 @@ static int64_t course_ms(const struct event *event)
     return (event->now_ms - event->start_ms) * 100 / event->pace;
 }
 
-static int64_t frame_ms(yyjson_val *frame)
+static int64_t frame_ms(struct text frame)
 {
     return table_number(frame, "at") * 1000;
 }
 
-/* The next frame of the course that has odds. */
-static yyjson_val *next_odds(struct event *event)
+static struct text next_of(struct json_text_cursor *cursor)
 {
-    yyjson_val *frame;
+    struct text element = {NULL, 0};
+    (void)json_text_next_element(cursor, &element);
+    return element;
+}
+
+/* The next frame of the course that has odds. */
+static struct text next_odds(struct event *event)
+{
+    struct text frame;
     do
-        frame = yyjson_arr_iter_next(&event->ahead);
-    while (frame != NULL && yyjson_obj_get(frame, "odds") == NULL);
+        frame = next_of(&event->ahead);
+    while (frame.at != NULL && json_text_member(frame, TEXT("odds")).at == NULL);
     return frame;
 }
 
 /* Reads results and chances (in ppm) of the runners; returns the number of active ones. */
-static uint32_t read_chances(const struct event *event, struct market *market, yyjson_val *later,
+static uint32_t read_chances(const struct event *event, struct market *market, struct text later,
                              uint64_t *chances)
 {
-    yyjson_arr_iter here = yyjson_arr_iter_with(market->odds);
-    yyjson_arr_iter there = yyjson_arr_iter_with(later);
+    struct json_text_cursor here = json_text_open(market->odds), there = json_text_open(later);
     int64_t from_ms = frame_ms(event->from), span_ms = frame_ms(event->to) - from_ms;
     uint32_t active = 0;
     for (uint32_t i = 0; i < market->runner_count; i++) {
-        yyjson_val *now = yyjson_arr_iter_next(&here), *then = yyjson_arr_iter_next(&there);
-        int64_t passed_ms = course_ms(event) - from_ms, chance = yyjson_get_sint(now) * 1000;
-        market->runners[i].result = yyjson_is_str(now) ? yyjson_get_str(now)[0] : '\0';
-        if (yyjson_is_int(now) && yyjson_is_int(then) && passed_ms > 0)
-            chance += (yyjson_get_sint(then) * 1000 - chance) * passed_ms / span_ms;
+        struct text now = next_of(&here), result = json_text_inside(now);
+        int64_t passed_ms = course_ms(event) - from_ms, chance, then;
+        bool moves = json_text_integer(now, &chance),
+             known = json_text_integer(next_of(&there), &then);
+        market->runners[i].result = result.size > 0 ? result.at[0] : '\0';
+        chance *= 1000;
+        if (moves && known && passed_ms > 0)
+            chance += (then * 1000 - chance) * passed_ms / span_ms;
         chances[i] = (uint64_t)chance;
         active += market->runners[i].result == '\0';
     }
@@ -92,12 +101,12 @@ static void quote_market(struct event *event, struct market *market, uint64_t *c
     }
 }
 
-static void price_market(struct event *event, struct market *market, yyjson_val *later)
+static void price_market(struct event *event, struct market *market, struct text later)
 {
     uint64_t chances[RUNNERS_MAX] = {0};
     if (market->runner_count == 0 || market->decided)
         return;
-    if (yyjson_is_null(market->odds)) { /* a bookmaker */
+    if (is_bookmaker(market)) {
         market->decided = event->markets[0].decided;
         market->status = event->markets[0].status;
         return;
@@ -113,15 +122,15 @@ static void price_market(struct event *event, struct market *market, yyjson_val 
 
 static void price_markets(struct event *event)
 {
-    while (event->to != NULL && frame_ms(event->to) <= course_ms(event)) {
+    while (event->to.at != NULL && frame_ms(event->to) <= course_ms(event)) {
         event->from = event->to;
         event->to = next_odds(event);
     }
-    yyjson_arr_iter here = yyjson_arr_iter_with(yyjson_obj_get(event->from, "odds"));
-    yyjson_arr_iter there = yyjson_arr_iter_with(yyjson_obj_get(event->to, "odds"));
+    struct json_text_cursor here = json_text_open(json_text_member(event->from, TEXT("odds")));
+    struct json_text_cursor there = json_text_open(json_text_member(event->to, TEXT("odds")));
     for (uint32_t m = 0; m < event->market_count; m++) {
-        event->markets[m].odds = yyjson_arr_iter_next(&here);
-        price_market(event, &event->markets[m], yyjson_arr_iter_next(&there));
+        event->markets[m].odds = next_of(&here);
+        price_market(event, &event->markets[m], next_of(&there));
     }
 }
 
@@ -142,19 +151,19 @@ static void set_statuses(struct event *event)
     bool all = event->stage >= STAGE_FINISHED || event->now_ms < event->suspended_until_ms;
     for (uint32_t m = 0; m < event->market_count; m++) {
         struct market *market = &event->markets[m];
-        bool suspended = all || (yyjson_is_null(market->odds) && bookmaker_shuts(event));
+        bool suspended = all || (is_bookmaker(market) && bookmaker_shuts(event));
         if (!market->decided)
             market->status = suspended ? MARKET_SUSPENDED : MARKET_OPEN;
         else if (event->stage >= STAGE_SETTLED && market->status == MARKET_CLOSED)
             market->status = MARKET_SETTLE;
     }
     if (!all)
-        event->remark = "";
+        event->remark = TEXT("");
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void enter(struct event *event, enum stage stage, const char *remark)
+static void enter(struct event *event, enum stage stage, struct text remark)
 {
     event->stage = stage;
     event->stage_ms = event->now_ms;
@@ -162,7 +171,7 @@ static void enter(struct event *event, enum stage stage, const char *remark)
     event->remark = remark;
 }
 
-static void add_market(struct event *event, yyjson_val *plan)
+static void add_market(struct event *event, struct text plan)
 {
     CHECK(event->market_count < MARKETS_MAX);
     struct market *market = &event->markets[event->market_count++];
@@ -170,7 +179,7 @@ static void add_market(struct event *event, yyjson_val *plan)
     market->id = 200000000 + chance_mix(event->salt + event->market_count) % 100000000;
     market->runner_count = event->is_race
                                ? event->side_count
-                               : (uint32_t)yyjson_arr_size(yyjson_obj_get(plan, "runners"));
+                               : (uint32_t)json_text_count(json_text_member(plan, TEXT("runners")));
     CHECK(market->runner_count <= RUNNERS_MAX);
     for (uint32_t i = 0; i < market->runner_count; i++)
         market->runners[i].noise = chance_between(&event->chance, -60, 60);
@@ -198,26 +207,26 @@ static void name_sides(struct event *event)
 
 static void take_course(struct event *event)
 {
-    yyjson_val *courses = yyjson_obj_get(event->table, "courses");
-    uint32_t count = (uint32_t)yyjson_arr_size(courses);
-    yyjson_val *course = yyjson_arr_get(courses, chance_below(&event->chance, count));
+    struct text courses = json_text_member(event->table, TEXT("courses"));
+    uint32_t count = (uint32_t)json_text_count(courses);
+    struct text course = json_text_element(courses, chance_below(&event->chance, count));
     event->pace = chance_between(&event->chance, 85, 115);
     event->side_count = (uint32_t)table_number(course, "sides");
-    event->frames = event->ahead = yyjson_arr_iter_with(yyjson_obj_get(course, "frames"));
-    event->next = yyjson_arr_iter_next(&event->frames);
+    event->frames = event->ahead = json_text_open(json_text_member(course, TEXT("frames")));
+    event->next = next_of(&event->frames);
     event->from = next_odds(event);
     event->to = next_odds(event);
-    CHECK(event->side_count <= SIDES_MAX && event->to != NULL);
+    CHECK(event->side_count <= SIDES_MAX && event->to.at != NULL);
 }
 
 void simulated_event_begin(struct event *event)
 {
-    event->table = sports_table(event->sports, event->sport);
-    event->is_race = yyjson_obj_get(event->table, "race") != NULL;
+    event->table = event->sports->tables[event->sport];
+    event->is_race = json_text_member(event->table, TEXT("race")).at != NULL;
     event->salt = chance_mix(event->chance.state ^ 0x5EEDU);
     event->now_ms = event->now_ms < event->start_ms ? event->now_ms : event->start_ms;
     event->stage_ms = event->now_ms;
-    event->score = event->remark = "";
+    event->score = event->remark = TEXT("");
     event->changed = true;
     event->offered |= event->start_ms - event->now_ms <= OFFERED_BEFORE_MS;
     take_course(event);
@@ -228,9 +237,10 @@ void simulated_event_begin(struct event *event)
     (void)snprintf(event->name, sizeof event->name, "%s%s%s",
                    event->is_race ? event->competition : event->sides[0],
                    event->is_race ? race : " v ", event->is_race ? "" : event->sides[1]);
-    size_t index, count;
-    yyjson_val *market;
-    yyjson_arr_foreach(yyjson_obj_get(event->table, "markets"), index, count, market)
+    struct json_text_cursor markets =
+        json_text_open(json_text_member(event->table, TEXT("markets")));
+    struct text market;
+    while (json_text_next_element(&markets, &market))
         add_market(event, market);
     price_markets(event);
     set_statuses(event);
@@ -238,26 +248,26 @@ void simulated_event_begin(struct event *event)
 
 static void take_frame(struct event *event)
 {
-    yyjson_val *frame = event->next, *score = yyjson_obj_get(frame, "score");
-    event->next = yyjson_arr_iter_next(&event->frames);
+    struct text frame = event->next, score = json_text_member(frame, TEXT("score"));
+    event->next = next_of(&event->frames);
     if (event->stage == STAGE_UPCOMING && frame_ms(frame) >= 0)
-        enter(event, STAGE_IN_PLAY, "");
-    if (score != NULL)
-        event->score = yyjson_get_str(score);
-    if (yyjson_obj_get(frame, "halt") != NULL) {
+        enter(event, STAGE_IN_PLAY, TEXT(""));
+    if (score.at != NULL)
+        event->score = json_text_inside(score);
+    if (json_text_member(frame, TEXT("halt")).at != NULL) {
         event->suspended_until_ms = event->now_ms + table_number(frame, "halt") * 1000;
         event->remark = table_string(frame, "remark");
         event->changed |= event->stage == STAGE_UPCOMING; /* a runner was withdrawn */
     }
-    if (event->next == NULL)
-        enter(event, STAGE_FINISHED, "Result awaited");
+    if (event->next.at == NULL)
+        enter(event, STAGE_FINISHED, TEXT("Result awaited"));
 }
 
 static void step_course(struct event *event)
 {
     if (!event->offered && event->start_ms - event->now_ms <= OFFERED_BEFORE_MS)
         event->offered = event->changed = true;
-    while (event->next != NULL && frame_ms(event->next) <= course_ms(event))
+    while (event->next.at != NULL && frame_ms(event->next) <= course_ms(event))
         take_frame(event);
     if (event->stage <= STAGE_IN_PLAY && event->offered)
         price_markets(event);
@@ -269,7 +279,7 @@ static void step_finished(struct event *event)
         [STAGE_FINISHED] = 5000, [STAGE_CLOSED] = 20000, [STAGE_SETTLED] = 40000};
     if (event->now_ms - event->stage_ms < lasts_ms[event->stage])
         return;
-    enter(event, event->stage + 1, "Result");
+    enter(event, event->stage + 1, TEXT("Result"));
     if (event->stage != STAGE_CLOSED)
         return;
     price_markets(event); /* the course's last frame: the result */

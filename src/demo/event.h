@@ -41,8 +41,8 @@ struct runner {
 };
 
 struct market {
-    yyjson_val *plan;
-    yyjson_val *odds; /* its entry in the last frame with odds */
+    struct text plan;
+    struct text odds; /* its entry in the last frame with odds */
     uint64_t id;
     enum market_status status;
     bool decided; /* perhaps before the event is over */
@@ -50,9 +50,15 @@ struct market {
     uint32_t runner_count;
 };
 
+/* A bookmaker follows the first market: it has null in place of odds. */
+static inline bool is_bookmaker(const struct market *market)
+{
+    return market->odds.at == NULL || market->odds.at[0] == 'n';
+}
+
 struct event {
     const struct sports *sports;
-    yyjson_val *table;
+    struct text table;
     enum sport sport;
     bool is_race;
     uint32_t serial; /* counts the sport's events; selects the irregularities of its documents */
@@ -63,11 +69,11 @@ struct event {
     struct chance chance;
     uint64_t salt; /* for values that look random but must not change */
 
-    yyjson_arr_iter frames, ahead; /* of the course */
-    yyjson_val *next;              /* the next frame; NULL after the result */
-    yyjson_val *from, *to;         /* the frames with odds on both sides of now; `to` may be NULL */
-    int32_t pace;                  /* percent of the course's seconds */
-    const char *score;             /* for people; "" before the start */
+    struct json_text_cursor frames, ahead; /* of the course */
+    struct text next;                      /* the next frame; at == NULL after the result */
+    struct text from, to; /* the frames with odds on both sides of now; there may be no `to` */
+    int32_t pace;         /* percent of the course's seconds */
+    struct text score;    /* for people; "" before the start */
 
     enum stage stage;
     bool changed; /* its status changed since it was last published */
@@ -77,7 +83,7 @@ struct event {
     int64_t now_ms;         /* the time it was advanced to */
     int64_t stage_ms;       /* when the stage began */
     int64_t suspended_until_ms;
-    const char *remark; /* the reason for the suspension, or "" */
+    struct text remark; /* the reason for the suspension, or "" */
 
     struct market markets[MARKETS_MAX];
     uint32_t market_count;

@@ -103,9 +103,9 @@ static void open_timetable(struct simulator *simulator, enum sport sport)
 {
     struct timetable *timetable = &simulator->timetables[sport];
     uint32_t count = simulator->options.events;
-    yyjson_val *table = sports_table(&simulator->sports, sport);
+    struct text table = simulator->sports.tables[sport];
     int64_t length_ms = table_number(table, "length_s") * 1000, first_ms = simulator->now_ms;
-    if (yyjson_obj_get(table, "race") != NULL) {
+    if (json_text_member(table, TEXT("race")).at != NULL) {
         int64_t even_ms = RACES_SPAN_MS / count;
         timetable->spacing_ms = even_ms < RACE_EVERY_MS ? even_ms : RACE_EVERY_MS;
         first_ms -= length_ms / 2;
@@ -158,7 +158,6 @@ void simulator_destroy(struct simulator **at)
     for (int sport = 0; sport < SPORT_COUNT; sport++)
         buffer_free(&simulator->timetables[sport].catalog);
     memory_free(simulator->slots);
-    sports_close(&simulator->sports);
     feed_publication_free(&simulator->due);
     memory_free(simulator);
 }

@@ -9,11 +9,10 @@
 #include "base/text.h"
 #include "demo/texts.h"
 
-static yyjson_doc *read_table(const char *text)
+static struct text read_table(const char *text)
 {
-    yyjson_doc *doc = yyjson_read(text, strlen(text), 0);
-    CHECK(doc != NULL);
-    return doc;
+    CHECK(json_text_check(text_of(text), NULL, NULL) == STATUS_OK);
+    return text_of(text);
 }
 
 void sports_open(struct sports *sports)
@@ -30,58 +29,52 @@ void sports_open(struct sports *sports)
     sports->names = read_table(demo_names);
 }
 
-void sports_close(struct sports *sports)
+struct text table_string(struct text object, const char *name)
 {
-    for (int sport = 0; sport < SPORT_COUNT; sport++)
-        yyjson_doc_free(sports->tables[sport]);
-    yyjson_doc_free(sports->names);
+    return json_text_inside(json_text_member(object, text_of(name)));
 }
 
-yyjson_val *sports_table(const struct sports *sports, enum sport sport)
+int64_t table_number(struct text object, const char *name)
 {
-    return yyjson_doc_get_root(sports->tables[sport]);
+    int64_t number;
+    (void)json_text_integer(json_text_member(object, text_of(name)), &number);
+    return number;
 }
 
-const char *table_string(yyjson_val *object, const char *name)
+/* Any word of the list of this name. */
+static struct text pick_word(const struct sports *sports, enum sport sport, struct chance *chance,
+                             struct text name)
 {
-    const char *text = yyjson_get_str(yyjson_obj_get(object, name));
-    return text != NULL ? text : "";
-}
-
-int64_t table_number(yyjson_val *object, const char *name)
-{
-    return yyjson_get_sint(yyjson_obj_get(object, name));
-}
-
-/* Any word of the list that `pattern` begins with. */
-static const char *pick_word(const struct sports *sports, enum sport sport, struct chance *chance,
-                             const char *pattern, size_t size)
-{
-    yyjson_val *words = yyjson_obj_get(sports_table(sports, sport), "words");
-    yyjson_val *list = yyjson_obj_getn(words, pattern, size);
-    if (list == NULL)
-        list = yyjson_obj_getn(yyjson_doc_get_root(sports->names), pattern, size);
-    CHECK(list != NULL);
-    return yyjson_get_str(
-        yyjson_arr_get(list, chance_below(chance, (uint32_t)yyjson_arr_size(list))));
+    struct text words = json_text_member(sports->tables[sport], TEXT("words"));
+    struct text list = json_text_member(words, name);
+    if (list.at == NULL)
+        list = json_text_member(sports->names, name);
+    CHECK(list.at != NULL);
+    uint32_t count = (uint32_t)json_text_count(list);
+    return json_text_inside(json_text_element(list, chance_below(chance, count)));
 }
 
 void sports_name(const struct sports *sports, enum sport sport, struct chance *chance,
-                 const char *pattern, const char (*sides)[NAME_SIZE], uint32_t number,
+                 struct text pattern, const char (*sides)[NAME_SIZE], uint32_t number,
                  char out[NAME_SIZE])
 {
     struct buffer name = {0};
-    while (*pattern != '\0') {
-        size_t word = *pattern == '@' ? strspn(pattern + 1, "abcdefghijklmnopqrstuvwxyz") : 0;
-        if (word > 0)
-            buffer_append_string(&name, pick_word(sports, sport, chance, pattern + 1, word));
-        else if (*pattern == '@')
-            buffer_append_string(&name, sides[*++pattern - '0']);
-        else if (*pattern == '#')
+    const char *end = pattern.at + pattern.size;
+    for (const char *at = pattern.at; at < end; at++) {
+        const char *word = at + 1;
+        while (*at == '@' && word < end && *word >= 'a' && *word <= 'z')
+            word++;
+        if (word > at + 1) {
+            buffer_append_text(&name, pick_word(sports, sport, chance,
+                                                (struct text){at + 1, (size_t)(word - at - 1)}));
+            at = word - 1;
+        } else if (*at == '@') {
+            buffer_append_string(&name, sides[*++at - '0']);
+        } else if (*at == '#') {
             buffer_append_u64(&name, number);
-        else
-            buffer_append_char(&name, *pattern);
-        pattern += 1 + word;
+        } else {
+            buffer_append_char(&name, *at);
+        }
     }
     (void)snprintf(out, NAME_SIZE, "%s", buffer_string(&name));
     buffer_free(&name);

@@ -2,8 +2,7 @@
 
 #include <stdint.h>
 
-#include <yyjson.h>
-
+#include "base/json_text.h"
 #include "demo/chance.h"
 #include "records/sport.h"
 
@@ -37,20 +36,18 @@
  */
 
 struct sports {
-    yyjson_doc *tables[SPORT_COUNT], *names;
+    struct text tables[SPORT_COUNT], names; /* parts of the program */
 };
 
 void sports_open(struct sports *sports);
-void sports_close(struct sports *sports);
-yyjson_val *sports_table(const struct sports *sports, enum sport sport);
 
-/* A member of an object; "" or 0 when there is none. */
-const char *table_string(yyjson_val *object, const char *name);
-int64_t table_number(yyjson_val *object, const char *name);
+/* A member of an object; "" or 0 when there is none. A table's strings have no escapes. */
+struct text table_string(struct text object, const char *name);
+int64_t table_number(struct text object, const char *name);
 
 /* A name from a pattern: "@word" is any word of that list, "@0" is home, "@1" is away (`sides` may
  * be NULL without them), '#' is `number`. */
 #define NAME_SIZE 64
 void sports_name(const struct sports *sports, enum sport sport, struct chance *chance,
-                 const char *pattern, const char (*sides)[NAME_SIZE], uint32_t number,
+                 struct text pattern, const char (*sides)[NAME_SIZE], uint32_t number,
                  char out[NAME_SIZE]);

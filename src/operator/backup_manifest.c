@@ -1,10 +1,10 @@
 /* The manifest of a backup; see backup.h. */
 #include <string.h>
 
-#include <yyjson.h>
-
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "base/json_writer.h"
+#include "base/strict_json.h"
 #include "operator/backup.h"
 
 #define FORMAT 1
@@ -42,47 +42,55 @@ void backup_manifest_write(const struct backup_manifest *manifest, struct buffer
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static struct text text_member(yyjson_val *object, const char *name)
+static bool read_text(struct text object, const char *name, char *out, size_t room)
 {
-    yyjson_val *value = yyjson_obj_get(object, name);
-    return (struct text){yyjson_get_str(value), yyjson_get_len(value)};
+    return strict_json_string(json_text_member(object, text_of(name)), out, room);
 }
 
-static bool read_part(yyjson_val *file, struct backup_manifest *manifest)
+static bool read_time(struct text object, const char *name, int64_t *ms)
 {
-    struct text name = text_member(file, "name");
-    yyjson_val *bytes = yyjson_obj_get(file, "bytes");
+    char text[CLOCK_TEXT_SIZE];
+    return read_text(object, name, text, sizeof text) &&
+           clock_parse_rfc3339(text_of(text), ms) == STATUS_OK;
+}
+
+static bool read_count(struct text object, const char *name, uint64_t most, uint64_t *count)
+{
+    struct text value = json_text_member(object, text_of(name));
+    return value.at != NULL && text_to_u64(value, most, count) == STATUS_OK;
+}
+
+static bool read_part(struct text file, struct backup_manifest *manifest)
+{
+    char name[32], sha256[2 * DIGEST_SIZE + 1];
     size_t part = 0;
-    while (part < BACKUP_PART_COUNT && !text_equals(name, text_of(backup_part_names[part])))
+    if (json_text_kind(file) != JSON_TEXT_OBJECT || !read_text(file, "name", name, sizeof name))
+        return false;
+    while (part < BACKUP_PART_COUNT && strcmp(name, backup_part_names[part]) != 0)
         part++;
-    if (part == BACKUP_PART_COUNT || manifest->parts[part].there || !yyjson_is_uint(bytes))
+    if (part == BACKUP_PART_COUNT || manifest->parts[part].there)
         return false;
     manifest->parts[part].there = true;
-    manifest->parts[part].print.bytes = yyjson_get_uint(bytes);
-    return clock_parse_rfc3339(text_member(file, "as_of"), &manifest->parts[part].as_of_ms) ==
-               STATUS_OK &&
-           hex_read(text_member(file, "sha256"), manifest->parts[part].print.sha256, DIGEST_SIZE);
+    struct file_print *print = &manifest->parts[part].print;
+    return read_count(file, "bytes", UINT64_MAX, &print->bytes) &&
+           read_time(file, "as_of", &manifest->parts[part].as_of_ms) &&
+           read_text(file, "sha256", sha256, sizeof sha256) &&
+           hex_read(text_of(sha256), print->sha256, DIGEST_SIZE);
 }
 
-static bool read_members(yyjson_val *root, struct backup_manifest *manifest)
+static bool read_members(struct text root, struct backup_manifest *manifest)
 {
-    struct text program = text_member(root, "program");
-    yyjson_val *schema = yyjson_obj_get(root, "schema");
-    yyjson_val *files = yyjson_obj_get(root, "files");
-    yyjson_val *file;
-    size_t index;
-    size_t count;
-    if (program.size == 0 || program.size >= sizeof manifest->program || !text_is_plain(program) ||
-        !yyjson_is_uint(schema) || yyjson_get_uint(schema) > UINT32_MAX || !yyjson_is_arr(files) ||
-        clock_parse_rfc3339(text_member(root, "made_at"), &manifest->made_ms) != STATUS_OK)
+    struct text files = json_text_member(root, TEXT("files")), file;
+    uint64_t schema;
+    if (!read_text(root, "program", manifest->program, sizeof manifest->program) ||
+        !read_count(root, "schema", UINT32_MAX, &schema) || files.at == NULL ||
+        json_text_kind(files) != JSON_TEXT_ARRAY || !read_time(root, "made_at", &manifest->made_ms))
         return false;
-    memcpy(manifest->program, program.at, program.size);
-    manifest->schema = (uint32_t)yyjson_get_uint(schema);
-    yyjson_arr_foreach(files, index, count, file)
-    {
+    manifest->schema = (uint32_t)schema;
+    struct json_text_cursor cursor = json_text_open(files);
+    while (json_text_next_element(&cursor, &file))
         if (!read_part(file, manifest))
             return false;
-    }
     return manifest->parts[BACKUP_PLATFORM].there;
 }
 
@@ -90,17 +98,16 @@ enum status backup_manifest_read(struct text text, struct backup_manifest *manif
                                  struct error *error)
 {
     struct backup_manifest found = {.made_ms = 0};
-    yyjson_doc *document = yyjson_read(text.at, text.size, 0);
-    yyjson_val *root = yyjson_doc_get_root(document);
-    yyjson_val *format = yyjson_obj_get(root, "format");
-    enum status status = STATUS_OK;
-    if (yyjson_is_uint(format) && yyjson_get_uint(format) > FORMAT)
-        status = error_set(error, STATUS_MALFORMED, "the backup is of a newer version of croupier");
-    else if (!yyjson_is_uint(format) || yyjson_get_uint(format) != FORMAT ||
-             !read_members(root, &found))
-        status = error_set(error, STATUS_MALFORMED, "the manifest is damaged");
-    yyjson_doc_free(document);
-    if (status == STATUS_OK)
-        *manifest = found;
-    return status;
+    struct text root = json_text_trim(text);
+    uint64_t format;
+    if (json_text_check(text, NULL, NULL) != STATUS_OK ||
+        json_text_kind(root) != JSON_TEXT_OBJECT ||
+        !read_count(root, "format", UINT64_MAX, &format))
+        format = 0;
+    if (format > FORMAT)
+        return error_set(error, STATUS_MALFORMED, "the backup is of a newer version of croupier");
+    if (format != FORMAT || !read_members(root, &found))
+        return error_set(error, STATUS_MALFORMED, "the manifest is damaged");
+    *manifest = found;
+    return STATUS_OK;
 }

@@ -2,15 +2,14 @@
  * Fuzzes what reads wallet requests, of customers and of providers, and decides them.
  *
  * The first line of the input is the content type, the rest the body. Holds for every input: what
- * is decoded is one JSON object by yyjson's judgement, without two members of a name, and its
- * amount is what yyjson reads; what has an unknown member has none twice; every field is within its
+ * is decoded is one JSON object, without two members of a name, and its
+ * amount is the text's; what has an unknown member has none twice; every field is within its
  * bounds; writing the request down again is decoded to the same. What is decided on it never leaves
  * a balance below zero or above its limit, and asking again is a replay.
  */
 #include <string.h>
 
-#include <yyjson.h>
-
+#include "base/json_text.h"
 #include "wallet/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -46,58 +45,81 @@ static void check_again(enum wallet_client client, const struct wallet_request *
     buffer_free(&out);
 }
 
-static void check_with_yyjson(struct text body, const struct wallet_request *request)
+/* How many members of that name an object has, however the name is escaped; the last one. */
+static size_t count_member(struct text object, const char *name, struct text *last)
 {
-    yyjson_doc *doc = yyjson_read(body.at, body.size, 0);
-    yyjson_val *root = yyjson_doc_get_root(doc);
-    size_t at;
-    size_t count;
-    yyjson_val *name;
-    yyjson_val *value;
-    CHECK(doc != NULL && yyjson_is_obj(root) && yyjson_obj_size(root) <= 9);
-    yyjson_obj_foreach(root, at, count, name, value)
-    {
-        CHECK(yyjson_obj_getn(root, yyjson_get_str(name), yyjson_get_len(name)) == value);
-        if (yyjson_equals_str(name, "amount_minor")) {
-            CHECK(yyjson_is_uint(value));
-            CHECK(yyjson_get_uint(value) == (uint64_t)request->amount_minor);
-        } else if (yyjson_is_null(value)) { /* as if it was not there */
-            CHECK(yyjson_equals_str(name, "reference_transaction_id"));
-            CHECK(request->reference[0] == '\0');
-        } else {
-            CHECK(yyjson_is_str(value) && yyjson_get_len(value) >= 1 &&
-                  yyjson_get_len(value) <= 64);
+    struct json_text_cursor cursor = json_text_open(object);
+    struct text found, value;
+    size_t count = 0;
+    while (json_text_next_member(&cursor, &found, &value))
+        if (json_text_string_equals(found, text_of(name))) {
+            *last = value;
+            count++;
         }
-    }
-    yyjson_doc_free(doc);
+    return count;
 }
 
-/* Reported as unknown: so no name is there twice, and one is none of the wallet's. */
+static const char *const known[] = {
+    "operation",    "player_id", "transaction_id", "reference_transaction_id",
+    "amount_minor", "currency",  "game_id",        "round_id",
+    "launch_id"};
+#define KNOWN_COUNT (sizeof known / sizeof known[0])
+
+/* How many of its members are known; none of those is there twice. */
+static size_t check_known(struct text root, size_t count)
+{
+    struct text value;
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t times = count_member(root, known[i], &value);
+        CHECK(times <= 1);
+        found += times;
+    }
+    return found;
+}
+
+static size_t count_members(struct text object)
+{
+    struct json_text_cursor cursor = json_text_open(object);
+    struct text name, value;
+    size_t count = 0;
+    while (json_text_next_member(&cursor, &name, &value))
+        count++;
+    return count;
+}
+
+static void check_members(struct text body, const struct wallet_request *request)
+{
+    struct text root = json_text_trim(body), amount = {NULL, 0};
+    CHECK(json_text_check(body, NULL, NULL) == STATUS_OK);
+    CHECK(check_known(root, KNOWN_COUNT) == count_members(root));
+    if (count_member(root, "amount_minor", &amount) == 1) {
+        int64_t minor;
+        CHECK(json_text_integer(amount, &minor) && minor == request->amount_minor);
+    }
+    for (size_t i = 0; i < KNOWN_COUNT; i++) {
+        struct text value = json_text_member(root, text_of(known[i]));
+        if (value.at == NULL || value.at == amount.at)
+            continue;
+        if (json_text_kind(value) == JSON_TEXT_NULL) { /* as if it was not there */
+            CHECK(strcmp(known[i], "reference_transaction_id") == 0);
+            CHECK(request->reference[0] == '\0');
+        } else {
+            struct buffer plain = {0};
+            CHECK(json_text_kind(value) == JSON_TEXT_STRING && json_text_unescape(value, &plain));
+            CHECK(plain.size >= 1 && plain.size <= 64);
+            buffer_free(&plain);
+        }
+    }
+}
+
+/* Reported as unknown: so no known name is there twice, and one is none of the wallet's. */
 static void check_unknown(struct text body, enum wallet_client client)
 {
-    static const char *const known[] = {
-        "operation",    "player_id", "transaction_id", "reference_transaction_id",
-        "amount_minor", "currency",  "game_id",        "round_id",
-        "launch_id"};
-    size_t known_count = sizeof known / sizeof known[0] - (client == WALLET_PROVIDER ? 0 : 1);
-    yyjson_doc *doc = yyjson_read(body.at, body.size, 0);
-    yyjson_val *root = yyjson_doc_get_root(doc);
-    size_t at;
-    size_t count;
-    yyjson_val *name;
-    yyjson_val *value;
-    size_t found = 0;
-    if (doc ==
-        NULL) /* a lone surrogate, or an exponent out of its range: strict JSON all the same */
-        return;
-    yyjson_obj_foreach(root, at, count, name, value)
-    {
-        CHECK(yyjson_obj_getn(root, yyjson_get_str(name), yyjson_get_len(name)) == value);
-    }
-    for (size_t i = 0; i < known_count; i++)
-        found += yyjson_obj_get(root, known[i]) != NULL;
-    CHECK(found < yyjson_obj_size(root));
-    yyjson_doc_free(doc);
+    struct text root = json_text_trim(body);
+    CHECK(json_text_check(body, NULL, NULL) == STATUS_OK);
+    CHECK(check_known(root, KNOWN_COUNT - (client == WALLET_PROVIDER ? 0 : 1)) <
+          count_members(root));
 }
 
 static void check_decision(const struct wallet_request *request, int64_t balance_minor)
@@ -155,7 +177,7 @@ static void check(struct text type, struct text body, enum wallet_client client)
         CHECK(length > 1 && length < sizeof fault.message && fault.message[length - 1] == '.');
         return;
     }
-    check_with_yyjson(body, &request);
+    check_members(body, &request);
     check_again(client, &request);
     if (request.operation != LEDGER_BALANCE) {
         check_decision(&request, 0);

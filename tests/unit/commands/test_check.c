@@ -5,8 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <yyjson.h>
-
+#include "base/json_text.h"
 #include "commands/commands.h"
 #include "sealing/secrets.h"
 #include "stores/odds.h"
@@ -72,9 +71,10 @@ static void make_stores(void)
     assert_int_equal(secrets_make_key(uri, &made, &error), STATUS_OK);
 }
 
-/* Runs `croupier check --json -c …`; the document on stdout is for the caller to free. */
-static yyjson_doc *check(int expected_code)
+/* Runs `croupier check --json -c …`; returns the document on stdout, which the next call replaces. */
+static struct text check(int expected_code)
 {
+    static char document[65536];
     static char words[][12] = {"croupier", "check", "--json", "-c"};
     char *argv[] = {words[0], words[1], words[2], words[3], config_path};
     FILE *out = tmpfile();
@@ -88,49 +88,52 @@ static yyjson_doc *check(int expected_code)
     (void)close(old_out);
     assert_int_equal(code, expected_code);
     rewind(out);
-    yyjson_doc *document = yyjson_read_fp(out, 0, NULL, NULL);
+    size_t size = fread(document, 1, sizeof document, out);
     (void)fclose(out);
-    assert_non_null(document);
-    return document;
+    assert_int_equal(json_text_check((struct text){document, size}, NULL, NULL), STATUS_OK);
+    return json_text_trim((struct text){document, size});
 }
 
-static yyjson_val *result_of(yyjson_doc *document, const char *check)
+static struct text result_of(struct text document, const char *check)
 {
-    size_t index;
-    size_t count;
-    yyjson_val *row;
-    yyjson_arr_foreach(yyjson_doc_get_root(document), index, count, row)
-    {
-        if (strcmp(yyjson_get_str(yyjson_obj_get(row, "check")), check) == 0)
+    struct json_text_cursor rows = json_text_open(document);
+    struct text row;
+    while (json_text_next_element(&rows, &row))
+        if (text_equals(json_text_inside(json_text_member(row, TEXT("check"))), text_of(check)))
             return row;
-    }
     fail_msg("no check '%s'", check);
-    return NULL;
+    return TEXT("");
 }
 
-static void expect_result(yyjson_doc *document, const char *check, bool ok, const char *message)
+static void expect_text(struct text value, const char *part)
 {
-    yyjson_val *row = result_of(document, check);
-    assert_int_equal(yyjson_get_bool(yyjson_obj_get(row, "ok")), ok);
-    const char *told = yyjson_get_str(yyjson_obj_get(row, "message"));
-    if (strstr(told, message) == NULL)
-        fail_msg("'%s' does not say '%s'", told, message);
-    assert_int_equal(yyjson_is_str(yyjson_obj_get(row, "remedy")), !ok);
+    struct buffer plain = {0};
+    assert_true(value.at != NULL && json_text_kind(value) == JSON_TEXT_STRING);
+    assert_true(json_text_unescape(value, &plain));
+    if (strstr(buffer_string(&plain), part) == NULL)
+        fail_msg("'%s' does not say '%s'", buffer_string(&plain), part);
+    buffer_free(&plain);
 }
 
-static void expect_remedy(yyjson_doc *document, const char *check, const char *remedy)
+static void expect_result(struct text document, const char *check, bool ok, const char *message)
 {
-    const char *told = yyjson_get_str(yyjson_obj_get(result_of(document, check), "remedy"));
-    if (told == NULL || strstr(told, remedy) == NULL)
-        fail_msg("the remedy '%s' does not say '%s'", told == NULL ? "" : told, remedy);
+    struct text row = result_of(document, check), remedy = json_text_member(row, TEXT("remedy"));
+    assert_true(text_equals(json_text_member(row, TEXT("ok")), text_of(ok ? "true" : "false")));
+    expect_text(json_text_member(row, TEXT("message")), message);
+    assert_int_equal(json_text_kind(remedy) == JSON_TEXT_STRING, !ok);
+}
+
+static void expect_remedy(struct text document, const char *check, const char *remedy)
+{
+    expect_text(json_text_member(result_of(document, check), TEXT("remedy")), remedy);
 }
 
 TEST(when_all_is_well_it_succeeds)
 {
     make_stores();
     write_config("listen = 127.0.0.1:0", "odds", "platform.db");
-    yyjson_doc *document = check(EXIT_DONE);
-    assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 7);
+    struct text document = check(EXIT_DONE);
+    assert_int_equal(json_text_count(document), 7);
     expect_result(document, "configuration", true, config_path);
     expect_result(document, "tls", true, "plain HTTP");
     expect_result(document, "server.listen", true, "127.0.0.1:0 is free");
@@ -138,7 +141,6 @@ TEST(when_all_is_well_it_succeeds)
     expect_result(document, "odds store", true, "answers");
     expect_result(document, "platform store", true, "answers");
     expect_result(document, "secrets key", true, "secrets.key");
-    yyjson_doc_free(document);
 }
 
 TEST(all_that_is_wrong_is_told_at_once)
@@ -146,7 +148,7 @@ TEST(all_that_is_wrong_is_told_at_once)
     write_config("listen = 192.0.2.1:0\ntls_certificate = /nonexistent/c.pem\n"
                  "tls_key = /nonexistent/k.pem",
                  "nowhere/odds", "nowhere/platform.db");
-    yyjson_doc *document = check(EXIT_REFUSED);
+    struct text document = check(EXIT_REFUSED);
     expect_result(document, "configuration", true, config_path);
     expect_result(document, "tls", false, "/nonexistent/c.pem");
     expect_result(document, "server.listen", false, "192.0.2.1:0 cannot be listened on");
@@ -154,25 +156,22 @@ TEST(all_that_is_wrong_is_told_at_once)
                   "nowhere/odds is not there and cannot be made in its directory: No such file");
     expect_remedy(document, "odds store", "make that directory");
     expect_result(document, "platform store", false, "nowhere/platform.db");
-    yyjson_doc_free(document);
 }
 
 TEST(an_odds_store_that_can_be_made_is_fine)
 {
     make_stores();
     write_config("listen = 127.0.0.1:0", "not-yet", "platform.db");
-    yyjson_doc *document = check(EXIT_DONE);
+    struct text document = check(EXIT_DONE);
     expect_result(document, "odds store", true, "not there yet");
-    yyjson_doc_free(document);
 }
 
 TEST(a_configuration_that_is_refused_is_the_only_check)
 {
     write_config("listen = here\nthreads = few", "odds", "platform.db");
-    yyjson_doc *document = check(EXIT_USAGE);
-    assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 2);
+    struct text document = check(EXIT_USAGE);
+    assert_int_equal(json_text_count(document), 2);
     expect_result(document, "configuration", false, ":2: [server] listen: ");
-    yyjson_doc_free(document);
 }
 
 /* The file of an installed croupier is for root and the service: others need to know who may run it. */
@@ -183,13 +182,12 @@ TEST(a_configuration_that_may_not_be_read_names_the_user_to_be)
     uid_t user = geteuid();
     if (user == 0)
         assert_int_equal(seteuid(65534), 0);
-    yyjson_doc *document = check(EXIT_USAGE);
+    struct text document = check(EXIT_USAGE);
     if (user == 0)
         assert_int_equal(seteuid(0), 0);
     assert_int_equal(chmod(config_path, 0600), 0);
     expect_result(document, "configuration", false, "Permission denied");
     expect_remedy(document, "configuration", "sudo -u croupier croupier check");
-    yyjson_doc_free(document);
 }
 
 /* Answers the first who connects as no croupier does, and ends. */
@@ -216,10 +214,9 @@ TEST(an_address_that_something_else_has_is_a_failure)
     write_config(line, "odds", "platform.db");
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, answer_strangely, &other), 0);
-    yyjson_doc *document = check(EXIT_REFUSED);
+    struct text document = check(EXIT_REFUSED);
     assert_int_equal(pthread_join(thread, NULL), 0);
     expect_result(document, "server.listen", false, "something that does not answer as croupier");
-    yyjson_doc_free(document);
     (void)close(other);
 }
 

@@ -1,7 +1,5 @@
 /* demo/simulate: the simulated feed keeps the promises that a real one does. */
 
-#include <yyjson.h>
-
 #include "base/memory.h"
 #include "demo/price_ladder.h"
 #include "demo/simulate.h"
@@ -50,61 +48,84 @@ struct seen {
     unsigned raced; /* runners that were withdrawn */
 };
 
-/* A raw JSON number with at most two decimals, in hundredths. */
-static uint32_t hundredths(yyjson_val *value)
+static struct text member(struct text object, const char *name)
 {
-    assert_true(yyjson_is_raw(value));
-    const char *text = yyjson_get_raw(value);
-    uint32_t whole = 0, rest = 0, digits = 0;
-    for (; *text >= '0' && *text <= '9'; text++)
-        whole = whole * 10 + (uint32_t)(*text - '0');
-    if (*text == '.')
-        for (text++; *text >= '0' && *text <= '9'; text++, digits++)
-            rest = rest * 10 + (uint32_t)(*text - '0');
-    assert_true(digits <= 2);
-    return whole * 100 + (digits == 1 ? rest * 10 : rest);
+    return json_text_member(object, text_of(name));
 }
 
-static const char *string_of(yyjson_val *object, const char *name)
+static bool is_string(struct text value)
 {
-    const char *text = yyjson_get_str(yyjson_obj_get(object, name));
-    if (text == NULL)
+    return value.at != NULL && json_text_kind(value) == JSON_TEXT_STRING;
+}
+
+static bool is_number(struct text value)
+{
+    return value.at != NULL && json_text_kind(value) == JSON_TEXT_NUMBER;
+}
+
+/* Of a number as it is written, or of what is in a string. */
+static size_t json_text_size(struct text value)
+{
+    return is_string(value) ? json_text_inside(value).size : value.size;
+}
+
+/* A number with at most two decimals, in hundredths. */
+static uint32_t hundredths(struct text value)
+{
+    struct text rest = value, whole = text_cut(&rest, '.');
+    uint64_t units, decimals = 0;
+    assert_true(is_number(value) && rest.size <= 2);
+    assert_int_equal(text_to_u64(whole, UINT32_MAX, &units), STATUS_OK);
+    if (rest.at != NULL)
+        assert_int_equal(text_to_u64(rest, 99, &decimals), STATUS_OK);
+    return (uint32_t)(units * 100 + (rest.size == 1 ? decimals * 10 : decimals));
+}
+
+/* A text of the document, until the seventh call after this one. */
+static const char *string_of(struct text object, const char *name)
+{
+    static char texts[8][256];
+    static size_t next;
+    char *text = texts[next++ % 8];
+    struct text value = member(object, name), inside = json_text_inside(value);
+    if (!is_string(value))
         fail_msg("no string %s", name);
+    assert_true(inside.size < sizeof texts[0]);
+    (void)snprintf(text, sizeof texts[0], "%.*s", (int)inside.size, inside.at);
     return text;
 }
 
 /* Levels stand on the ladder and go away from the best; returns the best, or 0. */
-static uint32_t check_levels(yyjson_val *levels, bool back, struct seen *seen)
+static uint32_t check_levels(struct text levels, bool back, struct seen *seen)
 {
     uint32_t best = 0, before = 0;
-    size_t index, count;
-    yyjson_val *level;
-    assert_true(yyjson_arr_size(levels) <= 3);
-    yyjson_arr_foreach(levels, index, count, level)
-    {
-        uint32_t price = hundredths(yyjson_obj_get(level, "price"));
+    struct text level;
+    assert_true(json_text_count(levels) <= 3);
+    for (struct json_text_cursor at = json_text_open(levels);
+         json_text_next_element(&at, &level);) {
+        uint32_t price = hundredths(member(level, "price"));
         assert_int_equal(price_ladder_at(price_ladder_floor(price)), price);
-        if (index == 0)
+        if (best == 0)
             best = price;
         else
             assert_true(back ? price < before : price > before);
         before = price;
         seen->capitals |= strcmp(string_of(level, "oname"), "BACK1") == 0;
-        assert_true(yyjson_is_raw(yyjson_obj_get(level, "size")));
+        assert_true(is_number(member(level, "size")));
     }
     return best;
 }
 
-static void check_exchange(yyjson_val *runners, bool single_winner, struct seen *seen)
+static void check_exchange(struct text runners, bool single_winner, struct seen *seen)
 {
-    size_t index, count, active = 0, over = 0;
+    size_t active = 0, over = 0;
     uint64_t backs = 0, lays = 0; /* percentages in millionths */
-    yyjson_val *runner;
-    yyjson_arr_foreach(runners, index, count, runner)
-    {
-        yyjson_val *ex = yyjson_obj_get(runner, "ex");
-        uint32_t back = check_levels(yyjson_obj_get(ex, "availableToBack"), true, seen);
-        uint32_t lay = check_levels(yyjson_obj_get(ex, "availableToLay"), false, seen);
+    struct text runner;
+    for (struct json_text_cursor at = json_text_open(runners);
+         json_text_next_element(&at, &runner);) {
+        struct text ex = member(runner, "ex");
+        uint32_t back = check_levels(member(ex, "availableToBack"), true, seen);
+        uint32_t lay = check_levels(member(ex, "availableToLay"), false, seen);
         if (strcmp(string_of(runner, "status"), "ACTIVE") != 0) {
             assert_true(back == 0 && lay == 0);
             over += strcmp(string_of(runner, "status"), "WINNER") == 0;
@@ -121,47 +142,45 @@ static void check_exchange(yyjson_val *runners, bool single_winner, struct seen 
     assert_in_range(lays, 700000, 1050000);
 }
 
-static void check_runners(yyjson_val *market, struct seen *seen)
+static void check_runners(struct text market, struct seen *seen)
 {
-    yyjson_val *runners = yyjson_obj_get(market, "runners"), *runner;
-    size_t index, count;
+    struct text runners = member(market, "runners"), runner;
     const char *type = string_of(market, "gtype");
-    if (yyjson_arr_size(runners) > seen->most_runners)
-        seen->most_runners = yyjson_arr_size(runners);
-    yyjson_arr_foreach(runners, index, count, runner)
-    {
-        yyjson_val *selection = yyjson_obj_get(runner, "selectionId");
+    if (json_text_count(runners) > seen->most_runners)
+        seen->most_runners = json_text_count(runners);
+    for (struct json_text_cursor at = json_text_open(runners);
+         json_text_next_element(&at, &runner);) {
+        struct text selection = member(runner, "selectionId");
         add(&seen->runner_statuses, string_of(runner, "status"));
-        seen->selection_string |= yyjson_is_str(selection);
-        seen->selection_number |= yyjson_is_raw(selection);
-        seen->selection_large |= yyjson_get_len(selection) > 15;
+        seen->selection_string |= is_string(selection);
+        seen->selection_number |= is_number(selection);
+        seen->selection_large |= json_text_size(selection) > 15;
         (void)string_of(runner, "runnerName");
         if (strcmp(type, "match1") == 0) {
-            yyjson_val *ex = yyjson_obj_get(runner, "ex");
-            yyjson_val *first = yyjson_arr_get_first(yyjson_obj_get(ex, "availableToBack"));
-            seen->price1 |= yyjson_obj_get(first, "price1") != NULL;
+            struct text ex = member(runner, "ex");
+            struct text first = json_text_element(member(ex, "availableToBack"), 0);
+            seen->price1 |= member(first, "price1").at != NULL;
         }
     }
     if (strcmp(type, "match") == 0)
         check_exchange(runners, strcmp(string_of(market, "mname"), "PLACE") != 0, seen);
 }
 
-static void check_sections(yyjson_val *market, struct seen *seen)
+static void check_sections(struct text market, struct seen *seen)
 {
-    yyjson_val *sections = yyjson_obj_get(market, "section"), *section;
-    size_t index, count;
-    if (yyjson_arr_size(sections) > seen->most_sections)
-        seen->most_sections = yyjson_arr_size(sections);
-    yyjson_arr_foreach(sections, index, count, section)
-    {
-        yyjson_val *odds = yyjson_obj_get(section, "odds");
-        yyjson_val *back = yyjson_obj_get(yyjson_arr_get(odds, 0), "odds");
-        yyjson_val *lay = yyjson_obj_get(yyjson_arr_get(odds, 1), "odds");
+    struct text sections = member(market, "section"), section;
+    if (json_text_count(sections) > seen->most_sections)
+        seen->most_sections = json_text_count(sections);
+    for (struct json_text_cursor at = json_text_open(sections);
+         json_text_next_element(&at, &section);) {
+        struct text odds = member(section, "odds");
+        struct text back = member(json_text_element(odds, 0), "odds");
+        struct text lay = member(json_text_element(odds, 1), "odds");
         const char *status = string_of(section, "gstatus");
         (void)string_of(section, "nat");
         add(&seen->section_statuses, status);
-        seen->dash |= yyjson_equals_str(back, "-");
-        if (strcmp(status, "SUSPENDED") == 0 || lay == NULL)
+        seen->dash |= text_equals(back, TEXT("\"-\""));
+        if (strcmp(status, "SUSPENDED") == 0 || lay.at == NULL)
             continue;
         assert_true(hundredths(back) > hundredths(lay));
         assert_true(hundredths(back) - hundredths(lay) <= 500);
@@ -170,50 +189,44 @@ static void check_sections(yyjson_val *market, struct seen *seen)
 
 static void check_markets(struct text document, struct seen *seen)
 {
-    yyjson_doc *doc = yyjson_read(document.at, document.size, YYJSON_READ_NUMBER_AS_RAW);
-    yyjson_val *market;
-    size_t index, count;
+    struct text market;
     struct texts *names = memory_alloc_zeroed(1, sizeof *names);
-    assert_non_null(doc);
-    yyjson_arr_foreach(yyjson_doc_get_root(doc), index, count, market)
-    {
+    assert_int_equal(json_text_check(document, NULL, NULL), STATUS_OK);
+    for (struct json_text_cursor at = json_text_open(document);
+         json_text_next_element(&at, &market);) {
         add(&seen->types, string_of(market, "gtype"));
         add(&seen->market_statuses, string_of(market, "status"));
         assert_false(contains(names, string_of(market, "marketId")));
         add(names, string_of(market, "marketId"));
         /* What must not be seen by clients is there for the server to hide. */
-        assert_non_null(yyjson_obj_get(market, "tv"));
-        assert_non_null(yyjson_obj_get(market, "tvChannel"));
-        assert_non_null(yyjson_obj_get(market, "odd_type"));
-        if (yyjson_obj_get(market, "runners") != NULL)
+        assert_non_null(member(market, "tv").at);
+        assert_non_null(member(market, "tvChannel").at);
+        assert_non_null(member(market, "odd_type").at);
+        if (member(market, "runners").at != NULL)
             check_runners(market, seen);
         else
             check_sections(market, seen);
     }
     memory_free(names);
-    yyjson_doc_free(doc);
 }
 
 static void check_rows(struct text document, struct seen *seen)
 {
-    yyjson_doc *doc = yyjson_read(document.at, document.size, YYJSON_READ_NUMBER_AS_RAW);
-    yyjson_val *row;
-    size_t index, count;
-    assert_non_null(doc);
-    yyjson_arr_foreach(yyjson_doc_get_root(doc), index, count, row)
-    {
-        yyjson_val *gmid = yyjson_obj_get(row, "gmid");
-        seen->gmid_string |= yyjson_is_str(gmid);
-        seen->gmid_large |= yyjson_get_len(gmid) == 16;
+    struct text row;
+    assert_int_equal(json_text_check(document, NULL, NULL), STATUS_OK);
+    for (struct json_text_cursor at = json_text_open(document);
+         json_text_next_element(&at, &row);) {
+        struct text gmid = member(row, "gmid");
+        seen->gmid_string |= is_string(gmid);
+        seen->gmid_large |= json_text_size(gmid) == 16;
         seen->indian_time |= strstr(string_of(row, "stime"), "(IST)") != NULL;
-        seen->bool_string |= yyjson_is_str(yyjson_obj_get(row, "iplay"));
+        seen->bool_string |= is_string(member(row, "iplay"));
         add(&seen->event_statuses, string_of(row, "status"));
         (void)string_of(row, "ename");
-        assert_non_null(yyjson_obj_get(row, "etid"));
-        assert_non_null(yyjson_obj_get(row, "providerEventId"));
-        assert_non_null(yyjson_obj_get(row, "feed_source"));
+        assert_non_null(member(row, "etid").at);
+        assert_non_null(member(row, "providerEventId").at);
+        assert_non_null(member(row, "feed_source").at);
     }
-    yyjson_doc_free(doc);
 }
 
 static void check_change(const struct odds_change *change, uint32_t events, struct seen *seen)
