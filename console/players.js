@@ -176,21 +176,13 @@ function block(page, player) {
         } });
 }
 
-async function unblock(page, of) {
-    const path = `blocks/${of.id}`;
-    const done = () => {
-        say("The block is taken away.");
-        page.again();
-    };
-    if (of.until === null) {
-        await patch(path, { blocked: false });
-        done();
-        return;
-    }
-    ask("Unblock before the end?", `This block ends on ${moment(of.until)} UTC. Say why it is taken away before.`, { label: "Unblock", fields: [REASON],
+function unblock(page, of) {
+    const end = of.until === null ? "This block has no end." : `This block ends on ${moment(of.until)} UTC.`;
+    ask("Unblock before the end?", `${end} Say why it is taken away.`, { label: "Unblock", fields: [REASON],
         submit: async (given) => {
-            await patch(path, { blocked: false, early: true, ...given });
-            done();
+            const { standing } = await patch(`blocks/${of.id}`, { blocked: false, early: true, ...given });
+            say(`The block of ${of.id} is lifted.${standing === undefined ? "" : ` That of ${standing} is in force still.`}`);
+            page.again();
         } });
 }
 

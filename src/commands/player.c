@@ -102,12 +102,11 @@ static const struct command_option block_options[] = {
 };
 
 static const struct command_option unblock_options[] = {
-    {"early", NULL, "also before the end of the block, with a reason", false},
+    {"early", NULL, "before the block ends, or where it has no end; needs a reason", false},
     {"reason", "TEXT", "why, up to 200 bytes", false},
     {0},
 };
 
-/* Of a player that is unblocked itself, when its reference is not. */
 static void print_player(const struct command_line *line, struct platform_store *store,
                          const char *id)
 {
@@ -145,7 +144,10 @@ static void set_blocked(const struct command_line *line, bool blocked,
                          resource_change(&block_resource, store, reference == NULL ? first : id,
                                          &(struct resource_edit){.settings = settings}, &block,
                                          command_error(line)));
-    if (reference == NULL)
+    if (!blocked && block.standing[0] != '\0' && !command_json(line))
+        (void)printf("The block of %s is lifted. That of %s is in force still.\n", first,
+                     block.standing);
+    else if (reference == NULL)
         print_player(line, store, first);
     else if (command_json(line))
         resource_print(line, &block_resource, &block);

@@ -25,7 +25,9 @@ static enum status set_until(const struct field *field, struct text text, void *
 static enum status set_reason(const struct field *field, struct text text, void *record,
                               struct error *error)
 {
-    ((struct block_view *)record)->explained = text_trim(text).size > 0;
+    if (text_trim(text).size == 0)
+        return error_set(error, STATUS_INVALID, "reason: must not be empty");
+    ((struct block_view *)record)->explained = true;
     return field_set_text(field, text, record, error);
 }
 
@@ -49,9 +51,10 @@ static const struct field fields[] = {
     {"until", "until", "UNTIL", &field_time, OF_RECORD(until_ms), .set = set_until,
      .option = {"until", "TIME", .set_help = "when it ends by itself"}},
     {"early", NULL, NULL, &early_type, FIELD_OF(block_view, early),
-     .option = {"early", NULL, .set_help = "take it away before its end"}},
+     .option = {"early", NULL, .set_help = "take it away before it ends"}},
     {"reason", "reason", "REASON", &field_text, OF_RECORD(reason), .words = "-", .set = set_reason,
      .option = {"reason", "TEXT", .set_help = "why, up to 200 bytes"}},
+    {"standing", NULL, NULL, &field_text_if_any, FIELD_OF(block_view, standing)},
     {0},
 };
 
@@ -75,10 +78,9 @@ enum status block_id_of(const char *customer_id, const char *reference, char id[
 }
 
 static enum status find_player(struct platform_store *store, const char *id,
-                               struct block_view *block, struct error *error)
+                               struct block_record *named, struct error *error)
 {
     struct player_record player;
-    struct block_record *named = &block->record;
     enum status status = platform_get(store, &player_table, id, &player, error);
     if (status == STATUS_NOT_FOUND)
         return error_set(error, status, "there is no player '%.64s'", id);
@@ -88,7 +90,6 @@ static enum status find_player(struct platform_store *store, const char *id,
     memcpy(named->player_id, player.id, sizeof player.id);
     memcpy(named->customer_id, player.customer_id, sizeof player.customer_id);
     memcpy(named->reference, player.reference, sizeof player.reference);
-    block->by_reference = player_is_blocked(&player, block->now_ms);
     return STATUS_OK;
 }
 
@@ -110,14 +111,29 @@ static enum status find_reference(struct platform_store *store, const char *id,
                : status;
 }
 
+/* A player is blocked while its own block or that of its reference is in force. */
+static enum status find_standing(struct platform_store *store, struct block_view *block,
+                                 struct error *error)
+{
+    struct block_record other = block->record;
+    other.player_id[0] = '\0';
+    block_name(&other);
+    enum status status = platform_get(store, &block_table, other.id, &other, error);
+    if (status == STATUS_OK && block_is_in_force(&other, block->now_ms))
+        memcpy(block->standing, other.id, sizeof other.id);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 static enum status get(struct platform_store *store, const char *id, void *record,
                        struct error *error)
 {
     struct block_view *block = record;
     *block = (struct block_view){.now_ms = clock_wall_ms()};
     enum status status = text_starts_with(text_of(id), TEXT("ply_"))
-                             ? find_player(store, id, block, error)
+                             ? find_player(store, id, &block->record, error)
                              : find_reference(store, id, &block->record, error);
+    if (status == STATUS_OK && block->record.player_id[0] != '\0')
+        status = find_standing(store, block, error);
     if (status != STATUS_OK)
         return status;
     status = platform_get(store, &block_table, block->record.id, &block->before, error);
@@ -149,13 +165,14 @@ static enum status judge_unblock(const struct block_view *block, struct error *e
     char until[CLOCK_TEXT_SIZE];
     clock_format_rfc3339(block->before.until_ms, until);
     if (block->early && !block->explained)
-        return error_set(error, STATUS_INVALID, "reason: is required to unblock early");
+        return error_set(error, STATUS_INVALID, "reason: is required to unblock");
     if (block->record.until_ms != block->before.until_ms)
         return error_set(error, STATUS_INVALID, "until: is only for blocking");
-    if (!block->early && block->before.until_ms != 0)
-        return error_set(error, STATUS_CONFLICT,
-                         "'%s' is blocked until %s; to unblock it before, give early and a reason",
-                         block->record.id, until);
+    if (!block->early)
+        return error_set(
+            error, STATUS_CONFLICT, "'%s' is blocked %s%s; to unblock it, give early and a reason",
+            block->record.id, block->before.until_ms == 0 ? "without an end" : "until ",
+            block->before.until_ms == 0 ? "" : until);
     return STATUS_OK;
 }
 
@@ -165,7 +182,7 @@ static enum status judge_nothing(const struct block_view *block, struct error *e
     const struct block_record *record = &block->record;
     if (record->until_ms != 0)
         return error_set(error, STATUS_INVALID, "until: is only for blocking");
-    if (block->by_reference)
+    if (block->standing[0] != '\0')
         return error_set(error, STATUS_CONFLICT,
                          "'%s' is blocked by its reference; unblock %s '%s' in every currency",
                          record->id, record->customer_id, record->reference);
@@ -184,8 +201,6 @@ static enum status put(struct platform_store *store, void *record, struct error 
     } else if (in_force) {
         status = judge_unblock(block, error);
         next->blocked_ms = next->until_ms = 0;
-        if (!block->explained)
-            next->reason[0] = '\0';
     } else {
         return judge_nothing(block, error);
     }

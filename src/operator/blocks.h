@@ -8,14 +8,15 @@
  * row before: resource_get of a player, or of a customer's reference, that was never blocked is a
  * block that is not in force.
  *
- * A block ends by itself when its `until` is over, by the clock of the machine that asks. Before
- * that it is taken away only with `early` and a reason, and its end is never brought forward. A
- * setting that is not given leaves a block that is in force as it is.
+ * A block ends by itself when its `until` is over, by the clock of the machine that asks. An
+ * operator takes it away only with `early` and a reason, also where it has no end, and never brings
+ * its end forward. A setting that is not given leaves a block that is in force as it is.
  */
 struct block_view {
     struct block_record record;
-    bool blocked;      /* in force */
-    bool by_reference; /* of a player: this block or the one of its reference is in force */
+    bool blocked; /* in force */
+    /* Of a player: the block of its reference, when that is in force; "" of one that is listed. */
+    char standing[BLOCK_ID_SIZE];
     /* For a change: */
     struct block_record before; /* as stored; zeros: it was not */
     int64_t now_ms;

@@ -496,7 +496,11 @@ walk("player", async () => {
     await press("Block");
     await inDialog("Block");
     await press("Unblock");
-    await seen("The block is taken away");
+    await page.locator("dialog[open] button::-p-text(Unblock)").click();
+    await wrongAt("Reason");
+    await page.type("dialog[open] input[name=reason]", "blocked by mistake");
+    await inDialog("Unblock");
+    await seen(`The block of ${given.player.id} is lifted`);
 });
 
 walk("customer_moved", async () => {

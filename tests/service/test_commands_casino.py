@@ -295,8 +295,8 @@ def test_blocking_is_told_and_can_be_repeated(played):
     assert played.run("player", "block", player).text == f"{player} is blocked.\n"
     blocked = played.ask("player", "show", player)["blocked_at"]
     assert played.ask("player", "block", player)["blocked_at"] == blocked is not None
-    assert played.ask("player", "unblock", player)["blocked_at"] is None
-    assert played.ask("player", "unblock", player)["blocked_at"] is None
+    assert played.ask("player", "unblock", player, "--early", "--reason", "over")["blocked_at"] is None
+    assert played.ask("player", "unblock", player, "--early", "--reason", "over")["blocked_at"] is None
 
 
 def test_an_import_keeps_the_countries_of_a_game_where_it_does_not_name_them(platform):

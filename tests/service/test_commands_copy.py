@@ -46,7 +46,7 @@ def house(tmp_path_factory):
         service.run("player", "block", bob, "--reason", "asked for a break", "--until", "9d")
         service.run("player", "block", service.customer.id, "dora", "--reason", "self-exclusion")
         service.run("player", "block", service.customer.id, "erik")
-        service.run("player", "unblock", service.customer.id, "erik")
+        service.run("player", "unblock", service.customer.id, "erik", "--early", "--reason", "not erik")
         service.run("provider", "secret", "add", "acme", input=NEWER_SECRET)
         service.run("provider", "set", "acme", "--cidr", "127.0.0.0/8", "--cidr", "192.0.2.0/24")
         service.narrowed = service.issue_key(service.customer.id, "--only", "casino", "--cidr", "127.0.0.0/8")

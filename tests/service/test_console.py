@@ -629,17 +629,26 @@ def block_players(house, owner):
     assert code(answer) == (409, "conflict") and block["until"] in answer.json()["error"]["message"]
     answer = owner.ask("PATCH", f"/admin/v1/{player}", {"blocked": False, "early": True})
     assert (code(answer), answer.json()["error"]["field"]) == ((422, "invalid"), "reason")
-    for field, value in (("until", "soon"), ("reason", "x" * 201), ("blocked", 1), ("early", "x")):
+    for field, value in (("until", "soon"), ("reason", "x" * 201), ("reason", ""), ("reason", " "), ("blocked", 1), ("early", "x")):
         answer = owner.ask("PATCH", f"/admin/v1/blocks/{house.player}", {"blocked": True, field: value})
         assert (code(answer), answer.json()["error"]["field"]) == ((422, "invalid"), field), field
-    assert owner.change("PATCH", player, {"blocked": False, "early": True, "reason": "a mistake"})["blocks"] == []
+    by_name = f"{house.customer.id}:{owner.get(player)['player_reference']}"
+    owner.change("PATCH", f"blocks/{by_name}", {"blocked": True})
+    freed = owner.change("PATCH", player, {"blocked": False, "early": True, "reason": "a mistake"})
+    assert [block["id"] for block in freed["blocks"]] == [by_name]  # it stands
+    assert owner.get(f"blocks/{house.player}") | {"blocked": False, "standing": by_name} == owner.get(f"blocks/{house.player}")
+    # One without an end asks for as much.
+    for given, answer in (({}, (409, "conflict")), ({"early": True}, (422, "invalid")), ({"early": True, "reason": " "}, (422, "invalid"))):
+        assert code(owner.ask("PATCH", f"/admin/v1/blocks/{by_name}", {"blocked": False, **given})) == answer, given
+    assert owner.change("PATCH", f"blocks/{by_name}", {"blocked": False, "early": True, "reason": "over"})["blocked"] is False
+    assert owner.get(player)["blocks"] == []
     name = f"{house.customer.id}:later"
     assert owner.get(f"blocks/{name}")["blocked"] is False
     assert owner.change("PATCH", f"blocks/{name}", {"blocked": True, "reason": "by name"})["player_id"] is None
     assert owner.get(f"blocks?customer={house.customer.id}&q=LATER")["items"][0]["id"] == name
     last = owner.get(f"audit?object={name}")["items"][0]
     assert (last["kind"], last["command"], last["after"]["reason"]) == ("block", "PATCH blocks", "by name")
-    assert owner.change("PATCH", f"blocks/{name}", {"blocked": False})["blocked_at"] is None
+    assert owner.change("PATCH", f"blocks/{name}", {"blocked": False, "early": True, "reason": "over"})["blocked_at"] is None
     for unknown in ("cus_none:a", f"{house.customer.id}:a b", "nobody", "ply_none"):
         assert owner.ask("GET", f"/admin/v1/blocks/{unknown.replace(' ', '%20')}").status == 404
 
@@ -655,7 +664,7 @@ def test_keys_players_and_games(house, owner):
     assert [player["player_id"] for player in found["items"]] == [house.player] and found["found"] == 1
     assert found["items"][0]["balance_minor"] == 500 and found["items"][0]["last_active_at"] > found["items"][0]["created_at"]
     assert owner.change("PATCH", f"players/{house.player}", {"blocked": True})["blocked_at"]
-    assert owner.change("PATCH", f"players/{house.player}", {"blocked": False})["blocked_at"] is None
+    assert owner.change("PATCH", f"players/{house.player}", {"blocked": False, "early": True, "reason": "over"})["blocked_at"] is None
     block_players(house, owner)
     assert owner.change("PATCH", "games/roulette", {"enabled": False})["enabled"] is False
     assert owner.change("PATCH", "games/roulette", {"enabled": True})["enabled"] is True

@@ -194,7 +194,7 @@ def test_a_player_whom_an_operator_lets_in_stays_in(demo):
     one = demo("--json")
     told = one.told()
     customer = next(row["id"] for row in json.loads(ask("customer list --json")) if row["name"] == "Demo Sportsbook")
-    ask(f"player unblock {json.loads(ask(f'player show {customer} blocked-player --json'))['player_id']}")
+    ask(f"player unblock {json.loads(ask(f'player show {customer} blocked-player --json'))['player_id']} --early --reason over")
     assert one.end()[0] == 0
     demo("--json").told()
     assert json.loads(ask(f"player show {customer} blocked-player --json"))["blocked_at"] is None

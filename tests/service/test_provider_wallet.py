@@ -511,7 +511,7 @@ def test_the_provider_s_test_list_of_the_manual(casino, acme, seat):
         identity = document.get("round_id", identity)  # a rollback's is the one before
         if blocked != ("blocked" in name):
             blocked = not blocked
-            casino.run("player", "block" if blocked else "unblock", seat[0])
+            casino.run("player", *(("block",) if blocked else ("unblock", "--early", "--reason", "over")), seat[0])
         first = acme.send(document)
         said = first.json()
         assert (first.status, said.get("status", said.get("error"))) == (int(status), answer), (name, said)

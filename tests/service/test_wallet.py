@@ -505,6 +505,6 @@ def test_a_blocked_player_bets_no_more_until_it_is_unblocked(casino, player):
     at = f"/api/v1/casino/games/{casino.lobby}/launch", casino.customer.key
     assert casino.request("POST", at[0], key=at[1], headers={"Content-Type": "application/json"},
                           body=json.dumps(launch).encode()).error == (403, "player_blocked")
-    assert casino.run("player", "unblock", player).text == f"{player} is not blocked.\n"
+    assert casino.run("player", "unblock", player, "--early", "--reason", "over").text == f"{player} is not blocked.\n"
     assert ask(casino, debit(player, refused, 1, round_id="r")).json()["balance_minor"] == 89
     assert casino.ask("wallet", "verify")["sound"]
