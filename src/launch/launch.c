@@ -289,7 +289,7 @@ static enum status find_player(struct pending_launch *pending)
         status =
             platform_player_open(launcher->store, record->customer_id, launch->player_reference,
                                  launch->currency, pending->exponent, &pending->player, &error);
-    see_status(launcher, status, &error);
+    see_status(launcher, status == STATUS_INVALID ? STATUS_OK : status, &error);
     if (status != STATUS_OK)
         return status;
     memcpy(record->player_id, pending->player.id, sizeof record->player_id);
@@ -334,7 +334,9 @@ static void deliver_kept(struct mail *mail)
     if (request == NULL) {
         free_pending(pending);
     } else if (pending->status != STATUS_OK) {
-        reply_error(pending, request, &error_ledger_unavailable);
+        reply_error(pending, request,
+                    pending->status == STATUS_INVALID ? &error_currency_not_supported
+                                                      : &error_ledger_unavailable);
     } else if (pending->blocked) {
         reply_error(pending, request, &error_player_blocked);
     } else {

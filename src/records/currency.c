@@ -1,6 +1,7 @@
 /*
- * ISO 4217 list one (2024) less what is not money to play with: precious metals, bond units, SDRs,
- * the testing code and "no currency". In groups of one exponent; codes in order, for people.
+ * ISO 4217 list one as of 2026-01-01 (amendments up to 180) less what is not money to play with:
+ * precious metals, bond units, SDRs, the testing code and "no currency". In groups of one exponent;
+ * codes in order, for people. Withdrawn codes stay, because players of before go on with them.
  */
 #include "records/currency.h"
 
@@ -20,11 +21,18 @@ static const struct {
      "GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK "
      "LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK "
      "NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP "
-     "STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XCD YER ZAR "
-     "ZMW ZWG"},
+     "STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG "
+     "YER ZAR ZMW ZWG"},
     {3, "BHD IQD JOD KWD LYD OMR TND"},
     {4, "CLF UYW"},
 };
+
+/* ANG became XCG on 2025-03-31, BGN became EUR on 2026-01-01, and CUC ended on 2021-01-01. */
+bool currency_is_withdrawn(struct text code)
+{
+    return text_equals(code, TEXT("ANG")) || text_equals(code, TEXT("BGN")) ||
+           text_equals(code, TEXT("CUC"));
+}
 
 bool currency_exponent(struct text code, uint8_t *exponent)
 {

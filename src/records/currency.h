@@ -14,6 +14,9 @@
 /* False: there is no such currency (three capitals, exactly). */
 MUST_CHECK bool currency_exponent(struct text code, uint8_t *exponent);
 
+/* Has ISO 4217 withdrawn it? Players who have it go on; a new player cannot take it. */
+MUST_CHECK bool currency_is_withdrawn(struct text code);
+
 /* An amount for people: 1250 with exponent 2 is "12.50". */
 #define CURRENCY_AMOUNT_SIZE 32
 void currency_format(int64_t minor, unsigned exponent, char out[CURRENCY_AMOUNT_SIZE]);

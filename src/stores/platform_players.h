@@ -14,7 +14,8 @@
  * The player of this customer, reference and currency: found, or made. There is one player for each
  * three, for ever, even if several callers ask at the same time; players are never deleted.
  * `exponent` counts only when the currency is used for the first time in this store.
- * STATUS_INVALID: not acceptable; STATUS_NOT_FOUND: no such customer.
+ * STATUS_INVALID: not acceptable, or the player would be new and its currency is withdrawn;
+ * STATUS_NOT_FOUND: no such customer.
  */
 MUST_CHECK enum status platform_player_open(struct platform_store *store, const char *customer_id,
                                             const char *reference, const char *currency,

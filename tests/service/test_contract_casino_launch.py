@@ -21,7 +21,7 @@ REAL = {"mode": "real", "player_reference": "player-1", "currency": "EUR"}
 GAMES = [
     {"id": "book", "name": "Book", "provider": "acme", "category": "slots", "demo": True, "currencies": ["EUR", "JPY"],
      "languages": ["en", "de"], "devices": ["desktop"]},
-    {"id": "cash-only", "name": "Cash", "provider": "acme", "category": "slots", "currencies": ["EUR"]},
+    {"id": "cash-only", "name": "Cash", "provider": "acme", "category": "slots", "currencies": ["EUR", "ANG", "XCG", "XAD"]},
     {"id": "sand-book", "name": "Sand", "provider": "sand", "category": "slots", "demo": True, "currencies": ["EUR"]},
 ]
 
@@ -193,12 +193,19 @@ def test_one_reference_and_currency_is_one_player_whatever_the_game_and_however_
     ({"mode": "demo"}, "BOOK", (404, "game_not_found")),
     ({"mode": "demo"}, "cash-only", (422, "mode_not_supported")),
     (dict(REAL, currency="SEK"), "book", (422, "currency_not_supported")),
+    (dict(REAL, currency="ANG"), "cash-only", (422, "currency_not_supported")),  # withdrawn, and the player would be new
     (dict(REAL, language="fr"), "book", (422, "language_not_supported")),
     (dict(REAL, device="watch"), "book", (422, "device_not_supported")),
     ({"mode": 1}, "nothing", (400, "invalid_request")),
 ])
 def test_what_cannot_be_launched_is_refused(casino, body, game, expected):
     assert launch(casino, body, game).error == expected
+
+
+@pytest.mark.parametrize("currency", ["XCG", "XAD"])
+def test_a_new_currency_of_iso_4217_has_its_players(casino, currency):
+    answer = launch(casino, dict(REAL, currency=currency), "cash-only").json()
+    assert (answer["currency"], answer["currency_exponent"]) == (currency, 2)
 
 
 def test_another_content_type_or_too_much_is_refused(casino):

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "records/currency.h"
 #include "stores/platform/records.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
@@ -85,6 +86,8 @@ enum status platform_player_open(struct platform_store *store, const char *custo
     status = record_find(store, &player_table, STATEMENT_SEARCH, &names, player, error);
     if (status != STATUS_NOT_FOUND)
         return status;
+    if (currency_is_withdrawn(text_of(currency)))
+        return error_set(error, STATUS_INVALID, "currency: %s is withdrawn", currency);
     status = sql_transact(store, add_player, &opening, error);
     if (status == STATUS_OK)
         *player = opening.opened;

@@ -40,6 +40,20 @@ TEST_OF(fixture, a_currency_keeps_the_exponent_of_its_first_use)
     assert_int_equal(open_player(fixture, "cus_One", "a", "JPY", 0).currency_exponent, 0);
 }
 
+TEST_OF(fixture, a_withdrawn_currency_is_for_the_players_who_have_it)
+{
+    struct player_record player;
+    add_two_customers(fixture);
+    assert_int_equal(
+        platform_player_open(fixture->store, "cus_One", "new", "ANG", 2, &player, &fixture->error),
+        STATUS_INVALID);
+    struct player_record old = open_player(fixture, "cus_One", "old", "XCG", 2);
+    (void)snprintf(old.id, sizeof old.id, "ply_0123456789abcdef");
+    (void)snprintf(old.currency, sizeof old.currency, "ANG");
+    OK(platform_player_put(fixture->store, &old, 1, &fixture->error));
+    assert_string_equal(open_player(fixture, "cus_One", "old", "ANG", 2).id, old.id);
+}
+
 TEST_OF(fixture, players_that_are_not_acceptable_are_refused)
 {
     add_two_customers(fixture);

@@ -23,12 +23,25 @@ TEST(exponents_are_those_of_iso_4217)
     assert_exponent("TND", 3);
     assert_exponent("CLF", 4);
     assert_exponent("UYW", 4);
+    assert_exponent("XAD", 2);
+    assert_exponent("XCG", 2);
+}
+
+TEST(withdrawn_currencies_keep_their_exponent)
+{
+    static const char *const withdrawn[] = {"ANG", "BGN", "CUC"};
+    for (size_t i = 0; i < sizeof withdrawn / sizeof withdrawn[0]; i++) {
+        assert_exponent(withdrawn[i], 2);
+        assert_true(currency_is_withdrawn(text_of(withdrawn[i])));
+    }
+    assert_false(currency_is_withdrawn(text_of("XCG")));
+    assert_false(currency_is_withdrawn((struct text){NULL, 0}));
 }
 
 TEST(what_is_not_a_currency_is_refused_and_leaves_the_exponent)
 {
     static const char *const wrong[] = {"",    "EU",  "EURO", "eur", "Eur", "UR ", "R U",
-                                        "   ", "XXX", "XTS",  "XAU", "AAA", "123", "F\xc3\xa9"};
+                                        "   ", "XXX", "XTS",  "XAU", "HRK", "123", "F\xc3\xa9"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         uint8_t exponent = 99;
         assert_false(currency_exponent(text_of(wrong[i]), &exponent));
