@@ -236,6 +236,20 @@ def remove(store, *suffixes):
         (store / f"platform.db{suffix}").unlink()
 
 
+def write_again(database):
+    text = database.read_bytes()
+    with open(database, "r+b") as file:
+        file.write(text)
+
+
+def damage(database):
+    """In place and without another size: the second half of every page but the first."""
+    with open(database, "r+b") as file:
+        for page in range(4096, database.stat().st_size, 4096):
+            file.seek(page + 2048)
+            file.write(b"\xff" * 2048)
+
+
 TAKEN_AWAY = {
     "log and index removed": lambda store, older: remove(store, "-wal", "-shm"),
     "log removed": lambda store, older: remove(store, "-wal"),
@@ -243,9 +257,8 @@ TAKEN_AWAY = {
     "log overwritten": lambda store, older: shutil.copyfile(older / "platform.db-wal", store / "platform.db-wal"),
     "index emptied": lambda store, older: os.truncate(store / "platform.db-shm", 0),
     "database removed": lambda store, older: remove(store, ""),
-    "database overwritten": lambda store, older: shutil.copyfile(older / "platform.db", store / "platform.db"),
+    "database overwritten": lambda store, older: damage(store / "platform.db"),
     "database replaced": lambda store, older: shutil.copyfile(older / "platform.db", store / "new") and (store / "new").replace(store / "platform.db"),
-    "database touched": lambda store, older: os.utime(store / "platform.db"),
     "directory replaced": replace_directory,
 }
 
@@ -278,12 +291,31 @@ def test_nothing_is_acknowledged_into_files_that_someone_took_away(uri, tmp_path
     assert refused.index(True) <= before + 2 * BURST, "no more than what was on its way"
     assert all(refused[refused.index(True):]) and "unavailable" not in lines[refused.index(True) - 1]
     assert log.read_text().count("ledger is unavailable") == 1 and "available again" not in log.read_text(), log.read_text()
-    if taken != "database overwritten":  # by a file of the same size it looks like the one that was touched
-        assert ("restore a backup only if" in log.read_text()) == (taken == "database touched"), log.read_text()
     if taken == "directory replaced":
         shutil.rmtree(store)  # its mark is the older one's: only who put it there knows
     elif taken != "database removed":
         assert_nothing_is_hidden(uri, output.read_text(), before)
+
+
+@pytest.mark.parametrize("touch", [lambda database: os.utime(database), lambda database: os.utime(database, (1, 1)),
+                                   lambda database: write_again(database)],
+                         ids=["touched", "set back", "the same bytes again"])
+def test_a_database_that_holds_what_it_should_is_used_whatever_its_time_of_change(uri, tmp_path, touch):
+    output, log = tmp_path / "output", tmp_path / "log"
+    tool("run", uri, COUNT, BURST, *PLAYERS)
+    with open(output, "wb") as to, open(log, "wb") as errors:
+        process = subprocess.Popen([TOOL, "run", uri, "100000", str(BURST), *PLAYERS], stdout=to, stderr=errors)
+    try:
+        wait_for(process, output, lambda text: text.count("\n") > 60)
+        touch(tmp_path / "store" / "platform.db")
+        before = output.read_text().count("\n")
+        wait_for(process, output, lambda text: text.count("\n") > before + 20 * BURST)
+    finally:
+        process.kill()
+        process.wait()
+    assert log.read_text().count("all of it fits") == 1, log.read_text()
+    assert "unknown" not in output.read_text()
+    assert assert_nothing_is_hidden(uri, output.read_text(), 60)
 
 
 def test_a_mark_that_was_emptied_is_whole_again_after_the_next_batch(uri, tmp_path):

@@ -3,6 +3,11 @@
  * are not what they should be, and malformed rows. (What every engine must do stands in
  * platform_contract/.)
  */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -517,6 +522,50 @@ static void serve_without_log(struct fixture *fixture, const char *removed, int 
     platform_store_close(&fixture->store);
 }
 
+static void name_file(struct fixture *fixture, const char *ending)
+{
+    (void)snprintf(fixture->path, sizeof fixture->path, "%s/platform.db%s", fixture->directory,
+                   ending);
+    (void)snprintf(fixture->uri, sizeof fixture->uri, "sqlite:%s/platform.db%s", fixture->directory,
+                   ending);
+}
+
+/* A child of its own: whether that finds the database refused, in another namespace of process ids
+ * where it may make one, and how it says so. */
+static void assert_child_is_refused(struct fixture *fixture, const char *words)
+{
+    int how = -1;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct platform_store_options options = {.uri = fixture->uri, .timeout_ms = 20};
+        pid_t other = unshare(CLONE_NEWPID) == 0 ? fork() : 0;
+        if (other > 0)
+            _exit(waitpid(other, &how, 0) == other && WIFEXITED(how) ? WEXITSTATUS(how) : 1);
+        assert_refused(fixture, platform_store_open(&fixture->store, &options, &fixture->error),
+                       STATUS_UNAVAILABLE, words);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+}
+
+/* Takes and gives locks, so that the kernel's list of them changes all the time. */
+static void *take_locks(void *context)
+{
+    atomic_bool *stop = context;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    for (off_t at = 0; !atomic_load(stop); at = (at + 2) % 200) {
+        struct flock lock = {.l_type = F_WRLCK, .l_start = at, .l_len = 1};
+        (void)fcntl(fileno(file), F_SETLK, &lock);
+        lock = (struct flock){.l_type = F_UNLCK, .l_start = (at + 100) % 200, .l_len = 1};
+        (void)fcntl(fileno(file), F_SETLK, &lock);
+    }
+    (void)fclose(file);
+    return NULL;
+}
+
 /* In between another process may not make a log of that name. */
 static void lose_log(struct fixture *fixture, const char *removed)
 {
@@ -525,6 +574,8 @@ static void lose_log(struct fixture *fixture, const char *removed)
     int how = -1;
     char byte;
     uint64_t revision = 0;
+    atomic_bool stop = false;
+    pthread_t locker;
     assert_int_equal(pipe(ready) | pipe(go_on), 0);
     pid_t child = fork();
     assert_true(child >= 0);
@@ -535,9 +586,18 @@ static void lose_log(struct fixture *fixture, const char *removed)
     }
     (void)close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    struct platform_store_options options = {.uri = fixture->uri, .timeout_ms = 50};
-    assert_refused(fixture, platform_store_open(&fixture->store, &options, &fixture->error),
-                   STATUS_UNAVAILABLE, "has this database open and its log was removed");
+    assert_int_equal(pthread_create(&locker, NULL, take_locks, &stop), 0);
+    for (int i = 0; i < 25; i++)
+        assert_child_is_refused(fixture, "has this database open and its log was removed");
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s", fixture->path);
+    name_file(fixture, ".old"); /* where the log is missing as well */
+    assert_int_equal(rename(path, fixture->path), 0);
+    assert_child_is_refused(fixture, "has this database open and its log was removed");
+    assert_int_equal(rename(fixture->path, path), 0);
+    name_file(fixture, "");
+    atomic_store(&stop, true);
+    assert_int_equal(pthread_join(locker, NULL), 0);
     assert_int_equal(write(go_on[1], "", 1), 1);
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_int_equal(how, 0);
@@ -555,6 +615,50 @@ TEST_OF(fixture, a_log_that_lost_its_name_is_brought_into_the_file_at_the_end)
 TEST_OF(fixture, a_log_whose_index_lost_its_name_is_brought_into_the_file_at_the_end)
 {
     lose_log(fixture, "-shm");
+}
+
+TEST_OF(fixture, a_database_with_a_second_name_is_refused)
+{
+    char other[128];
+    make_and_close(fixture);
+    (void)snprintf(other, sizeof other, "%s.old", fixture->path);
+    assert_int_equal(link(fixture->path, other), 0);
+    assert_refused(fixture, open_store(fixture, false), STATUS_UNAVAILABLE,
+                   "has a second name (a hard link)");
+    assert_int_equal(unlink(other), 0);
+    OK(open_store(fixture, false));
+    /* A handle more of a process that has it open already goes on. */
+    assert_int_equal(link(fixture->path, other), 0);
+    struct platform_store *first = fixture->store;
+    OK(open_store(fixture, false));
+    platform_store_close(&first);
+}
+
+/* As `-v ledger.db:/data/platform.db` gives a container one. */
+TEST_OF(fixture, a_database_that_is_a_mount_of_its_own_is_refused)
+{
+    char mounted[128];
+    int how = -1;
+    make_and_close(fixture);
+    (void)snprintf(mounted, sizeof mounted, "%s.old", fixture->path);
+    FILE *place = fopen(mounted, "wb");
+    assert_non_null(place);
+    assert_int_equal(fclose(place), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (unshare(CLONE_NEWNS) != 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) != 0 ||
+            mount(fixture->path, mounted, "", MS_BIND, NULL) != 0)
+            _exit(77);
+        name_file(fixture, ".old");
+        assert_refused(fixture, open_store(fixture, false), STATUS_UNAVAILABLE,
+                       "mount the directory that holds it");
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    if (WIFEXITED(how) && WEXITSTATUS(how) == 77)
+        skip(); /* only root may mount */
+    assert_int_equal(how, 0);
 }
 
 TEST_OF(fixture, an_open_that_lacks_descriptors_can_be_repeated)

@@ -376,9 +376,9 @@ static enum status audit_all(struct audit *audit)
     if (beside != NULL) {
         thread_start(&check.thread, "self-check", run_self_check, &check);
     } else {
-        platform_store_watch(audit->store, audit->options->watch);
+        audit->store->watch = audit->options->watch;
         check_integrity(&check);
-        platform_store_watch(audit->store, NULL);
+        audit->store->watch = NULL;
     }
     if (beside != NULL || check.integrity == STATUS_OK)
         rows = audit_rows(audit);

@@ -27,70 +27,43 @@
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/id_index.h"
+#include "stores/platform/sqlite/in_use.h"
 #include "stores/platform/sqlite/index_guard.h"
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* ID: [->] POSIX ADVISORY KIND PROCESS MAJOR:MINOR:INODE FIRST LAST (proc(5)). 0: it is not of a
- * process that has that byte of the file locked for itself. */
-static uint64_t holder_in(char *line, const char *kind, const char *file, uint64_t byte)
+/* ID: POSIX ADVISORY WRITE PROCESS MAJOR:MINOR:INODE FIRST LAST (proc(5)). 0: it is not of a process
+ * that has that byte of the file locked for itself. */
+static uint64_t holder_in(const char *line, const char *file, uint64_t byte)
 {
-    char *rest = NULL;
-    char *words[8];
-    size_t count = 0;
-    uint64_t process = 0;
-    uint64_t first = 0;
-    uint64_t last = 0;
-    for (char *word = strtok_r(line, " \n", &rest); word != NULL && count < 8;
-         word = strtok_r(NULL, " \n", &rest))
-        words[count++] = word;
-    if (count != 8 || strcmp(words[1], "POSIX") != 0 || strcmp(words[3], kind) != 0 ||
-        strcmp(words[5], file) != 0 ||
-        text_to_u64(text_of(words[4]), INT32_MAX, &process) != STATUS_OK ||
-        text_to_u64(text_of(words[6]), INT64_MAX, &first) != STATUS_OK ||
-        text_to_u64(text_of(words[7]), INT64_MAX, &last) != STATUS_OK)
+    long long process = 0;
+    unsigned long long first = 0, last = 0;
+    char locked[64];
+    if (sscanf(line, "%*s POSIX ADVISORY WRITE %lld %63s %llu %llu", &process, locked, &first,
+               &last) != 4 ||
+        process <= 0 || strcmp(locked, file) != 0)
         return 0;
-    return first <= byte && byte <= last ? process : 0;
-}
-
-static bool is_beside(const struct sqlite_store *store, const char *ending, struct stat *facts)
-{
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s%s", store->path, ending);
-    bool found = stat(buffer_string(&path), facts) == 0;
-    buffer_free(&path);
-    return found;
-}
-
-/* The process, other than `except`, that has that byte locked; 0: not known. Asked of the kernel's
- * list: closing another descriptor of that file would drop all locks that this process has on
- * it. */
-static uint64_t lock_holder(const struct sqlite_store *store, const char *ending, const char *kind,
-                            uint64_t byte, uint64_t except)
-{
-    char line[256];
-    char name[64] = "";
-    struct stat facts;
-    uint64_t process = 0;
-    FILE *locks = fopen("/proc/locks", "re");
-    if (is_beside(store, ending, &facts))
-        (void)snprintf(name, sizeof name, "%02x:%02x:%ju", major(facts.st_dev), minor(facts.st_dev),
-                       (uintmax_t)facts.st_ino);
-    while (locks != NULL && (process == 0 || process == except) &&
-           fgets(line, sizeof line, locks) != NULL)
-        process = holder_in(line, kind, name, byte);
-    if (locks != NULL)
-        (void)fclose(locks);
-    return process == except ? 0 : process;
+    return first <= byte && byte <= last ? (uint64_t)process : 0;
 }
 
 #define WRITE_LOCK_BYTE 120 /* of the -shm file; https://sqlite.org/walformat.html */
+/* Names the process that has the write lock where the kernel's list has it. The list misses others'
+ * namespaces, so nothing but this text depends on it. */
 static enum status locked(const struct sqlite_store *store, struct error *error)
 {
-    char holder[32] = "another process";
-    uint64_t process = lock_holder(store, "-shm", "WRITE", WRITE_LOCK_BYTE, 0);
-    if (process != 0)
-        (void)snprintf(holder, sizeof holder, "process %ju", (uintmax_t)process);
+    char holder[32] = "another process", line[256], file[64] = "";
+    struct stat facts;
+    FILE *locks = fopen("/proc/locks", "re");
+    if (sqlite_is_beside(store, "-shm", &facts))
+        (void)snprintf(file, sizeof file, "%02x:%02x:%ju", major(facts.st_dev), minor(facts.st_dev),
+                       (uintmax_t)facts.st_ino);
+    while (locks != NULL && fgets(line, sizeof line, locks) != NULL) {
+        uint64_t process = holder_in(line, file, WRITE_LOCK_BYTE);
+        if (process != 0)
+            (void)snprintf(holder, sizeof holder, "process %ju", (uintmax_t)process);
+    }
+    if (locks != NULL)
+        (void)fclose(locks);
     return error_set(error, STATUS_TIMEOUT, "%s: %s kept it locked for more than %u ms; try again",
                      store->path, holder, store->timeout_ms);
 }
@@ -349,7 +322,8 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
         status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%s)", store->path,
                            strerror(missing));
     else if (status == STATUS_OK && (missing != 0 ? create : facts.st_size == 0) &&
-             is_beside(store, "-last", &mark)) /* SQLite would delete the log of an empty file */
+             sqlite_is_beside(store, "-last",
+                              &mark)) /* SQLite would delete the log of an empty file */
         status = error_set(error, STATUS_UNAVAILABLE,
                            "%s: there is no database, and %s-last says that there was one; put it"
                            " back or restore a backup, or remove %s-last to begin an empty ledger",
@@ -380,7 +354,7 @@ static enum status examine_read_only(struct sqlite_store *store, struct error *e
     struct stat log;
     store->immutable =
         store->reads && statvfs(store->path, &disk) == 0 && (disk.f_flag & ST_RDONLY) != 0;
-    if (!store->immutable || !is_beside(store, "-wal", &log) || log.st_size == 0)
+    if (!store->immutable || !sqlite_is_beside(store, "-wal", &log) || log.st_size == 0)
         return STATUS_OK;
     return error_set(error, STATUS_UNAVAILABLE,
                      "%s-wal: holds changes that cannot be read on a read-only file system; copy"
@@ -493,30 +467,6 @@ enum status sqlite_check_schema(struct sqlite_store *store, bool current, uint32
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* A process with the database open has its log and index open, too. If someone deleted these files,
- * that process still copies its log into the database when it ends, unless other files have the
- * names by then. So this process makes no such files while they are missing. A process that begins
- * or ends lacks them for a moment, too. */
-#define SHARED_LOCK_BYTE 0x40000002 /* of the database; SQLite's os.h */
-static enum status await_log(const struct sqlite_store *store, struct error *error)
-{
-    struct stat facts;
-    uint64_t deadline = clock_monotonic_ms() + store->timeout_ms;
-    while (!is_beside(store, "-wal", &facts) || !is_beside(store, "-shm", &facts)) {
-        uint64_t process =
-            lock_holder(store, "", "READ", SHARED_LOCK_BYTE, (uint64_t)(uint32_t)getpid());
-        if (process == 0)
-            break;
-        if (clock_monotonic_ms() >= deadline)
-            return error_set(error, STATUS_UNAVAILABLE,
-                             "%s: process %ju has this database open and its log was removed; stop"
-                             " that process first, and run nothing before",
-                             store->path, (uintmax_t)process);
-        clock_pause_ns(5 * 1000 * 1000);
-    }
-    return STATUS_OK;
-}
-
 /* Changing to WAL takes the whole file for a moment, and SQLite does not wait for that by
  * itself. */
 static enum status ensure_wal(struct sqlite_store *store, struct error *error)
@@ -586,6 +536,7 @@ void sqlite_disconnect(struct sqlite_store *store)
     if (store->database != NULL)
         CHECK(sqlite3_close(store->database) == SQLITE_OK);
     store->database = NULL;
+    sqlite_use_end(store);
     store->failed = false;
     store->log_pages = store->log_attempted = 0;
     id_index_close(&store->index);
@@ -603,14 +554,16 @@ enum status sqlite_connect(struct sqlite_store *store, bool create, struct error
         status = examine_file(store, create, error);
     if (status == STATUS_OK && !store->immutable)
         status = sqlite_files_expect(store, error);
-    if (status == STATUS_OK && !store->immutable)
-        status = await_log(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_use_begin(store, error);
     if (status != STATUS_OK)
         return status;
     index_guard_install();
     int code = open_database(store);
-    if (store->database == NULL)
-        return error_set(error, STATUS_INTERNAL, "%s: no memory to open it", store->path);
+    if (store->database == NULL) {
+        status = error_set(error, STATUS_INTERNAL, "%s: no memory to open it", store->path);
+        goto failed;
+    }
     if (code != SQLITE_OK) {
         status = sqlite_failure(store, error);
         goto failed;
@@ -640,8 +593,10 @@ enum status sqlite_connect(struct sqlite_store *store, bool create, struct error
         status = sqlite_number(store, "PRAGMA schema_version", &read, error);
     if (status == STATUS_OK && !store->immutable)
         status = sqlite_files_attach(store, error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        sqlite_use_share(store);
         return STATUS_OK;
+    }
 failed:
     sqlite_disconnect(store);
     return status;

@@ -78,6 +78,7 @@ struct open_files {
     struct checkpoint last;
     struct timespec written;
     off_t size;
+    struct timespec doubted; /* its time at the last look */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -193,16 +194,19 @@ static int check_log(struct open_files *files, const struct sqlite_store *store)
     return SQLITE_OK;
 }
 
+static const char doubt[] = "was written, or its time of change was set, by another program";
+
 /* Only checkpoints write into the database. A checkpoint notes in the index that it begins, before
  * its first write, and that it has ended, after its last. */
-static void check_database(struct open_files *files, const struct sqlite_store *store)
+static struct flaw check_database(struct open_files *files, const struct sqlite_store *store)
 {
+    struct flaw flaw = {.part = DATABASE};
     struct index_header before;
     struct index_header after;
     struct stat facts;
     read_index(store, &before);
     if (fstat(files->pins[DATABASE], &facts) != 0)
-        return;
+        return flaw;
     read_index(store, &after);
     struct checkpoint now = {.copied = after.copied};
     memcpy(now.salts, after.salts, sizeof now.salts);
@@ -210,22 +214,19 @@ static void check_database(struct open_files *files, const struct sqlite_store *
                    before.copied == after.copied &&
                    memcmp(before.salts, after.salts, sizeof now.salts) == 0;
     if (is_idle && files->is_idle && memcmp(&now, &files->last, sizeof now) == 0) {
+        files->doubted = facts.st_mtim;
         if (facts.st_size != files->size)
-            files->damaged =
-                (struct flaw){.what = "was written by another than SQLite", .part = DATABASE};
+            flaw.what = "was written by another than SQLite";
         else if (facts.st_mtim.tv_sec != files->written.tv_sec ||
                  facts.st_mtim.tv_nsec != files->written.tv_nsec)
-            files->damaged = (struct flaw){
-                .what = "was written, or its time of change was set, by another program",
-                .part = DATABASE,
-                .remedy = "restart croupier, and restore a backup only if `croupier wallet verify` "
-                          "finds damage"};
+            flaw.what = doubt;
     } else if (is_idle) {
         files->is_idle = true;
         files->last = now;
         files->size = facts.st_size;
         files->written = facts.st_mtim;
     }
+    return flaw;
 }
 
 static struct flaw find_damage(struct open_files *files, const struct sqlite_store *store)
@@ -236,9 +237,12 @@ static struct flaw find_damage(struct open_files *files, const struct sqlite_sto
     if (code == SQLITE_CORRUPT)
         files->damaged =
             (struct flaw){.what = "does not end with what was written into it", .part = LOG};
-    else if (files->damaged.what == NULL)
-        check_database(files, store);
-    return files->damaged;
+    if (files->damaged.what != NULL)
+        return files->damaged;
+    struct flaw flaw = check_database(files, store);
+    if (flaw.what != doubt) /* which the contents may take away again */
+        files->damaged = flaw;
+    return flaw;
 }
 
 /* ---- handles --------------------------------------------------------------------------------- */
@@ -384,4 +388,25 @@ enum status sqlite_files_content(const struct sqlite_store *store, struct error 
     enum status status = refuse(store->files, find_damage(store->files, store), error);
     (void)pthread_mutex_unlock(&lock);
     return status;
+}
+
+bool sqlite_files_are_doubted(const struct sqlite_store *store, struct timespec *written)
+{
+    (void)pthread_mutex_lock(&lock);
+    bool doubted = find_damage(store->files, store).what == doubt;
+    *written = store->files->doubted;
+    (void)pthread_mutex_unlock(&lock);
+    return doubted;
+}
+
+void sqlite_files_judge(const struct sqlite_store *store, const struct timespec *written,
+                        bool sound)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (sound)
+        store->files->written = *written;
+    else
+        store->files->damaged =
+            (struct flaw){.what = "does not hold what was written into it", .part = DATABASE};
+    (void)pthread_mutex_unlock(&lock);
 }

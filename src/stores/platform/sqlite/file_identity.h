@@ -1,6 +1,8 @@
 #pragma once
 
+#include <stdbool.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/status.h"
 
@@ -42,3 +44,9 @@ MUST_CHECK enum status sqlite_files_named(const struct sqlite_store *store, stru
 /* The log ends with the frame that its index says is the last, and nothing but a checkpoint has
  * written into the database. */
 MUST_CHECK enum status sqlite_files_content(const struct sqlite_store *store, struct error *error);
+
+/* Is nothing wrong but the database's time of change? Then it is doubted until its contents were
+ * judged, those that it has since it was `written`. For this process it stays unsound. */
+bool sqlite_files_are_doubted(const struct sqlite_store *store, struct timespec *written);
+void sqlite_files_judge(const struct sqlite_store *store, const struct timespec *written,
+                        bool sound);

@@ -435,7 +435,7 @@ enum status sqlite_ledger_commit(struct platform_store *base, const struct ledge
     struct stat facts;
     status = sqlite_files_named(store, &facts, error);
     if (status == STATUS_OK)
-        status = sqlite_files_content(store, error);
+        status = sqlite_check_content(store, error);
     if (status == STATUS_OK)
         status = sqlite_mark(store, writing.first_number + (int64_t)batch->kept_count - 1,
                              batch->kept[batch->kept_count - 1].hash, error);

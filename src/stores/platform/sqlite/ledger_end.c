@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "stores/ledger_audit.h"
+#include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/watermark.h"
 
@@ -77,6 +79,28 @@ enum status sqlite_ledger_check_end(struct platform_store *base, struct ledger_e
                      "%s: the ledger has lost its newest rows: it ends with transaction %lld, and"
                      " transaction %lld was acknowledged" GO_ON,
                      store->path, (long long)end->last, (long long)end->acknowledged);
+}
+
+enum status sqlite_check_content(struct sqlite_store *store, struct error *error)
+{
+    const struct audit_options whole = {.watch = NULL};
+    struct audit_result result;
+    struct timespec written;
+    struct ledger_end end;
+    enum status status = sqlite_files_content(store, error);
+    if (status == STATUS_OK || !sqlite_files_are_doubted(store, &written))
+        return status;
+    (void)sqlite3_db_release_memory(store->database); /* pages from before */
+    status = sqlite_ledger_check_end(&store->base, &end, error);
+    if (status == STATUS_OK)
+        status = wallet_audit(&store->base, &whole, &result, error);
+    if (status == STATUS_OK || status == STATUS_MALFORMED)
+        sqlite_files_judge(store, &written, status == STATUS_OK);
+    if (status == STATUS_OK)
+        log_event(store->log, LOG_WARNING,
+                  "another program wrote the platform store, or set its time; all of it fits",
+                  LOG_STRING("path", store->path));
+    return status;
 }
 
 static enum status set_mark(struct sqlite_store *store, int64_t last, struct error *error)

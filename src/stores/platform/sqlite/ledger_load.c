@@ -58,7 +58,7 @@ enum status sqlite_ledger_balances(struct platform_store *base, struct ledger_ba
     struct sqlite_store *store = sqlite_store_of(base);
     enum status status = sqlite_ready(store, error);
     if (status == STATUS_OK)
-        status = sqlite_files_content(store, error);
+        status = sqlite_check_content(store, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         struct ledger_stored read;
         status = load_account(store, players[i].player_id, &read, error);
@@ -182,11 +182,16 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
     enum status status = store->index == NULL ? sqlite_ledger_prepare(base, error) : STATUS_OK;
     if (status == STATUS_OK)
         status = sqlite_begin(store, error);
+    if (status == STATUS_OK && sqlite_files_content(store, error) != STATUS_OK) {
+        status = sqlite_execute(store, "ROLLBACK", error);
+        if (status == STATUS_OK)
+            status = sqlite_check_content(store, error);
+        if (status == STATUS_OK)
+            status = sqlite_begin(store, error);
+    }
     if (status != STATUS_OK)
         return status;
-    status = sqlite_files_content(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_mark_begin(store, error);
+    status = sqlite_mark_begin(store, error);
     if (status == STATUS_OK)
         status = load_batch(store, batch, error);
     return status == STATUS_OK ? STATUS_OK : sqlite_end(store, status, error);
@@ -237,7 +242,7 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
     struct ledger_end end;
     enum status status = sqlite_ready(store, error);
     if (status == STATUS_OK)
-        status = sqlite_files_content(store, error);
+        status = sqlite_check_content(store, error);
     if (status == STATUS_OK)
         status = sqlite_log_renew(store, error);
     if (status == STATUS_OK)

@@ -14,6 +14,7 @@
  *
  *   engine.c          opening and migrating, and the verbs; backup.c copies
  *   connection.c      the file, statements, transactions, failures
+ *   in_use.c          the lock of a process that has the file open
  *   file_identity.c   whether the files are still those that were opened
  *   record_queries.c  customers, keys, players and so on, by their tables of columns
  *   ledger_load.c     begins a batch: its accounts, clearing accounts and ids
@@ -45,6 +46,7 @@ struct sqlite_store {
     void (*add_functions)(struct sqlite_store *store); /* of SQL, to each connection */
     const char *work; /* the name of a long step, for the store's watch; NULL: none runs */
     struct log *log;
+    struct file_use *use;               /* in_use.h; NULL: no file is open */
     struct open_files *files;           /* file_identity.h; NULL: it is not attached */
     const volatile uint32_t *log_index; /* SQLite's mapping of -shm, while it is */
     off_t size;                         /* of the file when its head was last looked at, */
@@ -159,6 +161,9 @@ enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_ba
                                  struct error *);
 
 /* ledger_end.c */
+/* sqlite_files_content; where the file's time of change alone was set, the ledger itself is audited,
+ * outside of a transaction, and goes on when all of it fits. */
+MUST_CHECK enum status sqlite_check_content(struct sqlite_store *store, struct error *error);
 enum status sqlite_ledger_check_end(struct platform_store *, struct ledger_end *, struct error *);
 enum status sqlite_ledger_accept_end(struct platform_store *, int64_t, struct error *);
 /* Before a handle writes to the ledger, under the write lock: checks that the ledger ends where it
