@@ -105,7 +105,6 @@ static bool count_connection(struct service *service, struct http_request *reque
     forget_customer(remembered);
     bool proxy = admission_is_proxy(service->admission, &request->peer);
     if (!proxy && !take(service, CONNECTIONS_PER_CUSTOMER, &policy->budget->counts.connections)) {
-        http_request_add_field(request, TEXT("Retry-After"), TEXT("1"));
         http_request_end_connection(request);
         http_reply_error(request, &error_overloaded);
         return false;

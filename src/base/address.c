@@ -135,11 +135,14 @@ bool address_is_unspecified(const struct address *address)
 bool cidr_is_everyone(const struct cidr *cidr)
 {
     struct address v4_first = from_v4(&(struct in_addr){0});
-    return cidr->prefix <= 96 && cidr_contains(cidr, &v4_first);
+    struct address block = masked(&v4_first, cidr->prefix);
+    return cidr->prefix <= 96 && address_equals(&block, &cidr->network);
 }
 
 bool cidr_contains(const struct cidr *cidr, const struct address *address)
 {
+    if (address_is_unspecified(address) || (is_v4(address) && cidr->prefix < 96))
+        return false;
     struct address block = masked(address, cidr->prefix);
     return address_equals(&block, &cidr->network);
 }

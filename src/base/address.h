@@ -38,9 +38,11 @@ bool address_equals(const struct address *a, const struct address *b);
 /* Is it 0.0.0.0 or ::? No client has it (RFC 6890 section 2.2: not forwardable, no destination). */
 bool address_is_unspecified(const struct address *address);
 
+/* A block of one family contains no address of the other: ::/0 contains no IPv4 client. No block
+ * contains 0.0.0.0 or ::, which stands for a client address that could not be read. */
 bool cidr_contains(const struct cidr *cidr, const struct address *address);
 bool cidrs_contain(const struct cidr *cidrs, size_t count, const struct address *address);
-/* Has it every IPv4 address, or every address there is? */
+/* Does the block span the whole of IPv4, be it written as IPv4 or as a wider block of IPv6? */
 bool cidr_is_everyone(const struct cidr *cidr);
 
 /* Canonical text (RFC 5952), v4 as dotted quad; NUL-terminated. */

@@ -397,20 +397,34 @@ static void on_look(uv_timer_t *timer)
             ask_again(job);
 }
 
-/* A token that ends while its request waits is no failure: its requests were good. */
-static void note_failure(const struct job *job)
+/* Counts a refused link or token by its address; a token that ends while its request waits is not
+ * counted. Returns the seconds for which this address gets 429 in place of the refusal; 0: none.
+ * A good link or token from there always passes: a guess must keep no good client out. */
+static uint32_t note_failure(const struct job *job)
 {
     struct console *console = job->console;
     const struct http_error *refusal = job->call.refusal;
-    if (refusal == &error_link_not_good) {
-        console->facts.refused[CONSOLE_REFUSED_LINK]++;
-        lockout_note_failure(console->sign_ins, &job->call.client, clock_monotonic_ms());
-    } else if (refusal == &error_token_not_good && job->until_ms == 0) {
-        console->facts.refused[CONSOLE_REFUSED_TOKEN]++;
-        lockout_note_failure(console->tokens, &job->call.client, clock_monotonic_ms());
-    } else if (refusal == &error_token_not_from_here) {
+    bool by_link = refusal == &error_link_not_good;
+    if (refusal == &error_token_not_from_here)
         console->facts.refused[CONSOLE_REFUSED_ADDRESS]++;
-    }
+    if (!by_link && (refusal != &error_token_not_good || job->until_ms != 0))
+        return 0;
+    struct lockout *lockout = by_link ? console->sign_ins : console->tokens;
+    uint32_t left = lockout_seconds(lockout, &job->call.client, clock_monotonic_ms());
+    if (left == 0)
+        lockout_note_failure(lockout, &job->call.client, clock_monotonic_ms());
+    console->facts.refused[left > 0  ? CONSOLE_REFUSED_LOCKED_OUT
+                           : by_link ? CONSOLE_REFUSED_LINK
+                                     : CONSOLE_REFUSED_TOKEN]++;
+    return left;
+}
+
+static void reply_locked_out(struct http_request *request, uint32_t seconds)
+{
+    char text[16];
+    (void)snprintf(text, sizeof text, "%u", seconds);
+    http_request_add_field(request, TEXT("Retry-After"), text_of(text));
+    reply_error(request, &error_too_many_attempts, NULL, "");
 }
 
 static void deliver(struct mail *mail)
@@ -421,8 +435,10 @@ static void deliver(struct mail *mail)
     bool waits = false;
     job->with_thread = false;
     console->has_operator = console->has_operator || job->has_operator;
-    note_failure(job);
-    if (request != NULL && job->error != NULL)
+    uint32_t locked_out = note_failure(job);
+    if (request != NULL && locked_out > 0)
+        reply_locked_out(request, locked_out);
+    else if (request != NULL && job->error != NULL)
         reply_error(request, job->error, &job->call, job->reason.text);
     else if (request != NULL && job->page)
         reply_page(request);
@@ -598,21 +614,6 @@ static void ask_for_page(struct console *console, struct http_request *request)
     submit(job, request);
 }
 
-static bool is_locked_out(struct console *console, const struct lockout *lockout,
-                          struct http_request *request)
-{
-    char seconds[16];
-    const struct address client = client_of(console, request);
-    uint32_t left = lockout_seconds(lockout, &client, clock_monotonic_ms());
-    if (left == 0)
-        return false;
-    console->facts.refused[CONSOLE_REFUSED_LOCKED_OUT]++;
-    (void)snprintf(seconds, sizeof seconds, "%u", left);
-    http_request_add_field(request, TEXT("Retry-After"), text_of(seconds));
-    reply_error(request, &error_too_many_attempts, NULL, "");
-    return true;
-}
-
 static void call_api(struct console *console, struct http_request *request)
 {
     struct buffer methods = {0};
@@ -622,7 +623,6 @@ static void call_api(struct console *console, struct http_request *request)
     struct text secret = TEXT("");
     bool by_token = false;
     const struct http_error *error = read_credential(request, &secret, &by_token);
-    const struct lockout *lockout = by_token ? console->tokens : console->sign_ins;
     if (error == NULL)
         error = judge_change(console, request, by_token);
     if (route == NULL && methods.size > 0) {
@@ -632,7 +632,7 @@ static void call_api(struct console *console, struct http_request *request)
         reply_error(request, &error_not_found, NULL, "");
     } else if (error != NULL) {
         reply_error(request, error, NULL, "");
-    } else if ((!route->open && !by_token) || !is_locked_out(console, lockout, request)) {
+    } else {
         struct job *job = make_job(console, request);
         job->call.route = route;
         job->call.by_token = by_token;

@@ -6,9 +6,9 @@
 
 /*
  * A bound on failed sign-ins in a minute from one address; of IPv6, from one network of 64 bits,
- * which is what one client has (RFC 6177). Beyond it, attempts are refused without a look until the
- * minute is over. A link has 256 random bits, so the bound only spares the store. There is no bound
- * over all addresses: with one, a single attacker could lock every operator out.
+ * which is what one client has (RFC 6177). Beyond it, bad attempts are answered 429 until the minute
+ * is over. Good links and tokens from there pass: they have 256 random bits and cannot be guessed,
+ * and with a bound on them one bad client behind an address would lock the others there out.
  *
  * Bounded memory: of more addresses than there is room for, the one whose minute began first is
  * forgotten. Times are of the monotonic clock. Threads: one at a time.
@@ -20,7 +20,7 @@ struct lockout;
 struct lockout *lockout_create(void);
 void lockout_destroy(struct lockout **lockout);
 
-/* 0: it may try. Otherwise returns the seconds after which the address may try again. */
+/* 0: a bad attempt is refused as such. Otherwise returns the seconds for which it gets 429. */
 uint32_t lockout_seconds(const struct lockout *lockout, const struct address *address,
                          uint64_t now_ms);
 

@@ -139,8 +139,6 @@ void http_connection_refuse(struct http_connection *connection, const struct htt
     CHECK(connection->state == CONNECTION_IDLE || connection->state == CONNECTION_RECEIVING);
     if (connection->exchange == NULL)
         exchange_begin(connection);
-    if (error == &error_overloaded)
-        http_request_add_field(&connection->exchange->request, TEXT("Retry-After"), TEXT("1"));
     connection->exchange->refused = true;
     connection->close_after = true; /* the start of the next request is unknown */
     connection->state = CONNECTION_HANDLING;
@@ -371,6 +369,9 @@ void http_reply_error_as(struct http_request *request, const struct http_error *
     struct buffer body = {0};
     http_error_write(error, message, &body);
     request->error = error;
+    /* Without a pause a client whose poll fails at once would ask as fast as it can. */
+    if (error->status == 503 || error->status == 504)
+        http_request_add_field(request, TEXT("Retry-After"), TEXT("1"));
     http_reply_json(request, error->status, buffer_text(&body));
     buffer_free(&body);
 }

@@ -391,7 +391,8 @@ def test_a_corrupt_platform_store_is_security_config_unavailable(make_service, g
             (service.directory / name).unlink()
     service.platform.path.write_bytes(garbage)
     service.start(healthy=False)
-    assert service.get("/api/v1/sports").error == (503, "security_config_unavailable")
+    answer = service.get("/api/v1/sports")
+    assert answer.error == (503, "security_config_unavailable") and answer.header("retry-after") == "1"
     assert service.get("/api/v1/health").json() == {"status": "degraded", "cache": "unreachable"}
     failed = service.run("customer", "list", status=1)
     assert len(failed.errors.strip().splitlines()) == 1

@@ -319,7 +319,8 @@ def test_a_store_that_is_away_ends_the_wait(make_service):
     with dealing.wait(1) as one, dealing.wait(2) as two:
         dealing.service.odds.take_away()
         for connection in (one, two):
-            assert connection.receive().status in (503, 504)
+            answer = connection.receive()
+            assert answer.status in (503, 504) and answer.header("retry-after") == "1"
         dealing.service.odds.bring_back()
         eventually(lambda: dealing.get(1).status == 200)
         one.send(dealing.text(1, dealing.tag(1)))
