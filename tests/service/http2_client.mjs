@@ -4,7 +4,7 @@
 //
 // Each line of the input is a poll: {"id", "path", "tag", "wait"}. It is sent at once, however many wait. Each line
 // of the output is an answer, as it comes: {"id", "status", "tag", "applied", "body"}. The first line says what was
-// agreed on: {"protocol", "streams"}. {"cancel": ID} gives a poll up. When the input ends, the connection is closed,
+// agreed on: {"protocol", "streams"}. {"id", "path", "unfinished": true} begins a POST and never ends it. {"cancel": ID} gives a poll up. When the input ends, the connection is closed,
 // whatever waits on it.
 import { readFileSync } from "node:fs";
 import { connect, constants } from "node:http2";
@@ -17,6 +17,14 @@ const session = connect(url, { ca: readFileSync(certificate) });
 session.once("remoteSettings", ({ maxConcurrentStreams }) =>
   say({ protocol: session.alpnProtocol, streams: maxConcurrentStreams }));
 session.on("goaway", (code) => say({ goaway: code }));
+
+// A POST without a key, of which one byte of 5000 is sent.
+function begin({ id, path }) {
+  const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/json", "content-length": 5000 });
+  streams.set(id, stream);
+  stream.on("error", () => {});
+  stream.write("{");
+}
 
 function poll({ id, path, tag, wait }) {
   const headers = { ":path": path, authorization: `Bearer ${key}` };
@@ -38,6 +46,8 @@ lines.on("line", (line) => {
   const order = JSON.parse(line);
   if ("cancel" in order)
     streams.get(order.cancel).close(constants.NGHTTP2_CANCEL);
+  else if (order.unfinished)
+    begin(order);
   else
     poll(order);
 });

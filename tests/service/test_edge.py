@@ -24,13 +24,15 @@ def path_of(event):
     return f"/api/v1/cricket/events/{event}"
 
 
-def reference_file(service, port, pem, server_timeout="15s"):
+def reference_file(service, port, pem, server_timeout="15s", maxconn=10000):
     """The reference's file with its line for HTTPS, in front of this one croupier."""
     text = (ROOT / "dist" / "reference" / "haproxy.cfg").read_text()
     plain, secure = "    bind 10.20.0.5:8443\n", "    # bind 10.20.0.5:443 ssl crt /etc/haproxy/croupier.pem "
     assert plain in text and secure in text and "timeout server 15s" in text
     text = text.replace(plain, "").replace(secure, f"    bind 127.0.0.1:{port} ssl crt {pem} ")
     text = text.replace("timeout server 15s", f"timeout server {server_timeout}")
+    assert "maxconn 10000\n" in text
+    text = text.replace("maxconn 10000\n", f"maxconn {maxconn}\n")
     text = text.replace("10.20.0.11:8080", "{}:{}".format(*service.address))
     return re.sub(r"^ +server croupier-2 .*\n", "", text, flags=re.MULTILINE)
 
@@ -201,3 +203,14 @@ def test_a_wait_may_be_longer_than_other_answers(edge):
     client.send(waiting_poll(1, tag, wait=1))
     answer = client.receive()
     assert (answer["status"], answer["applied"]) == (304, "wait=1"), answer
+
+
+def test_unfinished_bodies_without_a_key_take_no_connection_to_croupier(edge):
+    """HAProxy gives no request to croupier before its body is there: with few connections to it, others are served meanwhile."""
+    edge.start_proxy(maxconn=20)
+    client = edge.client()
+    client.send(*({"id": number, "path": "/api/v1/casino/wallet", "unfinished": True} for number in range(100)))
+    client.send({"id": "sent", "path": path_of(1)})
+    assert client.receive()["status"] == 200  # HAProxy has the heads that were sent before on this connection
+    for _ in range(10):
+        assert edge.request(path_of(1), key=edge.service.customer.key).status == 200
