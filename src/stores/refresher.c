@@ -13,6 +13,7 @@
 
 #define AGE_MAX_MS 1000U
 #define BACK_OFF_MAX_MS 1000U
+#define DELAY_OVER_MS 10000U /* without a late look, before the log says that delays are over */
 
 struct table_snapshot {
     void *table;
@@ -38,6 +39,7 @@ struct refresher {
     uint64_t revision;
     bool read_all;       /* start from nothing: at first, and after the store was opened again */
     uint32_t failures;   /* in a row */
+    uint64_t late_ms;    /* the last look that confirmed too late; 0: none since it was logged */
     struct error logged; /* the reason that was logged, while there are failures */
 };
 
@@ -193,12 +195,34 @@ static void note_recovery(struct refresher *refresher, bool first, uint64_t took
         log_event(options->log, LOG_INFO, options->again, LOG_INTEGER("took_ms", took_ms));
 }
 
+/* Logs the begin and the end of a time in which looks succeed, but so late that the table is out of
+ * date between them. `before_ms`: when the look began that confirmed the table before. */
+static void note_delay(struct refresher *refresher, uint64_t before_ms, uint64_t began_ms,
+                       uint64_t took_ms)
+{
+    uint64_t now_ms = began_ms + took_ms;
+    bool logged = refresher->late_ms > 0;
+    if (now_ms - before_ms > AGE_MAX_MS) {
+        refresher->late_ms = now_ms;
+        if (!logged)
+            log_event(refresher->options.log, LOG_ERROR, refresher->options.failing,
+                      LOG_STRING("reason", took_ms > AGE_MAX_MS / 2
+                                               ? "the store answers too slowly"
+                                               : "the thread gets too little processor time"),
+                      LOG_INTEGER("took_ms", took_ms), LOG_INTEGER("age_ms", now_ms - before_ms));
+    } else if (logged && now_ms - refresher->late_ms > DELAY_OVER_MS) {
+        refresher->late_ms = 0;
+        note_recovery(refresher, false, took_ms);
+    }
+}
+
 /* Looks once; returns how long to wait until the next time. */
 static uint32_t refresh(struct refresher *refresher)
 {
     struct error error = {.text = ""};
     bool first = atomic_load_explicit(&refresher->generation, memory_order_relaxed) == 0;
     bool changed = false;
+    uint64_t before_ms = atomic_load_explicit(&refresher->confirmed_ms, memory_order_relaxed);
     uint64_t began_ms = clock_monotonic_ms();
     enum status status = look(refresher, &changed, &error);
     destroy_retired(refresher);
@@ -209,6 +233,8 @@ static uint32_t refresh(struct refresher *refresher)
     uint64_t took_ms = clock_monotonic_ms() - began_ms;
     if (first || refresher->failures > 0)
         note_recovery(refresher, first, took_ms);
+    else if (refresher->ready) /* the first table may take long to read; only this thread sets it */
+        note_delay(refresher, before_ms, began_ms, took_ms);
     refresher->failures = 0;
     if (changed && took_ms > refresher->options.refresh_ms)
         return 0; /* a long reading is confirmed at once, or it would be out of date on arrival */

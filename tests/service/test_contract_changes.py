@@ -2,6 +2,8 @@
 
 import datetime
 import os
+import re
+import signal
 import shutil
 import threading
 import time
@@ -476,3 +478,13 @@ def test_a_request_that_began_long_ago_is_judged_by_the_time_it_is_whole(fragile
         eventually(lambda: service.attempt("GET", "/api/v1/sports", customer.key).status == 503)
         connection.send(f"X-Api-Key: {customer.key}\r\n\r\n".encode())
         assert connection.receive().error == (503, "security_config_unavailable")
+
+
+def test_a_table_that_was_confirmed_too_late_is_in_the_log_with_the_reason(make_service):
+    """No look fails: the process gets no turn for longer than a table decides."""
+    service = make_service()
+    service.start()
+    os.kill(service.process.pid, signal.SIGSTOP)
+    time.sleep(1.5)  # the delay itself
+    os.kill(service.process.pid, signal.SIGCONT)
+    eventually(lambda: re.search(r"policies cannot be refreshed.*(too little processor time|too slowly).*age_ms", service.log_text()))
