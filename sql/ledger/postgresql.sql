@@ -24,9 +24,9 @@ JOIN currency ON currency.code = player.currency
 LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number
 
 -- The reference of an entry: a CREDIT leads to its DEBIT, a ROLLBACK to its target, and to the DEBIT
--- of that.
+-- of that. Entries alone, which were there before: what is declined may come later.
 -- define REFERRED(as, from)
-LEFT JOIN ledger_transaction AS {as} ON {as}.operation IS NOT NULL
+LEFT JOIN ledger_transaction AS {as} ON {as}.sequence IS NOT NULL
   AND {as}.owner_number = ledger_transaction.owner_number
   AND {as}.transaction_id = {from}.reference
 -- define ORIGIN
@@ -36,8 +36,10 @@ LEFT JOIN game ON game.id = coalesce(ledger_transaction.game_id, one.game_id, tw
 coalesce(ledger_transaction.game_id, one.game_id, two.game_id, '')
 -- define ROUND
 coalesce(ledger_transaction.round_id, one.round_id, two.round_id, '')
--- define PROVIDER
-coalesce(provider.id, game.provider_id, '')
+-- define MOVED
+(SELECT past ->> 1 FROM jsonb_array_elements(game.moved::jsonb) AS past
+  WHERE CAST(past ->> 0 AS bigint) > ledger_transaction.created_ms
+  ORDER BY CAST(past ->> 0 AS bigint) LIMIT 1)
 -- define SETTLED
 one.number
 -- define FROM_THEN_ON

@@ -4,7 +4,8 @@
 --   WHOSE, OWN_GAME, OWN_PROVIDER, OWN_LAUNCH   columns of a row of ledger_transaction: the player's
 --                                               four, and three with an expression of their own
 --   ROW_JOINS                                   the joins that these need
---   GAME, ROUND, PROVIDER, ORIGIN               those that an entry belongs to, and their joins
+--   GAME, ROUND, ORIGIN                         those that an entry belongs to, and their joins
+--   MOVED                                       the provider that a game had at the entry's time
 --   INNER                                       its word for a join in the order of the text
 --   LAST                                        how an account names its last entry
 --   BYTES                                       its word for the order of bytes
@@ -36,6 +37,11 @@ ledger_transaction.movement_minor, ledger_transaction.balance_minor, ledger_tran
 {OWN_PROVIDER}, {OWN_LAUNCH}, ledger_transaction.kind, ledger_transaction.round_ended
 
 -- ---- rows ----
+
+-- Whose entry it is stays so, whatever becomes of the game: reports sum by it.
+-- define PROVIDER
+coalesce({OWN_PROVIDER}, CASE WHEN ledger_transaction.created_ms >= game.since_ms
+  THEN game.provider_id ELSE {MOVED} END, '')
 
 -- define NOTHING
 
@@ -126,8 +132,6 @@ CASE WHEN {PROVIDER} = '' AND {GAME} = '' AND {ROUND} = '' THEN 1 ELSE 0 END
 CASE WHEN ledger_transaction.operation = 'ROLLBACK' THEN one.kind ELSE ledger_transaction.kind END
 
 -- Where $8 is 1, the entries that are in ledger_sum already come from there.
--- define KEPT_PROVIDER
-CASE WHEN kept.provider <> '' THEN kept.provider ELSE coalesce(game.provider_id, '') END
 -- field sums
 SELECT customer_id, currency, exponent, day, provider, game, round {SUMS(0)} {SUMS(1)}
   {KIND_SUMS('promo')} {KIND_SUMS('jackpot')} {KIND_SUMS('adjustment')}
@@ -144,19 +148,18 @@ FROM (SELECT player.customer_id {BYTES} AS customer_id, player.currency {BYTES} 
     AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2
     AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR {PROVIDER} = $4)
   UNION ALL SELECT kept.customer_id, kept.currency, currency.exponent,
-    CASE WHEN $5 = 1 THEN kept.day ELSE 0 END, CASE WHEN $6 = 1 THEN {KEPT_PROVIDER} ELSE '' END,
+    CASE WHEN $5 = 1 THEN kept.day ELSE 0 END, CASE WHEN $6 = 1 THEN kept.provider ELSE '' END,
     CASE WHEN $6 = 1 THEN kept.game ELSE '' END, '', kept.transfer, kept.operation,
     kept.movement_minor, kept.kind, kept.entries
   FROM ledger_sum AS kept JOIN currency ON currency.code = kept.currency
-  LEFT JOIN game ON game.id = kept.game
   WHERE $8 = 1 AND kept.day BETWEEN $1 / {DAY} AND ($2 - 1) / {DAY}
-    AND ($3 = '' OR kept.customer_id = $3) AND ($4 = '' OR {KEPT_PROVIDER} = $4)) AS entry
+    AND ($3 = '' OR kept.customer_id = $3) AND ($4 = '' OR kept.provider = $4)) AS entry
 GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 4, 5, 6, 7
 
 -- What entries are, as rows of ledger_sum.
 -- define KEPT_ENTRIES
 SELECT ledger_transaction.created_ms / {DAY} AS day, player.customer_id AS customer_id,
-  player.currency AS currency, coalesce({OWN_PROVIDER}, '') AS provider, {GAME} AS game,
+  player.currency AS currency, {PROVIDER} AS provider, {GAME} AS game,
   ledger_transaction.operation AS operation, coalesce({KIND}, '') AS kind, {TRANSFER} AS transfer,
   CASE WHEN ledger_transaction.movement_minor > 0 THEN 1 ELSE 0 END AS raised, 1 AS entries,
   ledger_transaction.movement_minor AS movement

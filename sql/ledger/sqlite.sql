@@ -26,7 +26,8 @@ CROSS JOIN currency ON currency.code = player.currency
 CROSS JOIN ledger_transaction ON ledger_transaction.number = wanted.number
 
 -- The reference of an entry that does not name its own game and round: a CREDIT leads to its DEBIT,
--- a ROLLBACK to its target, and to the DEBIT of that.
+-- a ROLLBACK to its target, and to the DEBIT of that. Entries alone, which were there before: what is
+-- declined may come later.
 -- define REFERRED(from)
 CASE WHEN {from}.reference IS NOT NULL
   AND (ledger_transaction.game IS NULL OR ledger_transaction.round_id IS NULL)
@@ -35,14 +36,18 @@ THEN coalesce({from}.settles, ledger_id_number(
 -- define ORIGIN
 {JOINS}
 LEFT JOIN ledger_transaction AS one ON one.number = {REFERRED(ledger_transaction)}
+  AND one.sequence IS NOT NULL
 LEFT JOIN ledger_transaction AS two ON two.number = {REFERRED(one)}
+  AND two.sequence IS NOT NULL
 LEFT JOIN game ON game.id = coalesce(ledger_transaction.game, one.game, two.game)
 -- define GAME
 coalesce(ledger_transaction.game, one.game, two.game, '')
 -- define ROUND
 coalesce(ledger_transaction.round_id, one.round_id, two.round_id, '')
--- define PROVIDER
-coalesce(ledger_transaction.provider, game.provider_id, '')
+-- define MOVED
+(SELECT json_extract(past.value, '$[1]') FROM json_each(game.moved) AS past
+  WHERE json_extract(past.value, '$[0]') > ledger_transaction.created_ms
+  ORDER BY json_extract(past.value, '$[0]') LIMIT 1)
 
 -- The rows of the days that a time touches.
 -- define OF_DAYS

@@ -153,6 +153,11 @@ END $$;
 ALTER TABLE game ADD COLUMN blocked_countries text COLLATE "C" NOT NULL DEFAULT '';
 ALTER TABLE provider ADD COLUMN blocked_countries text COLLATE "C" NOT NULL DEFAULT '';
 
+-- Which provider a game belonged to: since when to provider_id, and before that as a list of [until when, provider] in
+-- JSON. A game that moves to another provider takes its past entries nowhere.
+ALTER TABLE game ADD COLUMN since_ms bigint NOT NULL DEFAULT 0;
+ALTER TABLE game ADD COLUMN moved text COLLATE "C" NOT NULL DEFAULT '[]';
+
 -- Sums of entries by day, so that nobody who asks for days or for all reads every entry. Whoever asks first adds the
 -- entries up to `number`, and later those after it (src/stores/platform/ledger/kept_sums.c); they can be made again from the
 -- entries, and `croupier wallet verify` compares them. A batch does not touch them.
@@ -165,7 +170,7 @@ CREATE TABLE ledger_sum (
     day            bigint NOT NULL, -- since 1970-01-01
     customer_id    text COLLATE "C" NOT NULL,
     currency       text COLLATE "C" NOT NULL,
-    provider       text COLLATE "C" NOT NULL, -- that moved the money; '': the customer did
+    provider       text COLLATE "C" NOT NULL, -- that moved the money, or that the game was of; '': none
     game           text COLLATE "C" NOT NULL, -- '': none
     operation      text COLLATE "C" NOT NULL,
     kind           text COLLATE "C" NOT NULL, -- of a CREDIT, or of the one that a ROLLBACK undid; '': a win, or none

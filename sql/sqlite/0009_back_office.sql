@@ -45,6 +45,11 @@ DROP TABLE player_block_before;
 ALTER TABLE game ADD COLUMN blocked_countries TEXT NOT NULL DEFAULT '';
 ALTER TABLE provider ADD COLUMN blocked_countries TEXT NOT NULL DEFAULT '';
 
+-- Which provider a game belonged to: since when to provider_id, and before that as a list of [until when, provider] in
+-- JSON. A game that moves to another provider takes its past entries nowhere.
+ALTER TABLE game ADD COLUMN since_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE game ADD COLUMN moved TEXT NOT NULL DEFAULT '[]';
+
 -- Sums of entries by day, so that nobody who asks for days or for all reads every entry. Whoever asks first adds the
 -- entries up to `number`, and later those after it (src/stores/platform/ledger/kept_sums.c); they can be made again from the
 -- entries, and `croupier wallet verify` compares them. A batch does not touch them.
@@ -57,7 +62,7 @@ CREATE TABLE ledger_sum (
     day            INTEGER NOT NULL, -- since 1970-01-01
     customer_id    TEXT NOT NULL,
     currency       TEXT NOT NULL,
-    provider       TEXT NOT NULL, -- that moved the money; '': the customer did
+    provider       TEXT NOT NULL, -- that moved the money, or that the game was of; '': none
     game           TEXT NOT NULL, -- '': none
     operation      TEXT NOT NULL,
     kind           TEXT NOT NULL, -- of a CREDIT, or of the one that a ROLLBACK undid; '': a win, or none

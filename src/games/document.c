@@ -257,8 +257,11 @@ static enum status read_game(struct reading *reading, struct text element)
     uint32_t seen = 0;
     if (json_text_kind(element) != JSON_TEXT_OBJECT)
         return wrong(reading, element, "", "must be a game: an object");
-    *reading->record = (struct game_record){
-        .rtp_bps = -1, .keeps_countries = true, .enabled = true, .usable = true};
+    *reading->record = (struct game_record){.rtp_bps = -1,
+                                            .since_ms = GAME_SINCE_NOW,
+                                            .keeps_countries = true,
+                                            .enabled = true,
+                                            .usable = true};
     enum status status = read_members(reading, element, &seen);
     for (size_t i = 0; status == STATUS_OK && i < MEMBER_COUNT; i++)
         if (members[i].required && (seen & (1U << i)) == 0)

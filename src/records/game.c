@@ -72,6 +72,8 @@ static const struct column columns[] = {
     COLUMN(game_record, devices, column_lines, 0),
     COLUMN(game_record, blocked_countries, column_lines, 0),
     COLUMN(game_record, enabled, column_flag, 0),
+    COLUMN(game_record, since_ms, column_integer, COLUMN_UNAUDITED),
+    COLUMN(game_record, moved, column_text, COLUMN_UNAUDITED),
     COLUMN(game_record, updated_ms, column_integer, COLUMN_UNAUDITED),
     COLUMN(game_record, revision, column_revision, 0),
 };

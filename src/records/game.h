@@ -3,6 +3,7 @@
 #include "records/customer.h"
 #include "records/provider.h"
 
+#define GAME_MOVED_SIZE 1024
 #define GAMES_MAX 10000U /* in a store; ready in memory, so bounded */
 
 enum game_volatility { GAME_VOLATILITY_NONE, GAME_LOW, GAME_MEDIUM, GAME_HIGH };
@@ -23,10 +24,13 @@ struct game_record {
     char blocked_countries[GAME_LIST_SIZE]; /* where it must not be offered; "": nowhere */
     bool keeps_countries; /* of an import: a stored game's list of countries stays as it is */
     bool enabled;
-    bool usable; /* false: the stored row is not sound; hidden */
+    bool usable;                 /* false: the stored row is not sound; hidden */
+    int64_t since_ms;            /* when it came to this provider; GAME_SINCE_NOW in an import */
+    char moved[GAME_MOVED_SIZE]; /* former providers: a JSON array of [until_ms, "id"] */
     int64_t updated_ms;
     uint64_t revision;
 };
+#define GAME_SINCE_NOW (-1)
 
 /* Which games a customer may use. */
 struct game_policy_record {

@@ -545,3 +545,47 @@ def test_a_ledger_on_a_read_only_mount_is_verified(make_service):
     refused = on_read_only_mount(service, "wallet", "verify")
     assert refused.returncode == 1 and "-wal: holds changes that cannot be read on a read-only file system" in refused.stderr
     log.unlink()
+
+def test_what_is_summed_under_is_fixed_when_the_entry_is_written(tmp_path):
+    """Whatever comes later: the bet of a rollback that was there before it, or another provider for the game."""
+    service = Service(tmp_path)
+    try:
+        service.customer = service.add_customer("Casino", options=["--casino"])
+        add_games(service, "roulette", "wheel")
+        service.start()
+        alice = add_player(service, service.customer, "alice")
+
+        def report():
+            lines = service.ask("wallet", "report")["lines"]
+            return {(line["provider"], line["game_id"]): (line["entries"], line["stakes_minor"], line["wins_minor"]) for line in lines}
+
+        for document in (credit(alice, "in", 10000), rollback(alice, "undo", "late"), rollback(alice, "undo-2", "declined-later"),
+                         debit(alice, "bet", 250, game_id="wheel", round_id="r"), credit(alice, "win", 500, "bet"),
+                         credit(alice, "promo", 7, game_id="not-there-yet", round_id="p")):
+            assert send(service, service.customer.key, document).status == 200
+        before = report()
+        assert before == {(None, None): (3, 0, 0), ("acme", "wheel"): (2, 250, 500), (None, "not-there-yet"): (1, 0, 7)}
+        late = debit(alice, "late", 100, game_id="roulette", round_id="r-5")
+        assert send(service, service.customer.key, late).json()["error"] == "transaction_rolled_back"
+        assert report() == before
+        service.run("wallet", "verify")
+        # The game goes to another provider, and one comes that an entry named already.
+        service.run("provider", "add", "beta", "--name", "Beta", "--launch-url", "https://b.example/", "--secret", "-", input="x" * 32)
+        games = service.ask("game", "list")
+        wheel = next(game for game in games if game["id"] == "wheel")
+        moved = {key: value for key, value in wheel.items() if key not in ("updated_at", "usable")}
+        moved["provider"] = "beta"
+        service.run("game", "import", "-", input=json.dumps([moved, {**moved, "id": "not-there-yet"}]))
+        assert report() == before
+        eventually(lambda: send(service, service.customer.key, debit(alice, "bet-2", 11, game_id="wheel", round_id="r2")).status == 200)
+        after = {**before, ("beta", "wheel"): (1, 11, 0)}
+        assert report() == after
+        assert send(service, service.customer.key, rollback(alice, "undo-3", "bet")).json()["error"] == "already_settled"
+        service.run("wallet", "verify")
+        moved["provider"] = "acme"
+        service.run("game", "import", "-", input=json.dumps([moved]))
+        assert report() == after
+        service.run("wallet", "verify")
+        assert {line["provider"] for line in service.ask("wallet", "report", "--provider", "beta")["lines"]} == {"beta"}
+    finally:
+        service.stop()

@@ -3,6 +3,7 @@
  * platform_games.h. Each change holds the counter's row until its commit (records.c), so rows read
  * in the same transaction are still the same when it writes.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -28,6 +29,8 @@ struct import {
     size_t count;
     int64_t now_ms;
     struct import_game *games; /* FLIGHT_MAX of them: those that are looked at together */
+    bool moved;                /* a game went to another provider */
+    char full[GAME_ID_SIZE];   /* a game that moved too often; "": none */
     struct games_put_result result;
 };
 
@@ -55,6 +58,27 @@ static enum status find_games(struct import *import, struct sql_flight *flight, 
     return sql_flight_run(flight, false, error);
 }
 
+/* Keeps when the stored game came to its provider, or notes that it moves to another one. False: it
+ * has moved too often, and `full` names it. */
+static bool set_origin(struct import *import, const struct game_record *stored,
+                       struct game_record *next)
+{
+    size_t size = strlen(stored->moved);
+    next->since_ms = stored->since_ms;
+    memcpy(next->moved, stored->moved, sizeof next->moved);
+    if (strcmp(stored->provider_id, next->provider_id) == 0)
+        return true;
+    CHECK(size >= 2); /* "[]", or with moves in it */
+    int added = snprintf(next->moved + size - 1, sizeof next->moved - size + 1, "%s[%lld,\"%s\"]]",
+                         size > 2 ? "," : "", (long long)import->now_ms, stored->provider_id);
+    next->since_ms = import->now_ms;
+    import->moved = true;
+    if ((size_t)added < sizeof next->moved - size + 1)
+        return true;
+    memcpy(import->full, next->id, sizeof import->full);
+    return false;
+}
+
 /* Decides whether a game is to be written, and makes it ready. */
 static bool prepare_game(struct import *import, size_t at, struct import_game *game)
 {
@@ -65,6 +89,12 @@ static bool prepare_game(struct import *import, size_t at, struct import_game *g
     if (there && next.keeps_countries)
         memcpy(next.blocked_countries, game->stored.blocked_countries,
                sizeof next.blocked_countries);
+    if (there && !set_origin(import, &game->stored, &next))
+        return false;
+    if (next.since_ms == GAME_SINCE_NOW)
+        next.since_ms = import->now_ms;
+    if (next.moved[0] == '\0')
+        memcpy(next.moved, "[]", sizeof "[]");
     next.updated_ms = import->now_ms;
     next.revision = 0; /* matches any stored revision */
     trail_image_of(&game->after, &game_table, &next);
@@ -117,6 +147,7 @@ static enum status import_games(struct sql_flight *flight, void *context, struct
     struct import *import = context;
     int64_t total = 0;
     import->result = (struct games_put_result){0};
+    import->moved = false;
     enum status status = record_take_revision(flight, &game_table, error);
     for (size_t at = 0; status == STATUS_OK && at < import->count; at += FLIGHT_MAX) {
         size_t left = import->count - at;
@@ -129,6 +160,14 @@ static enum status import_games(struct sql_flight *flight, void *context, struct
     }
     if (status != STATUS_OK)
         return status;
+    if (import->full[0] != '\0')
+        return error_set(error, STATUS_FULL, "game %s: has changed its provider too often",
+                         import->full);
+    if (import
+            ->moved) { /* entries of this moment may be kept by another clock: all is summed again */
+        (void)sql_flight_add(flight, "DELETE FROM ledger_sum");
+        (void)sql_flight_add(flight, "UPDATE ledger_summed SET number = 0");
+    }
     struct sql_query *end = sql_flight_add(flight, "SELECT count(*) FROM game");
     end->row = sql_take_integer;
     end->context = &total;
