@@ -34,7 +34,7 @@ PATIENT = env CROUPIER_PATIENCE=3 TEST_SAMPLE=8
 # Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.
 UNRANDOMIZED = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: help run build test test-valkey test-quick check check-format check-layout check-manual check-compilers check-gcc check-clang check-tree check-lint \
+.PHONY: help run build test test-valkey test-quick model model-faults check check-format check-layout check-manual check-compilers check-gcc check-clang check-tree check-lint \
 	check-asan check-tsan bench install deb test-deb image test-image clean
 .NOTPARALLEL:
 
@@ -78,6 +78,21 @@ test-quick: $(TESTED)/with-tests ## unit tests, and the service from outside on 
 	@$(SETUP) build test
 	@$(NINJA) -C $(TESTED)
 	@$(call ALL_TESTS,$(TESTED),$(QUICK_PAIR),,--timeout-multiplier 5 --suite unit)
+
+# A model of the wallet against the program: tests/service/model.
+MINUTES = 60
+MODEL_PAIRS = $(PAIRS)
+model: $(TESTED)/with-tests ## for an hour (MINUTES=), what a model in Python says against the program, by seeds that are printed
+	@$(SETUP) build test
+	@$(NINJA) -C $(TESTED)
+	@failed=; for pair in $(MODEL_PAIRS); do TEST_PAIRS="$(MODEL_PAIRS)" TEST_ENGINES=$$pair MINUTES=$(MINUTES) \
+	$(foreach name,MODEL_SEED MODEL_EXAMPLES MODEL_STEPS,$(if $($(name)),$(name)=$($(name)))) \
+	CROUPIER_BIN=$(abspath $(TESTED)/croupier) tools/in_memory $(PYTHON) -m pytest -p no:cacheprovider -q -s --tb=short \
+	-k says tests/service/model || failed=yes; done; [ -z "$$failed" ]
+
+model-faults: $(TESTED)/with-tests ## plant each fault of tests/service/model/faults in a copy, and show that the model finds it
+	@$(SETUP) build test
+	@$(PYTHON) tests/service/model/plant_faults.py $(ARGUMENTS)
 
 build/with-tests: build/build.ninja
 	@$(SETUP) build test
