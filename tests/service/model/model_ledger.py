@@ -29,7 +29,7 @@ class Kept:
     entry: dict | None
     game: str | None  # that it belongs to: its own, or that of the transaction to which it refers
     round: str | None
-    of: str | None  # the provider in whose lines reports have it
+    of: str | None  # the provider in whose lines reports have it: its own, or that of the game when it was written
     target: "Kept | None" = None  # that a ROLLBACK undoes, or a CREDIT settles
     undone: bool = False
 
@@ -139,11 +139,10 @@ class Ledger:
 
     def keep(self, owner, provider, player, request, outcome, movement, target):
         entry, is_entry = None, outcome in ("applied", "voided")
-        chain = [target, target.target if target else None]
-        game = request.get("game_id") or next((kept.game for kept in chain if kept and kept.game), None)
-        round_ = request.get("round_id") or next((kept.round for kept in chain if kept and kept.round), None)
-        inherited = target.of if target and "game_id" not in request else None
-        of = provider or inherited or self.casino.provider_of(game)
+        of_entry = target if target and target.entry else None  # a declined request says nothing of others
+        game = request.get("game_id") or (of_entry.game if of_entry else None)
+        round_ = request.get("round_id") or (of_entry.round if of_entry else None)
+        of = provider or self.casino.provider_of(game)
         answer = (self.STATUS.get(outcome, 409), outcome)
         if is_entry:
             player.balance += movement

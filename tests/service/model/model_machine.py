@@ -28,8 +28,8 @@ ENGINES = os.environ.get("TEST_ENGINES") or "embedded,sqlite"
 JSON = {"Content-Type": "application/json"}
 
 
-# What the program does not do yet, and examples therefore leave out.
-PENDING = {"late bets", "moved games"} if os.environ.get("MODEL_PENDING") is None else set()
+# What examples leave out while the program does not do it: "late requests", "moved games".
+PENDING = set((os.environ.get("MODEL_PENDING") or "").split(","))
 
 
 class World:
@@ -149,13 +149,14 @@ def guarded(function):
     return call
 
 
-ids = st.sampled_from([f"t{number}" for number in range(1, 9)])
-players = st.sampled_from(range(len(PLAYERS)))
-providers = st.sampled_from(PROVIDERS)
-games = st.sampled_from(sorted(GAMES))
+ids = st.sampled_from([f"t{number}" for number in range(1, 7)])
+# What is there more than once is chosen more often, so that steps meet.
+players = st.sampled_from([0, 0, 0, 0, 1, 2, 3])
+providers = st.sampled_from(["acme", "acme", "oasis"])
+games = st.sampled_from(["slots", "slots", "slots", "wheel", "cards"])
 maybe_games = st.sampled_from([None, *sorted(GAMES), "none"])
 rounds = st.sampled_from(["r1", "r2"])
-amounts = st.sampled_from([1, 5, 50, 100, 101, 10**12])
+amounts = st.sampled_from([1, 5, 10, 50, 100, 101, 10**12])
 references = st.none() | ids
 
 
@@ -288,8 +289,6 @@ class Machine(RuleBasedStateMachine):
         if changed != request:
             self.act(customer, provider, changed)
 
-    @precondition(lambda self: self.sent)
-    @step(which=st.integers(0, 30))
     def kill_before_the_answer(self, which):
         """A request whose answer is never read; after the start it is sent again."""
         customer, provider, request = self.sent[which % len(self.sent)]
@@ -305,8 +304,12 @@ class Machine(RuleBasedStateMachine):
         self.await_policies()
         self.act(customer, provider, request, either=True)
 
-    @step(kill=st.booleans())
-    def restart(self, kill):
+    @step(how=st.sampled_from(["stop", "kill", "kill before an answer"]), which=st.integers(0, 30))
+    def restart(self, how, which):
+        if how == "kill before an answer" and self.sent:
+            self.kill_before_the_answer(which)
+            return
+        kill = how != "stop"
         self.say("kill -9, start" if kill else "stop, start")
         world.restart(kill)
         self.killed |= kill
@@ -323,7 +326,7 @@ class Machine(RuleBasedStateMachine):
 
     # ---- the operator's steps -------------------------------------------------------------------------
 
-    @step(player=players, blocked=st.booleans(), reference=st.booleans())
+    @step(player=players, blocked=st.sampled_from([True, True, False]), reference=st.booleans())
     def block(self, player, blocked, reference):
         whose, path = self.players[player], f"/players/{self.players[player]}"
         if reference:
@@ -338,21 +341,27 @@ class Machine(RuleBasedStateMachine):
             world.operate("PATCH", path, {"blocked": False, "early": True, "reason": "a mistake"})
             self.casino.blocked.discard(whose)
 
-    @step(game=games, enabled=st.booleans())
+    @step(what=st.sampled_from(["game", "provider", "move"]), game=games, provider=providers, enabled=st.booleans())
+    def change(self, what, game, provider, enabled):
+        if what == "game":
+            self.enable_game(game, enabled)
+        elif what == "provider":
+            self.enable_provider(provider, enabled)
+        else:
+            self.move_game(game, provider)
+
     def enable_game(self, game, enabled):
         self.say(f"{'enable' if enabled else 'disable'} {game}")
         world.operate("PATCH", f"/games/{self.game(game)}", {"enabled": enabled})
         self.casino.games[self.game(game)][1] = enabled
         self.await_policies()
 
-    @step(provider=providers, enabled=st.booleans())
     def enable_provider(self, provider, enabled):
         self.say(f"{'enable' if enabled else 'disable'} {provider}")
         world.operate("PATCH", f"/providers/{provider}", {"enabled": enabled})
         self.casino.providers[provider] = enabled
         self.await_policies()
 
-    @step(game=games, provider=providers)
     def move_game(self, game, provider):
         if "moved games" in PENDING:
             return
@@ -361,7 +370,13 @@ class Machine(RuleBasedStateMachine):
         self.casino.games[self.game(game)][0] = provider
         self.await_policies()
 
-    @step(customer=st.integers(0, 1))
+    @step(what=st.sampled_from(["report", "usage", "export", "verify"]), customer=st.sampled_from([0, 0, 1]))
+    def read(self, what, customer):
+        if what == "verify":
+            self.verify()
+        else:
+            {"report": self.read_report, "usage": self.read_usage, "export": self.read_export}[what](customer)
+
     def read_report(self, customer):
         identity = self.customers[customer][0]
         self.say(f"report {customer}")
@@ -370,7 +385,6 @@ class Machine(RuleBasedStateMachine):
             same("the report", by(document["lines"], "provider", "game_id", "currency"), self.ledger.report(identity))
             same("the report's totals", by(document["totals"], "currency"), self.ledger.totals(identity))
 
-    @step(customer=st.integers(0, 1))
     def read_usage(self, customer):
         identity = self.customers[customer][0]
         self.say(f"usage {customer}")
@@ -378,7 +392,6 @@ class Machine(RuleBasedStateMachine):
         if self.day == today():
             same("the usage", by(document["wallet"], "currency"), self.ledger.usage(identity))
 
-    @step(customer=st.integers(0, 1))
     def read_export(self, customer):
         identity = self.customers[customer][0]
         self.say(f"export {customer}")
@@ -391,7 +404,6 @@ class Machine(RuleBasedStateMachine):
                                        "currency"), self.ledger.report(identity, by_round=True))
         same("the export's totals", by(document["totals"], "currency"), self.ledger.totals(identity))
 
-    @step()
     def verify(self):
         self.say("verify")
         document = world.service.ask("wallet", "verify", status=None)
@@ -399,23 +411,26 @@ class Machine(RuleBasedStateMachine):
 
     # ---- the feed's and its readers' steps ------------------------------------------------------------
 
-    @step(event=st.integers(1, 3), price=st.integers(1, 3))
+    @step(what=st.sampled_from(["publish", "withdraw", "poll"]), event=st.integers(1, 3), price=st.integers(1, 3))
+    def feeds(self, what, event, price):
+        if what == "publish" or not self.feed:
+            self.publish(event, price)
+        if what == "withdraw":
+            self.withdraw(event)
+        self.poll(event)
+
     def publish(self, event, price):
         self.feed[event] = [{"marketId": f"{self.tag}", "price": price}]
         rows = [{"gmid": one, "ename": self.tag} for one in sorted(self.feed)]
         self.say(f"publish {event} {price}")
         world.service.publish(SPORT, rows, {event: json.dumps(self.feed[event]).encode()})
 
-    @precondition(lambda self: self.feed)
-    @step(event=st.integers(1, 3))
     def withdraw(self, event):
         self.say(f"withdraw {event}")
         world.service.run("feed", "withdraw", SPORT, str(event))
         if event in self.feed:
             self.feed[event] = None
 
-    @precondition(lambda self: self.feed)
-    @step(event=st.integers(1, 3))
     def poll(self, event):
         headers = {"Authorization": f"Bearer {self.customers[0][1]}"}
         response = world.request("GET", world.service.address, f"/api/v1/{SPORT}/events/{event}", headers)
@@ -469,7 +484,7 @@ class Machine(RuleBasedStateMachine):
         """Sends a request, and holds its answer and all that can be read of its player to the model."""
         if request.get("reference_transaction_id") == request["transaction_id"]:
             return
-        if "late bets" in PENDING:
+        if "late requests" in PENDING:
             identity = provider or customer[0], request["transaction_id"]
             if identity in self.ledger.voided and identity not in self.ledger.kept:
                 return
