@@ -188,7 +188,7 @@ def wallet_requests():
         text = (ROOT / name).read_text().replace("\\", "")
         for request in re.findall(r"""\{[^{}]*"?\boperation"?: *"?(?:DEBIT|CREDIT)\b[^{}]*\}""", text):
             members = dict(re.findall(r"""(\w+)"?: *"?([^",}]*)""", request))
-            if "status" not in members:  # of an answer
+            if not {"status", "outcome"} & members.keys():  # of an answer, of an entry
                 yield name, members
 
 

@@ -292,7 +292,9 @@ def test_the_document_names_every_field_that_signs():
     assert DOCUMENT["openapi"].startswith("3.1.")
     for schema in DOCUMENT["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
-    assert {parameter["name"] for parameter in OPERATION["parameters"]} == {
+    schemes = DOCUMENT["components"]["securitySchemes"]
+    assert DOCUMENT["security"] == [{name: [] for name in schemes}]
+    assert {parameter["name"] for parameter in [*OPERATION["parameters"], *schemes.values()]} == {
         "X-Croupier-Provider", "X-Croupier-Timestamp", "X-Croupier-Signature", "X-Croupier-Key-Id"}
 
 

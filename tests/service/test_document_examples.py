@@ -1,0 +1,108 @@
+"""The examples of the OpenAPI documents: a server's answers, as the schemas say; and each operation has some."""
+
+import re
+import sys
+
+import jsonschema
+import pytest
+import yaml
+
+from croupier import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import make_examples  # noqa: E402
+
+pytestmark = pytest.mark.only("embedded", "sqlite")  # what they are taken from
+
+VERBS = ("get", "post", "put", "patch", "delete")
+
+
+def read(document):
+    return yaml.safe_load((ROOT / "docs" / f"{document}.yaml").read_text())
+
+
+def followed(document, node):
+    while "$ref" in node:
+        target = document
+        for part in node["$ref"][2:].split("/"):
+            target = target[part.replace("~1", "/").replace("~0", "~")]
+        node = target
+    return node
+
+
+def media_types(document):
+    """(where, a media type) of every request and answer."""
+    for kind in ("paths", "webhooks"):
+        for path, item in document.get(kind, {}).items():
+            for verb in set(VERBS) & set(item):
+                bodies = {"request": item[verb].get("requestBody", {}), **item[verb]["responses"]}
+                for status, body in bodies.items():
+                    for content in followed(document, body).get("content", {}).values():
+                        yield f"{item[verb]['operationId']} {status}", content
+    for name, response in document["components"].get("responses", {}).items():
+        for content in response.get("content", {}).values():
+            yield name, content
+
+
+def test_the_examples_are_what_a_server_answers(tmp_path):
+    for document, examples in make_examples.take(tmp_path).items():
+        kept = make_examples.examples_of(document)
+        assert set(examples) == set(kept), f"{document}.yaml: run tools/make_examples.py"
+        for name, value in examples.items():
+            assert make_examples.same(name, kept[name], value), f"{document}.yaml, {name}: it is {value}; run tools/make_examples.py"
+
+
+def test_what_matters_of_an_example_is_compared():
+    answer = {"player_id": "ply_1", "balance_minor": 100, "created_at": "2026-01-01T00:00:00.000Z", "status": "applied"}
+    assert make_examples.same("debit", answer, {**answer, "player_id": "ply_2", "created_at": "2027-01-01T00:00:00.000Z"})
+    for other in ({**answer, "balance_minor": 101}, {**answer, "status": "voided"}, {**answer, "more": 1}, {**answer, "player_id": 7}):
+        assert not make_examples.same("debit", answer, other)
+    assert make_examples.same("getOverview", {"x": [1, 2]}, {"x": [3]}) and not make_examples.same("getOverview", {"x": [1]}, {"x": ["1"]})
+
+
+@pytest.mark.parametrize("name", make_examples.DOCUMENTS)
+def test_every_request_and_answer_has_examples_that_its_schema_takes(name):
+    document = read(name)
+    used = set()
+    for where, content in media_types(document):
+        assert content.get("examples"), f"{name}.yaml, {where}"
+        validator = jsonschema.Draft202012Validator({**content["schema"], "components": document["components"]})
+        for example in content["examples"].values():
+            validator.validate(followed(document, example)["value"])
+            used.add(example["$ref"].rpartition("/")[2])
+    unused = set(document["components"]["examples"]) - used
+    assert unused <= {"launchClaims"}, unused
+
+
+@pytest.mark.parametrize("name", make_examples.DOCUMENTS)
+def test_every_operation_is_a_method_with_a_description(name):
+    document = read(name)
+    operations = [(item, item[verb]) for kind in ("paths", "webhooks") for item in document.get(kind, {}).values()
+                  for verb in VERBS if verb in item]
+    names = [operation["operationId"] for _, operation in operations]
+    assert len(set(names)) == len(names)
+    for item, operation in operations:
+        assert re.fullmatch(r"[a-z]+[A-Z]\w+|signIn|signOut", operation["operationId"])
+        assert operation["summary"] and len(operation["description"].split()) > 8 and operation["tags"], operation["operationId"]
+        for parameter in [*item.get("parameters", []), *operation.get("parameters", [])]:
+            assert followed(document, parameter).get("description"), (operation["operationId"], parameter)
+
+
+@pytest.mark.parametrize("name", make_examples.DOCUMENTS)
+def test_every_member_has_a_description(name):
+    document = read(name)
+
+    def look(node, path):
+        if isinstance(node, list):
+            for number, item in enumerate(node):
+                look(item, (*path, number))
+        elif isinstance(node, dict):
+            members = node.get("properties", {}) if path[-1] not in ("properties", "examples", "value") else {}
+            for member, schema in members.items():
+                if schema is not False:
+                    assert schema.get("description") or followed(document, schema).get("description"), (*path, member)
+            for key, value in node.items():
+                if key not in ("examples", "example"):
+                    look(value, (*path, key))
+
+    look(document, (name,))
