@@ -61,7 +61,8 @@ class World:
             if response.header("connection") != "close":
                 self.connections[address] = (connection, time.monotonic())
             key, status = headers["Authorization"][7:] if "Authorization" in headers else None, f"{response.status // 100}xx"
-            self.counted[key, status] = self.counted.get((key, status), 0) + 1
+            if b"ip_not_allowed" not in response.body:  # a key that is not known yet is no customer's
+                self.counted[key, status] = self.counted.get((key, status), 0) + 1
             if b"security_config_unavailable" not in response.body or time.monotonic() > until:
                 return response
             time.sleep(0.05)
