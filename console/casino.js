@@ -60,13 +60,13 @@ const NEW_FIELDS = [
 ];
 
 /** A secret that was made: who has the provider gets it now. */
-const showSecret = (made) => made.secret && showOnce("The provider's secret", "It signs what is sent to the provider, and what it sends. It is shown this once.", made.secret);
+const showSecret = (made) => made.secret && showOnce(`The secret of ${made.name}`, "It signs what is sent to the provider, and what it sends. It is shown this once.", made.secret);
 
 export async function newProviderPage(page) {
     return { title: "Add a provider", content: page.may("owner") ? form({ fields: NEW_FIELDS, label: "Add", cancel: "/casino", submit: async (values) => {
         const made = await post("providers", values);
+        addEventListener("hashchange", () => showSecret(made), { once: true });
         page.go(`/casino/providers/${made.id}`);
-        showSecret(made);
     } }) : empty("Only owners add providers, as a secret comes with one.", h("a", { href: "#/casino" }, "To the casino")) };
 }
 
@@ -88,7 +88,7 @@ function secrets(page, path, provider) {
         owner && provider.secrets.length < 2 && h("p", { class: "controls" }, action("Add a secret", async () => {
             const made = await post(`${path}/secrets`, {});
             page.again();
-            showSecret(made);
+            showSecret({ ...made, name: provider.name });
         })), h("p", { class: "quiet" }, owner ? "A new one signs at once; the one before is believed until it is retired."
             : "Owners replace them."));
 }

@@ -122,7 +122,7 @@ function keys(page, customer) {
         ],
         submit: async (values) => {
             const key = await post("keys", { customer: customer.id, ...values });
-            showOnce("The key", "It is shown this once and is kept nowhere. Hand it over, and close this.", key.key);
+            showOnce(`The key ${key.prefix}… of ${customer.name}`, "It is shown this once and is kept nowhere. Hand it over, and close this.", key.key);
             shown.reload({});
         } }))];
 }

@@ -1,7 +1,7 @@
 // The frame around every page, who is signed in, and which page an address means.
 import { get, onSignedOut, remove, silence } from "./api.js";
 import { append, duration, fill, h } from "./dom.js";
-import { problem, say, waiting } from "./parts.js";
+import { problem, say, waiting, openDialog } from "./parts.js";
 import { auditPage, healthPage, settingsPage } from "./house.js";
 import { casinoPage, editGamePage, editProviderPage, gamePage, importPage, newProviderPage, providerPage } from "./casino.js";
 import { eventPage, feedPage, sportPage } from "./feed.js";
@@ -302,8 +302,7 @@ function help() {
             ...MENU.map(([, label, letter]) => [`g ${letter}`, label])].map(([key, what]) =>
             h("div", null, h("dt", null, h("kbd", null, key)), h("dd", null, what)))),
         h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => dialog.close() }, "Close")));
-    document.body.append(dialog);
-    dialog.showModal();
+    openDialog(dialog);
 }
 
 document.addEventListener("keydown", (event) => {

@@ -283,6 +283,13 @@ function refuse(error, rows, top, changed) {
 
 // ---- dialogs ----
 
+/** Opens a dialog, which its page takes along when it goes: what it asks is about that page's object. */
+export function openDialog(dialog) {
+    document.body.append(dialog);
+    addEventListener("hashchange", () => dialog.close(), { once: true });
+    dialog.showModal();
+}
+
 /** Asks before what is hard to undo. True: do it. */
 export function confirm(title, text, action) {
     return new Promise((resolve) => {
@@ -293,8 +300,7 @@ export function confirm(title, text, action) {
         } }, h("h2", { id }, title), h("p", null, text), h("div", { class: "buttons" },
             h("button", { type: "button", class: "danger", onclick: () => dialog.close("yes") }, action),
             h("button", { type: "button", autofocus: true, onclick: () => dialog.close("no") }, "Cancel")));
-        document.body.append(dialog);
-        dialog.showModal();
+        openDialog(dialog);
     });
 }
 
@@ -314,8 +320,7 @@ export function ask(title, text, { fields, label, submit }) {
             await submit(given);
             dialog.close();
         } }), h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel")));
-    document.body.append(dialog);
-    dialog.showModal();
+    openDialog(dialog);
 }
 
 /** A secret that is seen this once. */
@@ -335,8 +340,7 @@ export function showOnce(title, text, secret) {
                 }
             } }, "Copy"),
             h("button", { type: "button", onclick: () => dialog.close() }, "I have kept it"), " ", said));
-    document.body.append(dialog);
-    dialog.showModal();
+    openDialog(dialog);
     return dialog;
 }
 

@@ -165,7 +165,7 @@ function statement(page, path, first) {
 const REASON = { name: "reason", label: "Reason", hint: "Is shown with the block, and kept in the audit trail." };
 
 function block(page, player) {
-    ask("Block this player?", "Stakes and launches for money are refused, by customer and provider. Wins, rollbacks and payouts still pass.", {
+    ask(`Block ${player.player_reference}?`, "Stakes and launches for money are refused, by customer and provider. Wins, rollbacks and payouts still pass.", {
         label: "Block", fields: [REASON,
             { name: "until", label: "Until", placeholder: "30d", hint: "When the block ends by itself: 2027-01-31, or 30d from now. Empty: it does not." },
             { name: "whole", label: "All currencies", kind: "check", hint: `Every player that ${player.customer} calls ${player.player_reference}, also a later one.` }],
@@ -176,9 +176,9 @@ function block(page, player) {
         } });
 }
 
-function unblock(page, of) {
+function unblock(page, player, of) {
     const end = of.until === null ? "This block has no end." : `This block ends on ${moment(of.until)} UTC.`;
-    ask("Unblock before the end?", `${end} Say why it is taken away.`, { label: "Unblock", fields: [REASON],
+    ask(`Unblock ${player.player_reference} before the end?`, `${end} Say why it is taken away.`, { label: "Unblock", fields: [REASON],
         submit: async (given) => {
             const { standing } = await patch(`blocks/${of.id}`, { blocked: false, early: true, ...given });
             say(`The block of ${of.id} is lifted.${standing === undefined ? "" : ` That of ${standing} is in force still.`}`);
@@ -186,13 +186,13 @@ function unblock(page, of) {
         } });
 }
 
-const blockTable = (page, blocks) => table([
+const blockTable = (page, player) => table([
     { label: "Block", value: (one) => (one.player_id === null ? "of the reference, in every currency" : "of this player") },
     { label: "Since", when: (one) => one.blocked_at },
     { label: "Until", when: (one) => one.until, never: "no end" },
     { label: "Reason", value: (one) => one.reason },
-    { label: "", value: (one) => [history(one.id), page.may("operator") && action("Unblock", () => unblock(page, one))] },
-], blocks, { caption: "Blocks in force" });
+    { label: "", value: (one) => [history(one.id), page.may("operator") && action("Unblock", () => unblock(page, player, one))] },
+], player.blocks, { caption: "Blocks in force" });
 
 const launchTable = (launches) => (launches.length === 0 ? empty("No game was launched for money.") : table([
     { label: "When", when: (one) => one.created_at },
@@ -221,5 +221,5 @@ export async function playerPage(page) {
     return { title: `Player ${player.player_reference}`, state: blocked ? badge("bad", "blocked") : badge("good", "may play"),
         actions: [history(player.player_id), page.may("operator") && action(blocked ? "Change the block" : "Block",
             () => block(page, player), { class: blocked ? null : "danger" })],
-        content: [top, blocked && section("Blocks", blockTable(page, player.blocks)), section("Statement", money.content), section("Launches", launches)] };
+        content: [top, blocked && section("Blocks", blockTable(page, player)), section("Statement", money.content), section("Launches", launches)] };
 }

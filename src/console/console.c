@@ -175,6 +175,24 @@ static void find_last_change(struct console_call *call)
         call->changed_by[0] = '\0';
 }
 
+/* A change under If-Match: is what a GET of the path would show still what the caller saw? */
+static enum status check_tag(struct console_call *call, struct error *error)
+{
+    const struct console_route *changed = call->route;
+    struct text values[HTTP_PATH_VALUES];
+    struct buffer methods = {0};
+    call->route = console_route_find(text_of(changed->path), METHOD_GET, values, &methods);
+    enum status status = call->route == NULL ? STATUS_OK : call->route->handle(call, error);
+    if (status == STATUS_OK && call->tag[0] != '\0' &&
+        !text_equals(call->if_match, text_of(call->tag)))
+        status = console_changed(call, error);
+    call->route = changed;
+    call->tag[0] = '\0';
+    buffer_clear(&call->answer);
+    buffer_free(&methods);
+    return status;
+}
+
 static enum status handle_call(struct job *job, struct error *error)
 {
     struct console_call *call = &job->call;
@@ -185,6 +203,8 @@ static enum status handle_call(struct job *job, struct error *error)
         status = admit(call, error);
     if (status == STATUS_OK && call->route->resource != NULL)
         call->record = memory_alloc_zeroed(1, call->route->resource->size);
+    if (status == STATUS_OK && call->if_match.at != NULL && call->route->method != METHOD_GET)
+        status = check_tag(call, error);
     if (status == STATUS_OK)
         status = call->route->handle(call, error);
     memory_free(call->record);

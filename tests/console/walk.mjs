@@ -648,6 +648,45 @@ walk("token", async () => {
     assert.equal((await call()).status, 401);
 });
 
+/** Each dialog names its object, and goes with its page: back, and forward again, no dialog asks about another object. */
+walk("dialogs_go_with_their_page", async () => {
+    const player = `#/players/${given.player.id}`;
+    await page.evaluate(async (id) => fetch(`/admin/v1/blocks/${id}`, { method: "PATCH", headers: { "Content-Type": "application/json" },
+        body: '{"blocked": true, "reason": "for the walk"}' }), given.player.id);
+    const dialogs = [
+        ["#/customers/" + given.player.customer, () => press("Disable"), "Demo Sportsbook"],
+        ["#/casino/providers/dune-studio", () => press("Disable"), "Dune Studio"],
+        ["#/casino/providers/dune-studio", () => press("Add a secret"), "Dune Studio"],
+        ["#/casino/providers/dune-studio", () => press("Retire"), "Retire "],
+        ["#/addresses/127.0.0.2", () => press("Remove"), "127.0.0.2"],
+        [player, () => press("Change the block"), given.player.reference],
+        [player, () => press("Unblock"), given.player.reference],
+        ["#/customers", async () => { await page.locator("h1").click(); await page.keyboard.press("?"); }, "Keys"],
+        ["#/customers/" + given.player.customer, async () => {
+            await page.locator("::-p-text(Issue a key)").click();
+            await press("Issue");
+        }, "Demo Sportsbook"],
+    ];
+    const none = () => page.waitForFunction(() => document.querySelector("dialog") === null);
+    for (const [hash, act, heading] of dialogs) {
+        await visit("#/health");
+        await title("Health");
+        await visit(hash);
+        await page.waitForFunction(() => document.querySelector("h1")?.textContent !== "Health");
+        await act();
+        await page.waitForSelector("dialog[open]");
+        await seen(heading, "dialog h2");
+        await page.goBack();
+        await title("Health");
+        await none();
+        await page.goForward();
+        await page.waitForFunction(() => document.querySelector("h1")?.textContent !== "Health");
+        await none();
+    }
+    await page.evaluate(async (id) => fetch(`/admin/v1/blocks/${id}`, { method: "PATCH", headers: { "Content-Type": "application/json" },
+        body: '{"blocked": false, "early": true, "reason": "the walk is over"}' }), given.player.id);
+});
+
 walk("keyboard", async () => {
     await page.locator("h1").click();
     await page.keyboard.type("gc");

@@ -599,6 +599,32 @@ def test_two_who_change_one_record_do_not_overwrite_each_other(house, owner):
     assert (bare["cidrs"], bare["rate"], bare["sports"], bare["enabled"]) == ([], None, [], False)
 
 
+def test_whatever_has_a_tag_is_changed_under_it_alone(house, owner):
+    """Every path of the document that shows one thing and changes it."""
+    token = owner.change("POST", "tokens", {"name": "tagged", "role": "reader"}, status=201)
+    ids = {"customers": house.customer.id, "addresses": "192.0.2.77", "providers": "acme", "games": "roulette", "players": house.player,
+           "blocks": house.player, "operators": "reader", "tokens": token["id"]}
+    owner.change("POST", "addresses", {"address": "192.0.2.77"}, status=201)
+    body = {"patch": {}, "put": {"every_game": True}, "delete": None}
+    changed = [(path, verb) for path, item in DOCUMENT["paths"].items() for verb in body
+               if verb in item and "get" in item and path.count("{") == 1]
+    assert len(changed) > 8
+    tagged = set()
+    for path, verb in changed:
+        kind = path.removeprefix("/admin/v1/").split("/")[0]
+        where = re.sub(r"\{\w+\}", ids[kind], path)
+        tag = owner.ask("GET", where).header("ETag")
+        if tag is None:
+            continue
+        assert code(owner.ask(verb.upper(), where, body[verb], If_Match='"other"', Sec_Fetch_Site="same-origin")) == (412, "changed_meanwhile"), (verb, where)
+        tagged.add(kind)
+        if verb == "patch":
+            assert owner.ask("PATCH", where, {}, If_Match=tag, Sec_Fetch_Site="same-origin").status == 200, where
+    assert tagged == ids.keys()
+    assert owner.ask("DELETE", f"/admin/v1/tokens/{token['id']}", If_Match=owner.ask("GET", f"/admin/v1/tokens/{token['id']}").header("ETag"),
+                     Sec_Fetch_Site="same-origin").status in (200, 204)
+
+
 def test_a_refusal_names_the_field(house, owner):
     path = f"/admin/v1/customers/{house.customer.id}"
     for document, field in (({"rate": "fast"}, "rate"), ({"cidrs": ["300.0.0.0/8"]}, "cidrs"), ({"sports": ["chess"]}, "sports"),
