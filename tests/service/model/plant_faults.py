@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that the model finds faults: `make model-faults`, or with ARGUMENTS= and names of faults only these.
+"""Shows that the model finds faults: `make model-faults`, or with ARGUMENTS= and names of faults only these, and their steps, shrunk.
 
 It plants each patch of faults/ in a copy of the tree, builds the program there, and runs the model against it. Each must fail."""
 
@@ -27,9 +27,10 @@ def copy_tree(tree):
             shutil.copy2(ROOT / name, tree / name, follow_symlinks=False)
 
 
-def model(tree):
+def model(tree, shrink):
     """Whether the program of the copy passes, and what the model says of it."""
-    environment = {**os.environ, "CROUPIER_BIN": str(tree / "build" / "croupier"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "CROUPIER_BIN": str(tree / "build" / "croupier"), "PYTHONDONTWRITEBYTECODE": "1",
+                   "MODEL_EXAMPLES": "100", "MODEL_SHRINK": "yes" if shrink else "no"}
     done = subprocess.run([ROOT / "tools" / "in_memory", sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short",
                            "-k", "says", ROOT / "tests" / "service" / "model"], cwd=ROOT, env=environment, capture_output=True, text=True)
     return done.returncode == 0, done.stdout
@@ -42,7 +43,7 @@ def main(names):
         copy_tree(tree)
         call("meson", "setup", "build", cwd=tree)
         call("ninja", "-C", "build", "croupier", cwd=tree)
-        passes, said = model(tree)
+        passes, said = model(tree, shrink=False)
         if not passes:
             sys.exit(f"{said}\nThe model fails without a fault.")
         for fault in FAULTS:
@@ -50,11 +51,11 @@ def main(names):
                 continue
             call("git", "apply", "--recount", "-C1", fault, cwd=tree)
             call("ninja", "-C", "build", "croupier", cwd=tree)
-            passes, said = model(tree)
+            passes, said = model(tree, shrink=names)
             call("git", "apply", "--recount", "-C1", "-R", fault, cwd=tree)
             reasons = [line[4:] for line in said.splitlines() if line.startswith("E   AssertionError")]
             print(f"{fault.stem}: {'MISSED' if passes else 'found: ' + (reasons or ['?'])[0]}", flush=True)
-            if os.environ.get("VERBOSE"):
+            if names:
                 print(said, flush=True)
             if passes or not reasons:
                 missed.append(fault.stem)

@@ -22,12 +22,15 @@ MINUTES = float(os.environ.get("MINUTES") or 0) / len(engines.PAIRS)
 SEED = int(os.environ.get("MODEL_SEED") or (random.SystemRandom().getrandbits(32) if MINUTES else 20261127))
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES") or (100 if MINUTES else 20))
 STEPS = int(os.environ.get("MODEL_STEPS") or 25)
+# Explaining what matters in a failure takes as long again.
+LEFT_OUT = {"explain", "shrink"} if os.environ.get("MODEL_SHRINK") == "no" else {"explain"}
+PHASES = [phase for phase in hypothesis.Phase if phase.name not in LEFT_OUT]
 
 
 def run(seed):
     machine = hypothesis.seed(seed)(type("Machine", (model_machine.Machine,), {}))
-    settings = hypothesis.settings(deadline=None, database=None, max_examples=EXAMPLES, stateful_step_count=STEPS,
-                                   suppress_health_check=list(hypothesis.HealthCheck), print_blob=False)
+    settings = hypothesis.settings(deadline=None, database=None, phases=PHASES, max_examples=EXAMPLES, stateful_step_count=STEPS,
+                                   print_blob=False, suppress_health_check=list(hypothesis.HealthCheck))
     try:
         run_state_machine_as_test(machine, settings=settings)
     except Exception:
