@@ -360,7 +360,6 @@ class Machine(RuleBasedStateMachine):
             whose = self.customer_of(player)[0], PLAYERS[player][1]
             path = "/blocks/" + ":".join(whose)
         self.say(f"{'block' if blocked else 'unblock'} {whose}")
-        # That a block of a reference stands may also be the answer to lifting that of its player.
         if blocked:
             world.operate("PATCH", path, {"blocked": True, "reason": "asked for it"})
             self.casino.blocked.add(whose)

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.depends_on("platform")
 FAULTS = sorted(Path(__file__).with_name("faults").glob("*.patch"))
 MINUTES = float(os.environ.get("MINUTES") or 0) / len(engines.PAIRS)
 SEED = int(os.environ.get("MODEL_SEED") or (random.SystemRandom().getrandbits(32) if MINUTES else 20261127))
-EXAMPLES = int(os.environ.get("MODEL_EXAMPLES") or (100 if MINUTES else 20))
+SAMPLE = int(os.environ.get("TEST_SAMPLE") or 1)  # of sanitized runs, which are several times slower
+EXAMPLES = int(os.environ.get("MODEL_EXAMPLES") or (100 if MINUTES else max(20 // SAMPLE, 5)))
 STEPS = int(os.environ.get("MODEL_STEPS") or 25)
 # Explaining what matters in a failure takes as long again.
 LEFT_OUT = {"explain", "shrink"} if os.environ.get("MODEL_SHRINK") == "no" else {"explain"}
