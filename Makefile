@@ -35,7 +35,7 @@ PATIENT = env CROUPIER_PATIENCE=3 TEST_SAMPLE=8
 UNRANDOMIZED = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .PHONY: help run build test test-valkey test-quick model model-faults check check-format check-layout check-manual check-compilers check-gcc check-clang check-tree check-lint \
-	check-asan check-tsan bench install deb test-deb image test-image clean
+	check-asan check-tsan bench docs install deb test-deb image test-image clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -72,7 +72,7 @@ test-valkey: $(TESTED)/with-tests ## what is about Redis, against Valkey
 
 # Where most changes show: no stores by themselves, no faults, no servers, and of the service not what takes half of the time.
 QUICK_PAIR = embedded,sqlite
-test-quick: ARGUMENTS = $(foreach name,console_pages examples odds_damage package platform_postgresql reference typed_client \
+test-quick: ARGUMENTS = $(foreach name,console_pages document_tools examples odds_damage package platform_postgresql reference typed_client \
 	wallet_crashes wallet_tampering,--ignore=tests/service/test_$(name).py)
 test-quick: $(TESTED)/with-tests ## unit tests, and the service from outside on files alone, in less than two minutes
 	@$(SETUP) build test
@@ -170,6 +170,13 @@ bench: build ## measure against a bare loop, nginx and other peers; see bench/RE
 share = $(DESTDIR)$(prefix)/share
 PLACES = s|@bindir@|$(prefix)/bin|; s|@libdir@|$(prefix)/lib/croupier|; s|/usr/share|$(prefix)/share|
 zsh_completions = $(prefix)/share/zsh/site-functions
+# The generator comes from npm, by a lock file; neither the package nor a test of the program needs it.
+docs: ## the reference of the three OpenAPI documents as one page: build/reference.html (needs npm)
+	@mkdir -p build/reference && cp tools/reference/package.json tools/reference/package-lock.json build/reference/
+	@cd build/reference && npm ci --ignore-scripts --no-audit --no-fund
+	@$(PYTHON) tools/make_reference.py build/reference/node_modules build/reference.html
+	@echo build/reference.html
+
 install: build ## install the program, its unit, configuration, manual, completions, documents, alarms and board (DESTDIR, prefix)
 	install -D -m 0755 build/croupier $(DESTDIR)$(prefix)/bin/croupier
 	install -D -m 0644 man/croupier.1 $(share)/man/man1/croupier.1

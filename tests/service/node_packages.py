@@ -48,6 +48,13 @@ def fetch(directory):
     raise AssertionError(done.stderr)
 
 
+def needs_node(version):
+    """Skips the test where Node is older than the packages take."""
+    said = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout if shutil.which("node") else "v0.0"
+    if tuple(int(part) for part in said.strip().lstrip("v").split(".")[:2]) < version:
+        pytest.skip(f"Node {version[0]}.{version[1]} or later is needed; here is {said.strip()}")
+
+
 def npm(*words, directory):
     if shutil.which("npm") is None:
         return subprocess.CompletedProcess(words, 1, "", "npm is not installed; on Debian: apt install npm")
