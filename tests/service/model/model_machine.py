@@ -274,6 +274,30 @@ class Machine(RuleBasedStateMachine):
                     "reference_transaction_id": request["transaction_id"]}
             self.act(customer, provider, win | ({"round_ended": True} if provider and ended else {}))
 
+    @step(player=players, provider=st.sampled_from([None, "acme", "oasis"]), round=rounds, ended=st.booleans(),
+          then=st.lists(st.sampled_from(["settle", "take back the bet", "take back the last", "retry"]), max_size=4))
+    def play(self, player, provider, round, ended, then):
+        """A bet of 1 under a new id, and what comes of it."""
+        bet, place = f"n{len(self.sent)}", len(self.sent)
+        if provider:
+            self.provider_moves("DEBIT", provider, player, bet, 1, None, "slots" if provider == "acme" else "cards", round)
+        else:
+            self.customer_moves("DEBIT", player, bet, 1, game="slots", round=round)
+        for what in then:
+            if what == "settle":
+                self.act_on(self.sent[place], "CREDIT", {"amount_minor": 2, "currency": PLAYERS[player][2], "round_id": round},
+                            provider and ended)
+            elif what == "retry":
+                self.act(*self.sent[-1])
+            else:
+                self.act_on(self.sent[place if what == "take back the bet" else -1], "ROLLBACK", {}, provider and ended)
+
+    def act_on(self, sent, operation, members, ended):
+        customer, provider, request = sent
+        self.act(customer, provider, {
+            "operation": operation, "player_id": request["player_id"], "transaction_id": self.name(f"n{len(self.sent)}"),
+            "reference_transaction_id": request["transaction_id"], **members, **({"round_ended": True} if ended else {})})
+
     @step(which=st.integers(0, 5))
     def take_back(self, which):
         """A ROLLBACK, under a new id, of a bet or a win that was sent."""

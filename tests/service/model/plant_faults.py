@@ -30,7 +30,7 @@ def copy_tree(tree):
 def model(tree, shrink):
     """Whether the program of the copy passes, and what the model says of it."""
     environment = {**os.environ, "CROUPIER_BIN": str(tree / "build" / "croupier"), "PYTHONDONTWRITEBYTECODE": "1",
-                   "MODEL_EXAMPLES": "100", "MODEL_SHRINK": "yes" if shrink else "no"}
+                   "MODEL_EXAMPLES": "60", "MODEL_SHRINK": "yes" if shrink else "no"}
     done = subprocess.run([ROOT / "tools" / "in_memory", sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short",
                            "-k", "says", ROOT / "tests" / "service" / "model"], cwd=ROOT, env=environment, capture_output=True, text=True)
     return done.returncode == 0, done.stdout
