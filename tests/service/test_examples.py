@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
+import uuid
 from collections import Counter
 from pathlib import Path
 
@@ -348,6 +350,64 @@ def test_a_back_office_adds_a_customer_with_a_key_and_reads_usage(market, progra
     reader = croupier("operator", "token", "add", f"r{tmp_path.name}"[:32], "--role", "reader")
     assert "role_too_low" in back_office("add", "Other", "127.0.0.0/8", exits=1, token=reader)
     assert "usage: " in back_office("add", exits=2)
+
+
+class Requests:
+    """Sends the requests of a .http file in their order, as the REST Client of VS Code does; keeps the answers of those that have a name."""
+
+    def __init__(self, path, **variables):
+        text = path.read_text()
+        self.variables = {**dict(re.findall(r"^@(\w+) = (.*)$", text, re.MULTILINE)), **variables}
+        self.requests = [request for request in re.split(r"^###.*\n", text, flags=re.MULTILINE)[1:]]
+        self.answers = {}
+
+    def value(self, match):
+        word = match[1]
+        if word == "$guid":
+            return str(uuid.uuid4())
+        name, _, rest = word.partition(".response.")
+        if not rest:
+            return self.variables[word]
+        headers, body = self.answers[name]
+        if rest.startswith("headers."):
+            return headers[rest.removeprefix("headers.")]
+        value = json.loads(body)
+        for key, index in re.findall(r"[.](\w+)|\[(\d+)\]", rest.removeprefix("body.$")):
+            value = value[key] if key else value[int(index)]
+        return value
+
+    def send(self):
+        """The (name, status, answer) of each request."""
+        for request in self.requests:
+            name = re.search(r"^# @name (\w+)$", request, re.MULTILINE)
+            written = re.sub(r"\{\{(.*?)\}\}", self.value, re.sub(r"^#.*\n", "", request, flags=re.MULTILINE))
+            head, _, body = written.partition("\n\n")
+            (method, address), *fields = (line.split(None, 1) for line in head.splitlines())
+            sent = urllib.request.Request(address, method=method, data=body.strip().encode() or None,
+                                          headers={field.rstrip(":"): value for field, value in fields})
+            with urllib.request.urlopen(sent, timeout=60 * PATIENCE) as answer:
+                taken = (answer.headers, answer.read())
+                if name:
+                    self.answers[name[1]] = taken
+                yield name and name[1], answer.status, json.loads(taken[1])
+
+
+def test_the_requests_of_the_http_file_go_the_whole_way(market):
+    def croupier(*words):
+        return subprocess.run([BINARY, *words, "-c", market.told["config"], "--json"], capture_output=True, text=True, check=True,
+                              env=market.demo.environment, timeout=60 * PATIENCE).stdout
+
+    requests = Requests(EXAMPLES / "customer-http" / "customer.http", base=f"http://127.0.0.1:{market.port}/api/v1", key=market.told["key"])
+    answers = {name: answer for name, status, answer in requests.send() if name and status == 200}
+    assert list(answers) == ["event", "waited", "games", "launch", "deposit", "bet", "win", "second", "rollback", "balance"]
+    assert answers["waited"] != answers["event"]  # a price has moved
+    assert requests.answers["waited"][0]["Preference-Applied"] == "wait=55"
+    assert [answers[name]["balance_minor"] for name in ("deposit", "bet", "win", "second", "rollback", "balance")] == [
+        1000, 700, 880, 680, 880, 880]
+    player = answers["launch"]["player_id"]
+    entries = json.loads(croupier("wallet", "statement", player))["entries"]
+    assert [(entry["operation"], entry["round_id"]) for entry in entries] == [
+        ("CREDIT", None), ("DEBIT", "round-1"), ("CREDIT", "round-1"), ("DEBIT", "round-2"), ("ROLLBACK", None)]
 
 
 def test_every_example_has_a_readme_and_is_short():
