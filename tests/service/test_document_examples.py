@@ -106,3 +106,55 @@ def test_every_member_has_a_description(name):
                     look(value, (*path, key))
 
     look(document, (name,))
+
+
+# ---- the pages and the documents -------------------------------------------------------------------------
+
+
+def rows_of(page, head):
+    """The cells of the rows of a page's tables that begin with this line."""
+    found = []
+    for table in (ROOT / "docs" / page).read_text().split(head + "\n")[1:]:
+        for line in table.splitlines()[1:]:
+            if not line.startswith("|"):
+                break
+            found.append([cell.strip() for cell in line.strip("|").split(" | ")])
+    assert found, head
+    return found
+
+
+def test_the_tables_of_errors_are_those_of_the_document():
+    document = read("openapi")
+    listed = {code.strip("`"): (int(status), message) for status, code, message, *_ in rows_of("interface.md", "| status | code | message | when |")}
+    assert {code: row["status"] for code, row in document["x-errors"].items()} == {code: status for code, (status, _) in listed.items()}
+    named = {"invalid_request", "unknown_field"}  # whose messages name a field
+    for code in listed.keys() - named:
+        assert document["components"]["examples"][code]["value"] == {"error": code, "message": listed[code][1]}
+
+
+def test_the_routes_of_the_page_are_those_of_the_document():
+    paths = read("openapi")["paths"]
+    assert {(method.lower(), path.strip("`")) for method, path, *_ in rows_of("interface.md", "| method | path | key | rate limited | answers |")} == {
+        (verb, path) for path, item in paths.items() for verb in VERBS if verb in item}
+
+
+def test_the_fields_of_the_wallet_s_page_are_those_of_the_document():
+    schemas = read("openapi")["components"]["schemas"]
+    for cell, *cells in rows_of("wallet.md", "| field | BALANCE | DEBIT | CREDIT | ROLLBACK |"):
+        field = re.match(r"`(\w+)`", cell)[1]
+        for operation, said in zip(("Balance", "Debit", "Credit", "Rollback"), cells):
+            schema = schemas[f"{operation}Request"]
+            taken = schema["properties"].get(field, {"type": "null"})
+            assert ("no" if taken.get("type") == "null" else "yes" if field in schema["required"] else "may") == (
+                "yes" if re.match(r"\d+ or more$", said) else said.partition(":")[0]), (field, operation)
+            least = re.match(r"(\d+) or more$", said)
+            assert not least or taken["minimum"] == int(least[1])
+
+
+def test_headers_of_the_page_are_in_the_document():
+    document = read("openapi")
+    described = set(document["components"]["headers"]) | {"Content-Type", "X-Content-Type-Options"}
+    for head in ("| header | |",):
+        for cell, *_ in rows_of("interface.md", head):
+            for name in re.findall(r"`([A-Z][\w-]+)", cell):
+                assert name in described, name
