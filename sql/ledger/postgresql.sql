@@ -40,6 +40,10 @@ coalesce(ledger_transaction.round_id, one.round_id, two.round_id, '')
 (SELECT past ->> 1 FROM jsonb_array_elements(game.moved::jsonb) AS past
   WHERE CAST(past ->> 0 AS bigint) > ledger_transaction.created_ms
   ORDER BY CAST(past ->> 0 AS bigint) LIMIT 1)
+-- define STOPPED_SUM(value)
+CAST(least(sum({value}), 4611686018427387904) AS bigint)
+-- define LAST_NUMBER
+(SELECT coalesce(pg_sequence_last_value('ledger_number'), 0) + 511)
 -- define SETTLED
 one.number
 -- define FROM_THEN_ON

@@ -11,6 +11,8 @@
 --   BYTES                                       its word for the order of bytes
 --   SUMMED, SUMMED_WHERE                        where entries of a time are found
 --   FROM_THEN_ON                                the entries from $1 on
+--   LAST_NUMBER                                 that no entry is above
+--   STOPPED_SUM                                 a sum that is at most 2^62
 --   SETTLED                                     the number of the DEBIT that a CREDIT refers to
 
 -- ---- columns: their readers are in src/stores/platform/ledger/rows.c, and know their order ----
@@ -106,9 +108,9 @@ HAVING count(*) <> coalesce(max(ledger_account.sequence), 0) ORDER BY 1 LIMIT 1
 -- By customer and currency and, where $5, $6 and $7 are 1, by day, by provider and game, and by
 -- round. Of the time from $1 until before $2, of the customer $3 or all (''), and of the provider $4
 -- or all.
+-- A sum of amounts stops at 2^62, so that one customer's cannot end the report of all.
 -- define SUM(transfer, operation, value)
-, CAST(sum(CASE WHEN transfer = {transfer} AND operation = {operation} THEN {value} ELSE 0 END)
-  AS bigint)
+, {STOPPED_SUM(CASE WHEN transfer = {transfer} AND operation = {operation} THEN {value} ELSE 0 END)}
 -- define SUMS(transfer)
 {SUM({transfer}, 'DEBIT', entries)}
 {SUM({transfer}, 'CREDIT', entries)}
@@ -120,7 +122,7 @@ HAVING count(*) <> coalesce(max(ledger_account.sequence), 0) ORDER BY 1 LIMIT 1
 
 -- Of the CREDITs of a kind: how many, how much, and how much of it was rolled back.
 -- define OF_KIND(kind, value)
-, CAST(sum(CASE WHEN kind = {kind} AND {value} ELSE 0 END) AS bigint)
+, {STOPPED_SUM(CASE WHEN kind = {kind} AND {value} ELSE 0 END)}
 -- define KIND_SUMS(kind)
 {OF_KIND({kind}, operation = 'CREDIT' THEN entries)}
 {OF_KIND({kind}, operation = 'CREDIT' THEN movement)}
@@ -245,6 +247,10 @@ WHERE began < $2 AND ($5 = 0 OR last_open > last_end)
 ORDER BY began, player.id {BYTES}, provider {BYTES}, round.round {BYTES}
 
 -- ---- checks: what is wrong, and a statement that names the first row of which that holds ----
+
+-- Numbers may be taken and given back, so the end is the next one's in PostgreSQL.
+-- check its kept sums are ahead of its entries
+SELECT 'number ' || number FROM ledger_summed WHERE number > {LAST_NUMBER} LIMIT 1
 
 -- check it was opened and is not there
 SELECT 'player ' || opened.id FROM player_opened AS opened

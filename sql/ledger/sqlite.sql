@@ -64,6 +64,13 @@ ledger_day AS span CROSS JOIN ledger_transaction ON ledger_transaction.number >=
 -- define SUMMED_WHERE
 span.day BETWEEN $1 / {DAY} AND ($2 - 1) / {DAY}
 
+-- sum() of integers fails beyond 2^63, and total() rounds.
+-- define STOPPED_SUM(value)
+CAST(min(sum(({value}) / 65536) * 65536 + sum(({value}) % 65536), 4611686018427387904) AS bigint)
+
+-- define LAST_NUMBER
+(SELECT coalesce(max(number), 0) FROM ledger_transaction)
+
 -- define SETTLED
 ledger_transaction.settles
 

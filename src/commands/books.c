@@ -23,7 +23,6 @@ struct printed {
     const struct command_line *line;
     uint64_t entries;      /* in all; 0: not known */
     struct buffer *totals; /* struct ledger_sum, in the order of the lines */
-    bool overflowed;       /* a total did */
 };
 
 static size_t count_totals(const struct printed *printed)
@@ -52,8 +51,8 @@ static bool add_to_total(struct printed *printed, const struct ledger_sum *line,
         buffer_append(printed->totals, &first, sizeof first);
         total = total_at(printed, count_totals(printed) - 1);
     }
-    printed->overflowed = !ledger_sum_add(total, line);
-    return !printed->overflowed;
+    ledger_sum_add(total, line);
+    return true;
 }
 
 /* The part of the ledger to read. */
@@ -116,9 +115,6 @@ static enum status read_books(struct platform_store *store, const struct asked *
     const struct command_line *line = asked->printed->line;
     struct error *error = command_error(line);
     enum status status = read_ledger(store, asked, error);
-    if (status == STATUS_OK && asked->printed->overflowed)
-        status = error_set(error, STATUS_MALFORMED,
-                           "a total is beyond what can be shown; ask for less at once");
     command_end_progress(line);
     return status;
 }

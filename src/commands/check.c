@@ -221,6 +221,10 @@ static struct platform_store *check_platform(struct report *report, const struct
                      "turn it on in postgresql.conf and restart PostgreSQL",
                      "PostgreSQL may lose money that was acknowledged, when its machine fails: %s",
                      platform->unsafe);
+    bool compared = false;
+    if (status == STATUS_OK && platform_store_check_shape(platform, &compared, &error) != STATUS_OK)
+        report_check(report, "platform schema", FAILED, "make it again as sql/ has it", "%s",
+                     error.text);
     return platform;
 }
 

@@ -108,6 +108,8 @@ void run_migrate(const struct command_line *line)
     migrated.backup = require_backup(line, store);
     command_require(line, platform_store_migrate(store, &migrated.before, &migrated.after,
                                                  command_error(line)));
+    bool compared;
+    command_require(line, platform_store_check_shape(store, &compared, command_error(line)));
     /* Each provider has a secret, which is stored under the key: so there was one. */
     command_require(line, platform_list(store, &provider_table, NULL, count_provider, &providers,
                                         command_error(line)));

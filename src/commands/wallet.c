@@ -229,7 +229,10 @@ static void print_sound(const struct audit_options *options, const struct audit_
     if (!options->recent) {
         (void)fputs("The ledger is sound: ", stdout);
         wallet_print_extent(result);
-        (void)printf(". The store itself was checked by %s.\n", result->how);
+        (void)printf(". The store itself was checked by %s.%s\n", result->how,
+                     result->compared ? ""
+                                      : " Its triggers and checks were not compared: this user may "
+                                        "not make a schema.");
         return;
     }
     clock_format_rfc3339(options->since_ms, since);

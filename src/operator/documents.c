@@ -93,26 +93,27 @@ static int64_t movement_of(const void *sum)
 /* Of stakes and wins. */
 static int64_t play_rolled_back(const void *sum)
 {
-    return sum_of(sum)->play.debits_back_minor - sum_of(sum)->kinds[LEDGER_WIN].credits_back_minor;
+    return ledger_less(sum_of(sum)->play.debits_back_minor,
+                       sum_of(sum)->kinds[LEDGER_WIN].credits_back_minor);
 }
 
 /* Stakes less all CREDITs. */
 static int64_t result_of(const void *sum)
 {
-    return -ledger_movement_minor(&sum_of(sum)->play);
+    return ledger_less(0, ledger_movement_minor(&sum_of(sum)->play));
 }
 
 /* Less what was rolled back, as people see it. */
 static int64_t paid_in(const void *sum)
 {
     const struct ledger_movements *transfers = &sum_of(sum)->transfers;
-    return transfers->credits_minor - transfers->credits_back_minor;
+    return ledger_less(transfers->credits_minor, transfers->credits_back_minor);
 }
 
 static int64_t paid_out(const void *sum)
 {
     const struct ledger_movements *transfers = &sum_of(sum)->transfers;
-    return transfers->debits_minor - transfers->debits_back_minor;
+    return ledger_less(transfers->debits_minor, transfers->debits_back_minor);
 }
 
 /* Promos, jackpots and adjustments, less what was rolled back. */
@@ -120,7 +121,8 @@ static int64_t other_credits(const void *sum)
 {
     int64_t minor = 0;
     for (size_t i = LEDGER_PROMO; i < LEDGER_KIND_COUNT; i++)
-        minor += sum_of(sum)->kinds[i].credits_minor - sum_of(sum)->kinds[i].credits_back_minor;
+        minor = ledger_less(minor, ledger_less(sum_of(sum)->kinds[i].credits_back_minor,
+                                               sum_of(sum)->kinds[i].credits_minor));
     return minor;
 }
 

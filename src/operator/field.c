@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "operator/times.h"
 #include "records/currency.h"
+#include "records/ledger_entry.h"
 
 #define RATE_REQUESTS_MAX 1000000000U
 #define RATE_SECONDS_MAX 86400U
@@ -198,10 +199,20 @@ static bool write_amount(const struct field *field, const void *record,
     char amount[CURRENCY_AMOUNT_SIZE];
     int64_t minor = field->compute != NULL ? field->compute(record)
                                            : *(const int64_t *)field_value(field, record);
+    if (out->json != NULL && minor == LEDGER_SUM_UNKNOWN) {
+        json_null(out->json, field->name);
+        return true;
+    }
     if (out->json != NULL) {
         json_integer(out->json, field->name, minor);
         return true;
     }
+    if (minor == LEDGER_SUM_UNKNOWN) {
+        buffer_append_string(out->text, "unknown");
+        return true;
+    }
+    if (minor == LEDGER_SUM_MOST)
+        buffer_append_string(out->text, "more than ");
     currency_format(minor, *((const uint8_t *)record + field->beside), amount);
     buffer_append_string(out->text, amount);
     return true;

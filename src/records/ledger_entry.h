@@ -34,6 +34,8 @@
 #define LEDGER_BALANCE_MAX 9007199254740991LL     /* 2^53 - 1 */
 #define LEDGER_AMOUNT_MAX 1000000000000LL         /* 10^12 */
 #define LEDGER_CLEARING_MAX 4611686018427387904LL /* 2^62: far from where int64_t would overflow */
+#define LEDGER_SUM_MOST LEDGER_CLEARING_MAX       /* where sums of amounts stop */
+#define LEDGER_SUM_UNKNOWN INT64_MIN              /* a difference of sums that stopped */
 
 /* A request to the wallet. A BALANCE is answered and never kept. */
 enum ledger_operation { LEDGER_DEBIT, LEDGER_CREDIT, LEDGER_ROLLBACK, LEDGER_BALANCE };

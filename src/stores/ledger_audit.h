@@ -43,6 +43,7 @@ struct audit_break {
 struct audit_result {
     uint64_t entries;          /* entries proved */
     uint64_t players;          /* players with entries */
+    bool compared;             /* the schema's own shape, with what the migrations make */
     const char *how;           /* how the store checked itself, in a few words; NULL: it did not */
     struct audit_break broken; /* if it is not whole: the counts then end at the break */
 };

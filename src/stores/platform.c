@@ -82,6 +82,12 @@ enum status platform_store_schema(struct platform_store *store, struct platform_
     return status;
 }
 
+enum status platform_store_check_shape(struct platform_store *store, bool *compared,
+                                       struct error *error)
+{
+    return store->engine->check_shape(store, compared, error);
+}
+
 enum status platform_store_back_up(struct platform_store *store, const char *to, char **path,
                                    struct error *error)
 {

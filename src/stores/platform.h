@@ -90,6 +90,10 @@ struct platform_schema {
 };
 
 /* The schema as it is; of a store that was opened with `create`. */
+/* MALFORMED: somebody has changed a check, a trigger or an index by hand; the error names it.
+ * `compared` is false where the server does not let this user compare them. */
+MUST_CHECK enum status platform_store_check_shape(struct platform_store *store, bool *compared,
+                                                  struct error *error);
 MUST_CHECK enum status platform_store_schema(struct platform_store *store,
                                              struct platform_schema *schema, struct error *error);
 

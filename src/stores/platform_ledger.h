@@ -348,13 +348,16 @@ struct ledger_sum {
     struct ledger_kind_sum kinds[LEDGER_KIND_COUNT]; /* a part of `play`; LEDGER_WIN is the rest */
 };
 
+/* A sum that would be larger stops at LEDGER_SUM_MOST. A difference of such a sum is not known, unless only its
+ * first part stopped. */
+int64_t ledger_less(int64_t minor, int64_t less);
+
 /* How far the players' accounts moved, and ROLLBACKs alone moved them. */
 int64_t ledger_movement_minor(const struct ledger_movements *movements);
 int64_t ledger_rollbacks_minor(const struct ledger_movements *movements);
 uint64_t ledger_entries(const struct ledger_movements *movements);
 
-/* Adds the one to the other. False: a sum would leave int64_t, and nothing was added. */
-MUST_CHECK bool ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more);
+void ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more);
 
 /* Before platform_ledger_sums, and in no snapshot: keeps the sums of the entries that have come, if
  * these are `least` or more, so that sums of whole days, not by round, read few entries. It may
@@ -365,8 +368,7 @@ void platform_ledger_keep_sums(struct platform_store *store, int64_t least);
 struct ledger_grouping {
     bool by_day, by_game, by_round; /* a round belongs to a game: by both */
 };
-/* By customer, currency, day, provider, game and round, in this order. STATUS_MALFORMED: a sum is
- * beyond any that a ledger can come to. */
+/* By customer, currency, day, provider, game and round, in this order. */
 typedef bool ledger_sum_visitor(void *context, const struct ledger_sum *sum);
 MUST_CHECK enum status platform_ledger_sums(struct platform_store *store,
                                             const struct ledger_scope *scope,

@@ -116,9 +116,11 @@ class SqlitePlatform(Files):
         """Runs statements in one transaction and returns the rows of the last; values are text (None: null).
         tampering: without triggers and foreign keys, as whoever tampers would. ValueError: refused."""
         database = sqlite3.connect(self.path, timeout=10, isolation_level=None)
+        triggers = []
         try:
             if tampering:
-                for name, in database.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+                triggers = database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+                for name, _ in triggers:
                     database.execute(f"DROP TRIGGER {name}")
                 database.execute("PRAGMA foreign_keys = OFF")
             database.execute("BEGIN IMMEDIATE")
@@ -129,6 +131,10 @@ class SqlitePlatform(Files):
         except sqlite3.DatabaseError as failure:
             raise ValueError(str(failure)) from failure
         finally:
+            if database.in_transaction:
+                database.execute("ROLLBACK")
+            for _, sql in triggers:  # as whoever tampers would, so that only the rows tell of it
+                database.execute(sql)
             database.close()
 
     def copy_from(self, other):

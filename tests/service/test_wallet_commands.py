@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import termios
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -587,5 +588,40 @@ def test_what_is_summed_under_is_fixed_when_the_entry_is_written(tmp_path):
         assert report() == after
         service.run("wallet", "verify")
         assert {line["provider"] for line in service.ask("wallet", "report", "--provider", "beta")["lines"]} == {"beta"}
+    finally:
+        service.stop()
+
+
+def test_sums_beyond_what_a_number_holds_stop_there_and_others_go_on(tmp_path):
+    """Five million of the largest operations pass 2^62; as many stand in the kept sums here."""
+    service = Service(tmp_path)
+    try:
+        service.customer = service.add_customer("Rich", options=["--casino"])
+        other = service.add_customer("Other", options=["--casino"])
+        add_games(service, "roulette")
+        service.start()
+        rich, poor = add_player(service, service.customer, "rich"), add_player(service, other, "poor")
+        day = service.ask("wallet", "report")["day"]
+        days = (date.fromisoformat(day) - date(1970, 1, 1)).days
+        service.platform.execute(*[
+            f"INSERT INTO ledger_sum VALUES ({days}, '{service.customer.id}', 'EUR', 'acme', 'roulette', 'DEBIT', '{kind}', 0, {raised},"
+            " 5000000, -4500000000000000000)" for kind, raised in (("", 0), ("", 1), ("promo", 0))])
+        for customer, player in ((service.customer, rich), (other, poor)):
+            for document in (credit(player, "in", 1000), debit(player, "bet", 250, game_id="roulette", round_id="r")):
+                assert send(service, customer.key, document).status == 200
+        most = 2**62
+        report = service.ask("wallet", "report")
+        lines = {(line["customer"], line["game_id"]): line for line in report["lines"]}
+        of_rich, of_other = lines[service.customer.id, "roulette"], lines[other.id, "roulette"]
+        assert (of_rich["stakes_minor"], of_rich["result_minor"], of_rich["stakes"]) == (most, None, 15000001)
+        assert (of_other["stakes_minor"], of_other["result_minor"]) == (250, 250)
+        assert (report["totals"][0]["stakes_minor"], report["totals"][0]["transfers_in_minor"]) == (most, 2000)
+        text = service.run("wallet", "report").text
+        assert "more than 46116860184273879.04" in text and "2.50" in text
+        wallet = {row["customer"]: row for row in service.ask("usage")["wallet"]}
+        assert (wallet[service.customer.id]["debits_minor"], wallet[service.customer.id]["movement_minor"]) == (most, None)
+        assert (wallet[other.id]["debits_minor"], wallet[other.id]["movement_minor"]) == (250, 750)
+        assert service.ask("wallet", "export", "--customer", other.id, "--day", day)
+        assert service.ask("wallet", "export", "--day", day)
     finally:
         service.stop()

@@ -3,6 +3,7 @@ players, altered; every row removed; every row there twice. What is not found is
 
 The columns are read from the schema, so that a new one is tried without a word here."""
 
+import json
 import os
 import random
 import re
@@ -92,7 +93,6 @@ class SqliteTables:
     def __init__(self, service, directory):
         self.copy = Service(directory, stores=False)
         self.copy.platform.copy_from(service.platform)
-        self.copy.platform.execute("SELECT 1", tampering=True)  # takes the triggers away
         self.sound = self.copy.platform.path.read_bytes()
 
     def columns(self, table):
@@ -105,7 +105,7 @@ class SqliteTables:
         for path in self.copy.platform.path.parent.glob("platform.db-*"):
             path.unlink()
         self.copy.platform.path.write_bytes(self.sound)
-        self.copy.platform.execute("PRAGMA foreign_keys = OFF", statement)
+        self.copy.platform.execute(statement, tampering=True)
 
     def undo(self):
         self.copy.platform.path.write_bytes(self.sound)
@@ -380,3 +380,35 @@ def test_an_index_of_times_that_misses_a_row_is_found(tables):
     execute("UPDATE pg_index SET indisready = true WHERE indexrelid = 'ledger_entered'::regclass", tampering=True)
     assert "ledger_entered is damaged" in tables.copy.run("wallet", "verify", status=1).errors
     execute("DELETE FROM ledger_transaction WHERE transaction_id = 'another'", tampering=True)
+
+
+BY_HAND_OF_THE_SCHEMA = {
+    "sqlite": {
+        "a trigger": ("DROP TRIGGER {trigger}", "is not there"),
+        "an index": ("DROP INDEX game_by_provider", "the index game_by_provider is not there"),
+        "a trigger more": ("CREATE TRIGGER mine AFTER INSERT ON customer BEGIN SELECT 1; END", "the trigger mine is not croupier's"),
+        "sums ahead": ("UPDATE ledger_summed SET number = 100000000", "its kept sums are ahead"),
+    },
+    "postgresql": {
+        "a trigger": ("DROP TRIGGER ledger_rare_row_fits ON ledger_transaction", "the trigger ledger_rare_row_fits of ledger_transaction is not as"),
+        "a trigger that is off": ("ALTER TABLE ledger_transaction DISABLE TRIGGER ledger_rare_row_fits", "the trigger ledger_rare_row_fits of"),
+        "a check": ("ALTER TABLE ledger_account DROP CONSTRAINT ledger_account_check", "the constraint ledger_account_check of ledger_account"),
+        "an index": ("DROP INDEX ledger_credit", "the index ledger_credit is not as"),
+        "sums ahead": ("UPDATE ledger_summed SET number = 100000000", "its kept sums are ahead"),
+    }}
+
+
+def test_what_somebody_changed_of_the_schema_is_found(ledger, tmp_path):
+    for number, (what, (statement, told)) in enumerate(BY_HAND_OF_THE_SCHEMA[engines.PLATFORM].items()):
+        copy = Service(tmp_path / str(number), stores=False)
+        copy.platform.copy_from(ledger.platform)
+        copy.run("wallet", "verify")
+        if "{trigger}" in statement:
+            with sqlite3.connect(copy.platform.path) as database:
+                statement = statement.format(trigger=database.execute("SELECT min(name) FROM sqlite_schema WHERE type = 'trigger'").fetchone()[0])
+        copy.platform.execute(statement)
+        assert told in copy.run("wallet", "verify", status=1).errors, what
+        if what != "sums ahead":
+            assert told in copy.run("migrate", "--backed-up", status=1).errors, what
+            assert any(told in row["message"] for row in json.loads(copy.run("check", "--json", status=1).text)), what
+        copy.platform.remove()

@@ -404,6 +404,8 @@ enum status wallet_audit(struct platform_store *store, const struct audit_option
         status = audit_all(&audit);
         store->ledger->snapshot_end(store);
     }
+    if (status == STATUS_OK && !options->recent) /* last: broken rows say more */
+        status = store->engine->check_shape(store, &audit.result.compared, error);
     *result = audit.result;
     return status;
 }

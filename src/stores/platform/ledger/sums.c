@@ -3,14 +3,25 @@
 #include "base/clock.h"
 #include "stores/platform/ledger/reads.h"
 
+int64_t ledger_less(int64_t minor, int64_t less)
+{
+    int64_t rest;
+    if (minor == LEDGER_SUM_UNKNOWN || less == LEDGER_SUM_UNKNOWN || less == LEDGER_SUM_MOST)
+        return LEDGER_SUM_UNKNOWN;
+    if (minor == LEDGER_SUM_MOST)
+        return LEDGER_SUM_MOST;
+    return __builtin_sub_overflow(minor, less, &rest) ? LEDGER_SUM_UNKNOWN : rest;
+}
+
 int64_t ledger_rollbacks_minor(const struct ledger_movements *movements)
 {
-    return movements->debits_back_minor - movements->credits_back_minor;
+    return ledger_less(movements->debits_back_minor, movements->credits_back_minor);
 }
 
 int64_t ledger_movement_minor(const struct ledger_movements *movements)
 {
-    return movements->credits_minor - movements->debits_minor + ledger_rollbacks_minor(movements);
+    int64_t out = ledger_less(movements->debits_minor, ledger_rollbacks_minor(movements));
+    return ledger_less(movements->credits_minor, out);
 }
 
 uint64_t ledger_entries(const struct ledger_movements *movements)
@@ -21,42 +32,32 @@ uint64_t ledger_entries(const struct ledger_movements *movements)
     return entries;
 }
 
-/* Each sum is at least 0 and so small that no difference of two pairs of them leaves int64_t. */
-static bool add_minor(int64_t *sum, int64_t more)
+/* Both are at least 0 and at most LEDGER_SUM_MOST, where the sum stops. */
+static void add_minor(int64_t *sum, int64_t more)
 {
-    return !__builtin_add_overflow(*sum, more, sum) && *sum >= 0 && *sum < LEDGER_CLEARING_MAX;
+    *sum = more >= LEDGER_SUM_MOST - *sum ? LEDGER_SUM_MOST : *sum + more;
 }
 
-static bool add_kinds(struct ledger_sum *to, const struct ledger_sum *more)
-{
-    bool fits = true;
-    for (size_t i = 0; i < LEDGER_KIND_COUNT; i++) {
-        to->kinds[i].entries += more->kinds[i].entries;
-        fits = fits && add_minor(&to->kinds[i].credits_minor, more->kinds[i].credits_minor) &&
-               add_minor(&to->kinds[i].credits_back_minor, more->kinds[i].credits_back_minor);
-    }
-    return fits;
-}
-
-static bool add_movements(struct ledger_movements *to, const struct ledger_movements *more)
+static void add_movements(struct ledger_movements *to, const struct ledger_movements *more)
 {
     for (size_t i = 0; i < LEDGER_OPERATION_COUNT; i++)
         to->entries[i] += more->entries[i];
-    return add_minor(&to->debits_minor, more->debits_minor) &&
-           add_minor(&to->credits_minor, more->credits_minor) &&
-           add_minor(&to->debits_back_minor, more->debits_back_minor) &&
-           add_minor(&to->credits_back_minor, more->credits_back_minor);
+    add_minor(&to->debits_minor, more->debits_minor);
+    add_minor(&to->credits_minor, more->credits_minor);
+    add_minor(&to->debits_back_minor, more->debits_back_minor);
+    add_minor(&to->credits_back_minor, more->credits_back_minor);
 }
 
-bool ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more)
+void ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more)
 {
-    struct ledger_sum added = *to;
-    if (!add_movements(&added.play, &more->play) ||
-        !add_movements(&added.transfers, &more->transfers) ||
-        !add_movements(&added.all, &more->all) || !add_kinds(&added, more))
-        return false;
-    *to = added;
-    return true;
+    add_movements(&to->play, &more->play);
+    add_movements(&to->transfers, &more->transfers);
+    add_movements(&to->all, &more->all);
+    for (size_t i = 0; i < LEDGER_KIND_COUNT; i++) {
+        to->kinds[i].entries += more->kinds[i].entries;
+        add_minor(&to->kinds[i].credits_minor, more->kinds[i].credits_minor);
+        add_minor(&to->kinds[i].credits_back_minor, more->kinds[i].credits_back_minor);
+    }
 }
 
 struct summing {
@@ -96,8 +97,8 @@ static void read_kinds(const struct sql_row *row, int column, struct ledger_sum 
         *of = (struct ledger_kind_sum){(uint64_t)sql_integer(row, column),
                                        sql_integer(row, column + 1), sql_integer(row, column + 2)};
         rest->entries -= of->entries;
-        rest->credits_minor -= of->credits_minor;
-        rest->credits_back_minor -= of->credits_back_minor;
+        rest->credits_minor = ledger_less(rest->credits_minor, of->credits_minor);
+        rest->credits_back_minor = ledger_less(rest->credits_back_minor, of->credits_back_minor);
     }
 }
 
@@ -110,11 +111,10 @@ static enum status take_sum(void *context, const struct sql_row *row, bool *want
     struct ledger_sum read = {.play = read_movements(row, 7), .transfers = read_movements(row, 14)};
     read.all = read.play;
     read_kinds(row, 21, &read);
-    if (!read_names(row, &sum) || !add_movements(&read.all, &read.transfers) ||
-        !ledger_sum_add(&sum, &read))
-        return error_set(error, STATUS_MALFORMED,
-                         "the sums of customer %s in %s are beyond what a ledger can have",
-                         sum.customer_id, sum.currency);
+    if (!read_names(row, &sum))
+        return error_set(error, STATUS_MALFORMED, "a sum of the ledger is malformed");
+    add_movements(&read.all, &read.transfers);
+    ledger_sum_add(&sum, &read);
     *wanted = summing->visit(summing->context, &sum);
     return STATUS_OK;
 }

@@ -153,6 +153,99 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *versi
     return status;
 }
 
+/* Texts of the catalog differ between versions of the server, so both sides are this one's, and a
+ * restored dump has other parentheses, which do not count. `$1` is
+ * the schema with the store. Another program's trigger on a table of ours is found as well. */
+static const char differences[] =
+    "WITH shape AS (SELECT n.nspname AS of, 'trigger ' || t.tgname || ' of ' || c.relname AS name,"
+    "  t.tgenabled::text || pg_get_triggerdef(t.oid) AS text"
+    "  FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid"
+    "  JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE NOT t.tgisinternal"
+    " UNION ALL SELECT n.nspname, 'constraint ' || o.conname || ' of ' || c.relname,"
+    "  pg_get_constraintdef(o.oid) FROM pg_constraint AS o JOIN pg_class AS c ON c.oid = o.conrelid"
+    "  JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+    " UNION ALL SELECT schemaname, 'index ' || indexname, indexdef FROM pg_indexes"
+    " UNION ALL SELECT n.nspname, 'function ' || p.proname, p.prosrc FROM pg_proc AS p"
+    "  JOIN pg_namespace AS n ON n.oid = p.pronamespace"
+    " UNION ALL SELECT n.nspname, 'column ' || a.attname || ' of ' || c.relname,"
+    "  format_type(a.atttypid, a.atttypmod) || a.attnotnull"
+    "  FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid AND c.relkind = 'r'"
+    "  JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+    "  WHERE a.attnum > 0 AND NOT a.attisdropped),"
+    " both_of AS (SELECT of, name, regexp_replace(replace(text, quote_ident(of) || '.', ''),"
+    "   '[()[:space:]]', '', 'g') AS text FROM shape"
+    "  WHERE of IN ('croupier_shape', $1)),"
+    " made AS (SELECT name, text FROM both_of WHERE of = 'croupier_shape'),"
+    " stored AS (SELECT name, text FROM both_of WHERE of = $1)"
+    " SELECT name FROM (SELECT * FROM (SELECT * FROM made EXCEPT SELECT * FROM stored) AS lacking"
+    "  UNION ALL SELECT * FROM (SELECT * FROM stored EXCEPT SELECT * FROM made) AS added"
+    "  WHERE name LIKE 'trigger %' AND EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n"
+    "   ON n.oid = c.relnamespace AND n.nspname = 'croupier_shape'"
+    "   WHERE added.name LIKE '% of ' || c.relname)) AS other ORDER BY 1 LIMIT 1";
+
+static bool take_name(void *context, const struct sql_row *row)
+{
+    buffer_append_text(context, sql_text(row, 0));
+    return true;
+}
+
+static enum status ask_name(struct postgres_store *store, const char *sql, const char *parameter,
+                            struct buffer *name, struct error *error)
+{
+    struct sql_parameters parameters = {0};
+    struct sql_query query = {
+        .sql = sql, .parameters = &parameters, .row = take_name, .context = name};
+    if (parameter != NULL)
+        sql_add_text(&parameters, text_of(parameter));
+    return postgres_run(store, &query, 1, error);
+}
+
+/* Makes everything once more in a schema that the transaction's end takes away again. */
+static enum status make_shape(struct postgres_store *store, struct error *error)
+{
+    enum status status = postgres_execute(
+        store, "CREATE SCHEMA croupier_shape; SET LOCAL search_path = croupier_shape", error);
+    for (size_t i = 0; i < postgres_migration_count && status == STATUS_OK; i++)
+        status = postgres_execute(store, postgres_migrations[i].sql, error);
+    return status;
+}
+
+static enum status postgres_check_shape(struct platform_store *base, bool *compared,
+                                        struct error *error)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct buffer schema = {0}, name = {0};
+    struct sql_query queries[] = {{.sql = postgres_begin}, {.sql = postgres_no_timeout}};
+    enum status status = ready_to_migrate(store, error);
+    store->patient = true;
+    postgres_renew(store);
+    if (status == STATUS_OK)
+        status = postgres_run(store, queries, 2, error);
+    if (status == STATUS_OK)
+        status = ask_name(store,
+                          "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid ="
+                          " to_regclass('schema_migration')"
+                          " AND has_database_privilege(current_database(), 'CREATE')",
+                          NULL, &schema, error);
+    *compared = schema.size > 0;
+    if (status == STATUS_OK && *compared)
+        status = make_shape(store, error);
+    if (status == STATUS_OK && *compared)
+        status = ask_name(store, differences, buffer_string(&schema), &name, error);
+    if (status == STATUS_OK)
+        status = postgres_execute(store, "ROLLBACK; BEGIN", error);
+    if (status == STATUS_OK && name.size > 0)
+        status = error_set(error, STATUS_MALFORMED,
+                           "%s: the %s is not as croupier makes it; make it again as sql/ has it",
+                           store->base.location, buffer_string(&name));
+    status = postgres_end(store, status, error);
+    store->patient = false;
+    postgres_renew(store);
+    buffer_free(&schema);
+    buffer_free(&name);
+    return status;
+}
+
 static const struct ledger_verbs postgres_ledger = {
     .waits = true,
     .begin = postgres_ledger_begin,
@@ -173,6 +266,7 @@ const struct platform_engine platform_postgres_engine = {
     .open = postgres_open,
     .close = postgres_close,
     .schema = postgres_schema,
+    .check_shape = postgres_check_shape,
     .size = "SELECT pg_database_size(current_database())",
     .migrate = postgres_migrate,
     .sql = &postgres_sql,

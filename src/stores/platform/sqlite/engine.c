@@ -108,6 +108,14 @@ static void chain(sqlite3_context *context, int count, sqlite3_value **values)
     sqlite3_result_blob(context, hash, sizeof hash, SQLITE_TRANSIENT);
 }
 
+/* Innocuous: a trigger of the migration calls it. */
+static void add_chain(sqlite3 *database)
+{
+    CHECK(sqlite3_create_function(database, "ledger_chain", 2,
+                                  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
+                                  chain, NULL, NULL) == SQLITE_OK);
+}
+
 static enum status apply(struct sqlite_store *store, const struct migration *migration,
                          struct error *error)
 {
@@ -129,6 +137,12 @@ static enum status apply(struct sqlite_store *store, const struct migration *mig
     return status;
 }
 
+static const char schema_table[] = "CREATE TABLE IF NOT EXISTS schema_migration ("
+                                   " number INTEGER PRIMARY KEY CHECK (number > 0),"
+                                   " name TEXT NOT NULL, checksum TEXT NOT NULL,"
+                                   " applied_ms INTEGER NOT NULL) STRICT;"
+                                   "PRAGMA application_id = " STRING(SQLITE_APPLICATION_ID);
+
 /* Applies the next migration if there is one, in a transaction of its own. Looks at the version
  * inside it: another process may have been quicker. */
 static enum status migrate_step(struct sqlite_store *store, uint32_t *version, struct error *error)
@@ -138,13 +152,7 @@ static enum status migrate_step(struct sqlite_store *store, uint32_t *version, s
         return status;
     status = read_version_or_none(store, version, error);
     if (status == STATUS_OK && *version == 0)
-        status = sqlite_execute(store,
-                                "CREATE TABLE IF NOT EXISTS schema_migration ("
-                                " number INTEGER PRIMARY KEY CHECK (number > 0),"
-                                " name TEXT NOT NULL, checksum TEXT NOT NULL,"
-                                " applied_ms INTEGER NOT NULL) STRICT;"
-                                "PRAGMA application_id = " STRING(SQLITE_APPLICATION_ID),
-                                error);
+        status = sqlite_execute(store, schema_table, error);
     const struct migration *next = schema_next(sqlite_migrations, sqlite_migration_count, *version);
     if (status == STATUS_OK && next != NULL) {
         status = apply(store, next, error);
@@ -219,15 +227,73 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *version
     if (status != STATUS_OK)
         return status;
     store->sound = true;
-    /* Innocuous: a trigger of the migration calls it. */
-    CHECK(sqlite3_create_function(store->database, "ledger_chain", 2,
-                                  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
-                                  chain, NULL, NULL) == SQLITE_OK);
+    add_chain(store->database);
     /* A sort, or the undo data of a statement, may need more than memory holds. */
     status = sqlite_execute(store, "PRAGMA temp_store=FILE", error);
     if (status == STATUS_OK)
         status = migrate_step(store, version, error);
     return status == STATUS_OK ? sqlite_execute(store, "PRAGMA temp_store=MEMORY", error) : status;
+}
+
+#define MADE_BY_HAND "; restore a backup, or make it again as sql/ has it"
+
+/* The names and texts of one schema, in order. */
+static sqlite3_stmt *list_shape(sqlite3 *database)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(database,
+                           "SELECT type || ' ' || name, sql FROM sqlite_schema"
+                           " WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1",
+                           -1, &statement, NULL) != SQLITE_OK)
+        return NULL;
+    return statement;
+}
+
+static int compare_names(struct text a, struct text b)
+{
+    int order = memcmp(a.at, b.at, a.size < b.size ? a.size : b.size);
+    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static enum status compare_shape(struct sqlite_store *store, sqlite3 *made, struct error *error)
+{
+    sqlite3_stmt *of[2] = {list_shape(store->database), list_shape(made)};
+    enum status status = of[0] == NULL ? sqlite_failure(store, error) : STATUS_OK;
+    CHECK(of[1] != NULL);
+    for (bool more = true; status == STATUS_OK && more;) {
+        bool mine = sqlite3_step(of[0]) == SQLITE_ROW, theirs = sqlite3_step(of[1]) == SQLITE_ROW;
+        struct text names[] = {read_text(of[0], 0), read_text(of[1], 0)};
+        int order = !mine ? 1 : !theirs ? -1 : compare_names(names[0], names[1]);
+        more = mine || theirs;
+        if (more && (order != 0 || !text_equals(read_text(of[0], 1), read_text(of[1], 1))))
+            status = error_set(error, STATUS_MALFORMED, "%s: the %.*s %s" MADE_BY_HAND, store->path,
+                               (int)names[order > 0].size, names[order > 0].at,
+                               order > 0   ? "is not there"
+                               : order < 0 ? "is not croupier's"
+                                           : "is not as croupier makes it");
+    }
+    (void)sqlite3_finalize(of[0]);
+    (void)sqlite3_finalize(of[1]);
+    return status;
+}
+
+static enum status sqlite_check_shape(struct platform_store *base, bool *compared,
+                                      struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3 *made = NULL;
+    enum status status = sqlite_ready(store, error);
+    *compared = true;
+    if (status != STATUS_OK)
+        return status;
+    CHECK(sqlite3_open(":memory:", &made) == SQLITE_OK);
+    add_chain(made);
+    CHECK(sqlite3_exec(made, schema_table, NULL, NULL, NULL) == SQLITE_OK);
+    for (size_t i = 0; i < sqlite_migration_count; i++)
+        CHECK(sqlite3_exec(made, sqlite_migrations[i].sql, NULL, NULL, NULL) == SQLITE_OK);
+    status = compare_shape(store, made, error);
+    CHECK(sqlite3_close(made) == SQLITE_OK);
+    return status;
 }
 
 static const struct ledger_verbs sqlite_ledger = {
@@ -253,6 +319,7 @@ const struct platform_engine platform_sqlite_engine = {
     .open = sqlite_open,
     .close = sqlite_close,
     .schema = sqlite_schema,
+    .check_shape = sqlite_check_shape,
     .size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
     .back_up = sqlite_back_up,
     .migrate = sqlite_migrate,
