@@ -21,7 +21,7 @@ os.environ.setdefault("TEST_ENGINES", "embedded,sqlite")
 sys.path[:0] = [str(ROOT / "tests" / "service"), str(ROOT / "tests")]
 
 import yaml  # noqa: E402
-from croupier import Service, eventually  # noqa: E402
+from croupier import Service, certificate, eventually  # noqa: E402
 from wallet_model import PATH, Provider, balance, claims_of, credit, debit, rollback  # noqa: E402
 
 DOCUMENTS = ("openapi", "provider", "admin")
@@ -245,6 +245,9 @@ def provider(taken, service, customer):
     service.run("player", "block", launch["player_id"], "--reason", "asked for a break")
     take("player_blocked", bet("bet-10", 100), 403)
     service.run("player", "unblock", launch["player_id"], "--early", "--reason", "the break is over")
+    answer, connection = exchanged(service, b"GET / HTTP/1.1\r\n\r\n", service.provider_address)
+    connection.close()
+    taken.keep("provider", "bad_request", answer)
     for name, method, path in (("method_not_allowed", "GET", "/provider/v1/wallet"), ("not_found", "POST", "/provider/v1/nothing")):
         answer = studio.post(b"", studio.fields(b""), path, method)
         assert answer.json()["error"] == name, answer
@@ -420,25 +423,78 @@ class Studio(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def exchanged(service, request, address=None):
+    """The answer to the bytes of a request on a connection of its own, which stays open."""
+    connection = service.connect(address=address)
+    connection.send(request)
+    return connection.receive().json(), connection
+
+
 def without_stores(taken, directory):
-    """What is answered while the stores cannot be reached."""
-    service = Service(directory, stores=False)
+    """What is answered while the stores cannot be reached; and by a server that is in a hurry, or full."""
+    service = Service(directory, {"provider.listen": "127.0.0.1:0", "server.header_seconds": "1", "server.connections_per_address": "4"},
+                      stores=False)
+    head = b"GET /api/v1/health HTTP/1.1\r\nHost: a\r\n"
+    held = []
     try:
         service.start(healthy=False)
         customer = Customer(taken, service, "crk_any")
         customer.take("getHealth.degraded", "health", status=503)
         customer.take("security_config_unavailable", "sports", status=503)
+        studio = Provider(service, "dune-studio", SECRET)
+        body = json.dumps(balance("any")).encode()
+        taken.keep("provider", "security_config_unavailable", studio.post(body, studio.fields(body)).json())
+        answer, _ = exchanged(service, head)
+        taken.keep("openapi", "request_timeout", answer)
+        while answer.get("error") != "overloaded":
+            answer, connection = exchanged(service, head + b"\r\n")
+            held.append(connection)
+            assert len(held) <= 5
+        taken.keep("openapi", "overloaded", answer)
+    finally:
+        for connection in held:
+            connection.close()
+        service.stop()
+
+
+def without_odds(taken, directory):
+    """What is answered while only the odds store cannot be reached."""
+    service = Service(directory)
+    try:
+        shop = service.add_customer("Demo Sportsbook")
+        service.configure({"odds.store": "embedded:/dev/null/odds"})
+        service.start(healthy=False)
+        customer = Customer(taken, service, shop.key)
+        eventually(lambda: service.get("/api/v1/sports", key=shop.key).status == 200)
+        customer.take("cache_unavailable", "cricket/events", status=503)
+    finally:
+        service.stop()
+
+
+def over_https(taken, directory):
+    """What plain HTTP is answered on a port for HTTPS."""
+    directory.mkdir()
+    chain, key = certificate(directory)
+    settings = {f"{section}.{name}": value for section in ("server", "provider")
+                for name, value in (("tls_certificate", chain), ("tls_key", key), ("listen", "127.0.0.1:0"))}
+    service = Service(directory / "service", settings, stores=False)
+    request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    try:
+        service.start(healthy=False)
+        for document, address in (("openapi", service.address), ("provider", service.provider_address)):
+            answer, connection = exchanged(service, request, address)
+            connection.close()
+            assert answer["error"] == "https_required"
+            taken.keep(document, "https_required", answer)
     finally:
         service.stop()
 
 
 def from_the_table(taken):
-    """Errors of states that take a broken disk, a full machine or ten seconds: each as src/*/errors.h has it."""
+    """Errors of states that take a broken disk, a stalled store or nine thousand calls: each as src/*/errors.h has it."""
     rows = "".join(path.read_text() for path in sorted(ROOT.glob("src/*/errors.h")))
-    for document, codes in {"openapi": ["https_required", "request_timeout", "internal_error", "overloaded", "cache_unavailable", "cache_timeout",
-                                        "ledger_unavailable", "balance_limit_exceeded"],
-                            "provider": ["https_required", "internal_error", "overloaded", "bad_request", "ledger_unavailable",
-                                         "security_config_unavailable", "balance_limit_exceeded"]}.items():
+    for document, codes in {"openapi": ["internal_error", "cache_timeout", "ledger_unavailable", "balance_limit_exceeded"],
+                            "provider": ["internal_error", "overloaded", "ledger_unavailable", "balance_limit_exceeded"]}.items():
         for code in codes:
             message = re.search(rf'ROW\({code}, \d+,[\s\\]*"([^"]*)"\)', rows)[1]
             taken.keep(document, code, {"error": code, "message": message})
@@ -475,6 +531,8 @@ def take(directory):
         service.stop()
         studio.shutdown()
     without_stores(taken, Path(directory) / "without")
+    without_odds(taken, Path(directory) / "without-odds")
+    over_https(taken, Path(directory) / "https")
     from_the_table(taken)
     return taken.documents
 
