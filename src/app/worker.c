@@ -32,7 +32,7 @@ static void on_log_flush(uv_timer_t *timer)
     log_batch_flush(worker->service.access_log);
 }
 
-/* On the main thread. */
+/* Runs on the main thread. */
 static void report_drained(struct mail *mail)
 {
     const struct worker_options *options = &CONTAINER_OF(mail, struct worker, drained)->options;
@@ -166,7 +166,7 @@ static void send_order(struct worker *worker, void (*deliver)(struct mail *mail)
     mailbox_post(worker->mailbox, &order->mail);
 }
 
-/* On the main thread. */
+/* Runs on the main thread. */
 static void send_done(struct mail *mail)
 {
     struct order *order = (struct order *)(void *)mail;

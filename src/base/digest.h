@@ -16,7 +16,7 @@
 void digest_sha256(const void *bytes, size_t size, uint8_t out[DIGEST_SIZE]);
 void digest_hmac_sha256(struct text key, struct text data, uint8_t out[DIGEST_SIZE]);
 
-/* For data that comes in pieces. One thread at a time. */
+/* A digest of data that comes in pieces. One thread uses it at a time. */
 struct digest;
 struct digest *digest_begin(void);
 void digest_add(struct digest *digest, const void *bytes, size_t size);

@@ -18,7 +18,7 @@ uint64_t hash_string(uint64_t seed, const char *string);
 
 uint64_t hash_random_seed(void);
 
-/* For stored hashes, under a secret key: SipHash-2-4. It depends on the byte order of the machine;
- * a caller that stores it notes the order. */
+/* Stored hashes use this one, under a secret key: SipHash-2-4. It depends on the byte order of the
+ * machine; a caller that stores it notes the order. */
 #define HASH_KEY_SIZE 16
 uint64_t hash_keyed(const uint8_t key[HASH_KEY_SIZE], const void *bytes, size_t size);

@@ -9,7 +9,7 @@
 /*
  * JSON as text: is it strict JSON, and where do its values begin and end?
  *
- * For documents that pass through byte for byte (docs/feed.md). First the whole document is
+ * It serves documents that pass through byte for byte (docs/feed.md). First the whole document is
  * checked, once; then it is cut into slices of itself with cursors, which trust it. Everything here
  * is a pure function of its input. Threads: any.
  */

@@ -64,8 +64,8 @@ void mailbox_post_all(struct mailbox *mailbox, struct mail_list *mails)
 {
     uv_mutex_lock(&mailbox->lock);
     STAILQ_CONCAT(&mailbox->mails, mails);
-    /* Under the lock: a receiver may destroy this mailbox because of the mail, so the mail is taken
-     * only after the sender has released the handle. */
+    /* The sender wakes under the lock: a receiver may destroy this mailbox because of the mail, so
+     * the mail is taken only after the sender has released the handle. */
     CHECK(uv_async_send(&mailbox->wake) == 0);
     uv_mutex_unlock(&mailbox->lock);
 }

@@ -31,9 +31,10 @@ uv_loop_t *mailbox_loop(struct mailbox *mailbox);
 /* Any thread, any time between create and destroy. */
 void mailbox_post(struct mailbox *mailbox, struct mail *mail);
 
-/* All of them with one wake-up, and delivered in one go. The list is empty afterwards. */
+/* Posts all of them with one wake-up; they are delivered in one go. The list is empty
+ * afterwards. */
 void mailbox_post_all(struct mailbox *mailbox, struct mail_list *mails);
 
-/* On the loop's thread, when no post can follow. Delivers the remaining mail first, then closes the
- * handle; the loop must run once more to release it. */
+/* Call it on the loop's thread, when no post can follow. Delivers the remaining mail first, then
+ * closes the handle; the loop must run once more to release it. */
 void mailbox_destroy(struct mailbox **mailbox);

@@ -27,7 +27,8 @@ struct text text_of(const char *string); /* of a NUL-terminated string; NULL is 
 bool text_equals(struct text a, struct text b);
 bool text_equals_ignore_case(struct text a, struct text b); /* ASCII letters only */
 bool text_starts_with(struct text text, struct text start);
-/* Which of the names it is, of which some may be NULL ("", that is); `count`: none. */
+/* Returns which of the names the text is, of which some may be NULL (that is, ""); `count`:
+ * none. */
 size_t text_find(struct text text, const char *const *names, size_t count);
 /* The names of an enum's values, by value. */
 struct enum_names {

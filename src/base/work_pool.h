@@ -21,7 +21,7 @@ struct work_pool;
 /* `name` (at most 15 characters) shows in top and gdb. */
 struct work_pool *work_pool_create(const char *name, size_t threads, size_t queue_limit);
 MUST_CHECK enum status work_pool_submit(struct work_pool *pool, struct work *work);
-/* How many jobs are waiting now. */
+/* Returns how many jobs are waiting now. */
 size_t work_pool_depth(struct work_pool *pool);
 /* Runs what is queued, then ends the threads. No submit may follow. */
 void work_pool_destroy(struct work_pool **pool);

@@ -26,7 +26,7 @@ static void problem(struct command_line *line, const char *format, ...)
             *at = '?';
 }
 
-/* Where a command's name is looked up. */
+/* Returns the group in which a command's name is looked up. */
 static const struct command_group *group_to_search(const struct command_line *line)
 {
     return line->group != NULL ? line->group : command_find_group(line->groups, "");

@@ -26,7 +26,7 @@ const struct command_option *command_find_option(const struct command_option *op
 const struct command_option *command_options(const struct command_group *group,
                                              const struct command *command,
                                              struct command_option made[COMMAND_OPTIONS_MAX + 1]);
-/* How many arguments a text such as "SPORT [EVENT]" means. */
+/* Counts how many arguments a text such as "SPORT [EVENT]" means. */
 void command_count_arguments(const char *arguments, size_t *least, size_t *most);
 
 /* ---- the line (command_line.c) --------------------------------------------------------------- */

@@ -9,8 +9,8 @@
 
 #define PROGRESS_MS 1000
 
-/* Whether the line is to be written now; begins it. The last step is shown at once if a line is
- * there already, because nothing follows it for a while. */
+/* Must the line be written now? Begins it. The last step is shown at once if a line is there
+ * already, because nothing follows it for a while. */
 static bool is_due(struct progress *progress, bool last)
 {
     uint64_t now_ms = clock_monotonic_ms();

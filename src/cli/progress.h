@@ -14,9 +14,9 @@ struct progress {
     bool shown;
 };
 
-/* Of a struct progress_watch (base/progress.h), whose context is the struct progress: "12000 of
- * 50000 entries", without a total "copying players: 12000", and where nothing is counted, or all is
- * done, what it is alone. Cheap: to be called often. */
+/* The function of a struct progress_watch (base/progress.h), whose context is the struct progress.
+ * It shows "12000 of 50000 entries", without a total "copying players: 12000", and only `what`
+ * where nothing is counted or all is done. It is cheap, so callers may call it often. */
 void progress_show(void *progress, const char *what, uint64_t done, uint64_t total);
 
 /* Leaves the line; the next thing that is done starts as zeros. */

@@ -113,7 +113,7 @@ static void set_file(struct screen *screen, const char *name, const struct demo 
     buffer_free(&path);
 }
 
-/* Where this program is, so that a command works whatever the PATH. */
+/* Appends where this program is, so that a printed command works whatever the PATH. */
 static void append_program(struct buffer *out)
 {
     char *program = realpath("/proc/self/exe", NULL);

@@ -21,7 +21,7 @@ const struct resource_commands operator_subject = {&operator_resource, "name", p
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* Where the console is opened: the first name that it has, else where it listens. */
+/* Appends the address of the console: its first name, or else where it listens. */
 static void append_link(const struct config *config, const char *secret, struct buffer *out)
 {
     struct text hosts = text_of(config->operator_hosts);

@@ -51,7 +51,7 @@ size_t resource_set_options(const void *subject, struct command_option *out, siz
     return make_options(subject, false, out, room);
 }
 
-/* All values of an option, joined by commas. */
+/* Joins all values of an option by commas. */
 static const char *join(const struct command_line *line, const char *option)
 {
     struct buffer *joined = command_buffer(line);

@@ -186,7 +186,7 @@ struct listener {
     const char *certificate, *key;
 };
 
-/* Where a setting was written; NULL when it has its default. */
+/* Says where a setting was written; NULL when it has its default. */
 static const char *origin_of(const struct loading *loading, const struct listener *listener,
                              const char *key)
 {

@@ -97,7 +97,7 @@ MUST_CHECK enum status config_load(const struct config **config, const char *pat
 MUST_CHECK enum status config_load_all(const struct config **config, const char *path,
                                        const char *const *overrides, struct buffer *problems);
 
-/* A setting that is a number, or a share of another as "25%". Of a share at least 1. */
+/* A setting that is a number, or a share of another as "25%". A share gives at least 1. */
 #define CONFIG_PERCENT 0x80000000U
 uint32_t config_share(uint32_t share, uint32_t whole);
 
@@ -108,8 +108,8 @@ void config_release(const struct config **config);
 bool config_is_empty(const struct config *config);
 
 /* The settings that differ and cannot change while running, comma-separated, into `out` ("" when
- * there is none). For SIGHUP: those need a restart. Both of HTTPS are among them when it would be
- * turned on or off, not when it would have another certificate. */
+ * there is none). SIGHUP reports them, because they need a restart. Both of HTTPS are among them
+ * when it would be turned on or off, not when it would have another certificate. */
 void config_list_restart_needed(const struct config *before, const struct config *after,
                                 struct buffer *out);
 
@@ -118,7 +118,7 @@ void config_list_restart_needed(const struct config *before, const struct config
 const char *config_platform_file(const struct config *config);
 const char *config_odds_directory(const struct config *config);
 
-/* Whether the file holds a password of a store. */
+/* Does the file hold a password of a store? */
 bool config_file_has_password(const struct config *config);
 
 /* A store's URI as it may be shown: passwords in it are replaced by "***". */

@@ -39,7 +39,7 @@ bool setting_section_exists(struct text section);
 
 /* ---- problems -------------------------------------------------------------------------------- */
 
-/* How many are kept as lines; the others are counted. */
+/* So many problems are kept as lines; the others are only counted. */
 #define PROBLEMS_SHOWN_MAX 20
 
 /* All that is wrong with a configuration, in the order in which it is found. */

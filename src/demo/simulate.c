@@ -57,7 +57,7 @@ struct simulator {
     struct sports sports;
     struct feed_publication due;
     struct simulator_facts facts;
-    /* From here on for the thread. */
+    /* The members from here on belong to the thread. */
     struct odds_store *store; /* NULL: there is no thread */
     struct log *log;
     struct background thread;

@@ -23,7 +23,7 @@ struct games *games_create(const struct platform_store_options *store, const cha
 /* No pages is left. */
 void games_destroy(struct games **games);
 
-/* Of its struct games_table: how old it is, whether it is there. */
+/* The refresher of the struct games_table: how old that is, and whether it is there. */
 struct refresher *games_refresher(struct games *games);
 extern const struct metric games_metrics[]; /* the fact is refresher_age_ms, an int64_t */
 

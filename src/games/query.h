@@ -19,7 +19,7 @@
 #define GAMES_CURSOR_TAG_SIZE 16U
 #define GAMES_CURSOR_SIZE 112U /* of the text, with its NUL: 80 bytes are 107 characters */
 
-/* Also of a cursor that is of another list. */
+/* The rule for a cursor that is malformed or of another list. */
 #define GAMES_CURSOR_RULE "The parameter cursor must be a next_cursor of the same query."
 
 enum games_demo { GAMES_DEMO_ANY, GAMES_DEMO_TRUE, GAMES_DEMO_FALSE };
@@ -39,8 +39,8 @@ struct games_query {
 };
 
 /* Reads the text after '?'. Names and values are percent-encoded, '+' is a space. NULL: `query` is
- * filled in. Else (400) a constant for people that says what is wrong: a parameter that is unknown,
- * given twice, empty or out of its bounds; a bad escape; no UTF-8. */
+ * filled in. Otherwise (400) the result is a constant for people that says what is wrong: a
+ * parameter that is unknown, given twice, empty or out of its bounds; a bad escape; no UTF-8. */
 MUST_CHECK const char *games_query_parse(struct text text, struct games_query *query);
 
 /* The cursor after the game of this id. */

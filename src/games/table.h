@@ -72,5 +72,5 @@ MUST_CHECK bool games_table_page(const struct games_table *table, const char *cu
 #define GAMES_SUBJECT_PURPOSE "provider subject" /* of its key (secrets_derive) */
 void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,
                    const char *player_id, char out[GAMES_SUBJECT_SIZE]);
-/* For callers that find a player without a table. They wipe the key after use. */
+/* Callers that find a player without a table use this key. They wipe the key after use. */
 void games_table_subject_key(const struct games_table *table, uint8_t out[SECRETS_KEY_SIZE]);

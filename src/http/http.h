@@ -114,8 +114,8 @@ struct http_connection;
 
 struct http_request {
     enum http_method method;
-    /* From the target; of an absolute-form target only the path. Percent-encoded unreserved
-     * characters are decoded (RFC 3986 section 6.2.2.2); the rest is as sent. */
+    /* The path of the target, also of one in absolute form. Percent-encoded unreserved characters
+     * are decoded (RFC 3986 section 6.2.2.2); the rest is as sent. */
     struct text path;
     struct text query;                   /* after '?', as sent; size 0 when there is none */
     const struct http_field_line *lines; /* the known fields, in the order they came */
@@ -151,8 +151,8 @@ struct http_request {
     struct http_connection *connection;
 };
 
-/* The next line of that field, searched from index `*at`, which is moved past it. Without one, the
- * empty text with at == NULL. */
+/* The next line of that field, searched from index `*at`, which is moved past it. A request without
+ * the field has the empty text with at == NULL. */
 struct text http_request_next_field(const struct http_request *request, enum http_field field,
                                     uint32_t *at);
 
@@ -346,5 +346,5 @@ void http_server_drain(struct http_server *server, uint32_t idle_ms,
 /* The drain took too long: closes everything now (requests are abandoned), then `drained` fires. */
 void http_server_abort(struct http_server *server);
 
-/* Only when drained. */
+/* Call it only when the server is drained. */
 void http_server_destroy(struct http_server **server);

@@ -469,9 +469,9 @@ static enum http_intake_result finish(struct http_intake *intake, struct http_re
     return INTAKE_COMPLETE;
 }
 
-/* How many bytes of the head llhttp may be shown at once, so that the bounds hold. Up to the limit
- * on the target or the fields llhttp sees all the input, then single bytes: so the error does not
- * depend on how the bytes arrive. 0: the bound is reached. */
+/* Returns how many bytes of the head llhttp may see at once, so that the bounds hold. Up to the
+ * limit on the target or the fields llhttp sees all the input, then single bytes: so the error does
+ * not depend on how the bytes arrive. 0: the bound is reached. */
 static size_t head_room(const struct http_intake *intake)
 {
     bool in_line = intake->phase == INTAKE_LINE;
@@ -488,7 +488,7 @@ static size_t head_room(const struct http_intake *intake)
 }
 
 /* The piece of the input that llhttp is shown next: the request line up to its end, field lines up
- * to a tab. Without room, refuses the request. */
+ * to a tab. Refuses the request when there is no room. */
 static struct text next_piece_of_head(struct http_intake *intake, struct text input)
 {
     size_t room = head_room(intake);

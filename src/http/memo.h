@@ -24,9 +24,9 @@ bool http_memo_remember(struct http_memo **memo, const struct http_intake *intak
 bool http_memo_recall(struct http_memo *memo, struct http_intake *intake,
                       struct http_request *request, struct text *input);
 
-/* For a request that is parked: makes the memo hold this request, even if it does not qualify for
- * http_memo_remember, and the fields added to its reply. False: it has a body, or the fields are
- * longer than HTTP_MEMO_ADDED_MAX. `request` may be one that was recalled. */
+/* A request that is parked calls this: it makes the memo hold this request, even if it does not
+ * qualify for http_memo_remember, and the fields added to its reply. False: it has a body, or the
+ * fields are longer than HTTP_MEMO_ADDED_MAX. `request` may be one that was recalled. */
 bool http_memo_keep(struct http_memo **memo, const struct http_intake *intake,
                     const struct http_request *request, struct text added);
 struct text http_memo_added(const struct http_memo *memo);

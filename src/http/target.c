@@ -26,8 +26,8 @@ static size_t decode_unreserved(char *at, size_t size)
     return length;
 }
 
-/* How many bytes the character at `i` takes: a percent-encoding, an unreserved character or one of
- * `others` (RFC 3986 section 2); 0: it is none of these. */
+/* Returns how many bytes the character at `i` takes: a percent-encoding, an unreserved character or
+ * one of `others` (RFC 3986 section 2); 0: it is none of these. */
 static size_t character_size(struct text text, size_t i, const char *others)
 {
     if (text.at[i] == '%')

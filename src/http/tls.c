@@ -124,8 +124,8 @@ static SSL_CTX *make_context(void)
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     CHECK(context != NULL);
     CHECK(SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1);
-    /* Of TLS 1.2 only suites with forward secrecy and authenticated encryption (RFC 9325 section
-     * 4.2); TLS 1.3 has nothing else. */
+    /* TLS 1.2 offers only suites with forward secrecy and authenticated encryption (RFC 9325
+     * section 4.2); TLS 1.3 has no others. */
     CHECK(SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1);
     (void)SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                            SSL_OP_CIPHER_SERVER_PREFERENCE |

@@ -18,6 +18,6 @@ void http_tls_destroy(struct http_tls **tls); /* NULL is fine */
 /* Connections from now on get the other's certificate; open ones keep theirs. Destroys the
  * other. */
 void http_tls_replace(struct http_tls *tls, struct http_tls **other);
-/* When the first certificate of the chain expires: wall clock, milliseconds since 1970. On the
- * owner's thread. */
+/* When the first certificate of the chain expires: wall clock, milliseconds since 1970. Call it on
+ * the owner's thread. */
 int64_t http_tls_expiry_ms(const struct http_tls *tls);

@@ -56,7 +56,7 @@ void launch_claims_append(struct buffer *out, const struct launch_facts *facts);
 void launch_token_append(struct buffer *out, struct text claims, const char *kid,
                          struct text secret);
 
-/* Where players are sent: the provider's launch URL, with such a token. */
+/* Appends where players are sent: the provider's launch URL, with such a token. */
 void launch_url_append(struct buffer *out, const char *launch_url, const struct launch_facts *facts,
                        const char *kid, struct text secret);
 

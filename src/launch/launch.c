@@ -1,5 +1,5 @@
 /*
- * From a launch request to a URL, signed by us or given by the provider; see launch.h.
+ * Turns a launch request into a URL, which croupier signs or the provider gives; see launch.h.
  *
  * The game is looked up again when the player has been found: a game disabled in between is not
  * launched, and no table has to be kept alive for a request that waits.

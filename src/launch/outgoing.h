@@ -62,7 +62,7 @@ struct outgoing_post {
     bool too_large;
 };
 
-/* Whether there is a certificate in the file. Any thread. */
+/* Is there a certificate in the file? Any thread. */
 MUST_CHECK enum status outgoing_check_ca_file(const char *path, struct error *error);
 
 /* `ca_file` (PEM; copied) is used in place of the system's certificates; "": those. */

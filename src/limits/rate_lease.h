@@ -70,10 +70,10 @@ struct rate_pending {
     STAILQ_ENTRY(rate_pending) link;
 };
 /*
- * STATUS_OK: decided, and `pending` is not used. STATUS_PENDING: only the store can tell. Then
- * `pending`, unless it is NULL, waits for a lease: its mail is posted to its mailbox once, within
- * about the store's deadline. `now_ns` is clock_monotonic_ns, read for this call and not when the
- * loop woke up, because the process may have been stopped in between.
+ * STATUS_OK: decided, and `pending` is not used. STATUS_PENDING: only the store can tell. In that
+ * case `pending`, unless it is NULL, waits for a lease: its mail is posted to its mailbox once,
+ * within about the store's deadline. `now_ns` is clock_monotonic_ns, read for this call and not
+ * when the loop woke up, because the process may have been stopped in between.
  */
 MUST_CHECK enum status rate_lease_take(const struct rate_claim *claim, uint64_t now_ns,
                                        struct rate_pending *pending, struct rate_verdict *verdict);

@@ -67,8 +67,8 @@ struct rate_verdict {
     uint32_t reset_seconds; /* whole seconds left in the window, rounded up, at least 1 */
 };
 
-/* Counts this request against the budget, even if it is refused. Any thread. For a server that
- * limits alone; for shared budgets see limits/rate_lease.h. */
+/* Counts this request against the budget, even if it is refused. Any thread. A server that limits
+ * alone uses this; for shared budgets see limits/rate_lease.h. */
 void rate_limit_take(const struct rate_claim *claim, int64_t now_wall_ms,
                      struct rate_verdict *verdict);
 

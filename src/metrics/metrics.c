@@ -31,7 +31,7 @@ static const uint32_t bounds_us[METRICS_DURATIONS - 1] = {
 
 struct metrics_shard {
     _Alignas(CACHE_LINE) metrics_cell requests[METRICS_ROUTE_MAX][STATUS_KINDS + 1];
-    /* Not cumulative; the last is +Inf. */
+    /* The counts are not cumulative; the last is +Inf. */
     metrics_cell durations[METRICS_ROUTE_MAX][METRICS_DURATIONS];
     metrics_cell duration_ns[METRICS_ROUTE_MAX];
     metrics_cell counters[COUNTERS_MAX]; /* the tables' blocks, one after the other */
@@ -91,7 +91,7 @@ struct metrics_shard *metrics_shard(struct metrics *metrics, size_t index)
     return &metrics->shards[index];
 }
 
-/* Where the table's block begins in `counters`. */
+/* The table's block begins here in `counters`. */
 static size_t block_of(const struct metrics *metrics, const struct metric *table)
 {
     size_t at = 0;
@@ -219,7 +219,7 @@ size_t metric_bucket(const uint32_t *bounds, size_t bucket_count, uint64_t value
     return bucket;
 }
 
-/* Without the zeros at the end: "0.00025", "5". */
+/* Writes no zeros at the end: "0.00025", "5". */
 static void append_bound(struct buffer *out, double bound)
 {
     buffer_append_format(out, "%.6f", bound);

@@ -120,7 +120,7 @@ double metrics_duration_ms(const uint64_t durations[METRICS_DURATIONS], unsigned
 /* "name{labels} value"; `labels` as in the row, or NULL. */
 void metric_number(struct buffer *out, const char *name, const char *labels, uint64_t value);
 void metric_seconds(struct buffer *out, const char *name, const char *labels, uint64_t ns);
-/* In seconds; `never` is written when it is negative: "NaN", for which no alert's comparison is
+/* Writes seconds, or `never` when the value is negative: "NaN", for which no alert's comparison is
  * true, or "+Inf". */
 void metric_age(struct buffer *out, const char *name, const char *labels, int64_t age_ms,
                 const char *never);

@@ -212,7 +212,8 @@ enum status backup_remember(const char *platform_file, const struct backup_manif
     return status;
 }
 
-/* By the file's time of change: commands run as root, and the service may not read their files. */
+/* Judges by the file's time of change: commands run as root, and the service may not read their
+ * files. */
 int64_t backup_last_ms(const char *platform_file)
 {
     struct buffer path = {0};

@@ -176,7 +176,7 @@ static enum status judge_unblock(const struct block_view *block, struct error *e
     return STATUS_OK;
 }
 
-/* Of a block that is not in force, nor shall be. */
+/* Refuses these settings of a block that is not in force and is not set now. */
 static enum status judge_nothing(const struct block_view *block, struct error *error)
 {
     const struct block_record *record = &block->record;

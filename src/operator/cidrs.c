@@ -5,7 +5,7 @@
 
 #include "records/customer.h"
 
-/* Where the block is, or `count`. */
+/* Returns where the block is, or `count`. */
 static size_t find(const struct cidr *cidrs, size_t count, const struct cidr *wanted)
 {
     size_t at = 0;

@@ -119,7 +119,7 @@ void operator_act(struct platform_store *store, const struct signed_in *as, cons
     platform_store_act_as(store, who, command);
 }
 
-/* Under the revision that was read, so that of two who use a link at once one is refused. */
+/* Writes under the revision that was read, so that one of two uses of a link at once is refused. */
 enum status credential_sign_in(struct platform_store *store, struct text link, const char *address,
                                int64_t now_ms, struct credential *session,
                                struct signed_in *signed_in, struct error *error)

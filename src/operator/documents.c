@@ -34,7 +34,7 @@ static const struct field transaction_fields[] = {
     {0},
 };
 
-/* Of an entry as well. */
+/* An entry's fields use this, too. */
 static const struct field entry_fields[] = {
     {"sequence", .type = &field_count, OF_ENTRY(sequence)},
     {"movement_minor", .type = &field_amount, OF_ENTRY(movement_minor)},
@@ -90,7 +90,7 @@ static int64_t movement_of(const void *sum)
     return ledger_movement_minor(&sum_of(sum)->all);
 }
 
-/* Of stakes and wins. */
+/* What was rolled back of stakes and wins. */
 static int64_t play_rolled_back(const void *sum)
 {
     return ledger_less(sum_of(sum)->play.debits_back_minor,

@@ -10,14 +10,15 @@
 void wallet_write_transaction(struct json_writer *json,
                               const struct ledger_transaction *transaction);
 
-/* Of struct usage_record: the requests of a customer, a day and a group of routes. */
+/* Fields of struct usage_record: the requests of a customer, a day and a group of routes. */
 extern const struct field usage_request_fields[];
 
-/* Of struct ledger_sum: the movements of a customer, a day and a currency, */
+/* Fields of struct ledger_sum: the movements of a customer, a day and a currency, */
 extern const struct field usage_movement_fields[];
-/* and what was played at a game or in a round. From LEDGER_PLAY_AT on, the sums alone. */
+/* and what was played at a game or in a round. The fields from LEDGER_PLAY_AT on are the sums
+ * alone. */
 #define LEDGER_PLAY_AT 4
 extern const struct field ledger_play_fields[];
 
-/* Of struct ledger_round. */
+/* Fields of struct ledger_round. */
 extern const struct field ledger_round_fields[];

@@ -164,7 +164,7 @@ static bool write_count(const struct field *field, const void *record,
     return true;
 }
 
-/* In a table to the minute: "2026-11-21 04:53", or "-" for never. */
+/* A table shows the minute: "2026-11-21 04:53", or "-" for never. */
 static bool write_time(const struct field *field, const void *record,
                        const struct field_output *out)
 {

@@ -12,8 +12,7 @@ struct field;
 typedef enum status field_setter(const struct field *field, struct text text, void *record,
                                  struct error *error);
 
-/* Where a value goes: into a document, or into a text for people, who have little room in a
- * table. */
+/* A value goes into a document, or into a text for people, who have little room in a table. */
 struct field_output {
     struct json_writer *json; /* NULL: */
     struct buffer *text;
@@ -21,10 +20,10 @@ struct field_output {
 };
 
 /*
- * How values of one type are written and read; `record` is the struct that the field is in. `write`
- * returns false where people need not read it. `set` reads what a person wrote. A
- * text whose `at` is NULL takes away what is there. STATUS_INVALID names what is wrong, and the
- * record is as it was. NULL: it cannot be written, or set.
+ * The functions that write and read values of one type; `record` is the struct that the field is
+ * in. `write` returns false where people need not read it. `set` reads what a person wrote. A text
+ * whose `at` is NULL takes away what is there. STATUS_INVALID names what is wrong, and the record
+ * is as it was. NULL: it cannot be written, or set.
  */
 struct field_type {
     bool (*write)(const struct field *field, const void *record, const struct field_output *out);
@@ -83,7 +82,7 @@ extern const struct field_type field_enabled;      /* bool; `beside`: whether it
 extern const struct field_type field_usable;
 extern const struct field_type field_secret; /* set by an editor: its text is not applied */
 
-/* Of types: the value in the record. */
+/* Types use this: it finds the value in the record. */
 static inline const void *field_value(const struct field *field, const void *record)
 {
     return (const char *)record + field->at;
@@ -108,5 +107,5 @@ void fields_append_row(const struct field *fields, const void *record, struct bu
 
 /* The field of a table that has this name, or NULL. */
 const struct field *field_find(const struct field *fields, const char *name);
-/* How it is set; NULL: it cannot be. */
+/* The option that sets it; NULL: none does. */
 field_setter *field_setter_of(const struct field *field);

@@ -12,6 +12,7 @@ struct last_verifications *last_verifications_create(const struct platform_store
                                                      struct log *log);
 void last_verifications_destroy(struct last_verifications **last);
 
-/* Called by one thread. As of the last answer of the store; nothing before the first. */
+/* Called by one thread. The values are as of the store's last answer; there are none before the
+ * first. */
 struct verifications last_verifications_read(struct last_verifications *last);
 extern const struct metric verification_metrics[]; /* of a struct verifications */

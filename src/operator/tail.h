@@ -8,7 +8,7 @@
  * A tail of the ledger or of the audit trail: its rows in the order of their numbers, from a place
  * on, page by page. All rows come in the order of their numbers and each comes once, also while
  * several instances write (docs/decisions/tails.md). The number of a row is the place to go on
- * from, also for another process. For the command line and the console.
+ * from, also for another process. The command line and the console use it.
  */
 
 enum tail_of { TAIL_LEDGER, TAIL_AUDIT };

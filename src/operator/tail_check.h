@@ -5,8 +5,8 @@
 /*
  * Checks lines of a tail of the ledger without the ledger. Numbers must rise. The entries of each
  * player must follow each other without a gap. Each balance must follow from the one before, and
- * each hash must fit its entry and the hash before it. Of a player whose first entries are not in
- * the lines, the first one that is there is taken as it is.
+ * each hash must fit its entry and the hash before it. Where a player's first entries are not in
+ * the lines, the check takes the first one that is there as it is.
  *
  * Memory: about 100 bytes for each player. Threads: one at a time.
  */
@@ -26,5 +26,5 @@ struct tail_checked {
     int64_t first, last;            /* numbers */
     uint8_t head[LEDGER_HASH_SIZE]; /* the SHA-256 of all entries' hashes, in this order */
 };
-/* Of all lines. Once, at their end. */
+/* The counts are of all lines. Once, at their end. */
 void tail_check_end(struct tail_check *check, struct tail_checked *checked);

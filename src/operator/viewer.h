@@ -58,7 +58,7 @@ struct viewer_rounds {
  * field. */
 MUST_CHECK enum status viewer_ask_rounds(const struct viewer_rounds *given, int64_t now_ms,
                                          struct ledger_rounds_asked *asked, struct error *error);
-/* In a snapshot of its own. */
+/* It reads in a snapshot of its own. */
 MUST_CHECK enum status viewer_read_rounds(struct platform_store *store, const struct viewer *viewer,
                                           const struct ledger_rounds_asked *asked,
                                           ledger_round_visitor *visit, void *context,

@@ -1,7 +1,8 @@
 /*
  * ISO 4217 list one as of 2026-01-01 (amendments up to 180) less what is not money to play with:
- * precious metals, bond units, SDRs, the testing code and "no currency". In groups of one exponent;
- * codes in order, for people. Withdrawn codes stay, because players of before go on with them.
+ * precious metals, bond units, SDRs, the testing code and "no currency". The table has groups of
+ * one exponent, with codes in order for people. Withdrawn codes stay, because players of before go
+ * on with them.
  */
 #include "records/currency.h"
 

@@ -32,7 +32,7 @@ struct game_record {
 };
 #define GAME_SINCE_NOW (-1)
 
-/* Which games a customer may use. */
+/* The games that a customer may use. */
 struct game_policy_record {
     char customer_id[CUSTOMER_ID_SIZE];
     bool every_game;

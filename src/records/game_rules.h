@@ -24,7 +24,7 @@ bool game_word_is_sound(struct text word); /* 1 to 64 bytes of plain UTF-8 */
 bool url_is_sound(struct text url);        /* http(s)://…, printable ASCII, of any length */
 bool game_url_is_sound(struct text url); /* http(s)://…, at most 1024 printable ASCII characters */
 /* A request there can be neither read nor changed on the way: https://, or http:// to 127.0.0.1,
- * [::1] or localhost; and no user name in it. Of a sound URL. */
+ * [::1] or localhost; and no user name in it. The bounds of a sound URL. */
 bool game_url_is_guarded(struct text url);
 
 /* Is the item in the list? */

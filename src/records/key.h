@@ -9,7 +9,7 @@
 
 #define KEY_CIDRS_MAX 16
 
-/* Which routes a key may use, of those that its customer may. */
+/* The routes that a key may use, of those that its customer may use. */
 enum key_scope { KEY_SCOPE_ALL, KEY_SCOPE_SPORTS, KEY_SCOPE_CASINO };
 
 struct key_record {
@@ -32,5 +32,5 @@ extern const struct record_table key_table;
 
 extern const struct enum_names key_scopes; /* "sports"; "" for all */
 
-/* Neither revoked nor expired. */
+/* Is the key neither revoked nor expired? */
 bool key_is_live(const struct key_record *record, int64_t now_ms);

@@ -7,7 +7,7 @@
 #define LAUNCH_SUBJECT_SIZE 23 /* 22 characters of base64url; NUL-terminated */
 
 /* A launch, kept for ever: a provider's rights to a player's money rest on it, and support finds
- * players by it. Never changed, never deleted (docs/decisions/launches.md). */
+ * players by it. A launch is never changed or deleted (docs/decisions/launches.md). */
 struct launch_record {
     char id[LAUNCH_ID_SIZE]; /* the provider's `jti` or `launch_id` */
     char customer_id[CUSTOMER_ID_SIZE];

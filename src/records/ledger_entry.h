@@ -43,7 +43,7 @@ enum ledger_operation { LEDGER_DEBIT, LEDGER_CREDIT, LEDGER_ROLLBACK, LEDGER_BAL
 #define WALLET_OPERATION_COUNT 4 /* with BALANCE */
 extern const struct enum_names ledger_operations, ledger_outcomes;
 const char *ledger_operation_name(enum ledger_operation operation); /* "DEBIT" */
-/* Of those that are kept. */
+/* The outcomes that are kept. */
 MUST_CHECK bool ledger_operation_parse(struct text name, enum ledger_operation *operation);
 
 enum ledger_outcome {
@@ -135,7 +135,7 @@ void ledger_decline_hash(const struct ledger_transaction *decline,
 /* Makes it the account's last decline: gives it position and hash. */
 void ledger_chain_decline(struct ledger_account *account, struct ledger_transaction *decline);
 
-/* All that is known of one id of one owner. */
+/* What the ledger knows of one id of one owner. */
 struct ledger_id {
     int64_t number; /* the store's own name of it; 0: none, or the store needs none */
     bool known;     /* there is a transaction of that id */

@@ -58,7 +58,7 @@ struct token_record {
     uint64_t revision;
 };
 
-/* Neither revoked nor expired. */
+/* Is the token neither revoked nor expired? */
 bool token_is_live(const struct token_record *record, int64_t now_ms);
 
 extern const struct record_table operator_table;

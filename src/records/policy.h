@@ -12,7 +12,7 @@ struct rate_limit {
     uint32_t window_seconds; /* 1 to 86,400 */
 };
 
-/* Whether a limit is off, or within its bounds. */
+/* Is the limit off, or within its bounds? */
 bool rate_limit_is_sound(const struct rate_limit *rate);
 
 MUST_CHECK enum status policy_check(sport_set sports, const struct rate_limit *rate,

@@ -37,7 +37,7 @@ static void get_text(const struct column *column, const void *record, struct col
     value->null = size == 0 && (column->rules & COLUMN_NULLABLE) != 0;
 }
 
-/* With its NUL, and with nothing in it that would end it sooner. */
+/* The text fits with its NUL, and has no NUL inside that would end it sooner. */
 static bool set_lines(const struct column *column, void *record, const struct column_value *value)
 {
     char *field = column_field_to_set(column, record);

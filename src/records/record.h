@@ -36,8 +36,8 @@ struct column_value {
 
 struct column;
 
-/* How a field of one C type is a value, and back. `set` is false, and leaves the field as it is,
- * when the value does not fit. */
+/* The functions that turn a field of one C type into a value, and back. `set` is false, and leaves
+ * the field as it is, when the value does not fit. */
 struct column_type {
     enum column_kind kind;
     void (*get)(const struct column *column, const void *record, struct column_value *value);
@@ -134,8 +134,8 @@ struct record_table {
     bool unaudited; /* a change of it is not in the audit trail (records/trail.h) */
     /* Is it acceptable? Else STATUS_INVALID with the field and the reason. */
     enum status (*check)(const void *record, struct error *error);
-    /* After all fields of a zeroed struct were set. False: the row is not fit to be seen, which is
-     * an error (money is at stake). NULL: nothing more to do. */
+    /* Call it after all fields of a zeroed struct were set. False: the row is not fit to be seen,
+     * which is an error (money is at stake). NULL: nothing more to do. */
     bool (*settle)(void *record, bool sound);
 };
 
@@ -173,8 +173,8 @@ struct text record_field_text(const char *field, size_t room);
  * `room`. */
 bool record_id_is_sound(const char *id, size_t room, const char *kind);
 
-/* Whether a text of at least `least` bytes fits its field with its NUL, and is UTF-8 without
- * control characters. */
+/* Does a text of at least `least` bytes fit its field with its NUL, and is it UTF-8 without control
+ * characters? */
 bool record_text_is_sound(const char *field, size_t room, size_t least);
 
 /* The same as a check; `what` names the field in the reason. */

@@ -12,9 +12,9 @@
 #include "records/trail.h"
 
 /*
- * All kinds of records, and a visitor of some of them: a function for each kind that is wanted,
- * NULL for the others. A function gets the struct of its kind, which is valid during the call. It
- * returns false to see no more, which is not an error.
+ * A visitor of records has a function for each kind that is wanted, and NULL for the others. A
+ * function gets the struct of its kind, which is valid during the call. It returns false to see no
+ * more, which is not an error.
  */
 typedef bool record_function(void *context, const void *record);
 

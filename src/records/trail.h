@@ -43,10 +43,10 @@ struct trail_image {
 void trail_image_clear(struct trail_image *image);
 void trail_image_free(struct trail_image *image);
 
-/* Of a row: all columns of the table, in their order. */
+/* Takes all columns of a row of the table, in their order. */
 void trail_image_begin(struct trail_image *image, const struct record_table *table);
 void trail_image_add(struct trail_image *image, size_t column, const struct column_value *value);
-/* Of a record. */
+/* Takes the columns of a record. */
 void trail_image_of(struct trail_image *image, const struct record_table *table,
                     const void *record);
 

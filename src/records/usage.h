@@ -3,8 +3,8 @@
 #include "records/customer.h"
 
 /*
- * How many requests a customer made: on one day (UTC), to one group of routes, by the class of the
- * answers' status. The store adds up what its writers bring. Plain data. Threads: any.
+ * Counts of the requests that a customer made: on one day (UTC), to one group of routes, by the
+ * class of the answers' status. The store adds up what its writers bring. Plain data. Threads: any.
  */
 
 enum usage_group { USAGE_SPORTS, USAGE_GAMES, USAGE_LAUNCH, USAGE_WALLET, USAGE_OTHER };
@@ -20,5 +20,5 @@ struct usage_record {
     uint64_t requests[USAGE_CLASS_COUNT];
 };
 
-/* By customer, day and group. */
+/* Rows come by customer, day and group. */
 int usage_compare(const void *record, const void *other);

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /*
- * How a verification of the ledger ended (`croupier wallet verify`). The store keeps the last one
+ * The end of a verification of the ledger (`croupier wallet verify`). The store keeps the last one
  * of each scope. One that came to no end, because the store failed, is none. Plain data. Threads:
  * any.
  */
@@ -27,5 +27,5 @@ struct verification_record {
     char reason[VERIFICATION_REASON_SIZE]; /* the break, in printable ASCII; "": none */
 };
 
-/* As much of the text as fits. */
+/* It holds as much of the text as fits. */
 void verification_set_reason(struct verification_record *record, const char *reason);

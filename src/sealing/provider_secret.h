@@ -21,7 +21,7 @@ MUST_CHECK enum status provider_secret_add(const struct secrets *secrets,
 MUST_CHECK enum status provider_secret_retire(struct provider_record *record, const char *name,
                                               struct error *error);
 
-/* Its name for people: its kid, or "first". */
+/* Returns its name for people: its kid, or "first". */
 const char *provider_secret_name(const struct provider_secret *secret);
 
 /* Appends the secret at `at`, which is there; the caller wipes the buffer. STATUS_MALFORMED: sealed

@@ -70,7 +70,7 @@ void sports_look_at_ages(struct sports *sports)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* Of each sport: the age at the row's place in its struct sports_ages. */
+/* Writes for each sport the age at the row's place in its struct sports_ages. */
 void sports_write_ages(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const struct sports_facts *sports = facts;

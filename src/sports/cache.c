@@ -44,7 +44,7 @@
 
 #define CACHE_EVENTS_MAX 32768U
 #define CACHE_PENDING_MAX 8192U
-/* How long a request waits. A read may not take as long, so the client hears of the store's
+/* A request waits so long. A read may not take as long, so the client hears of the store's
  * deadline. */
 #define WAIT_MS_LEAST 2000U
 #define WAIT_MS_BEYOND_READ 1000U
@@ -263,8 +263,8 @@ static struct cached_event *add_event(struct sports_cache *cache,
     return event;
 }
 
-/* At most once a second for a value. Keeps its entry from being dropped. `event` NULL: it is a
- * list; else the feed will know that a client asked for the event. */
+/* Counts at most once a second for a value. Keeps its entry from being dropped. `event` NULL: it is
+ * a list; else the feed will know that a client asked for the event. */
 static void note_use(struct sports_cache *cache, struct ready *ready, struct cached_event *event,
                      uint64_t now_ms)
 {

@@ -27,7 +27,7 @@ static void note(struct change_reader *reader, const struct odds_subject *subjec
     reader->posted = true;
 }
 
-/* On a thread of the store's. */
+/* Runs on a thread of the store's. */
 static void on_changed(struct odds_watch *watch, const struct odds_subject *subjects, size_t count)
 {
     struct changes *changes = CONTAINER_OF(watch, struct changes, watch);

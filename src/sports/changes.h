@@ -29,6 +29,7 @@ void changes_join(struct changes *changes, struct change_reader *reader);
 /* Mail that was posted before may still be delivered; it finds no changes. */
 void changes_leave(struct changes *changes, struct change_reader *reader);
 
-/* On the reader's thread, when its mail has come: takes the list, of struct odds_subject, which the
- * caller frees. True: the reader has missed some, or the store does not know what has changed. */
+/* The reader's thread calls this when its mail has come: it takes the list, of struct odds_subject,
+ * which the caller frees. True: the reader has missed some, or the store does not know what has
+ * changed. */
 bool changes_take(struct changes *changes, struct change_reader *reader, struct buffer *list);

@@ -118,7 +118,7 @@ struct job {
     struct completion *completions; /* guarded by the lock */
 };
 
-/* The newest entry there is, held, or NULL. Of a catalog when `event` is NULL. */
+/* The newest entry there is, held, or NULL. The value is a catalog when `event` is NULL. */
 struct entry *sports_newest(struct sports *sports, enum sport sport, const struct event_id *event,
                             uint64_t now_ms);
 

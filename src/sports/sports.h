@@ -38,8 +38,8 @@ void sports_drain(struct sports *sports);
  * mail. */
 void sports_destroy(struct sports **sports);
 
-/* How many polls of all caches may wait at a time, and after how long odds are stale (0: never);
- * both 0 at first. Any thread. */
+/* Sets how many polls of all caches may wait at a time, and after how long odds are stale (0:
+ * never); both are 0 at first. Any thread. */
 void sports_set_limits(struct sports *sports, uint32_t waiting_max, uint32_t stale_after_s);
 
 /* The ages of the values that clients asked for within the last minute, as of the last request for
@@ -84,8 +84,9 @@ struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *
                                          metrics_cell *counters, const struct sports_waits *waits);
 /* The server drains: answers the waiting polls. */
 void sports_cache_drain(struct sports_cache *cache);
-/* On the cache's thread, when no request is deferred any more (all were answered or abandoned). The
- * mailbox may be destroyed after it. The loop must run once more to close a timer. */
+/* Call it on the cache's thread, when no request is deferred any more (all were answered or
+ * abandoned). The mailbox may be destroyed after it. The loop must run once more to close a
+ * timer. */
 void sports_cache_destroy(struct sports_cache **cache);
 
 /* The routes of sports, on the cache's thread. The caller has checked admission, rate limit, method

@@ -49,8 +49,8 @@ void waiting_destroy(struct waiting **waiting);
 /* The server drains and parks no more: answers the waiting polls. */
 void waiting_drain(struct waiting *waiting);
 
-/* How long this request, whose answer would be `not modified` now, wants to wait in all; 0: it does
- * not, or that time is over. */
+/* Returns how long this request, whose answer would be `not modified` now, wants to wait in all; 0:
+ * it does not, or that time is over. */
 uint32_t waiting_wanted_s(const struct waiting *waiting, const struct http_request *request);
 
 /*

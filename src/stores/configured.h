@@ -5,9 +5,9 @@
 #include "stores/platform.h"
 
 /*
- * How the stores that a configuration names are opened. Each caller sets its own rest (create,
- * patient, a log, another time). The texts are the configuration's, which must outlive
- * the opening. Threads: any.
+ * The options with which the stores of a configuration are opened. Each caller sets its own rest
+ * (create, patient, a log, another time). The texts are the configuration's, which must outlive the
+ * opening. Threads: any.
  */
 static inline struct odds_store_options odds_store_configured(const struct config *config)
 {

@@ -172,7 +172,7 @@ enum status odds_store_publish(struct odds_store *store, const struct odds_chang
     return odds_store_counted(store, store->engine->publish(store, changes, count, error));
 }
 
-/* All changes of the list as one array; memory_free it. */
+/* Returns all changes of the list as one array; memory_free it. */
 static struct odds_change *all_changes(const struct odds_publishing *publishing, size_t *count)
 {
     const struct odds_publication *each;
@@ -188,8 +188,8 @@ static struct odds_change *all_changes(const struct odds_publishing *publishing,
     return changes;
 }
 
-/* As one, which costs the least. When that fails, each alone, so that a failure is its own; but a
- * store that is away or silent is not asked again for each. */
+/* Publishes them as one, which costs the least. When that fails, each alone, so that a failure is
+ * its own; but a store that is away or silent is not asked again for each. */
 static void publish_as_one(struct odds_store *store, struct odds_publishing *publishing)
 {
     struct odds_publication *each;

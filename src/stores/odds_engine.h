@@ -37,14 +37,14 @@ struct odds_engine {
     void (*wake)(struct odds_store *store); /* an event was noted: write it soon. Does not block */
     enum status (*lease)(struct odds_store *store,
                          struct odds_lease *lease); /* or NULL: has none */
-    /* All but those that `struct odds_store` has. */
+    /* Fills in all facts but those that `struct odds_store` has. */
     void (*facts)(struct odds_store *store, struct odds_facts *facts);
 
     enum status (*publish)(struct odds_store *store, const struct odds_change *changes,
                            size_t count, struct error *error);
     /* NULL: `publish` does all of them or none, and odds.c makes it of that. */
     enum status (*publish_each)(struct odds_store *store, struct odds_publishing *publishing);
-    /* In any order, events more than once: odds.c sorts them. */
+    /* They come in any order, and events more than once: odds.c sorts them. */
     enum status (*list_interest)(struct odds_store *store, enum sport sport, int64_t since_ms,
                                  struct odds_interest **list, size_t *count, struct error *error);
     enum status (*list_events)(struct odds_store *store, enum sport sport, struct event_id **list,
@@ -74,7 +74,7 @@ void odds_store_end(struct odds_store *store);
 struct odds_subject odds_subject_of(enum odds_kind kind, enum sport sport,
                                     const struct event_id *event);
 /* The name of a value in all engines: "PREFIXcatalog:SPORT" or "PREFIXodds:SPORT:EVENT", with a
- * NUL. There is room for it. Returns its size. */
+ * NUL. The caller has made room for it. Returns its size. */
 size_t odds_name_write(char *name, size_t room, const char *prefix,
                        const struct odds_subject *subject);
 /* Reads a name without its prefix; false: it is none. */

@@ -72,7 +72,7 @@ MUST_CHECK enum status odds_store_list_events(struct odds_store *store, enum spo
                                               struct error *error);
 
 /* Writes the whole store, as of one moment, into a new file of mode 0600, whose bytes (not its
- * name) are on disk when this returns. Feeds go on. Of an engine that is a server: STATUS_INVALID.
+ * name) are on disk when this returns. Feeds go on. STATUS_INVALID: the engine is a server.
  * STATUS_FULL: there is no room for it. Blocks. */
 MUST_CHECK enum status odds_store_back_up(struct odds_store *store, const char *path,
                                           struct error *error);

@@ -42,6 +42,6 @@ struct odds_lease {
     uint64_t answered_ns; /* our monotonic clock when the answer came */
 };
 
-/* Whether this engine has leases; without, each server limits for itself. */
+/* Does this engine have leases? Without them each server limits for itself. */
 bool odds_store_has_leases(const struct odds_store *store);
 MUST_CHECK enum status odds_store_lease(struct odds_store *store, struct odds_lease *lease);

@@ -37,9 +37,9 @@ struct odds_versions {
     uint64_t odds;    /* 0: no odds payload, or no event was asked for */
 };
 
-/* In place, does not block. `event` may be NULL. STATUS_PENDING: this engine can tell neither
- * without asking; use odds_store_read, whose result carries the version. It may also be able to
- * tell one and not the other, which is ODDS_VERSION_UNKNOWN then. */
+/* Answers in place, without blocking. `event` may be NULL. STATUS_PENDING: this engine can tell
+ * neither without asking; use odds_store_read, whose result carries the version. It may also be
+ * able to tell one and not the other, which is ODDS_VERSION_UNKNOWN then. */
 MUST_CHECK enum status odds_store_versions(struct odds_store *store, enum sport sport,
                                            const struct event_id *event,
                                            struct odds_versions *versions);
@@ -71,8 +71,8 @@ struct odds_read {
     enum odds_kind kind;
     enum sport sport;
     struct event_id event; /* for ODDS_MARKETS */
-    /* For ODDS_MARKETS: this part of the sport's catalog, as of the moment of the value. It proves
-     * that an answer made of both holds values that were stored together. */
+    /* ODDS_MARKETS also returns this part of the sport's catalog, as of the moment of the value. It
+     * proves that an answer made of both holds values that were stored together. */
     struct odds_part catalog;
     /* The version that the caller has that part of; 0: none. A store that sees it at the moment of
      * the value may set `same_catalog` and leave the part out. */
@@ -83,7 +83,8 @@ struct odds_read {
     struct odds_value value;
 };
 MUST_CHECK enum status odds_store_read(struct odds_store *store, struct odds_read *read);
-/* For commands, which have time: returns the result, never STATUS_PENDING. Sets `done` itself. */
+/* Commands, which have time, use this: it returns the result, never STATUS_PENDING. Sets `done`
+ * itself. */
 MUST_CHECK enum status odds_store_read_and_wait(struct odds_store *store, struct odds_read *read);
 
 /* When an event's odds were last published, by the wall clock, if the store has the time in memory;
@@ -108,6 +109,6 @@ struct odds_watch {
     void (*changed)(struct odds_watch *watch, const struct odds_subject *subjects, size_t count);
 };
 
-/* Replaces the watch before, which is not called any more. NULL: there is no watch. Of a patient
- * store. */
+/* Replaces the watch before, which is not called any more. NULL: there is no watch. The store is a
+ * patient one. */
 void odds_store_watch(struct odds_store *store, struct odds_watch *watch);

@@ -26,7 +26,7 @@ enum status platform_store_open(struct platform_store **store,
         platform_store_act_as(*store, "unknown", "");
         return STATUS_OK;
     }
-    /* Not the URI itself: it may carry a password. */
+    /* This is not the URI itself, which may carry a password. */
     return error_set(error, STATUS_INVALID,
                      "platform store: unknown kind of store; write sqlite:FILE or "
                      "postgresql://USER:PASSWORD@HOST:PORT/DATABASE");

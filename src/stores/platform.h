@@ -133,7 +133,7 @@ MUST_CHECK enum status platform_store_size(struct platform_store *store, int64_t
  * audit trail. Plain text that fits its field (CHECKed); "unknown" until this is called. */
 void platform_store_act_as(struct platform_store *store, const char *who, const char *command);
 
-/* From now on the handle writes a copy of another store. The copy includes the audit trail as it
+/* The handle writes a copy of another store from now on. The copy includes the audit trail as it
  * is, so the handle adds no rows to it. */
 void platform_store_begin_copy(struct platform_store *store);
 

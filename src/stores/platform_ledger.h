@@ -38,7 +38,7 @@ struct ledger_fact {
     struct ledger_id id;
 };
 
-/* Asks for an id: not for its standing credits. Both texts fit. */
+/* Asks for an id: not for its standing credits. The caller makes sure that both texts fit. */
 static inline void ledger_ask(struct ledger_fact *fact, const char *owner_id,
                               const char *transaction_id)
 {
@@ -86,8 +86,8 @@ struct ledger_batch {
     struct ledger_clearing clearings[LEDGER_BATCH_MAX]; /* of the players; by begin */
     size_t clearing_count;
     struct ledger_transaction kept[LEDGER_BATCH_MAX]; /* in order of decision */
-    /* Of each kept transaction: its player, and the facts of its id and reference. These are hints:
-     * an engine checks them, and searches if they are wrong. */
+    /* Each kept transaction has here its player, and the facts of its id and reference. These are
+     * hints: an engine checks them, and searches if they are wrong. */
     struct {
         uint16_t player, fact, reference;
     } kept_of[LEDGER_BATCH_MAX];
@@ -95,7 +95,7 @@ struct ledger_batch {
     struct ledger_loaded loaded;
 };
 
-/* Of an index of ids that an engine keeps beside the store. */
+/* Facts about an index of ids that an engine keeps beside the store. */
 struct ledger_index_facts {
     uint64_t ids;
     uint64_t files;
@@ -110,8 +110,8 @@ struct ledger_end {
     int64_t acknowledged; /* the newest that is known to have been acknowledged */
 };
 
-/* How far the ledger is complete, where batches commit in another order than that of their numbers
- * (docs/decisions/tails.md). Zeroed at first, and after a failure. */
+/* It tells how far the ledger is complete, where batches commit in another order than that of their
+ * numbers (docs/decisions/tails.md). Zeroed at first, and after a failure. */
 #define LEDGER_OPEN_SIZE 4096
 struct ledger_horizon {
     int64_t complete; /* no entry up to this number is still to come */
@@ -141,17 +141,17 @@ struct ledger_verbs {
                                      bool *unknown, struct error *error);
 
     /*
-     * Before the first batch of a handle. A crash or a failed sync may have left rows visible that
-     * are not durable: they are made durable, because answers are made from them. The newest
-     * entries are checked against their chain and their accounts. STATUS_MALFORMED: they do not
-     * fit; do not go on.
+     * Call it before the first batch of a handle. A crash or a failed sync may have left rows
+     * visible that are not durable: they are made durable, because answers are made from them. The
+     * newest entries are checked against their chain and their accounts. STATUS_MALFORMED: they do
+     * not fit; do not go on.
      */
     MUST_CHECK enum status (*recover)(struct platform_store *store, struct error *error);
 
     /*
-     * May be NULL. After `recover` and before the first batch of a handle: makes the index that
-     * batches need, which may take long. Other handles can read balances at the same time. Without
-     * this call the first `begin` does it, before it takes the write lock.
+     * May be NULL. Call it after `recover` and before the first batch of a handle. It makes the
+     * index that batches need, which may take long. Other handles can read balances at the same
+     * time. Without this call the first `begin` does it, before it takes the write lock.
      */
     MUST_CHECK enum status (*prepare)(struct platform_store *store, struct error *error);
 
@@ -164,30 +164,32 @@ struct ledger_verbs {
     MUST_CHECK bool (*wants_upkeep)(struct platform_store *store);
     MUST_CHECK enum status (*upkeep)(struct platform_store *store, struct error *error);
 
-    /* May be NULL: there is none. In the thread of the handle's batches. */
+    /* May be NULL: there is none. Call it in the thread of the handle's batches. */
     void (*index_facts)(struct platform_store *store, struct ledger_index_facts *facts);
 
-    /* The players that `players` name, found or not, with their accounts as of the last commit,
-     * in one look-up where that is cheaper; waits for no batch. At most LEDGER_BATCH_MAX. */
+    /* The players that `players` name, found or not, with their accounts as of the last commit, in
+     * one look-up where that is cheaper; waits for no batch. There are at most LEDGER_BATCH_MAX. */
     MUST_CHECK enum status (*balances)(struct platform_store *store,
                                        struct ledger_batch_player *players, size_t count,
                                        struct error *error);
 
-    /* All facts about one id. For an id that was never used: STATUS_OK, and nothing is known. */
+    /* Loads all facts about one id. STATUS_OK also for an id that was never used, of which nothing
+     * is known. */
     MUST_CHECK enum status (*id)(struct platform_store *store, struct ledger_fact *fact,
                                  struct error *error);
 
     /*
-     * Whether the store is as its engine left it: its pages, and its indexes against its tables.
-     * STATUS_MALFORMED: `error` names the fault. `how` says in a few words how the engine checked.
-     * The handle's watch (platform_store_watch) hears of it now and then, as it may take long.
+     * Checks that the store is as its engine left it: its pages, and its indexes against its
+     * tables. STATUS_MALFORMED: `error` names the fault. `how` says in a few words how the engine
+     * checked. The handle's watch (platform_store_watch) hears of it now and then, as it may take
+     * long.
      */
     MUST_CHECK enum status (*integrity)(struct platform_store *store, const char **how,
                                         struct error *error);
 
     /*
-     * Whether every row of the ledger and of its players has its counterparts and agrees with them:
-     * entries, declines, ids, rollbacks, accounts and players, in both directions.
+     * Checks that every row of the ledger and of its players has its counterparts and agrees with
+     * them: entries, declines, ids, rollbacks, accounts and players, in both directions.
      * STATUS_MALFORMED: `error` names the first row that does not.
      */
     MUST_CHECK enum status (*counterparts)(struct platform_store *store, struct error *error);
@@ -201,8 +203,8 @@ struct ledger_verbs {
     MUST_CHECK enum status (*accept_end)(struct platform_store *store, int64_t last,
                                          struct error *error);
 
-    /* NULL: entries become visible in the order of their numbers. Else moves the horizon on; see
-     * struct ledger_horizon. */
+    /* NULL: entries become visible in the order of their numbers. Otherwise moves the horizon on;
+     * see struct ledger_horizon. */
     MUST_CHECK enum status (*advance)(struct platform_store *store, struct ledger_horizon *horizon,
                                       struct error *error);
 
@@ -307,7 +309,7 @@ MUST_CHECK enum status platform_ledger_clearings(struct platform_store *store,
                                                  ledger_clearing_visitor *visit, void *context,
                                                  struct error *error);
 
-/* How many entries there are: for a progress line. */
+/* Counts the entries, for a progress line. */
 MUST_CHECK enum status platform_ledger_count(struct platform_store *store, uint64_t *count,
                                              struct error *error);
 
@@ -352,23 +354,24 @@ struct ledger_sum {
  * first part stopped. */
 int64_t ledger_less(int64_t minor, int64_t less);
 
-/* How far the players' accounts moved, and ROLLBACKs alone moved them. */
+/* Return how far the players' accounts moved, and how far ROLLBACKs alone moved them. */
 int64_t ledger_movement_minor(const struct ledger_movements *movements);
 int64_t ledger_rollbacks_minor(const struct ledger_movements *movements);
 uint64_t ledger_entries(const struct ledger_movements *movements);
 
 void ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more);
 
-/* Before platform_ledger_sums, and in no snapshot: keeps the sums of the entries that have come, if
- * these are `least` or more, so that sums of whole days, not by round, read few entries. It may
- * take as long as reading all of them, once. (PostgreSQL's numbers have gaps, which count.) */
+/* Call it before platform_ledger_sums, and in no snapshot. It keeps the sums of the entries that
+ * have come, if these are `least` or more, so that sums of whole days, not by round, read few
+ * entries. It may take as long as reading all of them, once. (PostgreSQL's numbers have gaps, which
+ * count.) */
 #define LEDGER_SUMS_WORTH_KEEPING 32768
 void platform_ledger_keep_sums(struct platform_store *store, int64_t least);
 
 struct ledger_grouping {
     bool by_day, by_game, by_round; /* a round belongs to a game: by both */
 };
-/* By customer, currency, day, provider, game and round, in this order. */
+/* Sums come by customer, currency, day, provider, game and round, in this order. */
 typedef bool ledger_sum_visitor(void *context, const struct ledger_sum *sum);
 MUST_CHECK enum status platform_ledger_sums(struct platform_store *store,
                                             const struct ledger_scope *scope,

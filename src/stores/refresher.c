@@ -88,8 +88,8 @@ const void *refresher_newest(struct refresher *refresher, struct table_hold *hol
 const void *refresher_confirmed(struct refresher *refresher, struct table_hold *hold,
                                 uint64_t now_mono_ms)
 {
-    /* Before the generation: then the table that it leads to is the confirmed one or a newer
-     * one. */
+    /* The thread reads it before the generation: then the table that it leads to is the confirmed
+     * one or a newer one. */
     uint64_t at = atomic_load_explicit(&refresher->confirmed_ms, memory_order_acquire);
     if (at == 0 || now_mono_ms > at + AGE_MAX_MS)
         return NULL;
@@ -160,7 +160,8 @@ static enum status look(struct refresher *refresher, bool *changed, struct error
         refresher->read_all = false;
         publish(refresher, table);
     }
-    /* After the table: a reader of this number finds that table, or a newer one. */
+    /* The thread writes it after the table: a reader of this number finds that table, or a newer
+     * one. */
     atomic_store_explicit(&refresher->confirmed_ms, began_ms, memory_order_release);
     return STATUS_OK;
 }

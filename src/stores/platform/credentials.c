@@ -1,6 +1,7 @@
 /*
- * Credentials of operators, beyond what every record has: listing the sessions that are live,
- * and deleting what ended long ago. An index by the end serves both. And the last use of a token.
+ * Credentials of operators, beyond what every record has: listing the sessions that are live, and
+ * deleting what ended long ago. An index by the end serves both. The last use of a token is here as
+ * well.
  */
 #include "stores/platform/engine.h"
 #include "stores/platform/records.h"

@@ -1,4 +1,4 @@
-/* Whether a store was written to, in any engine; see platform.h. */
+/* Finds out whether a store was written to, in any engine; see platform.h. */
 #include "stores/platform/engine.h"
 
 static const struct {

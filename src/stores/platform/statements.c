@@ -43,9 +43,8 @@ void sql_parameters_free(struct sql_parameters *parameters)
     parameters->count = 0;
 }
 
-/* Whether a statement has a parameter for the column. It has none for the revision, which the
- * counter gives, for a joined column, which another table gives, and, in an update, for a fixed
- * column. */
+/* Does a statement have a parameter for the column? It has none for the revision, which the counter
+ * gives, for a joined column, which another table gives, and, in an update, for a fixed column. */
 static bool is_given(const struct column *column, enum statement_form form)
 {
     return column->type != &column_revision && (column->rules & COLUMN_JOINED) == 0 &&

@@ -1,6 +1,6 @@
 /*
  * Reading the audit trail in any engine, newest first and from a row on; see platform_trail_search.
- * Beside trail.c, which the changes of records call: this calls records.c.
+ * It is apart from trail.c, which the changes of records call, because it calls records.c.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "stores/platform/trail.h"
 #include "stores/platform_records.h"
 
-/* How many rows one query reads, so that it stays short for any search and any length of the
+/* One query reads so many rows, so that it stays short for any search and any length of the
  * trail. */
 #define ROWS_AT_ONCE 10000U
 

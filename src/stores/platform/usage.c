@@ -1,6 +1,6 @@
 /*
- * How much customers use. Writers add to the stored counts. They write rows in one order, so two
- * instances that write the same rows wait for each other without a deadlock. A write takes no
+ * Stores how much customers use. Writers add to the stored counts. They write rows in one order, so
+ * two instances that write the same rows wait for each other without a deadlock. A write takes no
  * revision: no server keeps a copy.
  */
 #include <stdlib.h>

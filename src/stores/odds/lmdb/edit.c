@@ -8,7 +8,8 @@
 
 #include "base/clock.h"
 
-/* Of one commit, in its list: reading a longer list costs as much as the walk of all records. */
+/* At most so many changes of one commit stand in its list: reading a longer list costs as much as
+ * the walk of all records. */
 #define CHANGES_MAX 4096U
 #define DELETED_MOST 1024U /* expired values, in a commit of fewer changes */
 

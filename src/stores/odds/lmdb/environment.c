@@ -34,7 +34,7 @@
 #define FOLDER_MODE 0770 /* the feed and the server may be two users of one group; umask applies */
 #define FILE_MODE 0660
 #define SNAPSHOT_ATTEMPTS 5
-/* How long a publisher waits for another process's turn. Longer than a call of the server may take:
+/* A publisher waits so long for another process's turn. Longer than a call of the server may take:
  * a slow disk with several feeds must not make a publication fail. */
 #define WRITER_WAIT_MS 10000
 
@@ -293,8 +293,8 @@ enum status lmdb_env_write(const struct lmdb_env *env, struct lmdb_index *index,
     for (size_t i = 0; i < count && writing.edit.boot == 0; i++)
         if (changes[i].expires_s > 0)
             writing.edit.boot = clock_boot_id();
-    /* Before LMDB's own lock, which cannot be waited for with a limit. The kernel gives this one
-     * back when a process dies. */
+    /* This comes before LMDB's own lock, for which no wait can have a limit. The kernel gives this
+     * one back when a process dies. */
     if (lock_file(env->folder, WRITER_WAIT_MS) != STATUS_OK)
         return STATUS_TIMEOUT;
     bool fault = !odds_guard_run(write_body, &writing);
@@ -413,7 +413,7 @@ static enum status open_files(struct opening *opening, const struct lmdb_locatio
     return STATUS_OK;
 }
 
-/* Under the lock on DIR. */
+/* The caller holds the lock on DIR. */
 static enum status open_folder(struct lmdb_env *env, const struct lmdb_location *location,
                                struct lmdb_index *index, const char *folder, struct error *error)
 {
@@ -456,7 +456,7 @@ static enum status set_aside(const char *folder, struct error *error)
     return status;
 }
 
-/* Under the lock on DIR. */
+/* The caller holds the lock on DIR. */
 static enum status open_or_renew(struct lmdb_env *env, const struct lmdb_location *location,
                                  struct lmdb_index *index, const char *folder, struct error *error)
 {

@@ -11,7 +11,7 @@
  * was replaced. docs/decisions/embedded-odds.md says what is done about damage.
  */
 
-/* Which store, and how new. */
+/* It tells which store this is, and how new. */
 struct lmdb_state {
     uint64_t identity; /* 0: of none */
     uint64_t transaction;
@@ -49,7 +49,7 @@ struct lmdb_env {
  */
 MUST_CHECK enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_location *location,
                                      struct lmdb_index *index, struct error *error);
-/* All its transactions have ended. */
+/* Call it when all its transactions have ended. */
 void lmdb_env_close(struct lmdb_env *env);
 
 /* Are its files the ones under the path? Any thread. */
@@ -62,8 +62,8 @@ int lmdb_view_begin(struct lmdb_view *view, const struct lmdb_env *env);
 void lmdb_view_end(struct lmdb_view *view, bool keep);
 
 /* One write transaction; without an index it begins a new store. STATUS_TIMEOUT: another process
- * has been writing for too long. STATUS_MALFORMED: the file faults. Else what `result`, which is
- * LMDB's, means. Nothing is written unless STATUS_OK. */
+ * has been writing for too long. STATUS_MALFORMED: the file faults. Otherwise returns what
+ * `result`, which is LMDB's, means. Nothing is written unless STATUS_OK. */
 MUST_CHECK enum status lmdb_env_write(const struct lmdb_env *env, struct lmdb_index *index,
                                       const struct odds_change *changes, size_t count, int *result);
 

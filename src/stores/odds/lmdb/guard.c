@@ -48,8 +48,8 @@ static void on_fault(int signal_number, siginfo_t *info, void *machine)
     size_t which = 0;
     while (which + 1 < GUARDED_COUNT && guarded_signals[which] != signal_number)
         which++;
-    /* Not ours: another handler's, or the default. The default's fault happens again on return; a
-     * signal that was sent is sent again. */
+    /* The fault is not ours: another handler gets it, or the default. The default's fault happens
+     * again on return; a signal that was sent is sent again. */
     const struct sigaction *before = &previous[which];
     if ((before->sa_flags & SA_SIGINFO) != 0) {
         before->sa_sigaction(signal_number, info, machine);

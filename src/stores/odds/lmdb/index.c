@@ -181,7 +181,8 @@ static int add_record(struct lmdb_index *index, const struct lmdb_view *view, MD
 
 int lmdb_index_build(struct lmdb_index *index, struct lmdb_view *view, bool thoroughly)
 {
-    /* Also the times of expiry, changes, `root`, `format`. A damaged tree may lead in circles. */
+    /* The same holds for the times of expiry, changes, `root`, and `format`. A damaged tree may
+     * lead in circles. */
     uint64_t most = 2 * view->root.count + LMDB_RING + 2;
     uint64_t digest = 0;
     MDB_val key;

@@ -3,7 +3,7 @@
 #include "stores/odds/lmdb/records.h"
 
 /*
- * Which transaction wrote each value, in the memory of this process.
+ * The index knows, in the memory of this process, which transaction wrote each value.
  *
  * LMDB's tree proves neither that a record is the newest nor that there is none. The index does: it
  * is built by a walk of all records, which must add up to the root's count and digest, and then

@@ -2,7 +2,7 @@
 
 #include "stores/odds_feed.h"
 
-/* Which events were asked for, in the file DIR/interest.map. It is a file apart, so that
+/* The file DIR/interest.map holds which events clients asked for. It is a file apart, so that
  * writing it neither moves the stamp nor waits for the feed's commits, and need not be synced. */
 struct lmdb_interest;
 
@@ -10,8 +10,8 @@ struct lmdb_interest *lmdb_interest_create(struct odds_store *store, const char 
                                            struct log *log);
 void lmdb_interest_destroy(struct lmdb_interest **interest); /* writes what is waiting */
 
-/* Writes what was noted. On the background thread, as often as that is wanted and several times a
- * second, while the values are usable. */
+/* Writes what was noted. The background thread calls it several times a second while the values are
+ * usable. */
 void lmdb_interest_write(struct lmdb_interest *interest);
 MUST_CHECK enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport,
                                           int64_t since_ms, struct odds_interest **list,

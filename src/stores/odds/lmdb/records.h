@@ -92,8 +92,8 @@ bool lmdb_record_is_whole(const struct lmdb_record *record, uint64_t identity,
 /* A checksum of the key and the header, and through the header's checksum of all else. */
 uint64_t lmdb_record_seal(const struct lmdb_record *record, uint64_t identity,
                           const struct lmdb_key *key);
-/* In a write transaction, which sets the rest of the header. `record` may be NULL; its bytes are
- * left out. */
+/* Call it in a write transaction, which sets the rest of the header. `record` may be NULL; its
+ * bytes are left out. */
 int lmdb_record_write(const struct lmdb_view *view, const struct lmdb_key *key,
                       struct lmdb_header header, struct text bytes, struct lmdb_record *record);
 int lmdb_record_delete(const struct lmdb_view *view, const struct lmdb_key *key);

@@ -83,8 +83,8 @@ static struct lmdb_gate *gate_of_thread(struct lmdb_store *store)
     return &store->gates[((uint64_t)pthread_self() * 0x9E3779B97F4A7C15U) >> 58];
 }
 
-/* Takes `values` out of use; inside a gate, or on the background thread. Of several who find it
- * broken, the first does it. */
+/* Takes `values` out of use; inside a gate, or on the background thread. When several threads find
+ * it broken, the first one does it. */
 static void retire(struct lmdb_store *store, struct lmdb_values *values, const char *why)
 {
     struct lmdb_values *expected = values;
@@ -239,7 +239,7 @@ static void on_pace(uv_timer_t *timer)
     write_interest(timer->data);
 }
 
-/* Why the background thread works. */
+/* The reasons for which the background thread works. */
 enum reason { COMMIT, WAKE, TICK };
 
 static void work(struct lmdb_store *store, enum reason reason)

@@ -26,7 +26,7 @@ MUST_CHECK enum status lmdb_store_enter(struct odds_store *store, struct lmdb_us
 MUST_CHECK enum status lmdb_store_leave(struct lmdb_use *use, enum status status);
 
 void lmdb_store_wake(struct odds_store *store);
-/* All facts of the engine but when sports were published. */
+/* Fills in all facts of the engine but the times at which sports were published. */
 void lmdb_store_facts(struct odds_store *store, struct odds_facts *facts);
 /* May wait for another process, for as long as publishing may take. */
 MUST_CHECK enum status lmdb_store_publish(struct odds_store *store,

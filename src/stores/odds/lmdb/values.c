@@ -275,7 +275,7 @@ enum status lmdb_values_publish(struct lmdb_values *values, const struct odds_ch
                          "another process has been writing %s for too long; nothing of this was "
                          "published",
                          path);
-    /* Not when the file is no longer there, which breaks it too. */
+    /* Leaves this out when the file is no longer there, which breaks the store too. */
     if (status == STATUS_MALFORMED || result == MDB_CORRUPTED || result == MDB_PAGE_NOTFOUND) {
         values->damaged = lmdb_env_in_place(&values->env);
         return error_set(error, STATUS_INTERNAL, "%s is damaged; nothing of this was published",
@@ -293,8 +293,8 @@ struct copying {
     int result;
 };
 
-/* LMDB takes the writer's turn for the two meta pages alone, and the rest from a snapshot. Without
- * MDB_CP_COMPACT, which would give pages other numbers. */
+/* LMDB takes the writer's turn for the two meta pages alone, and the rest from a snapshot. Copies
+ * without MDB_CP_COMPACT, which would give pages other numbers. */
 static void copy_body(void *context)
 {
     struct copying *copying = context;

@@ -97,7 +97,7 @@ static void drop_renewals(struct buffer *changes, size_t from, uint64_t commit)
     changes->size = kept;
 }
 
-/* In a guarded body. */
+/* Call it in a guarded body. */
 static enum status read_changes(struct lmdb_lookup *lookup, const struct lmdb_view *view)
 {
     struct lmdb_watch *watch = lookup->context;
@@ -166,7 +166,7 @@ static void follow(struct lmdb_watch *watch, struct lmdb_values *values, uint64_
     watch->all = true;
 }
 
-/* Whether something newer is being committed, which cannot be read yet. */
+/* Is a process committing something newer, which cannot be read yet? */
 static bool look(struct lmdb_watch *watch, struct lmdb_values *values)
 {
     struct lmdb_lookup lookup = {.read = read_changes, .context = watch};

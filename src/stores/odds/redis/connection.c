@@ -1,6 +1,5 @@
 /*
- * How the link gets its connection, and how it knows that the connection still works. See
- * connection.h.
+ * This file makes the link's connection, and finds out whether it still works. See connection.h.
  *
  * An attempt has these steps. With Sentinel, ask which server is the master. Look the server's name
  * up. Greet the server, at one address after the other. It must be a master. Have it report
@@ -11,8 +10,8 @@
  *
  * Asking. A server may refuse HELLO 3 or CLIENT TRACKING, for good or to this user. Then values are
  * asked for at each request: nothing is ever confirmed, so redis_connection_now gives
- * STATUS_PENDING. Heartbeats only ask whether the server is still the master. Each new
- * connection asks for both again.
+ * STATUS_PENDING. Heartbeats only ask whether the server is still the master. Each new connection
+ * asks for both again.
  *
  * Heartbeats. Reports of changes come on the same connection as the replies (RESP3), so a broken
  * connection brings neither, and an answer follows the reports of all changes of earlier turns of
@@ -72,7 +71,7 @@ enum phase {
 struct redis_connection {
     struct redis_connection_options options;
 
-    /* For any thread. */
+    /* Any thread may read these. */
     atomic_uint_fast64_t confirmed_until_ns; /* 0: not confirmed */
     /* STATUS_OK: connected; STATUS_PENDING: being tried; else why calls fail. */
     atomic_int standing;
@@ -190,7 +189,7 @@ static void forget_addresses(struct redis_connection *connection)
     connection->addresses.next = 0;
 }
 
-/* How long to rest before the next attempt. */
+/* Returns how long to rest before the next attempt. */
 static uint32_t rest_ms(const struct redis_connection *connection)
 {
     unsigned doublings = connection->failures < 6 ? connection->failures : 6;

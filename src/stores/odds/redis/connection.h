@@ -40,7 +40,7 @@ void redis_connection_moved(struct redis_connection *connection);
 void redis_connection_aim(struct redis_connection *connection, const struct redis_host *host);
 /* Any thread. Is the server a node of a cluster? */
 bool redis_connection_is_cluster(const struct redis_connection *connection);
-/* Its name: NUL-terminated, as it was found. */
+/* The server's name, NUL-terminated, as it was found. */
 const char *redis_connection_host(const struct redis_connection *connection);
 
 /* A call was not answered in time. A connection that does not track fails because of it. */

@@ -180,7 +180,7 @@ static void take_error(struct reading *reading, const struct redis_reply *reply,
     report_problem(reading->store, &error);
 }
 
-/* With its NUL. */
+/* The size counts its NUL. */
 static char *copy_bytes(const struct redis_reply *reply)
 {
     return memory_copy(reply->text.at, reply->text.size + 1);
@@ -571,7 +571,7 @@ static void append_part(struct reading *reading, const char *key)
                   part->at + part->max - 1);
 }
 
-/* By the kind of reading: all of it, or its next commands. */
+/* The functions by the kind of reading: they send all of it, or its next commands. */
 static void append_reading(struct reading *reading, const struct redis_store *store)
 {
     struct odds_subject catalog = odds_subject_of(ODDS_CATALOG, reading->subject.sport, NULL);

@@ -165,8 +165,8 @@ static void keep_redirected(struct sending *sending)
     sending->left_count = kept;
 }
 
-/* Writes the commands of what is left. With `ask` those alone that were redirected: the node that
- * gets the slot must not get a key that the other node still has. */
+/* Writes the commands of what is left. With `ask` it sends only those that were redirected: the
+ * node that gets the slot must not get a key that the other node still has. */
 static void append_left(struct sending *sending, bool ask)
 {
     buffer_clear(&sending->commands);
@@ -265,7 +265,7 @@ enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
 
 /* ---- publishing one, waited for -------------------------------------------------------------- */
 
-/* How many of the changes go into one transaction. */
+/* Returns how many of the changes go into one transaction. */
 static size_t batch_of(const struct odds_change *changes, size_t count)
 {
     size_t bytes = 0;

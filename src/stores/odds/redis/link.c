@@ -268,7 +268,7 @@ static void on_later(uv_timer_t *timer)
     pump(timer->data);
 }
 
-/* Of either connection. */
+/* This serves either connection. */
 static void on_up(void *owner)
 {
     pump(owner);
@@ -366,7 +366,7 @@ static void lose_calls(void *owner, enum status status, bool hope)
     struct redis_call *call;
     struct redis_call *older;
     struct redis_call *newer;
-    /* From the newest to the oldest, so that they keep their order. */
+    /* Moves them from the newest to the oldest, so that they keep their order. */
     for (call = TAILQ_LAST(&link->sent, call_list); call != NULL && hope; call = older) {
         older = TAILQ_PREV(call, call_list, others);
         if (!call->again || call->asked)
@@ -510,7 +510,7 @@ static void on_end(uv_timer_t *timer)
     mailbox_destroy(&link->mailbox); /* the loop ends when all handles are closed */
 }
 
-/* By a timer, because a callback of a closed handle may be running. */
+/* A timer does it, because a callback of a closed handle may be running. */
 static void end_when_over(struct redis_link *link)
 {
     if (link->stopping && atomic_load(&link->under_way) == 0)

@@ -84,9 +84,9 @@ struct redis_call {
     struct text bytes;
     unsigned replies; /* to those commands; at least 1 */
     bool again;       /* send it once more when the connection is lost: reads only */
-    /* May be NULL. All replies have come, perhaps redirections. True: `bytes` and `replies` are
-     * what is still to be sent; after REDIS_ASK to the node that gets the slot, which may get
-     * redirected commands only. */
+    /* May be NULL. The link calls it when all replies have come, which may be redirections. True:
+     * `bytes` and `replies` are what is still to be sent; after REDIS_ASK to the node that gets the
+     * slot, which may get redirected commands only. */
     bool (*more)(struct redis_call *call, enum redis_redirect redirect);
     bool settle;         /* `done` waits until the call is settled */
     uint32_t timeout_ms; /* 0: the store's */

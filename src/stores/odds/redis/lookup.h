@@ -22,6 +22,6 @@ typedef void redis_looked_up(void *owner, const struct redis_addresses *addresse
 /* `answered` is called once, by the mailbox, never inside of this function. */
 struct redis_lookup *redis_lookup_start(struct mailbox *mailbox, const char *name, void *owner,
                                         redis_looked_up *answered);
-/* `answered` is not called any more. On the thread of the mailbox, before the mailbox is
+/* `answered` is not called any more. Call it on the thread of the mailbox, before the mailbox is
  * destroyed. */
 void redis_lookup_abandon(struct redis_lookup **lookup);

@@ -19,6 +19,7 @@ struct redis_link_options {
     void (*changed)(void *owner, const char *key, size_t size); /* NULL: perhaps all keys */
     /* Values may have changed, and the server does not report it. */
     void (*ask)(void *owner);
-    /* At each heartbeat, after redis_link_wake, and at the last moment to submit a call. */
+    /* The link calls it at each heartbeat, after redis_link_wake, and at the last moment to submit
+     * a call. */
     void (*work)(void *owner);
 };

@@ -21,7 +21,7 @@
 
 enum form { FORM_LINE, FORM_INTEGER, FORM_BOOLEAN, FORM_NIL, FORM_STRING, FORM_LIST };
 
-/* Without attributes and streams, which no server sends unasked. */
+/* Attributes and streams are left out, because no server sends them unasked. */
 static const struct kind {
     char letter;
     enum redis_type type;

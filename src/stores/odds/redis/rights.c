@@ -22,7 +22,7 @@ static const struct asked {
     {"PTTL", "odds:", "cricket:0"},
     {"MULTI", "", ""},
     {"EXEC", "", ""},
-    /* From here on to write; the last four are those of the script of rate limits, and a script. */
+    /* The rights from here on are for writing; the last four are for the script of rate limits. */
     {"ZADD", "interest:", "cricket XX GT 0 0"},
     {"ZREMRANGEBYSCORE", "interest:", "cricket 0 (0"},
     {"TIME", "", ""},

@@ -276,7 +276,7 @@ bool redis_versions_limit(struct redis_versions *versions, const struct odds_sub
 uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_subject *subject,
                              struct redis_seen *seen)
 {
-    /* Before the entry is there to be found. */
+    /* This happens before a reader can find the entry. */
     uint64_t next_ns = atomic_load_explicit(&versions->next_expiry, memory_order_relaxed);
     if (seen->current && seen->expires_ns != 0 && (next_ns == 0 || seen->expires_ns < next_ns))
         atomic_store_explicit(&versions->next_expiry, seen->expires_ns, memory_order_release);

@@ -23,7 +23,8 @@
 #define READ_SIZE ((size_t)16 * 1024) /* at a time; a TLS record has no more */
 #define SLICE ((size_t)256 * 1024)    /* encrypted at a time; a larger buffer is freed afterwards */
 #define LARGE ((size_t)16 * 1024)     /* not worth a copy, or waiting for what else comes */
-/* Of a reply. Lists have no values in them; the longest are the keys that one command changed. */
+/* The most bytes of a reply. Lists have no values in them; the longest are the keys that one
+ * command changed. */
 #define REPLY_MAX (ODDS_VALUE_MAX + (size_t)1024 * 1024)
 
 struct redis_expected {
@@ -225,7 +226,7 @@ static void write_encrypted(struct redis_wire *wire)
     (void)BIO_reset(SSL_get_wbio(wire->ssl));
 }
 
-/* Returns how much of the bytes was encrypted. In a handshake that is nothing. */
+/* Returns how much of the bytes was encrypted. In a handshake that means nothing. */
 static size_t encrypt(struct redis_wire *wire, struct text bytes)
 {
     size_t done = 0;
@@ -292,7 +293,7 @@ static void answer(struct redis_wire *wire, const struct redis_reply *reply)
 {
     struct redis_expected *expected = STAILQ_FIRST(&wire->expected);
     if (expected == NULL) {
-        /* As "-ERR max number of clients reached", before anything was asked. */
+        /* The server says so before it was asked: "-ERR max number of clients reached". */
         lose(wire, reply->type == REDIS_ERROR ? "the server refuses connections"
                                               : "the server answers what was not asked");
         return;

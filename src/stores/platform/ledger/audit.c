@@ -34,7 +34,7 @@ struct audit {
     enum status status; /* of the first fault that a visitor found */
 };
 
-/* At a player's entry, or at a decline. */
+/* The break is at a player's entry, or at a decline. */
 static enum status broken_at(struct audit *audit, const char *player_id, const char *what_it_is,
                              uint64_t at, const char *what)
 {

@@ -48,7 +48,7 @@ static enum status take_numbered(void *context, const struct sql_row *row, bool 
     return STATUS_OK;
 }
 
-/* How far the next page may go. */
+/* Returns how far the next page may go. */
 static enum status find_horizon(struct platform_store *store, struct ledger_tail *tail,
                                 struct error *error)
 {

@@ -40,11 +40,12 @@ struct ledger_texts {
     const char *clearings;
     const char *miscounted; /* a player, and its highest sequence */
 
-    /* Of SQLite alone: rows with the hashes that verify them, by their numbers; and a player and an
-     * account by the player's number. */
+    /* SQLite alone has these: rows with the hashes that verify them, by their numbers; and a player
+     * and an account by the player's number. */
     const char *verified_row, *verified_rows, *verified_rows_of_id;
     const char *player_of_number, *account_of_number;
-    /* Of PostgreSQL alone; parameters are arrays, but for those of `fact`: an owner and an id. */
+    /* PostgreSQL alone has these; parameters are arrays, but for those of `fact`: an owner and an
+     * id. */
     const char *facts, *fact;
     const char *players_of_ids, *accounts_of_ids;
 

@@ -9,7 +9,7 @@
 #include "stores/platform/trail.h"
 #include "stores/platform_verifications.h"
 
-/* Its row of the audit trail, as of a record that was added. */
+/* Writes its row of the audit trail, as for a record that was added. */
 static void trail_of(const struct platform_store *store, const struct verification_record *record,
                      struct trail_row *row)
 {

@@ -31,13 +31,13 @@ struct fact_cache *fact_cache_create(void);
 void fact_cache_destroy(struct fact_cache **cache);
 void fact_cache_empty(struct fact_cache *cache);
 
-/* Whether `more` players and owners can be added; else fact_cache_empty makes room. */
+/* Can `more` players and owners be added? If not, fact_cache_empty makes room. */
 bool fact_cache_has_room(const struct fact_cache *cache, size_t more);
 
 /* NULL: not cached. */
 struct cached_player *fact_cache_player(struct fact_cache *cache, const char *id);
 const struct cached_owner *fact_cache_owner(struct fact_cache *cache, const char *id);
 
-/* Does nothing if it was added before. There must be room. */
+/* Does nothing if it was added before. The caller has made sure of room. */
 void fact_cache_add_player(struct fact_cache *cache, const struct cached_player *player);
 void fact_cache_add_owner(struct fact_cache *cache, const struct cached_owner *owner);

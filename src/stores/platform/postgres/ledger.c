@@ -314,7 +314,7 @@ static int compare_clearings(const void *a, const void *b)
     return strcmp(left->currency, right->currency);
 }
 
-/* In order of their key: all batches lock them in that order. */
+/* Sorts them by their key, because all batches lock them in that order. */
 static void add_clearings(const struct ledger_batch *batch, struct writing *writing)
 {
     struct clearing_sum sums[LEDGER_BATCH_MAX];
@@ -341,8 +341,8 @@ static void add_clearings(const struct ledger_batch *batch, struct writing *writ
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* In order of the keys, so that two batches with the same ids do not wait for each other. A late
- * row has another key than the row that holds its voided id. If another batch has committed or
+/* Sorts them by their keys, so that two batches with the same ids do not wait for each other. A
+ * late row has another key than the row that holds its voided id. If another batch has committed or
  * voided an id since begin, the key refuses this one. (unnest in the list of a SELECT costs a third
  * of one in FROM.) */
 #define INSERT_KEPT(late, where)                                                                   \
@@ -367,7 +367,7 @@ static const char insert_kept[] =
                 "   AND key.operation IS NULL OFFSET 0) ELSE false END",
                 " WHERE operation IS NOT NULL OR NOT EXISTS (SELECT FROM ledger_transaction AS used"
                 "  WHERE used.owner_number = owner AND used.transaction_id = id OFFSET 0)");
-/* Of entries alone, which are never late and hold no key: most batches. */
+/* This is for batches of entries alone, which are never late and hold no key, as most are. */
 static const char insert_entries[] = INSERT_KEPT("false", "");
 
 static const char insert_rollbacks[] =
@@ -499,7 +499,8 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_batch 
     return status != STATUS_OK || running == 1 ? OUTCOME_OPEN : OUTCOME_ABORTED;
 }
 
-/* STATUS_OK: it was committed. STATUS_CONFLICT: surely not. Else `status`, and it is not known. */
+/* STATUS_OK: it was committed. STATUS_CONFLICT: surely not. Otherwise returns `status`, and the
+ * outcome is not known. */
 static enum status resolve(struct postgres_store *store, const struct ledger_batch *batch,
                            enum status status)
 {

@@ -29,5 +29,6 @@ MUST_CHECK enum status postgres_ledger_fail(struct postgres_store *store, enum s
 MUST_CHECK bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *asked,
                                  size_t count);
 
-/* Which of `count` things that were asked for a row is about, by its first column, from 1. */
+/* Returns which of the `count` things that were asked for a row is about, by its first column, from
+ * 1. */
 MUST_CHECK bool ledger_read_ordinal(const struct sql_row *row, size_t count, size_t *at);

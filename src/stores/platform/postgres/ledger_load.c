@@ -1,5 +1,5 @@
 /*
- * How a batch begins in PostgreSQL (ledger.c has the whole): in one round trip its players are
+ * A batch begins here in PostgreSQL (ledger.c has the whole): in one round trip its players are
  * locked and all that it decides on is read.
  *
  * One statement locks and reads a player's account: FOR NO KEY UPDATE returns the row as the last
@@ -92,8 +92,8 @@ static enum status run(struct loading *loading, struct sql_query *queries, size_
 
 /* ---- players and owners of ids --------------------------------------------------------------- */
 
-/* For this connection, whose statements all look up single rows by keys. Plans are made once, and
- * tables may have been small then. */
+/* Sets up this connection, whose statements all look up single rows by keys. Plans are made once,
+ * and tables may have been small then. */
 static const char use_indexes[] =
     "SELECT set_config(setting, 'off', false) FROM unnest(ARRAY['enable_bitmapscan',"
     " 'enable_hashjoin', 'enable_mergejoin']) AS setting";
@@ -288,7 +288,7 @@ static bool on_declined(void *context, const struct sql_row *row)
     return note_row(context, account != NULL && ledger_read_declined(row, 1, account), bad_account);
 }
 
-/* Not among the cached facts of a player (fact_cache.h). */
+/* The cached facts of a player (fact_cache.h) do not have it. */
 static bool on_block(void *context, const struct sql_row *row)
 {
     struct ledger_account *account = account_of(context, row);

@@ -122,7 +122,7 @@ enum status postgres_ledger_balances(struct platform_store *base,
 /* NULL: none was taken yet. */
 static const char last_number[] = "SELECT pg_sequence_last_value('ledger_number'::regclass)";
 
-/* Of the transactions that $1 names, or of all (''), those that may still write entries. */
+/* Selects, of the transactions that $1 names or of all (''), those that may still write entries. */
 static const char find_open[] =
     "SELECT coalesce(string_agg(DISTINCT virtualtransaction, ' '), '') FROM pg_catalog.pg_locks"
     " WHERE locktype = 'relation' AND mode = 'RowShareLock' AND granted"

@@ -77,10 +77,10 @@ static inline struct postgres_store *postgres_store_of(struct platform_store *st
 /* ---- session.c ------------------------------------------------------------------------------- */
 
 /*
- * Before anything else in a call: the connection is there and has no transaction open, and the
- * deadline is set. A connection that died while it was idle is opened again without a word,
- * unless what answers is another database than before: STATUS_UNAVAILABLE, once. Inside a snapshot
- * the connection must still be the one it began on.
+ * Call it before anything else in a call: it makes sure of a connection without an open
+ * transaction, and sets the deadline. A connection that died while it was idle is opened again
+ * without a word, unless what answers is another database than before: STATUS_UNAVAILABLE, once.
+ * Inside a snapshot the connection must still be the one it began on.
  */
 MUST_CHECK enum status postgres_ready(struct postgres_store *store, struct error *error);
 
@@ -130,8 +130,8 @@ MUST_CHECK enum status postgres_end(struct postgres_store *store, enum status st
 enum status postgres_snapshot_begin(struct platform_store *base, struct error *error);
 void postgres_snapshot_end(struct platform_store *base);
 
-/* In a transaction: a long answer to a slow reader must not count as a slow statement. A query that
- * reads all of a table may scan it in order, and join it with another in memory. */
+/* Call it in a transaction: a long answer to a slow reader must not count as a slow statement. A
+ * query that reads all of a table may scan it in order, and join it with another in memory. */
 extern const char postgres_no_timeout[];
 
 /* For engine.c: connects to any host when there is no connection; and forgets the outcome that the
@@ -156,7 +156,7 @@ MUST_CHECK enum status postgres_connect(struct postgres_store *store, size_t hos
                                         struct error *error);
 void postgres_disconnect(struct postgres_store *store);
 
-/* Whether the idle connection is still there, as far as can be known without asking. */
+/* Is the idle connection still there, as far as can be known without asking? */
 bool postgres_is_alive(struct postgres_store *store);
 
 /*

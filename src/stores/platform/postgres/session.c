@@ -25,7 +25,7 @@ const char postgres_no_timeout[] =
 
 /* ---- the schema ------------------------------------------------------------------------------ */
 
-/* Behind what it holds already. */
+/* Appends behind what the buffer holds already. */
 static bool add_identity(void *context, const struct sql_row *row)
 {
     char *identity = context;

@@ -101,7 +101,7 @@ static void *find(struct ledger_cache *cache, struct sets *sets, const char *id)
     return NULL;
 }
 
-/* In the place of the entry that has the id, or else of the oldest of its set. */
+/* Takes the place of the entry that has the id, or else of the oldest of its set. */
 static void put(struct ledger_cache *cache, struct sets *sets, const void *entry)
 {
     const char *id = (const char *)entry + sets->id_at;

@@ -20,7 +20,7 @@ struct cached_player {
     struct player_record record;
 };
 
-/* As an answer has it: of a decline, without its place in the chain. */
+/* The transaction as an answer has it; a decline is without its place in the chain. */
 struct cached_transaction {
     int64_t number; /* 0: there is none */
     int64_t customer_number;

@@ -81,7 +81,7 @@ enum status sqlite_log_renew(struct sqlite_store *store, struct error *error)
                      store->path, strerror(reason));
 }
 
-/* After each commit of the writer's handle. */
+/* SQLite calls it after each commit of the writer's handle. */
 static int on_commit(void *context, sqlite3 *database, const char *name, int pages)
 {
     struct sqlite_store *store = context;

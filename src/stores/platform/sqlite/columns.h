@@ -24,7 +24,7 @@
      : (rows) == SQLITE_ROWS_SOME ? before SQLITE_TIMES_8(row) "" after ""  \
                                   : before row "" after "")
 
-/* How many of `left` rows go with the next statement: one of the three that there are. */
+/* Returns how many of `left` rows go with the next statement, of which there are three. */
 static inline size_t sqlite_rows_next(size_t left)
 {
     return left >= SQLITE_ROWS_MANY   ? SQLITE_ROWS_MANY

@@ -298,8 +298,9 @@ static enum status examine_directory(const char *path, const char *directory, st
 
 static enum status create_file(const char *path, struct error *error)
 {
-    /* By hand and not by SQLite: 0640 less the umask, which -wal and -shm then inherit. The file is
-     * new, so no handle in this process has it open, and closing it here drops no lock. */
+    /* SQLite does not make it: the file gets 0640 less the umask, which -wal and -shm then
+     * inherit. The file is new, so no handle in this process has it open, and closing it here
+     * drops no lock. */
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
     if (descriptor < 0 && errno != EEXIST)
         return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
@@ -496,7 +497,8 @@ static enum status ensure_wal(struct sqlite_store *store, struct error *error)
 
 #define STEPS_BETWEEN_LOOKS 100000 /* of SQLite's machine: some milliseconds */
 
-/* SQLite calls this during statements that take long. Not 0: the statement ends. */
+/* SQLite calls this during statements that take long. It ends the statement by another result than
+ * 0. */
 static int on_progress(void *context)
 {
     struct sqlite_store *store = context;

@@ -161,7 +161,7 @@ static enum status migrate_step(struct sqlite_store *store, uint32_t *version, s
     return sqlite_end(store, status, error);
 }
 
-/* Before a store with something in it is changed: is it sound? */
+/* Is a store sound that has something in it and is about to be changed? */
 static enum status check_soundness(struct sqlite_store *store, struct error *error)
 {
     sqlite3_stmt *statement;

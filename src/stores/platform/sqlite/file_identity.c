@@ -50,7 +50,7 @@ struct log_end {
     uint8_t salts[8];
 };
 
-/* Which checkpoint was the last. */
+/* The last checkpoint. */
 struct checkpoint {
     uint8_t salts[8];
     uint32_t copied;

@@ -26,15 +26,15 @@
 struct sqlite_store;
 struct open_files;
 
-/* Before SQLite opens the files for another handle. */
+/* Call it before SQLite opens the files for another handle. */
 MUST_CHECK enum status sqlite_files_expect(const struct sqlite_store *store, struct error *error);
 
-/* Once the handle has read in WAL mode, and so has all three files open. */
+/* Call it once the handle has read in WAL mode, and so has all three files open. */
 MUST_CHECK enum status sqlite_files_attach(struct sqlite_store *store, struct error *error);
 
-/* Before the handle is closed. Where another file has taken a name, or a file is damaged, the log
- * stays as it is; otherwise the last handle brings it into the database, as ever, even when its
- * name is gone. */
+/* Call it before the handle is closed. Where another file has taken a name, or a file is damaged,
+ * the log stays as it is; otherwise the last handle brings it into the database, as ever, even when
+ * its name is gone. */
 void sqlite_files_detach(struct sqlite_store *store);
 
 /* The names lead to the files that are open. `facts` are the database's. */

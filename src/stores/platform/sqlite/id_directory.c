@@ -112,7 +112,7 @@ enum status id_directory_sync(const struct id_directory *directory, struct error
 
 /* ---- the list of its files ------------------------------------------------------------------- */
 
-/* Only the names that are given here: no signs, no zeros in front. */
+/* It accepts only the names that this file gives: no signs, no zeros in front. */
 static bool is_run(const char *name, struct id_file *file)
 {
     struct text rest = text_of(name);
@@ -129,7 +129,7 @@ static bool is_run(const char *name, struct id_file *file)
     return strcmp(file->name, name) == 0;
 }
 
-/* For readdir, which has a position and closes what it is given. */
+/* readdir needs a descriptor of its own: it has a position and closes what it is given. */
 static DIR *open_list(const struct id_directory *directory, struct error *error)
 {
     int descriptor = openat(directory->descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

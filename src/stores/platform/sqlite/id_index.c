@@ -39,7 +39,7 @@ static bool stop(struct id_feed *feed, enum status status)
     return false;
 }
 
-/* How many tables there are; and whether there are so many runs that merging cannot wait. */
+/* Counts the tables; and says whether there are so many runs that merging cannot wait. */
 static size_t count_tables(struct id_index *index, bool *merges)
 {
     uv_mutex_lock(&index->lock);
@@ -137,7 +137,7 @@ static enum status read_rows(struct id_feed *feed, int64_t last)
 
 /* ---- the runs of the directory --------------------------------------------------------------- */
 
-/* Whether a run is of this ledger as it is now: then `sound`. A row that cannot be read, or is
+/* Is a run of this ledger as it is now? Then it is `sound`. A row that cannot be read, or is
  * damaged itself, proves nothing against the run. */
 static enum status check_history(const struct id_run *run, const struct id_file *file,
                                  const struct id_source *source, bool *sound, struct error *error)
@@ -175,10 +175,10 @@ static enum status open_run(struct id_index *index, const struct id_directory *d
 }
 
 /*
- * Takes the runs that cover the rows from the first on, up to the row before `next`. Of runs that
- * begin with the same row the longest comes first: it was merged from the others, and a crash has
- * left those behind. A run that is not sound is deleted, and so are those after it: the rows from
- * there on are read again.
+ * Takes the runs that cover the rows from the first on, up to the row before `next`. Among runs
+ * that begin with the same row the longest comes first: it was merged from the others, and a crash
+ * has left those behind. A run that is not sound is deleted, and so are those after it: the rows
+ * from there on are read again.
  */
 static enum status take_runs(struct id_index *index, const struct id_directory *directory,
                              const struct id_source *source, int64_t last_number, int64_t *next,

@@ -62,7 +62,7 @@ struct id_entry {
     int64_t number; /* of the row, at least 1 */
 };
 
-/* By key, then by number. */
+/* Compares by key, then by number. */
 static inline bool id_entry_is_before(const struct id_entry *one, const struct id_entry *other)
 {
     return one->key < other->key || (one->key == other->key && one->number < other->number);
@@ -72,8 +72,8 @@ static inline bool id_entry_is_before(const struct id_entry *one, const struct i
 struct id_feed;
 
 /*
- * How the index reads the rows, whenever it has to. Called from id_index_open and id_index_ready
- * only, in their thread; `context` may hold another handle each time.
+ * The functions by which the index reads the rows, whenever it has to. Called from id_index_open
+ * and id_index_ready only, in their thread; `context` may hold another handle each time.
  */
 struct id_source {
     /* Calls id_feed_row for each row from number `first` to `last`, in order, and returns. If it
@@ -100,9 +100,10 @@ struct id_index_options {
     const char *database; /* path; the directory is beside it, with mode and owner of that file */
     uint8_t identity[ID_IDENTITY_SIZE]; /* random, made with the ledger, and kept in it */
     struct log *log;
-    /* For one look-up: reads no filter, takes no lock and writes no file. The source feeds only the
-     * rows that the look-up may need, of those that no run covers. STATUS_FULL: these are too many
-     * for memory. Such an index is asked and closed, and nothing else. */
+    /* Opens the index for one look-up: it reads no filter, takes no lock and writes no file. The
+     * source feeds only the rows that the look-up may need, of those that no run covers.
+     * STATUS_FULL: these are too many for memory. Such an index is asked and closed, and nothing
+     * else. */
     bool once;
 };
 
@@ -121,7 +122,7 @@ MUST_CHECK enum status id_index_open(struct id_index **index,
 void id_index_close(struct id_index **index);
 
 /*
- * At the begin of every batch, when the write lock is held: brings the index to the newest row,
+ * Every batch calls it first, under the write lock: it brings the index to the newest row,
  * `last_number`, and reads the rows that another process has written. After damage, it makes the
  * index again from there on. Costs nothing when there is no work. STATUS_FULL: for so long no run
  * could be written that memory is at its bound. Then nothing may be decided until a run can be
@@ -142,10 +143,10 @@ MUST_CHECK enum status id_index_find(struct id_index *index, uint64_t key, int64
                                      struct error *error);
 
 /*
- * After the commit of a batch, once it is durable: the keys of its rows, numbers ascending, at most
- * ID_ADDED_MAX. Its first number is the one after the last that was added; `last_number` and
- * `row_hash` are those of its last row. Cannot fail. After a commit whose outcome is unknown the
- * index is closed.
+ * The batch calls it once its commit is durable. It adds the keys of its rows, numbers ascending,
+ * at most ID_ADDED_MAX. Its first number is the one after the last that was added; `last_number`
+ * and `row_hash` are those of its last row. Cannot fail. After a commit whose outcome is unknown
+ * the index is closed.
  */
 void id_index_add(struct id_index *index, const struct id_entry *entries, size_t count,
                   int64_t last_number, const uint8_t row_hash[ID_ROW_HASH_SIZE]);
@@ -162,9 +163,9 @@ MUST_CHECK enum status id_index_beyond(const char *database,
 /* Gives the index a thread that does upkeep whenever it is wanted, until id_index_close. */
 void id_index_start(struct id_index *index);
 
-/* For an index without its own thread: any thread, one at a time. Writes tables as runs and merges
- * runs until no work is left. A failure is logged, once a reason, and counted. The next call tries
- * again, and no id is lost. */
+/* An index without its own thread needs these calls: any thread, one at a time. Writes tables as
+ * runs and merges runs until no work is left. A failure is logged, once a reason, and counted. The
+ * next call tries again, and no id is lost. */
 MUST_CHECK bool id_index_wants_upkeep(struct id_index *index);
 void id_index_upkeep(struct id_index *index);
 

@@ -33,8 +33,8 @@ static int level_of(const struct id_part *part)
     return level;
 }
 
-/* Full tables first, since they take memory. Else the newest runs of at most some level's size,
- * once there are ID_INDEX_FANOUT of it. Under `lock`. */
+/* Full tables first, since they take memory. Otherwise it merges the newest runs of at most some
+ * level's size, once there are ID_INDEX_FANOUT of it. Under `lock`. */
 static bool choose(const struct id_index *index, bool merges, struct choice *choice)
 {
     const size_t runs = index->count - id_tables(index);
@@ -129,7 +129,7 @@ static void replace(const struct step *step, struct id_run **run)
     *run = NULL;
 }
 
-/* Makes the written run known. With the directory's lock. */
+/* Makes the written run known. The caller holds the directory's lock. */
 static enum status install(struct step *step, struct id_run **run, struct error *error)
 {
     enum status status = id_parts_compare(step->index, step->directory, error);

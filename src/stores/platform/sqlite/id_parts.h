@@ -58,7 +58,7 @@ struct id_index {
     bool woken; /* by its lock */
 };
 
-/* id_parts.c. Under `lock`, except before another thread can use the index. */
+/* id_parts.c. The caller holds `lock`, except before another thread can use the index. */
 void id_part_append(struct id_index *index, int64_t first);              /* with an empty table */
 void id_part_append_run(struct id_index *index, struct id_run **run);    /* takes it */
 void id_part_end(struct id_part *part);                                  /* frees what it has */
@@ -75,8 +75,7 @@ void id_parts_wake(struct id_index *index); /* the index's own thread, for upkee
 /* Logs and counts a file that is not sound, and that the caller deletes. Any lock. */
 void id_parts_reject(struct id_index *index, const struct id_file *file, const char *why);
 
-/* Of a run that turns out to be damaged: deletes its file, and has all parts made again. Any
- * lock. */
+/* A run turned out to be damaged: deletes its file, and has all parts made again. Any lock. */
 void id_run_reject(struct id_index *index, const struct id_run *run);
 
 /* id_merge.c: writes a table as a run, or else merges runs if it may; STATUS_NOT_FOUND: there is

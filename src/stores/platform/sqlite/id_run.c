@@ -149,7 +149,7 @@ enum status id_run_open(struct id_run **run, int directory, const char *name,
                         const uint8_t identity[ID_IDENTITY_SIZE], bool filtered,
                         struct error *error)
 {
-    /* Not blocking: it may be anything, a pipe for instance. */
+    /* The open does not block: the file may be anything, a pipe for instance. */
     int descriptor = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (descriptor < 0)
         return error_set(error,

@@ -108,7 +108,7 @@ static inline void id_run_prefetch(const struct id_run *run, uint64_t key)
         __builtin_prefetch(run->filter + id_filter_line(run->header.lines, key));
 }
 
-/* Whether the run may have the key. */
+/* May the run have the key? */
 static inline bool id_run_may_have(const struct id_run *run, uint64_t key,
                                    const struct id_bits *bits)
 {

@@ -152,7 +152,7 @@ static int add(struct writing *writing, const struct id_entry *entry)
     return block->count == ID_BLOCK_IDS ? finish_block(writing) : 0;
 }
 
-/* After the last block: positions, filter, and the header, which makes it a run. */
+/* Writes after the last block: positions, filter, and the header, which makes it a run. */
 static int finish(struct writing *writing)
 {
     struct id_run *run = writing->run;
@@ -201,7 +201,7 @@ static struct id_run *make_run(const struct id_run_plan *plan, int descriptor)
     return run;
 }
 
-/* All ids, in order. */
+/* Writes all ids, in order. */
 static enum status copy(struct writing *writing, const struct id_run_plan *plan,
                         struct id_stream *streams, size_t count, int *reason)
 {
@@ -233,7 +233,8 @@ static int create_file(int directory, const char *name, const struct stat *like,
     struct stat facts;
     if (flock(*descriptor, LOCK_EX | LOCK_NB) != 0 || fstat(*descriptor, &facts) != 0)
         return errno;
-    /* As SQLite does for its log: a command run by root must not lock the service out. */
+    /* Gives the file to the database's owner, as SQLite does with its log: a command run by root
+     * must not lock the service out. */
     if ((facts.st_uid != like->st_uid || facts.st_gid != like->st_gid) && geteuid() == 0 &&
         fchown(*descriptor, like->st_uid, like->st_gid) != 0)
         return errno;

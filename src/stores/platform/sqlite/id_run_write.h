@@ -23,7 +23,7 @@ struct id_stream {
     struct id_block *blocks;
     size_t blocks_at, blocks_count;
     struct id_entry *sorted; /* of a table */
-    /* Not NULL: the caller makes the next ids the ones at hand. */
+    /* Unless it is NULL, it makes the next ids the ones at hand. */
     enum status (*refill)(void *context, struct id_stream *stream);
     void *context;
 };

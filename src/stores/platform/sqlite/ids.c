@@ -18,8 +18,8 @@
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Of the customer's number, or of 0 and the provider, and a text of at most
- * 1 + TRANSACTION_ID_SIZE. */
+/* Makes the key of the customer's number, or of 0 and the provider, and a text of at most 1 +
+ * TRANSACTION_ID_SIZE. */
 static uint64_t key_of(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
                        const char *provider_id, const char *prefix, struct text id)
 {
@@ -86,7 +86,7 @@ struct reading {
     struct id_feed *feed;
 };
 
-/* Where the index reads rows. */
+/* The index reads rows by these. */
 struct rows_asked {
     struct sqlite_store *store;
     const char *id; /* NULL: all; else only those that a look-up of it may need */

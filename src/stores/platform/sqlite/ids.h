@@ -38,14 +38,14 @@ size_t sqlite_row_keys(const uint8_t identity[ID_IDENTITY_SIZE], int64_t custome
 MUST_CHECK enum status sqlite_ids_ready(struct sqlite_store *store, bool upkeep,
                                         struct error *error);
 
-/* After a commit: adds the ids of the kept transactions to the index. */
+/* Call it after a commit: it adds the ids of the kept transactions to the index. */
 void sqlite_ids_add(struct sqlite_store *store, const struct ledger_batch *batch,
                     const int64_t *customer_numbers);
 
-/* All but the standing credits. */
+/* It loads all but the standing credits. */
 MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
                                       struct error *error);
-/* With the standing credits, where they are asked for. */
+/* It loads the standing credits as well, where they are asked for. */
 MUST_CHECK enum status sqlite_load_fact(struct sqlite_store *store, struct ledger_fact *fact,
                                         struct error *error);
 

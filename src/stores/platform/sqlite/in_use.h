@@ -22,16 +22,16 @@
  */
 struct sqlite_store;
 
-/* Whether there is a file of the database's name with this ending. */
+/* Is there a file of the database's name with this ending? */
 bool sqlite_is_beside(const struct sqlite_store *store, const char *ending, struct stat *facts);
 
-/* Before SQLite opens the file. Refuses a file that keeps its log elsewhere: one that is a mount of
- * its own, or has a second name. Waits for a process that begins or ends, up to the store's
- * timeout; STATUS_UNAVAILABLE: another process has the database open without its log. */
+/* Call it before SQLite opens the file. Refuses a file that keeps its log elsewhere: one that is a
+ * mount of its own, or has a second name. Waits for a process that begins or ends, up to the
+ * store's timeout; STATUS_UNAVAILABLE: another process has the database open without its log. */
 MUST_CHECK enum status sqlite_use_begin(struct sqlite_store *store, struct error *error);
 
-/* Once the log is there: others may open the database as well. */
+/* Call it once the log is there: others may open the database as well. */
 void sqlite_use_share(struct sqlite_store *store);
 
-/* After SQLite has closed the handle's files. */
+/* Call it after SQLite has closed the handle's files. */
 void sqlite_use_end(struct sqlite_store *store);

@@ -383,7 +383,7 @@ static enum status write_batch(struct writing *writing, struct error *error)
     return status == STATUS_OK ? write_accounts(writing, error) : status;
 }
 
-/* Once it is durable: the index and the cache know of it. */
+/* The batch is durable: the index and the cache learn of it. */
 static void note_batch(struct writing *writing)
 {
     const struct ledger_batch *batch = writing->batch;

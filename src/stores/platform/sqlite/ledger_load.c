@@ -15,7 +15,7 @@
 
 /* ---- accounts -------------------------------------------------------------------------------- */
 
-/* Whether the account agrees with its last entry; the number of that follows. */
+/* The column says whether the account agrees with its last entry; the number of that follows. */
 #define FITS_COLUMN (LEDGER_ACCOUNT_COLUMN_COUNT + LEDGER_DECLINED_COLUMN_COUNT)
 
 /* Balances are answered and decided from it, so nothing of it is taken that nothing else
@@ -28,7 +28,8 @@ static bool read_sound_account(const struct sql_row *row, const char *player_id,
            sql_integer(row, FITS_COLUMN) == 1 && strcmp(account->player.id, player_id) == 0;
 }
 
-/* All of `to` but the customer's number. `player_number` is 0 when there is no such player. */
+/* Fills in all of `to` but the customer's number. `player_number` is 0 when there is no such
+ * player. */
 static enum status load_account(struct sqlite_store *store, const char *player_id,
                                 struct ledger_stored *to, struct error *error)
 {
@@ -100,7 +101,7 @@ static enum status load_clearing(struct sqlite_store *store, struct ledger_clear
 
 /* ---- a batch --------------------------------------------------------------------------------- */
 
-/* From the cache, or into it. */
+/* Takes it from the cache, or reads it into the cache. */
 static enum status load_player(struct sqlite_store *store, struct ledger_batch_player *player,
                                struct ledger_stored *loaded, struct error *error)
 {

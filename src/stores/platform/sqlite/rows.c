@@ -43,7 +43,8 @@ static enum status find_number(struct sqlite_store *store, const char *sql, cons
 enum status sqlite_customer_number(struct sqlite_store *store, const char *id, int64_t *number,
                                    struct error *error)
 {
-    /* Of the row itself: an index that leads to another customer must not name that one. */
+    /* Reads the names of the row itself: an index that leads to another customer must not name that
+     * one. */
     return find_number(store,
                        "SELECT number FROM customer WHERE +id = ?1"
                        " AND number = (SELECT number FROM customer WHERE id = ?1)",

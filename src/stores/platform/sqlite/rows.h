@@ -16,7 +16,7 @@ struct ledger_row {
     int64_t number, customer_number, player_number;
     int64_t previous; /* as it is stored */
     struct ledger_transaction transaction;
-    /* Set when the row was verified. For a decline: its hash in the chain of declines. */
+    /* Set when the row was verified. A decline has its hash in the chain of declines here. */
     uint8_t hash[LEDGER_HASH_SIZE];
 };
 

@@ -59,7 +59,7 @@ struct sqlite_store {
         sqlite3_stmt *statement;
     } statements[SQLITE_STATEMENTS_MAX];
     size_t statement_count;
-    /* Of the ledger; each is made when it is first needed. */
+    /* The ledger's own; each is made when it is first needed. */
     struct ledger_cache *cache; /* cache.h */
     struct id_index *index;     /* id_index.h */
     uint8_t ledger[16];  /* which one it is, since it was last asked how far it goes (ids.c) */
@@ -76,7 +76,8 @@ static inline struct sqlite_store *sqlite_store_of(struct platform_store *store)
     return mine;
 }
 
-/* Before anything else in a call: the connection is there and the file is the one it was. */
+/* Call it before anything else: it makes sure of the connection, and that the file is the one it
+ * was. */
 MUST_CHECK enum status sqlite_ready(struct sqlite_store *store, struct error *error);
 
 /* Writes the whole database, as of one moment, into a new file, or one beside it (backup.c). */
@@ -166,10 +167,10 @@ enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_ba
 MUST_CHECK enum status sqlite_check_content(struct sqlite_store *store, struct error *error);
 enum status sqlite_ledger_check_end(struct platform_store *, struct ledger_end *, struct error *);
 enum status sqlite_ledger_accept_end(struct platform_store *, int64_t, struct error *);
-/* Before a handle writes to the ledger, under the write lock: checks that the ledger ends where it
- * should, and sets the mark. */
+/* A handle calls it before it writes to the ledger, under the write lock. It checks that the ledger
+ * ends where it should, and sets the mark. */
 MUST_CHECK enum status sqlite_mark_begin(struct sqlite_store *store, struct error *error);
-/* After a commit: its last transaction. */
+/* Call it after a commit, with its last transaction. */
 MUST_CHECK enum status sqlite_mark(struct sqlite_store *store, int64_t number,
                                    const uint8_t hash[LEDGER_HASH_SIZE], struct error *error);
 
@@ -181,9 +182,9 @@ static inline uint32_t sqlite_big_endian(const unsigned char bytes[4])
 
 /* checkpoint.c */
 #define SQLITE_LOG_IS_LONG 4000 /* pages: time for upkeep */
-/* Whether the log has grown by `pages` since the last attempt at upkeep. An attempt may shorten
- * nothing, as pages that a reader may still need stay in the log. It costs more the longer the log
- * is, so the next one waits until the log has grown by an eighth. */
+/* Has the log grown by `pages` since the last attempt at upkeep? An attempt may shorten nothing, as
+ * pages that a reader may still need stay in the log. It costs more the longer the log is, so the
+ * next one waits until the log has grown by an eighth. */
 static inline bool sqlite_log_has_grown_by(const struct sqlite_store *store, int pages)
 {
     int eighth = store->log_attempted / 8;
@@ -193,7 +194,7 @@ static inline bool sqlite_log_has_grown_by(const struct sqlite_store *store, int
 bool sqlite_ledger_wants_upkeep(struct platform_store *);
 enum status sqlite_ledger_upkeep(struct platform_store *, struct error *);
 
-/* For the handle that writes the ledger, when it begins: makes the whole log durable; */
+/* The handle that writes the ledger calls it when it begins. It makes the whole log durable; */
 MUST_CHECK enum status sqlite_log_renew(struct sqlite_store *store, struct error *error);
 /* and from now on upkeep copies the log into the file. */
 MUST_CHECK enum status sqlite_log_adopt(struct sqlite_store *store, struct error *error);

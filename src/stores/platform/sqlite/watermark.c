@@ -141,7 +141,7 @@ enum status watermark_set(const char *database, const struct watermark *mark, in
     return status;
 }
 
-/* Its name leads to it still. */
+/* Does its name still lead to it? */
 static bool is_named(int file, const char *database)
 {
     struct stat opened;
