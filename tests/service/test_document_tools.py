@@ -3,6 +3,7 @@ the page of `make docs`."""
 
 import http.client
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -29,7 +30,7 @@ def packages(name):
 
 def run(modules, command, *words, status=0):
     done = subprocess.run([modules / ".bin" / command, *words], cwd=ROOT / "docs", capture_output=True, text=True, timeout=180 * PATIENCE,
-                          env={"PATH": "/usr/local/bin:/usr/bin:/bin", "REDOCLY_TELEMETRY": "off", "HOME": str(modules.parent)})
+                          env={**os.environ, "REDOCLY_TELEMETRY": "off", "HOME": str(modules.parent)})
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
