@@ -1,4 +1,9 @@
-/* The commands, nothing else. */
+/* The commands, and what holds for each of them before it begins. */
+#include <unistd.h>
+
+#include <fcntl.h>
+#include <signal.h>
+
 #include "commands/commands.h"
 
 static const struct command_group groups[] = {
@@ -18,7 +23,34 @@ static const struct command_group groups[] = {
     {0},
 };
 
+/* A file that gets one of these numbers would receive what is written for people. */
+static void open_standard_descriptors(void)
+{
+    int opened;
+    do
+        opened = open("/dev/null", O_RDWR); /* the lowest number that is free */
+    while (opened >= 0 && opened <= STDERR_FILENO);
+    if (opened >= 0)
+        (void)close(opened);
+}
+
+static void end_by_signal(int number)
+{
+    _exit(128 + number);
+}
+
+/* The kernel gives process 1 of a container no signal that it does not handle. */
+static void end_as_process_1(void)
+{
+    if (getpid() == 1) {
+        (void)signal(SIGTERM, end_by_signal);
+        (void)signal(SIGINT, end_by_signal);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    open_standard_descriptors();
+    end_as_process_1();
     return command_main(groups, argc, argv);
 }

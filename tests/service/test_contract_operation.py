@@ -749,3 +749,56 @@ def test_the_health_command_asks_the_service_that_runs(make_service):
     service.configure({"server.listen": "%s:%d" % service.address})
     assert "a store is away" in service.run("health", status=1).errors
     assert service.ask("health", "--alive") == {"answers": True, "status": "degraded"}
+
+
+# ---- who starts it -------------------------------------------------------------------------------------
+
+
+def test_commands_that_begin_without_standard_descriptors_do_their_work(make_service):
+    """As cron or `<&- >&- 2>&-` start them: what is opened next would get the number of standard error."""
+    service = make_service()
+    service.publish("cricket", [{"gmid": 7, "ename": "Seven"}], {})
+    (service.directory / "odds.json").write_text('[{"mid": 1}]')
+
+    def run(*words):
+        command = f"exec '{BINARY}' {' '.join(words)} -c '{service.configuration}' <&- >&- 2>&-"
+        return subprocess.run(["/bin/sh", "-c", command], env=service.environment, cwd=service.directory, timeout=60 * PATIENCE).returncode
+
+    assert run("feed", "odds", "cricket", "7", "odds.json") == 0
+    assert run("customer", "list") == 0
+    assert run("check") == 0
+    process = subprocess.Popen(["/bin/sh", "-c", f"exec '{BINARY}' serve -c '{service.configuration}' <&- >&- 2>&-"],
+                               env=service.environment, cwd=service.directory)
+    try:
+        eventually(lambda: os.path.realpath(f"/proc/{process.pid}/exe") == str(Path(BINARY).resolve())
+                   and all(os.path.exists(f"/proc/{process.pid}/fd/{number}") for number in (0, 1, 2, 12)))
+        assert [os.readlink(f"/proc/{process.pid}/fd/{number}") for number in (0, 1, 2)] == ["/dev/null"] * 3
+        process.terminate()
+        assert process.wait(60 * PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True).returncode != 0,
+                    reason="may not make a namespace of process ids")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("words", [["feed", "stream"], ["wallet", "tail", "--follow"], ["audit", "tail", "--follow"], ["serve"],
+                                   ["feed", "simulate"]], ids=" ".join)
+def test_a_command_that_is_process_1_ends_by_a_signal(make_service, words, number):
+    service = make_service()
+    log = service.directory / "process-1.log"
+    with open(log, "wb") as errors:
+        outer = subprocess.Popen(["unshare", "--pid", "--fork", str(BINARY), *words, "-c", str(service.configuration)],
+                                 env=service.environment, cwd=service.directory, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors)
+    try:
+        children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
+        inner = int(eventually(lambda: children.read_text().split())[0])
+        eventually(lambda: os.path.realpath(f"/proc/{inner}/exe") == str(Path(BINARY).resolve()))
+        eventually(lambda: "SigCgt" in (text := Path(f"/proc/{inner}/status").read_text())
+                   and int(re.search(r"SigCgt:\s+(\w+)", text)[1], 16) >> (number - 1) & 1)
+        os.kill(inner, number)
+        outer.wait(60 * PATIENCE)
+    finally:
+        outer.kill()
+        outer.wait()
