@@ -296,9 +296,20 @@ const struct command_option export_options[] = {
 /* ---- report ---------------------------------------------------------------------------------- */
 
 struct report {
-    struct printed printed;   /* first: it is the context of what is read */
-    struct json_writer *json; /* NULL: for people */
+    struct printed printed;             /* first: it is the context of what is read */
+    struct json_writer *json;           /* NULL: for people */
+    char customer_id[CUSTOMER_ID_SIZE]; /* of the last line, and what its lines have: */
+    bool plays, transfers;
+    struct buffer *without_play; /* ids of customers, each with an LF */
 };
+
+/* Bets that name neither game nor round are transfers: the customer's operator should know. */
+static void end_customer(struct report *report)
+{
+    if (report->transfers && !report->plays)
+        buffer_append_format(report->without_play, "%s\n", report->customer_id);
+    report->plays = report->transfers = false;
+}
 
 static void begin_report(struct report *report, const struct command_line *line, int64_t day)
 {
@@ -317,6 +328,11 @@ static void begin_report(struct report *report, const struct command_line *line,
 static bool report_line(void *context, const struct ledger_sum *line)
 {
     struct report *report = context;
+    if (strcmp(report->customer_id, line->customer_id) != 0)
+        end_customer(report);
+    memcpy(report->customer_id, line->customer_id, sizeof report->customer_id);
+    report->plays = report->plays || ledger_entries(&line->play) > 0;
+    report->transfers = report->transfers || ledger_entries(&line->transfers) > 0;
     return add_to_total(&report->printed, line, false) &&
            wallet_print_row(report->printed.line, report->json, ledger_play_fields, line);
 }
@@ -335,11 +351,25 @@ static void end_report(struct report *report)
         else
             (void)wallet_print_row(report->printed.line, NULL, ledger_play_fields, total);
     }
+    end_customer(report);
+    struct text ids = buffer_text(report->without_play);
+    if (json != NULL) {
+        json_end(json);
+        json_lines(json, "without_play", ids.size > 0 ? (struct text){ids.at, ids.size - 1} : ids);
+        return;
+    }
+    while (ids.size > 0) {
+        struct text id = text_cut(&ids, '\n');
+        if (id.size > 0)
+            (void)printf(
+                "%.*s moved money by transfers alone: does it name game and round in its bets?\n",
+                (int)id.size, id.at);
+    }
 }
 
 void run_report(const struct command_line *line)
 {
-    struct report report = {.json = NULL};
+    struct report report = {.without_play = command_buffer(line)};
     struct asked asked = {
         .grouping = {.by_game = true}, .sum = report_line, .printed = &report.printed};
     int64_t day = clock_day(clock_wall_ms());

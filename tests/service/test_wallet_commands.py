@@ -172,7 +172,8 @@ def test_a_report_of_a_day_is_equal_to_the_ledger(ledger):
     text = ledger.run("wallet", "report", "--day", day).text
     assert "roulette" in text and "  1000.05  " in text.splitlines()[-3] and "  0.007  " in text.splitlines()[-1]
     assert ledger.ask("wallet", "report", "--provider", "acme", "--day", day)["lines"] == [game]
-    assert ledger.ask("wallet", "report", "--day", "2001-01-01") == {"day": "2001-01-01", "lines": [], "totals": []}
+    assert ledger.ask("wallet", "report", "--day", "2001-01-01") == {
+        "day": "2001-01-01", "lines": [], "totals": [], "without_play": []}
     ledger.run("wallet", "report", "--day", "2001-1-1", status=2)
 
 
@@ -564,6 +565,7 @@ def test_what_is_summed_under_is_fixed_when_the_entry_is_written(tmp_path):
                          debit(alice, "bet", 250, game_id="wheel", round_id="r"), credit(alice, "win", 500, "bet"),
                          credit(alice, "promo", 7, game_id="not-there-yet", round_id="p")):
             assert send(service, service.customer.key, document).status == 200
+        assert service.ask("wallet", "report")["without_play"] == []
         before = report()
         assert before == {(None, None): (3, 0, 0), ("acme", "wheel"): (2, 250, 500), (None, "not-there-yet"): (1, 0, 7)}
         late = debit(alice, "late", 100, game_id="roulette", round_id="r-5")
@@ -623,5 +625,22 @@ def test_sums_beyond_what_a_number_holds_stop_there_and_others_go_on(tmp_path):
         assert (wallet[other.id]["debits_minor"], wallet[other.id]["movement_minor"]) == (250, 750)
         assert service.ask("wallet", "export", "--customer", other.id, "--day", day)
         assert service.ask("wallet", "export", "--day", day)
+    finally:
+        service.stop()
+
+
+def test_a_customer_whose_bets_are_transfers_is_named(tmp_path):
+    service = Service(tmp_path)
+    try:
+        service.customer, other = service.add_customer("Careless", options=["--casino"]), service.add_customer("Careful", options=["--casino"])
+        add_games(service, "roulette")
+        service.start()
+        careless, careful = add_player(service, service.customer), add_player(service, other)
+        for customer, player, named in ((service.customer, careless, {}), (other, careful, {"game_id": "roulette", "round_id": "r"})):
+            for document in (credit(player, "in", 1000), debit(player, "bet", 250, **named)):
+                assert send(service, customer.key, document).status == 200
+        assert service.ask("wallet", "report")["without_play"] == [service.customer.id]
+        text = service.run("wallet", "report").text
+        assert f"{service.customer.id} moved money by transfers alone" in text and f"{other.id} moved" not in text
     finally:
         service.stop()
