@@ -12,6 +12,7 @@ import sys
 import time
 
 import pytest
+import yaml
 
 from croupier import BINARY, PATIENCE, ROOT, eventually
 from newcomer import Machine
@@ -301,6 +302,27 @@ def test_the_page_for_integrators_is_one_page_and_names_every_error():
     assert whole.keys() - named.keys() == {
         "https_required", "method_not_allowed", "request_timeout", "precondition_failed", "payload_too_large", "uri_too_long",
         "unsupported_media_type", "expectation_failed", "headers_too_large", "not_implemented", "version_not_supported"}
+
+
+def test_the_tables_of_rows_and_markets_are_the_document_s():
+    """What interface.md says of an event's and a market's fields, openapi.yaml has, and it hides nothing that the page shows."""
+    page = (ROOT / "docs/interface.md").read_text()
+    schemas = yaml.safe_load((ROOT / "docs/openapi.yaml").read_text())["components"]["schemas"]
+    shown = {name: {key for key, schema in schemas[name]["properties"].items() if schema is not False} for name in
+             ("Event", "Market", "Runner", "Section", "SectionOdds", "Price")}
+    tables = re.findall(r"^\| field \| type \| \|\n\|[-|]+\|\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert len(tables) == 2
+    for schema, table in zip(("Event", "Market"), tables, strict=True):
+        rows = [line.split("|")[1:] for line in table.splitlines() if not line.startswith("| others")]
+        named = {name for first, *_ in rows for name in re.findall(r"`(\w+)(?:\[\])?`", first)}
+        assert len(named) > 6 and named <= shown[schema], (schema, named - shown[schema])
+    [runners] = [line for line in tables[1].splitlines() if line.startswith("| `runners[]`")]
+    [section] = [line for line in tables[1].splitlines() if line.startswith("| `section[]`")]
+    inner = set(re.findall(r"`([a-z]\w*)`", runners)) - {"match1"}
+    assert {"selectionId", "runnerName", "status"} <= inner <= shown["Runner"] | shown["Price"], inner
+    inner = set(re.findall(r"`([a-z]\w*)(?:\[\])?`", section)) - {"section"}
+    inner |= set(re.findall(r"\w+", section[section.index("{"):section.index("}")]))
+    assert {"nat", "gstatus", "odds", "tno"} <= inner <= shown["Section"] | shown["SectionOdds"], inner
 
 
 def test_the_pages_that_programs_read_first_exist():
