@@ -151,6 +151,9 @@ static int spawn(struct handover *handover, uv_loop_t *loop, int control,
         .stdio = given,
         .stdio_count = (int)(HANDOVER_CONTROL + 1 + count),
     };
+    /* Libraries open some without this flag (LMDB's data file, libcurl's sockets), which the new
+     * process would keep for good. Linux before 5.11 does not know the call. */
+    (void)close_range(HANDOVER_CONTROL, ~0U, CLOSE_RANGE_CLOEXEC);
     int result = uv_spawn(loop, &handover->process, &options);
     memory_free(words);
     memory_free(given);

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -276,3 +277,21 @@ def test_a_service_manager_learns_which_process_it_is(tmp_path):
     finally:
         served.remove()
         manager.close()
+
+
+def test_upgrades_leave_no_descriptor_behind(served):
+    """Those that libraries open without O_CLOEXEC as well."""
+    def kinds():
+        found = []
+        for entry in Path(f"/proc/{served.serving()}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                found.append(re.sub(r"\d+", "", os.readlink(entry)))
+        return sorted(found)
+
+    ended(served.upgrade())
+    served.request("GET", EVENT_PATH, key=served.customer.key)
+    first = kinds()
+    for _ in range(3):
+        ended(served.upgrade())
+        served.request("GET", EVENT_PATH, key=served.customer.key)
+    eventually(lambda: len(kinds()) <= len(first))
