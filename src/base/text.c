@@ -206,12 +206,32 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
     buffer->size += (size_t)length;
 }
 
+/* The format characters of Unicode (Cf, Zl, Zp) that turn the direction of a line, break it, or show
+ * nothing; the joiners U+200C and U+200D, which names are written with, are not among them. */
+static bool is_format(struct text one)
+{
+    static const uint32_t ranges[][2] = {{0xAD, 0xAD},     {0x61C, 0x61C},    {0x180E, 0x180E},
+                                         {0x200B, 0x200B}, {0x200E, 0x200F},  {0x2028, 0x202E},
+                                         {0x2060, 0x2064}, {0x2066, 0x206F},  {0xFEFF, 0xFEFF},
+                                         {0xFFF9, 0xFFFB}, {0xE0001, 0xE007F}};
+    uint32_t point = one.size == 1   ? (unsigned char)one.at[0]
+                     : one.size == 2 ? (uint32_t)one.at[0] & 0x1F
+                     : one.size == 3 ? (uint32_t)one.at[0] & 0xF
+                                     : (uint32_t)one.at[0] & 7;
+    for (size_t i = 1; i < one.size; i++)
+        point = point << 6 | ((uint32_t)one.at[i] & 0x3F);
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        if (ranges[i][0] <= point && point <= ranges[i][1])
+            return true;
+    return false;
+}
+
 void buffer_append_shown(struct buffer *buffer, struct text text)
 {
     while (text.size > 0) {
         size_t length = utf8_sequence(text.at, text.size);
         struct text one = {text.at, length > 0 ? length : 1};
-        buffer_append_text(buffer, text_is_plain(one) ? one : TEXT("?"));
+        buffer_append_text(buffer, text_is_plain(one) && !is_format(one) ? one : TEXT("?"));
         text.at += one.size;
         text.size -= one.size;
     }

@@ -112,7 +112,8 @@ static inline void buffer_append_char(struct buffer *buffer, char character)
 void buffer_append_choices(struct buffer *buffer, const char *const *words, size_t count);
 void buffer_append_u64(struct buffer *buffer, uint64_t value);
 void buffer_append_i64(struct buffer *buffer, int64_t value);
-/* For a terminal: with a '?' in place of each control character and each byte that is no UTF-8. */
+/* For a terminal: with a '?' in place of each control or format character (U+202E turns the rest of
+ * a line round) and each byte that is no UTF-8. */
 void buffer_append_shown(struct buffer *buffer, struct text text);
 void buffer_append_format(struct buffer *buffer, const char *format, ...) PRINTF_LIKE(2, 3);
 /* As a JSON string with its quotes (RFC 8259 section 7); bytes that are not UTF-8 become U+FFFD. */

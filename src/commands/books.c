@@ -419,11 +419,9 @@ void run_rounds(const struct command_line *line)
     wallet_require(line, store, &customer_table, given.customer_id);
     wallet_require(line, store, &provider_table, given.provider_id);
     clock_format_day(clock_day(asked.scope.from_ms), since);
-    shown.json = command_object(line, JSON_COMPACT);
-    if (shown.json != NULL) {
-        json_string(shown.json, "from", since);
-        json_array(shown.json, "rounds");
-    }
+    shown.json = command_document(line, JSON_COMPACT);
+    if (shown.json != NULL)
+        json_array(shown.json, NULL);
     (void)wallet_print_row(line, shown.json, ledger_round_fields, NULL);
     command_require(line,
                     viewer_read_rounds(store, &viewer_operator, &asked, show_round, &shown, error));

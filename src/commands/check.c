@@ -275,8 +275,10 @@ static void check_secrets(struct report *report, const struct config *config,
                             config->secrets_key_file, unsealing.failed);
     }
     report_check(report, "secrets key", ok,
-                 "copy the file from another instance or from its backup; where there is none "
-                 "yet, `croupier migrate` makes it",
+                 strstr(error.text, "run: chmod") != NULL
+                     ? "the key itself is fine: run that command"
+                     : "copy the file from another instance or from its backup; where there is "
+                       "none yet, `croupier migrate` makes it",
                  "%s", ok ? config->secrets_key_file : error.text);
     secrets_destroy(&secrets);
 }

@@ -67,6 +67,8 @@ static bool read_question(const struct command_line *line, struct player_questio
 
 static void require_player_id(const struct command_line *line, const char *verb, const char *id)
 {
+    if (text_starts_with(text_of(id), TEXT("lau_")))
+        command_usage(line, "'%s' is a launch: player show --launch %s", id, id);
     if (!text_starts_with(text_of(id), TEXT("ply_")))
         command_usage(line,
                       "'%s' is not a player's id (ply_…); a customer's own reference stands after "

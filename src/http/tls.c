@@ -97,8 +97,13 @@ static enum status tls_error(struct error *error, const char *what, const char *
 {
     unsigned long code = ERR_peek_last_error();
     const char *reason = ERR_reason_error_string(code);
-    if (ERR_GET_LIB(ERR_peek_error()) == ERR_LIB_SYS)
-        reason = strerror(ERR_GET_REASON(ERR_peek_error()));
+    unsigned long first = ERR_peek_error();
+    if (ERR_GET_LIB(first) == ERR_LIB_SYS)
+        reason = strerror(ERR_GET_REASON(first));
+    else if (ERR_GET_LIB(first) == ERR_LIB_PEM && ERR_GET_REASON(first) == PEM_R_NO_START_LINE)
+        reason = "it holds nothing in PEM form (-----BEGIN …)";
+    else if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == ERR_R_PEM_LIB)
+        reason = "it is no PEM, damaged, or encrypted: croupier asks for no password";
     ERR_clear_error();
     return error_set(error, STATUS_INVALID, "%s %s: %s", what, path,
                      reason != NULL ? reason : "unknown error");

@@ -173,8 +173,10 @@ enum status resource_get(const struct resource *resource, struct platform_store 
 
 enum status resource_missing(const struct resource *resource, const char *id, struct error *error)
 {
-    return error_set(error, STATUS_NOT_FOUND, "there is no %s '%.*s'", table_of(resource)->what, 64,
-                     id);
+    bool named =
+        table_of(resource)->kind == RECORD_CUSTOMER && !text_starts_with(text_of(id), TEXT("cus_"));
+    return error_set(error, STATUS_NOT_FOUND, "there is no %s '%.*s'%s", table_of(resource)->what,
+                     64, id, named ? "; give its id, cus_…: croupier customer list" : "");
 }
 
 enum status resource_list(const struct resource *resource, struct platform_store *store,

@@ -136,6 +136,8 @@ def test_a_secret_needs_the_key_file(platform):
     (platform.directory / "secrets.key").chmod(0o644)
     arguments = ["provider", "add", "acme", "--name", "A", "--launch-url", "https://a/", "--secret", "-"]
     assert "chmod 600" in refused(platform, *arguments, input=SECRET)
+    [told] = [one for one in json.loads(platform.run("check", "--json", status=1).text) if one["check"] == "secrets key"]
+    assert "chmod 600" in told["message"] and told["remedy"] == "the key itself is fine: run that command"
     (platform.directory / "secrets.key").unlink()
     assert "croupier migrate" in refused(platform, *arguments, input=SECRET)
 
@@ -197,6 +199,7 @@ def test_games_are_allowed_all_or_by_name(platform):
     assert platform.ask("game", "allow", customer, "book-of-sand", "anubis", "anubis") == {
         "customer": customer, "games": ["anubis", "book-of-sand"]}
     assert platform.ask("game", "allow", customer, "all") == {"customer": customer, "games": "all"}
+    assert "give its id, cus_…" in refused(platform, "key", "issue", "Acme")
     assert "there is no game 'chess'" in refused(platform, "game", "allow", customer, "anubis", "chess")
     assert "there is no customer 'cus_x'" in refused(platform, "game", "allow", "cus_x", "all")
     for wrong in ("", "Chess", "a b"):
@@ -266,6 +269,7 @@ def test_a_player_is_found_by_any_of_its_names(played):
     assert (told["provider"], told["game_id"]) == ("acme", "sand")
     assert played.ask("player", "show", played.customer.id, "bob") == shown
     assert played.ask("player", "show", "--launch", bob["launch_id"]) == shown
+    assert f"player show --launch {bob['launch_id']}" in played.run("player", "show", bob["launch_id"], status=2).errors
     assert played.ask("player", "show", "--provider", "acme", "--", told["provider_player_id"]) == shown
     alice = played.ask("player", "show", "--launch", first["launch_id"])
     assert alice["player_id"] == first["player_id"] == second["player_id"] != yen["player_id"]

@@ -813,7 +813,7 @@ def test_rounds_are_listed_and_narrowed_and_shown_by_page(house, owner):
         assert (refused.status, refused.json()["error"]["message"], refused.json()["error"]["field"]) == (422, message, message.partition(":")[0])
     told = house.run("wallet", "rounds", "--from", "2026", status=2)
     assert "from: must be a date" in told.errors
-    [told] = [one for one in house.ask("wallet", "rounds", "--open", "--customer", customer.id)["rounds"] if one["player_id"] == player]
+    [told] = [one for one in house.ask("wallet", "rounds", "--open", "--customer", customer.id) if one["player_id"] == player]
     assert told == first["items"][0]
 
 

@@ -363,16 +363,23 @@ def test_https_is_not_turned_off_by_sighup_which_says_so(own_https):
     assert own_https.get("/api/v1/health").status == 200
 
 
-@pytest.mark.parametrize("spoil", ["missing", "garbage", "other key"])
+@pytest.mark.parametrize("spoil", ["missing", "garbage", "encrypted", "other key", "empty certificate"])
 def test_an_unusable_certificate_is_refused_at_the_start(make_service, tmp_path, spoil):
     paths = certificate(tmp_path)
     other = certificate(tmp_path, "other")
-    key = {"missing": tmp_path / "nowhere.key", "garbage": tmp_path / "garbage.key", "other key": other[1]}[spoil]
+    key = {"missing": tmp_path / "nowhere.key", "garbage": tmp_path / "garbage.key",
+           "encrypted": tmp_path / "encrypted.key", "other key": other[1], "empty certificate": paths[1]}[spoil]
     (tmp_path / "garbage.key").write_text("nothing of a key")
+    subprocess.run(["openssl", "pkey", "-in", paths[1], "-aes256", "-passout", "pass:x", "-out", tmp_path / "encrypted.key"], check=True)
+    if spoil == "empty certificate":
+        paths[0].write_text("")
     service = make_service({"server.tls_certificate": paths[0], "server.tls_key": key})
     service.spawn()
     assert service.wait() == 1
-    assert key.name in service.log_text()
+    assert (paths[0] if spoil == "empty certificate" else key).name in service.log_text()
+    why = {"missing": "No such file", "garbage": "it is no PEM", "encrypted": "asks for no password", "other key": "mismatch",
+           "empty certificate": "nothing in PEM form"}
+    assert why[spoil] in service.log_text()
 
 
 # ---- the operator's listener --------------------------------------------------------------------------

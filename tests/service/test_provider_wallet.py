@@ -503,7 +503,7 @@ def test_the_provider_s_test_list_of_the_manual(casino, acme, seat):
     calls["DEBIT"].update(game_id="roulette", launch_id=seat[2])
 
     def round_of(identity):
-        rounds = casino.ask("wallet", "rounds", "--provider", "acme")["rounds"]
+        rounds = casino.ask("wallet", "rounds", "--provider", "acme")
         return next((one for one in rounds if (one["player_id"], one["round_id"]) == (seat[0], identity)), None)
 
     identity, blocked = None, False

@@ -45,6 +45,18 @@ TEST(plain_text_is_utf8_without_control_characters)
     assert_false(text_is_plain(TEXT("a\0b")));
 }
 
+TEST(a_terminal_is_shown_a_mark_for_what_would_turn_or_break_its_line)
+{
+    struct buffer out = {0};
+    buffer_append_shown(&out, TEXT("a\xE2\x80\xAE"   /* U+202E, right to left from here */
+                                   "b\xE2\x80\xA8"   /* U+2028, a new line */
+                                   "c\xC2\xAD\n\xFF" /* U+00AD, a control character, no UTF-8 */
+                                   "d\xF3\xA0\x81\x81"
+                                   "\xE2\x80\x8D\xC3\xA9\xF0\x9F\x8E\xB2"));
+    assert_string_equal(buffer_string(&out), "a?b?c???d?\xE2\x80\x8D\xC3\xA9\xF0\x9F\x8E\xB2");
+    buffer_free(&out);
+}
+
 TEST(a_copy_is_plain_and_fits_or_is_empty)
 {
     char out[4] = "xxx";
