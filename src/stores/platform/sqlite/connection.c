@@ -32,18 +32,26 @@
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* ID: POSIX ADVISORY WRITE PROCESS MAJOR:MINOR:INODE FIRST LAST (proc(5)). 0: it is not of a process
- * that has that byte of the file locked for itself. */
+/* A line of it is "ID: POSIX ADVISORY WRITE PROCESS MAJOR:MINOR:INODE FIRST LAST" (proc(5)). 0: it is
+ * not of a process that has that byte of the file locked for itself. */
 static uint64_t holder_in(const char *line, const char *file, uint64_t byte)
 {
-    long long process = 0;
-    unsigned long long first = 0, last = 0;
-    char locked[64];
-    if (sscanf(line, "%*s POSIX ADVISORY WRITE %lld %63s %llu %llu", &process, locked, &first,
-               &last) != 4 ||
-        process <= 0 || strcmp(locked, file) != 0)
+    enum { TYPE = 1, MANNER, ACCESS, PROCESS, FILE_ID, FIRST, LAST, WORDS };
+    struct text text = text_of(line), words[WORDS] = {{0}};
+    struct text rest = text_cut(&text, '\n');
+    uint64_t process = 0, first = 0, last = UINT64_MAX; /* or "EOF" */
+    for (size_t i = 0; i < WORDS && rest.at != NULL;) {
+        words[i] = text_cut(&rest, ' ');
+        i += words[i].size > 0;
+    }
+    if (!text_equals(words[TYPE], TEXT("POSIX")) || !text_equals(words[ACCESS], TEXT("WRITE")) ||
+        !text_equals(words[FILE_ID], text_of(file)) ||
+        text_to_u64(words[PROCESS], INT64_MAX, &process) != STATUS_OK ||
+        text_to_u64(words[FIRST], UINT64_MAX, &first) != STATUS_OK ||
+        (!text_equals(words[LAST], TEXT("EOF")) &&
+         text_to_u64(words[LAST], UINT64_MAX, &last) != STATUS_OK))
         return 0;
-    return first <= byte && byte <= last ? (uint64_t)process : 0;
+    return first <= byte && byte <= last ? process : 0;
 }
 
 #define WRITE_LOCK_BYTE 120 /* of the -shm file; https://sqlite.org/walformat.html */
