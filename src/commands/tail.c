@@ -45,6 +45,25 @@ static void release(void *resource)
     memory_free(following);
 }
 
+/* NUMBER or, of the ledger, NUMBER:HASH, which the entry of that number must have. */
+static void take_place(struct following *following)
+{
+    const struct command_line *line = following->line;
+    struct ledger_tail *ledger = &following->tail.ledger;
+    struct text hash = text_of(command_option(line, "after"));
+    struct text number = text_cut(&hash, ':');
+    if (hash.at == NULL) {
+        following->tail.place = command_number(line, "after", 0, INT64_MAX, 0);
+        return;
+    }
+    if (following->tail.of != TAIL_LEDGER)
+        command_usage(line, "--after: changes have no hash, so it takes a number alone");
+    if (text_to_u64(number, INT64_MAX, &following->tail.place) != STATUS_OK ||
+        !hex_read(hash, ledger->hash, sizeof ledger->hash))
+        command_usage(line, "--after must be a number, or NUMBER:HASH as an entry's line has them");
+    ledger->known = true;
+}
+
 /* The line owns it. */
 static struct following *begin(const struct command_line *line, enum tail_of of)
 {
@@ -53,7 +72,7 @@ static struct following *begin(const struct command_line *line, enum tail_of of)
     following->line = line;
     following->tail.of = of;
     following->tail.lines = command_buffer(line);
-    following->tail.place = command_number(line, "after", 0, INT64_MAX, 0);
+    take_place(following);
     following->follows = command_option(line, "follow") != NULL;
     following->pause_most_ms =
         config_platform_file(command_config(line)) != NULL ? PAUSE_MOST_FILE_MS : PAUSE_MOST_MS;
@@ -273,25 +292,26 @@ void run_verify_file(const struct command_line *line)
 
 /* ---- the options ----------------------------------------------------------------------------- */
 
-#define AFTER                                                                                  \
-    {                                                                                          \
-        "after", "NUMBER", "only what follows this one, the number of the last line (0: all)", \
-            false                                                                              \
-    }
 #define FOLLOW                                                             \
     {                                                                      \
         "follow", NULL, "go on, and print what comes when it comes", false \
     }
 
 const struct command_option wallet_tail_options[] = {
-    AFTER,
+    {"after", "NUMBER[:HASH]",
+     "only what follows this entry, the last line's (0: all); without its "
+     "hash, one that was given the same number after a failover is not noticed",
+     false},
     FOLLOW,
     {"customer", "CUSTOMER", "only this customer's entries", false},
     {0},
 };
 
 const struct command_option audit_tail_options[] = {
-    AFTER,
+    {"after", "NUMBER",
+     "only what follows this one, the number of the last line (0: all); one that was "
+     "given the same number after a failover is not noticed",
+     false},
     FOLLOW,
     {"object", "ID", "only changes of this customer, key, player and so on", false},
     {"who", "NAME", "only changes that NAME made", false},

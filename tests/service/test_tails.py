@@ -51,12 +51,13 @@ class Tail:
         return [json.loads(line) for line in self.path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
 
     def cut(self):
-        """Removes a last line that is not whole; the number of the one before it."""
+        """Removes a last line that is not whole; the place of the one before it."""
         content = self.path.read_bytes()
         whole = content[:content.rfind(b"\n") + 1]
         if whole != content:
             self.path.write_bytes(whole)
-        return json.loads(whole.splitlines()[-1])["number"] if whole else 0
+        last = json.loads(whole.splitlines()[-1]) if whole else {"number": 0}
+        return f"{last['number']}:{last['hash']}" if "hash" in last else last["number"]
 
     def command(self, *options):
         return [str(BINARY), "wallet", "tail", "--after", str(self.cut()), *options, *self.options, "-c",
@@ -156,12 +157,25 @@ def test_the_entries_of_one_customer(casino, tmp_path):
 
 
 def test_a_place_that_is_not_in_the_ledger_is_refused(casino):
+    assert "entry 1 is not the one" in casino.run("wallet", "tail", "--after", 1, status=1).errors
     send(casino, casino.customer.key, credit(casino.players[0], "a", 5))
     number = json.loads(casino.run("wallet", "tail").text)["number"]
     assert "entry" in casino.run("wallet", "tail", "--after", number + 1, status=1).errors
     assert "entry" in casino.run("wallet", "tail", "--follow", "--after", number + 10**9, status=1).errors
     assert "trail" in casino.run("audit", "tail", "--follow", "--after", 10**6, status=1).errors
     casino.run("wallet", "tail", "--after", "x", status=2)
+
+
+def test_an_entry_that_was_given_the_number_of_a_lost_one_is_noticed_by_its_hash(casino):
+    for n in range(2):
+        send(casino, casino.customer.key, credit(casino.players[n], f"a{n}", 5))
+    first, second = [json.loads(line) for line in casino.run("wallet", "tail").text.splitlines()]
+    [rest] = casino.run("wallet", "tail", "--after", f"{first['number']}:{first['hash']}").text.splitlines()
+    assert json.loads(rest) == second
+    assert "not the one that was read before" in casino.run("wallet", "tail", "--after", f"{first['number']}:{second['hash']}", status=1).errors
+    for wrong in (f"{first['number']}:", f"{first['number']}:{first['hash']}0", f":{first['hash']}", f"x:{first['hash']}"):
+        assert "NUMBER:HASH" in casino.run("wallet", "tail", "--after", wrong, status=2).errors
+    assert "have no hash" in casino.run("audit", "tail", "--after", f"1:{first['hash']}", status=2).errors
 
 
 def test_a_reader_that_goes_ends_a_tail_quietly(casino):

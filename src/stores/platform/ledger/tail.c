@@ -83,7 +83,8 @@ enum status platform_ledger_tail(struct platform_store *store, struct ledger_tai
                         .expects_place = tail->place > 0};
     tail->more = false;
     enum status status = find_horizon(store, tail, error);
-    bool moved = tail->horizon.complete != tail->looked || store->ledger->advance == NULL;
+    bool moved = tail->horizon.complete != tail->looked || store->ledger->advance == NULL ||
+                 (tail->looked == 0 && tail->place > 0); /* is it there? */
     if (status == STATUS_OK && moved)
         status = read_page(&page, error);
     if (status != STATUS_OK) {
