@@ -30,17 +30,24 @@ export async function playersPage(page) {
 
 // ---- the statement ----
 
-/* A bet, its wins and its rollback belong together: by their round, or by what they refer to. */
+/* A bet, its wins and its rollback belong together: by their round, or by what they refer to. A
+ * provider's win or rollback may name its round without the game. */
 function groupsOf(entries) {
     const groups = new Map();
     const groupOf = new Map(); // of a transaction's id
+    const groupOfRound = new Map();
     for (const entry of entries) { // in their order
-        const key = (entry.reference_transaction_id && groupOf.get(entry.reference_transaction_id))
-            ?? (entry.round_id ? `${entry.provider} ${entry.game_id} ${entry.round_id}` : `#${entry.sequence}`);
+        const round = entry.round_id && `${entry.provider} ${entry.round_id}`;
+        const key = groupOf.get(entry.reference_transaction_id) ?? (entry.game_id ? undefined : groupOfRound.get(round))
+            ?? (round ? `${round} ${entry.game_id}` : `#${entry.sequence}`);
         groupOf.set(entry.transaction_id, key);
+        if (round) {
+            groupOfRound.set(round, key);
+        }
         groups.set(key, [...(groups.get(key) ?? []), entry]);
     }
-    return [...groups].map(([key, of]) => ({ key, of, last: of.at(-1), net: of.reduce((sum, one) => sum + one.movement_minor, 0) }))
+    const gameOf = (of) => of.find((one) => one.game_id)?.game_id;
+    return [...groups].map(([key, of]) => ({ key, of, game: gameOf(of), last: of.at(-1), net: of.reduce((sum, one) => sum + one.movement_minor, 0) }))
         .sort((a, b) => b.last.sequence - a.last.sequence);
 }
 
@@ -82,7 +89,7 @@ function statementColumns(player) {
     const columns = [
         { label: "When", when: (group) => group.last.created_at },
         { label: "What", value: (group) => [whatOf(group), " ", detailOf(player, group)] },
-        { label: "Game", value: (group) => (group.last.game_id ? h("a", { href: `#/casino/games/${group.last.game_id}` }, group.last.game_id) : "") },
+        { label: "Game", value: (group) => (group.game ? h("a", { href: `#/casino/games/${group.game}` }, group.game) : "") },
         { label: "Amount", number: true, value: (group) => h("b", { class: group.net > 0 ? "in" : null }, signed(group.net, player.currency_exponent)) },
         { label: "Balance", number: true, value: (group) => amount(group.last.balance_minor, player.currency_exponent) },
     ];

@@ -470,6 +470,7 @@ walk("player", async () => {
     await page.waitForSelector("figure + div tbody tr.opens");
     // A bet and its win are one row; the newest stands first, and ends the curve.
     assert.deepEqual((await statement(2)).slice(0, 2), ["Bet and win stake 2.00, won 3.50", "Transfer in"]);
+    assert.equal((await statement(3))[0], "anubis-falls");
     assert.equal((await statement(4))[0], "+1.50");
     assert.equal((await statement(2)).length, 9);
     await seen("10 entries in all", "main");

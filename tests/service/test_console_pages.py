@@ -41,10 +41,12 @@ def player_with_money(told):
         post("/api/v1/casino/wallet", {
             "operation": "CREDIT" if number % 3 else "DEBIT", "player_id": launch["player_id"], "transaction_id": f"t{number}",
             "amount_minor": 1000 * number if number % 3 else 550, "currency": "EUR"})
-    for operation, name, more in (("DEBIT", "bet-1", {}), ("CREDIT", "win-1", {"reference_transaction_id": "bet-1"})):
+    # The win names no game, as a provider's may: the bet that it refers to does.
+    for operation, name, more in (("DEBIT", "bet-1", {"game_id": "anubis-falls", "round_id": "r1"}),
+                                  ("CREDIT", "win-1", {"reference_transaction_id": "bet-1"})):
         post("/api/v1/casino/wallet", {
             "operation": operation, "player_id": launch["player_id"], "transaction_id": name, "amount_minor": 200 if operation == "DEBIT" else 350,
-            "currency": "EUR", "game_id": "anubis-falls", "round_id": "r1", **more})
+            "currency": "EUR", **more})
     return launch["player_id"]
 
 
