@@ -24,7 +24,7 @@ def path_of(event):
     return f"/api/v1/cricket/events/{event}"
 
 
-def reference_file(service, port, pem, server_timeout="15s", maxconn=10000):
+def reference_file(service, port, pem, server_timeout="15s", maxconn=10000, open_most=9000):
     """The reference's file with its line for HTTPS, in front of this one croupier."""
     text = (ROOT / "dist" / "reference" / "haproxy.cfg").read_text()
     plain, secure = "    bind 10.20.0.5:8443\n", "    # bind 10.20.0.5:443 ssl crt /etc/haproxy/croupier.pem "
@@ -33,6 +33,8 @@ def reference_file(service, port, pem, server_timeout="15s", maxconn=10000):
     text = text.replace("timeout server 15s", f"timeout server {server_timeout}")
     assert "maxconn 10000\n" in text
     text = text.replace("maxconn 10000\n", f"maxconn {maxconn}\n")
+    assert "gt 9000 }" in text
+    text = text.replace("gt 9000 }", f"gt {open_most} }}")
     text = text.replace("10.20.0.11:8080", "{}:{}".format(*service.address))
     return re.sub(r"^ +server croupier-2 .*\n", "", text, flags=re.MULTILINE)
 
@@ -203,6 +205,15 @@ def test_a_wait_may_be_longer_than_other_answers(edge):
     client.send(waiting_poll(1, tag, wait=1))
     answer = client.receive()
     assert (answer["status"], answer["applied"]) == (304, "wait=1"), answer
+
+
+def test_requests_that_an_address_has_open_are_bounded_with_those_whose_body_has_not_come(edge):
+    edge.start_proxy(open_most=20)
+    client = edge.client()
+    client.send(*({"id": number, "path": "/api/v1/casino/wallet", "unfinished": True} for number in range(40)))
+    eventually(lambda: edge.request(path_of(1), key=edge.service.customer.key).status == 429)
+    client.close()
+    eventually(lambda: edge.request(path_of(1), key=edge.service.customer.key).status == 200)
 
 
 def test_unfinished_bodies_without_a_key_take_no_connection_to_croupier(edge):
