@@ -11,8 +11,7 @@
 
 #define NAME_SIZE 16 /* of Linux */
 
-void thread_start(uv_thread_t *thread, const char *name, void (*run)(void *argument),
-                  void *argument)
+static int start(uv_thread_t *thread, const char *name, void (*run)(void *argument), void *argument)
 {
     char shown[NAME_SIZE];
     sigset_t all;
@@ -23,16 +22,34 @@ void thread_start(uv_thread_t *thread, const char *name, void (*run)(void *argum
     CHECK(sigdelset(&all, SIGBUS) == 0);
     CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
     int result = uv_thread_create(thread, run, argument);
-    if (result != 0) { /* the log may be the thread that is missing */
-        (void)fprintf(stderr,
-                      "croupier: thread %s cannot be started: %s; raise the limits of memory and "
-                      "processes (ulimit -v, ulimit -u; MemoryMax and TasksMax of systemd)\n",
-                      name, uv_strerror(result));
-        _exit(1);
-    }
     CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
     (void)snprintf(shown, sizeof shown, "%s", name);
-    (void)pthread_setname_np(*thread, shown);
+    if (result == 0)
+        (void)pthread_setname_np(*thread, shown);
+    return result;
+}
+
+void thread_start(uv_thread_t *thread, const char *name, void (*run)(void *argument),
+                  void *argument)
+{
+    int result = start(thread, name, run, argument);
+    if (result == 0)
+        return;
+    /* The log may be the thread that is missing. */
+    (void)fprintf(stderr,
+                  "croupier: thread %s cannot be started: %s; raise the limits of memory and "
+                  "processes (ulimit -v, ulimit -u; MemoryMax and TasksMax of systemd)\n",
+                  name, uv_strerror(result));
+    _exit(1);
+}
+
+bool thread_start_detached(const char *name, void (*run)(void *argument), void *argument)
+{
+    uv_thread_t thread;
+    bool started = start(&thread, name, run, argument) == 0;
+    if (started)
+        CHECK(pthread_detach(thread) == 0);
+    return started;
 }
 
 bool condition_wait_until(uv_cond_t *condition, uv_mutex_t *lock, uint64_t deadline_ns)

@@ -14,6 +14,10 @@
 void thread_start(uv_thread_t *thread, const char *name, void (*run)(void *argument),
                   void *argument);
 
+/* The same for a thread that nobody joins. False: the system gives none. A thread may end before this
+ * returns. */
+bool thread_start_detached(const char *name, void (*run)(void *argument), void *argument);
+
 /* Waits for `condition`, with the lock held, until `deadline_ns` by clock_monotonic_ns at most.
  * False, without waiting, when that has passed. It may wake for nothing, as all conditions do:
  *
