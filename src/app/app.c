@@ -27,6 +27,7 @@
 #include "app/reload_socket.h"
 #include "app/worker.h"
 #include "base/clock.h"
+#include "base/errand.h"
 #include "base/memory.h"
 #include "base/work_pool.h"
 #include "console/console.h"
@@ -99,7 +100,9 @@ struct app {
     bool silence_logged;
     uint16_t ports[WORKER_LISTENERS];
     bool draining;
-    bool reload_waits; /* a SIGHUP came before the workers were there */
+    struct reading *reading; /* the configuration again; NULL: none is under way */
+    bool reload_waits;       /* for that, or for the workers to be there */
+    int waiting_asker;
 };
 
 /* `max_connections` is of each listener. */
@@ -214,6 +217,8 @@ struct reloading {
     struct buffer restart; /* the changed settings that need one */
 };
 
+static void reload(struct app *app, int asker);
+
 static void on_worker_reloaded(void *context)
 {
     struct reloading *reloading = context;
@@ -279,42 +284,105 @@ static enum status read_tls(const struct config *config, const bool wanted[LISTE
     return status;
 }
 
-/* A listener without TLS gets none without a restart. */
-static enum status read_again(struct app *app, const struct config **config,
-                              struct listener_tls *tls, struct error *error)
+/* What a thread reads for a reload: a file may be on a mount that hangs, or be a FIFO. */
+struct reading {
+    struct errand errand; /* first */
+    struct app *app;
+    int asker; /* -1: it was a signal */
+    const struct app_options *options;
+    bool wanted[LISTENERS]; /* a listener without TLS gets none without a restart */
+    enum status status;
+    const struct config *config;
+    struct listener_tls tls;
+    struct error error;
+};
+
+static void read_again(struct errand *errand)
 {
-    bool wanted[LISTENERS];
-    for (size_t i = 0; i < LISTENERS; i++)
-        wanted[i] = app->tls.of[i] != NULL;
-    enum status status =
-        config_load(config, app->options->config_path, app->options->overrides, error);
-    if (status == STATUS_OK)
-        status = read_tls(*config, wanted, tls, error);
-    if (status != STATUS_OK)
-        config_release(config);
-    return status;
+    struct reading *reading = (struct reading *)errand;
+    const struct app_options *options = reading->options;
+    reading->status =
+        config_load(&reading->config, options->config_path, options->overrides, &reading->error);
+    if (reading->status == STATUS_OK)
+        reading->status =
+            read_tls(reading->config, reading->wanted, &reading->tls, &reading->error);
 }
 
-static void reload(struct app *app, int asker)
+static void destroy_reading(struct errand *errand)
 {
-    const struct config *config = NULL;
-    struct listener_tls tls = {{NULL}};
-    struct error error;
-    notifier_send(app->notifier, NOTICE_RELOADING);
-    if (read_again(app, &config, &tls, &error) != STATUS_OK) {
+    struct reading *reading = (struct reading *)errand;
+    listener_tls_destroy(&reading->tls);
+    config_release(&reading->config);
+    memory_free(reading);
+}
+
+static void take_over(struct reading *reading)
+{
+    struct app *app = reading->app;
+    if (reading->status != STATUS_OK) {
         log_event(app->log, LOG_ERROR, "configuration not read again; nothing has changed",
-                  LOG_STRING("reason", error.text));
+                  LOG_STRING("reason", reading->error.text));
         notifier_send(app->notifier, NOTICE_READY); /* as it was */
-        reload_answer(asker, false, error.text);
+        reload_answer(reading->asker, false, reading->error.text);
         return;
     }
     for (size_t i = 0; i < LISTENERS; i++)
-        if (tls.of[i] != NULL)
-            http_tls_replace(app->tls.of[i], &tls.of[i]);
-    apply(app, config, asker);
-    console_set_config(app->console, config);
+        if (reading->tls.of[i] != NULL)
+            http_tls_replace(app->tls.of[i], &reading->tls.of[i]);
+    apply(app, reading->config, reading->asker);
+    console_set_config(app->console, reading->config);
     config_release(&app->config);
-    app->config = config;
+    app->config = reading->config;
+    reading->config = NULL;
+}
+
+static void on_read_again(struct errand *errand)
+{
+    struct reading *reading = (struct reading *)errand;
+    struct app *app = reading->app;
+    app->reading = NULL;
+    take_over(reading);
+    if (app->reload_waits)
+        reload(app, app->waiting_asker);
+}
+
+/* A file may change while it is read, so who asks then has it read once more. */
+static void reload(struct app *app, int asker)
+{
+    if (app->reading != NULL && app->reload_waits && app->waiting_asker >= 0) {
+        reload_answer(asker, false, "others wait for the configuration to be read already");
+        return;
+    }
+    app->reload_waits = app->reading != NULL;
+    app->waiting_asker = asker;
+    if (app->reload_waits)
+        return;
+    struct reading *reading = memory_alloc_zeroed(1, sizeof *reading);
+    reading->errand.run = read_again;
+    reading->errand.done = on_read_again;
+    reading->errand.destroy = destroy_reading;
+    reading->app = app;
+    reading->asker = asker;
+    reading->options = app->options;
+    for (size_t i = 0; i < LISTENERS; i++)
+        reading->wanted[i] = app->tls.of[i] != NULL;
+    reading->status = error_set(&reading->error, STATUS_UNAVAILABLE, "there is no thread for it");
+    app->reading = reading;
+    notifier_send(app->notifier, NOTICE_RELOADING);
+    errand_start(&reading->errand, app->mailbox, "reload");
+}
+
+/* Nothing waits for what still reads. */
+static void abandon_reading(struct app *app)
+{
+    static const char ending[] = "the server is ending";
+    if (app->reading == NULL)
+        return;
+    reload_answer(app->reading->asker, false, ending);
+    if (app->reload_waits)
+        reload_answer(app->waiting_asker, false, ending);
+    errand_abandon(&app->reading->errand);
+    app->reading = NULL;
 }
 
 static void on_reload_asked(void *context, int asker)
@@ -328,7 +396,7 @@ static void on_signal(uv_signal_t *handle, int signal)
     if (signal != SIGHUP || app->options->hangup_ends)
         drain(app, signal);
     else if (app->worker_count == 0)
-        app->reload_waits = true;
+        app->reload_waits = true; /* by no command: those are not heard yet */
     else
         reload(app, -1);
 }
@@ -841,7 +909,7 @@ static void close_handle(uv_handle_t *handle, void *context)
 
 enum status app_run(const struct app_options *options, struct error *error)
 {
-    struct app app = {.options = options, .log = options->log};
+    struct app app = {.options = options, .log = options->log, .waiting_asker = -1};
     app.config = config_hold(options->config);
     app.failure = error;
     app.started_wall_ms = clock_wall_ms();
@@ -867,6 +935,7 @@ enum status app_run(const struct app_options *options, struct error *error)
     reload_socket_destroy(&app.reload_socket);
     reload_socket_destroy(&app.upgrade_socket);
     handover_destroy(&app.handover);
+    abandon_reading(&app);
     operator_listener_destroy(&app.operator_listener); /* last: an operator can watch the drain */
     console_destroy(&app.console);
     take_down(&app);

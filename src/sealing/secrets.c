@@ -86,7 +86,8 @@ static enum status read_key(int descriptor, const char *path, uint8_t key[SECRET
 
 enum status secrets_open_key(struct secrets **secrets, const char *path, struct error *error)
 {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    /* A FIFO, which is refused, is not waited for. */
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0 && errno == ENOENT)
         return error_set(error, STATUS_UNAVAILABLE,
                          "%s: there is no such file (the key of stored secrets); run: croupier "

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -35,6 +36,10 @@ def unit_reloads(service):
         if done.returncode != 0:
             break
     return done
+
+
+def threads_of(service):
+    return [path.read_text().strip() for path in Path(f"/proc/{service.process.pid}/task").glob("*/comm")]
 
 
 def told(service, message):
@@ -85,6 +90,49 @@ def test_what_needs_a_restart_is_named(running):
     assert "server.threads, odds.timeout_ms" in done.errors and "restart" in done.errors
     document = json.loads(running.run("reload", running.process.pid, "--json", configuration=False).text)
     assert document == {"restart_needed": ["server.threads", "odds.timeout_ms"]}
+
+
+def make_fifo_of(path):
+    """As a mount that hangs, whoever opens the path waits. Returns what was there."""
+    content = path.read_text()
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    return content
+
+
+def start_reload(service):
+    return subprocess.Popen([BINARY, "reload", str(service.process.pid)], stderr=subprocess.PIPE, text=True, env=service.environment)
+
+
+def test_a_file_that_blocks_blocks_nothing_else(running):
+    content = make_fifo_of(running.configuration)
+    running.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "reload" in threads_of(running))
+    commands = [start_reload(running), start_reload(running)]
+    eventually(lambda: any(command.poll() is not None for command in commands))
+    refused, waiting = sorted(commands, key=lambda command: command.poll() is None)
+    assert refused.returncode == 1 and "others wait" in refused.stderr.read()
+    assert running.metrics()
+    for times in 1, 2:
+        assert waiting.poll() is None
+        running.configuration.write_text(content)
+        eventually(lambda: len(told(running, "configuration read again")) == times)
+    assert waiting.wait(60 * PATIENCE) == 0, waiting.stderr.read()
+
+
+@pytest.mark.parametrize("blocks", ["configuration", "key"])
+def test_a_server_ends_while_a_reload_waits_for_a_file(make_service, tmp_path, blocks):
+    certificate_path, key = certificate(tmp_path)
+    service = make_service({"server.tls_certificate": certificate_path, "server.tls_key": key})
+    service.tls = trusting(certificate_path)
+    service.start()
+    make_fifo_of(key if blocks == "key" else service.configuration)
+    command = start_reload(service)
+    eventually(lambda: "reload" in threads_of(service))
+    assert service.get("/api/v1/health").status == 200
+    service.process.send_signal(signal.SIGTERM)
+    assert service.process.wait(60 * PATIENCE) == 0
+    assert command.wait(60 * PATIENCE) == 1 and "the server is ending" in command.stderr.read()
 
 
 def test_a_reload_waits_for_a_server_that_is_starting(make_service):
