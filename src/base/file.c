@@ -23,11 +23,9 @@ char *file_follow_link(const char *path)
     return followed;
 }
 
-int file_read(const char *path, size_t most, struct buffer *out)
+static int read_all(int descriptor, size_t most, struct buffer *out)
 {
-    int descriptor = path == NULL ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    int reason = descriptor < 0 ? errno : 0;
-    while (reason == 0 && out->size <= most) {
+    while (out->size <= most) {
         size_t room = most + 1 - out->size < PIECE_SIZE ? most + 1 - out->size : PIECE_SIZE;
         buffer_reserve(out, room);
         ssize_t got = read(descriptor, out->data + out->size, room);
@@ -36,11 +34,55 @@ int file_read(const char *path, size_t most, struct buffer *out)
         if (got > 0)
             out->size += (size_t)got;
         else if (errno != EINTR)
-            reason = errno;
+            return errno;
     }
+    return 0;
+}
+
+int file_read(const char *path, size_t most, struct buffer *out)
+{
+    int descriptor = path == NULL ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    int reason = descriptor < 0 ? errno : read_all(descriptor, most, out);
     if (path != NULL && descriptor >= 0)
         (void)close(descriptor);
     return reason;
+}
+
+/* Root may be asked on behalf of a service of any user and group. */
+static bool is_secret(const struct stat *facts)
+{
+    uid_t user = geteuid();
+    bool ours = user == 0 || facts->st_uid == 0 || facts->st_uid == user;
+    bool our_group = user == 0 || facts->st_gid == 0 || facts->st_gid == getegid() ||
+                     group_member(facts->st_gid) != 0;
+    mode_t others = facts->st_mode & (S_IRWXG | S_IRWXO);
+    return ours && (others == 0 || (others == S_IRGRP && our_group));
+}
+
+enum status file_read_secret(const char *path, size_t most, struct buffer *out, struct error *error)
+{
+    struct stat facts = {0};
+    /* A FIFO, which is refused, is not waited for. */
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int reason = descriptor < 0 || fstat(descriptor, &facts) != 0 ? errno : 0;
+    enum status status = STATUS_OK;
+    if (reason == 0 && !S_ISREG(facts.st_mode))
+        status = error_set(error, STATUS_INVALID, "%s: is not a regular file", path);
+    else if (reason == 0 && !is_secret(&facts))
+        status = error_set(error, STATUS_INVALID,
+                           "%s: others than its owner may use it (mode %04o, user %u, group %u); "
+                           "run: chmod 600 %s",
+                           path, (unsigned)(facts.st_mode & 07777), (unsigned)facts.st_uid,
+                           (unsigned)facts.st_gid, path);
+    else if (reason == 0)
+        reason = read_all(descriptor, most, out);
+    if (reason != 0)
+        status = error_set(error, reason == ENOENT ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE,
+                           "%s: cannot be read by user %u (%s)", path, (unsigned)geteuid(),
+                           strerror(reason));
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    return status;
 }
 
 /* ---- making them ----------------------------------------------------------------------------- */

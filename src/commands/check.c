@@ -74,11 +74,16 @@ static void check_tls(struct report *report, const char *check, const char *cert
     }
     struct error error = {0};
     struct http_tls *tls = NULL;
+    struct stat facts;
     bool ok = http_tls_create(&tls, certificate, key, &error) == STATUS_OK;
-    report_check(report, check, ok,
-                 "name PEM files that belong together and that the user that croupier runs as may "
-                 "read",
-                 "%s", ok ? certificate : error.text);
+    if (ok && stat(key, &facts) == 0 && (facts.st_mode & S_IROTH) != 0)
+        report_check(report, check, WARNING, "chmod o-r that file, and renew the key",
+                     "every user of this machine may read the private key %s", key);
+    else
+        report_check(report, check, ok,
+                     "name PEM files that belong together and that the user that croupier runs as "
+                     "may read",
+                     "%s", ok ? certificate : error.text);
     http_tls_destroy(&tls);
 }
 
@@ -242,9 +247,7 @@ static bool unseal(void *context, const void *visited)
         if (unsealing->failed[0] == '\0' &&
             provider_secret_unseal(unsealing->secrets, record, i, &plain) != STATUS_OK)
             memcpy(unsealing->failed, record->id, sizeof unsealing->failed);
-        if (plain.data != NULL)
-            explicit_bzero(plain.data, plain.size);
-        buffer_free(&plain);
+        buffer_wipe(&plain);
     }
     return true;
 }

@@ -13,12 +13,13 @@
 #define ODDS_PATIENCE_MS 60000U
 
 /* The URI of the store that an argument of the line names, FROM (0) or TO (1), of a kind that this
- * setting may have, as `forms` says. */
+ * setting may have, as `forms` says. A password from a file is for the configured store. */
 static const char *read_uri(const struct command_line *line, size_t argument, const char *setting,
                             const char *configured, const char *forms)
 {
     const char *given = command_argument(line, argument);
-    const char *const overrides[] = {setting, given, NULL};
+    const char *const overrides[] = {
+        setting, given, "odds.password_file", "", "platform.password_file", "", NULL};
     const struct config *config = NULL;
     if (strcmp(given, "configured") == 0)
         return configured;

@@ -10,10 +10,12 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "config/settings.h"
@@ -29,8 +31,9 @@ static const char *const other_variables[] = {"BIN",  "PATIENCE", "TEST_*",    "
 struct snapshot {
     struct config config; /* first: the part that other modules see */
     atomic_uint references;
-    char **values;  /* one a setting */
-    char **origins; /* where each was written; NULL: the default */
+    char **values;                        /* one a setting */
+    char **origins;                       /* where each was written; NULL: the default */
+    struct buffer odds_uri, platform_uri; /* with a password from a file */
 };
 
 static struct snapshot *snapshot_of(const struct config *config)
@@ -47,6 +50,8 @@ static void snapshot_free(struct snapshot *snapshot)
     memory_free(snapshot->values);
     memory_free(snapshot->origins);
     memory_free(snapshot->config.path);
+    buffer_wipe(&snapshot->odds_uri);
+    buffer_wipe(&snapshot->platform_uri);
     settings_free_lists(&snapshot->config);
     memory_free(snapshot);
 }
@@ -62,11 +67,28 @@ static char *copy_text(struct text text)
     return copy;
 }
 
+/* A file's "credential:NAME" is the path where systemd puts it for this service, or for the one
+ * that runs, which a command beside it may read. */
+static char *copy_value(const struct setting *setting, struct text value)
+{
+    static const struct text start = TEXT_INIT("credential:");
+    if ((setting->rules & SETTING_FILE) == 0 || !text_starts_with(value, start))
+        return copy_text(value);
+    struct buffer path = {0};
+    const char *directory = getenv("CREDENTIALS_DIRECTORY");
+    buffer_append_format(&path, "%s/%.*s",
+                         directory != NULL ? directory : "/run/credentials/croupier.service",
+                         (int)(value.size - start.size), value.at + start.size);
+    char *copy = copy_text(buffer_text(&path));
+    buffer_free(&path);
+    return copy;
+}
+
 /* Reads the value into its field and keeps it; the one that stood there before is forgotten. */
 static enum status set_value(struct snapshot *snapshot, size_t setting, struct text text,
                              const char *origin, struct error *error)
 {
-    char *value = copy_text(text_trim(text));
+    char *value = copy_value(&settings[setting], text_trim(text));
     void *field = (char *)&snapshot->config + settings[setting].offset;
     enum status status = settings[setting].read(&settings[setting], value, field, error);
     if (status != STATUS_OK) {
@@ -222,6 +244,74 @@ static void check_apart(struct loading *loading, const struct listener *one,
     problems_add(&loading->problems, STATUS_INVALID, origin, &error);
 }
 
+#define PASSWORD_MAX 1024
+
+/* Reads the one line of a file. */
+static enum status read_password(const char *path, struct buffer *password, struct error *error)
+{
+    enum status status = file_read_secret(path, PASSWORD_MAX + 2, password, error);
+    while (password->size > 0 && strchr("\r\n", password->data[password->size - 1]) != NULL)
+        password->size--;
+    bool line = password->size > 0 && password->size <= PASSWORD_MAX &&
+                text_is_plain(buffer_text(password));
+    if (status == STATUS_OK && !line)
+        status = error_set(error, STATUS_INVALID, "%s: is not one line of 1 to %d bytes", path,
+                           PASSWORD_MAX);
+    return status;
+}
+
+/* Appends the URI with the password of the file, percent-encoded, in it. */
+static enum status insert_password(const char *uri, const char *path, struct buffer *out,
+                                   struct error *error)
+{
+    const char *authority = strstr(uri, "://");
+    if (authority == NULL)
+        return error_set(error, STATUS_INVALID,
+                         "is for a store that is a server (a socket of Redis: unix:///PATH)");
+    authority += strlen("://");
+    config_redact_uri(uri, out);
+    bool has_password = strcmp(buffer_string(out), uri) != 0;
+    buffer_clear(out);
+    if (has_password)
+        return error_set(error, STATUS_INVALID, "the address in `store` has a password as well");
+    struct buffer password = {0};
+    enum status status = read_password(path, &password, error);
+    const char *at = memchr(authority, '@', strcspn(authority, "/?"));
+    const char *end = at != NULL ? at : authority;
+    buffer_append(out, uri, (size_t)(end - uri));
+    buffer_append_char(out, ':');
+    for (size_t i = 0; i < password.size; i++)
+        buffer_append_format(out, "%%%02X", (unsigned)(unsigned char)password.data[i]);
+    buffer_append_format(out, "%s%s", at != NULL ? "" : "@", end);
+    buffer_wipe(&password);
+    return status;
+}
+
+static void add_password(struct loading *loading, const char *section, const char *path,
+                         char **store, struct buffer *out)
+{
+    struct error error;
+    if (path[0] == '\0')
+        return;
+    enum status status = insert_password(*store, path, out, &error);
+    if (status != STATUS_OK)
+        problems_add(
+            &loading->problems, status,
+            loading->snapshot->origins[setting_find(text_of(section), TEXT("password_file"))],
+            &error);
+    *store = (char *)(uintptr_t)buffer_string(out);
+}
+
+static void add_passwords(struct loading *loading)
+{
+    struct snapshot *snapshot = loading->snapshot;
+    struct config *config = &snapshot->config;
+    add_password(loading, "odds", config->odds_password_file, &config->odds_store,
+                 &snapshot->odds_uri);
+    add_password(loading, "platform", config->platform_password_file, &config->platform_store,
+                 &snapshot->platform_uri);
+}
+
 /* Rules between settings. */
 static void check_together(struct loading *loading)
 {
@@ -296,8 +386,10 @@ static void load(struct loading *loading, const char *path, const char *const *o
     /* A setting that was refused has its default still, which says nothing of another. */
     if (loading->problems.count == 0)
         check_together(loading);
-    if (loading->problems.count == 0)
+    if (loading->problems.count == 0) {
         resolve_secrets_key_file(snapshot);
+        add_passwords(loading);
+    }
 }
 
 /* `problems` is the caller's to free. */

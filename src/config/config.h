@@ -59,13 +59,15 @@ struct config {
     char *provider_tls_certificate;        /* as of [server] */
     char *provider_tls_key;
     /* [odds] */
-    char *odds_store;
+    char *odds_store; /* with the password of odds_password_file */
+    char *odds_password_file;
     uint32_t odds_timeout_ms;
     uint32_t odds_ask_ms;
     uint32_t stale_after_s; /* older odds are stale; 0: none are */
     char *odds_prefix;
     /* [platform] */
-    char *platform_store;
+    char *platform_store; /* with the password of platform_password_file */
+    char *platform_password_file;
     uint32_t platform_timeout_ms;
     /* [casino] */
     char *secrets_key_file; /* resolved from the platform store when not set */

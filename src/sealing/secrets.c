@@ -7,7 +7,6 @@
 #include "sealing/secrets.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,48 +60,25 @@ enum status secrets_make_key(const char *path, bool *made, struct error *error)
     return status;
 }
 
-static enum status read_key(int descriptor, const char *path, uint8_t key[SECRETS_KEY_SIZE],
-                            struct error *error)
-{
-    struct stat facts;
-    uint8_t bytes[SECRETS_KEY_SIZE + 1];
-    if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode))
-        return error_set(error, STATUS_INVALID, "%s: is not a regular file", path);
-    if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        return error_set(error, STATUS_INVALID,
-                         "%s: others than its owner may use it (mode %04o); run: chmod 600 %s",
-                         path, (unsigned)(facts.st_mode & 07777), path);
-    ssize_t got = read(descriptor, bytes, sizeof bytes);
-    if (got == SECRETS_KEY_SIZE)
-        memcpy(key, bytes, SECRETS_KEY_SIZE);
-    OPENSSL_cleanse(bytes, sizeof bytes);
-    if (got != SECRETS_KEY_SIZE)
-        return error_set(error, STATUS_INVALID,
-                         "%s: is not a key, which is %d bytes; restore it from a backup (secrets "
-                         "that were stored under another key cannot be read)",
-                         path, SECRETS_KEY_SIZE);
-    return STATUS_OK;
-}
-
 enum status secrets_open_key(struct secrets **secrets, const char *path, struct error *error)
 {
-    /* A FIFO, which is refused, is not waited for. */
-    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (descriptor < 0 && errno == ENOENT)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: there is no such file (the key of stored secrets); run: croupier "
-                         "migrate, or copy it from another instance",
-                         path);
-    if (descriptor < 0)
-        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be read by user %u (%s)", path,
-                         (unsigned)geteuid(), strerror(errno));
-    struct secrets *made = memory_alloc_zeroed(1, sizeof *made);
-    enum status status = read_key(descriptor, path, made->key, error);
-    (void)close(descriptor);
-    if (status == STATUS_OK)
-        *secrets = made;
-    else
-        secrets_destroy(&made);
+    struct buffer bytes = {0};
+    enum status status = file_read_secret(path, SECRETS_KEY_SIZE, &bytes, error);
+    if (status == STATUS_NOT_FOUND)
+        status = error_set(error, STATUS_UNAVAILABLE,
+                           "%s: there is no such file (the key of stored secrets); run: croupier "
+                           "migrate, or copy it from another instance",
+                           path);
+    else if (status == STATUS_OK && bytes.size != SECRETS_KEY_SIZE)
+        status = error_set(error, STATUS_INVALID,
+                           "%s: is not a key, which is %d bytes; restore it from a backup (secrets "
+                           "that were stored under another key cannot be read)",
+                           path, SECRETS_KEY_SIZE);
+    if (status == STATUS_OK) {
+        *secrets = memory_alloc_zeroed(1, sizeof **secrets);
+        memcpy((*secrets)->key, bytes.data, SECRETS_KEY_SIZE);
+    }
+    buffer_wipe(&bytes);
     return status;
 }
 

@@ -7,9 +7,10 @@
 #include "base/text.h"
 
 /*
- * The key of [casino] secrets_key_file, and what is done with it: 32 random bytes in a file of mode
- * 0600, the same on all instances. It never leaves this module: a purpose (a label) gives a key of
- * its own, derived with HMAC-SHA-256, so that no two uses can be turned against one another.
+ * The key of [casino] secrets_key_file, and what is done with it: 32 random bytes in a file that
+ * file_read_secret takes (made with mode 0600), the same on all instances. It never leaves this
+ * module: a purpose (a label) gives a key of its own, derived with HMAC-SHA-256, so that no two
+ * uses can be turned against one another.
  *
  * Sealed: nonce (12 bytes), ciphertext, tag (16), by AES-256-GCM under the purpose "sealing". The
  * context (what it is, whose it is) is authenticated with it, so that a sealed secret that was
@@ -27,8 +28,8 @@ struct secrets;
  * Safe to run twice at once: the file appears whole or not at all, and is never replaced. */
 MUST_CHECK enum status secrets_make_key(const char *path, bool *made, struct error *error);
 
-/* STATUS_UNAVAILABLE: no such file, or unreadable; STATUS_INVALID: not 32 bytes, or others than its
- * owner may read it. Texts say what to do. */
+/* STATUS_UNAVAILABLE: no such file, or unreadable; STATUS_INVALID: not 32 bytes, or others may use
+ * it (file_read_secret). Texts say what to do. */
 MUST_CHECK enum status secrets_open_key(struct secrets **secrets, const char *path,
                                         struct error *error);
 void secrets_destroy(struct secrets **secrets);

@@ -583,6 +583,15 @@ def test_check_warns_of_a_password_that_everyone_may_read(service):
     assert "configuration secrecy" not in warnings()
 
 
+def test_check_warns_of_a_tls_key_that_everyone_may_read(service):
+    certificate_path, key = certificate(service.directory)
+    service.configure({"server.tls_certificate": certificate_path, "server.tls_key": key})
+    for mode, warned in ((0o644, True), (0o640, False), (0o400, False)):
+        Path(key).chmod(mode)
+        [told] = [check for check in json.loads(service.run("check", "--json", status=None).text) if check["check"] == "tls"]
+        assert told["ok"] and told["warning"] == warned and (not warned or str(key) in told["message"])
+
+
 def test_a_port_that_is_taken_is_named_with_its_setting(service):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = "127.0.0.1:%d" % taken.getsockname()[1]

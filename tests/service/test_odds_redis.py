@@ -220,6 +220,15 @@ def test_a_password_is_never_told(make_service):
         out = service.run(*arguments, status=1)
         text = out.stdout.decode() + out.stderr.decode()
         assert "WRONGPASS" in text and "hunter" not in text
+    secret = service.directory / "password"
+    secret.write_text("hunter3\n")
+    secret.chmod(0o400)
+    service.configure({"odds.store": f"redis://127.0.0.1:{redis.port}/0", "odds.password_file": secret})
+    assert f"redis://:***@127.0.0.1:{redis.port}" in service.run("check").text
+    secret.chmod(0o444)
+    refused = service.run("feed", "interest", "cricket", status=2).errors
+    assert "[odds] password_file" in refused and "chmod 600" in refused and "hunter" not in refused
+    service.configure({"odds.password_file": None})
     service.configure({"odds.store": f"rediss://:hunter2@127.0.0.1:{redis.port}/0"})
     text = service.run("check", status=1).stdout.decode()
     assert "hunter" not in text

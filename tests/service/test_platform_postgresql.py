@@ -98,7 +98,16 @@ def test_a_password_is_shown_nowhere(guarded):
     assert "password authentication failed" in run("check", status=1)
     guarded.configure({"platform.store": guarded.platform.uri.replace("%2F", "/")})
     assert "%2F" in run("check", status=1)  # says how to write it
-    guarded.configure({"platform.store": guarded.platform.uri})
+    secret = guarded.directory / "password"
+    secret.write_text(PASSWORD + "\n")
+    secret.chmod(0o400)
+    without = guarded.platform.uri.replace(":" + ESCAPED, "")
+    guarded.configure({"platform.store": without})
+    assert "password" in run("check", status=1)
+    guarded.configure({"platform.store": without, "platform.password_file": secret})
+    assert f"postgresql://postgres:***@{guarded.platform.where}/" in run("check", status=0)
+    run("customer", "list", status=0)
+    guarded.configure({"platform.password_file": None, "platform.store": guarded.platform.uri})
     guarded.platform.take_away()
     assert "refused" in run("check", status=1)
     assert "cannot be reached" in run("customer", "list", status=1)

@@ -1,4 +1,5 @@
 /* config: defaults, file, environment, overrides; and every refusal with its place and reason. */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -580,6 +581,105 @@ TEST(every_setting_has_a_variable_of_its_own)
         count++;
     assert_null(config_setting(count + 1));
     assert_true(count > 15);
+}
+
+/* ---- passwords in files ---------------------------------------------------------------------- */
+
+static char password_path[140];
+
+static int remove_password(void **state)
+{
+    return unlink(password_path);
+}
+
+static void write_password(const char *password)
+{
+    (void)snprintf(password_path, sizeof password_path, "%s/password", directory);
+    FILE *file = fopen(password_path, "we");
+    assert_non_null(file);
+    assert_int_equal(fputs(password, file) >= 0 && fclose(file) == 0, true);
+    assert_int_equal(chmod(password_path, 0600), 0);
+}
+
+static char *with_password_file(const char *section, const char *store)
+{
+    static char text[512];
+    (void)snprintf(text, sizeof text, "[%s]\nstore = %s\npassword_file = %s\n", section, store,
+                   password_path);
+    return text;
+}
+
+TEST_WITH(a_password_comes_from_a_file_and_is_never_shown, NULL, remove_password)
+{
+#define HUSH "%68%75%73%68%40%3A%C3%BC"
+    static const char *const cases[][3] = {
+        {"odds", "redis://cache:6379/2", "redis://:" HUSH "@cache:6379/2"},
+        {"odds", "rediss://croupier@cache?tls_ca=/a", "rediss://croupier:" HUSH "@cache?tls_ca=/a"},
+        {"odds", "redis+sentinel://u@s1,s2/name/0", "redis+sentinel://u:" HUSH "@s1,s2/name/0"},
+        {"odds", "unix:///run/redis.sock", "unix://:" HUSH "@/run/redis.sock"},
+        {"platform", "postgresql://croupier@db/croupier?sslmode=verify-full",
+         "postgresql://croupier:" HUSH "@db/croupier?sslmode=verify-full"},
+        {"platform", "postgresql:///d?host=/run/postgresql",
+         "postgresql://:" HUSH "@/d?host=/run/postgresql"},
+    };
+    write_password("hush@:\xC3\xBC\r\n");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct config *config = load_text(with_password_file(cases[i][0], cases[i][1]));
+        bool odds = strcmp(cases[i][0], "odds") == 0;
+        assert_string_equal(odds ? config->odds_store : config->platform_store, cases[i][2]);
+        struct buffer shown = {0};
+        for (size_t j = 0; config_setting(j) != NULL; j++)
+            config_append_value(config, j, &shown);
+        assert_non_null(strstr(buffer_string(&shown), cases[i][1])); /* as it was written */
+        assert_null(strstr(buffer_string(&shown), "%68"));
+        buffer_free(&shown);
+        assert_false(config_file_has_password(config));
+        config_release(&config);
+    }
+}
+
+TEST_WITH(a_password_file_is_refused_with_its_reason, NULL, remove_password)
+{
+    static const char uri[] = "redis://cache";
+    char long_line[1040];
+    write_password("hush\n");
+    expect_refusal(with_password_file("odds", "redis://u:other@cache"),
+                   ":3: [odds] password_file: the address in `store` has a password as well");
+    expect_refusal(with_password_file("platform", "postgresql://h/d?password=other"),
+                   "has a password as well");
+    expect_refusal(with_password_file("odds", "unix:/run/redis.sock"), "unix:///PATH");
+    expect_refusal(with_password_file("platform", "sqlite:platform.db"),
+                   "is for a store that is a server");
+    memset(long_line, 'x', sizeof long_line - 1);
+    long_line[sizeof long_line - 1] = '\0';
+    const char *const no_line[] = {"", "\n", "two\nlines\n", "\x1B", long_line};
+    for (size_t i = 0; i < sizeof no_line / sizeof no_line[0]; i++) {
+        write_password(no_line[i]);
+        expect_refusal(with_password_file("odds", uri), "is not one line of 1 to 1024 bytes");
+    }
+    write_password("hush\n");
+    assert_int_equal(chmod(password_path, 0644), 0);
+    expect_refusal(with_password_file("odds", uri), "others than its owner may use it");
+    assert_int_equal(unlink(password_path), 0);
+    expect_refusal(with_password_file("odds", uri), "password: cannot be read by user");
+    write_password("");
+}
+
+TEST(a_credential_is_where_systemd_puts_it)
+{
+    static const char text[] = "[server]\ntls_key = credential:tls.key\ntls_certificate = /c\n"
+                               "[casino]\nsecrets_key_file = credential:secrets.key\n"
+                               "[odds]\nprefix = credential:\n";
+    const struct config *config = load_text(text);
+    assert_string_equal(config->secrets_key_file, "/run/credentials/croupier.service/secrets.key");
+    assert_string_equal(config->odds_prefix, "credential:"); /* no file */
+    config_release(&config);
+    assert_int_equal(setenv("CREDENTIALS_DIRECTORY", "/run/credentials/other.service", 1), 0);
+    config = load_text(text);
+    assert_int_equal(unsetenv("CREDENTIALS_DIRECTORY"), 0);
+    assert_string_equal(config->tls_key, "/run/credentials/other.service/tls.key");
+    assert_string_equal(config->tls_certificate, "/c");
+    config_release(&config);
 }
 
 TESTS_WITH(make_directory, remove_directory);

@@ -94,7 +94,7 @@ TEST_WITH(a_file_that_is_no_key_or_not_private_is_refused, set_up, tear_down)
     assert_non_null(strstr(error.text, "croupier migrate"));
     secrets = open_new(place);
     secrets_destroy(&secrets);
-    assert_int_equal(chmod(place->path, 0640), 0);
+    assert_int_equal(chmod(place->path, 0644), 0);
     assert_int_equal(secrets_open_key(&secrets, place->path, &error), STATUS_INVALID);
     assert_non_null(strstr(error.text, "chmod 600"));
     assert_int_equal(chmod(place->path, 0600), 0);
