@@ -44,7 +44,7 @@ MARKETS = [{"marketId": "1.34000001", "marketName": "Match Odds", "gtype": "matc
 # Members whose values differ from run to run, wherever they are.
 CHANGING = re.compile(r"(_at|_ms|_bytes|_microseconds|_url|_expires)$|^(id|key|prefix|player_id|launch_id|customer|object|kid|link|token|address|"
                       r"etag|before|after|session|secret|milliseconds|iat|exp|sub|jti|bytes|operations_in_all|batches|commits|"
-                      r"operations_in_batches|waiting|who|next|next_cursor|at|command|secrets|pid|commit|version|provider_player_id|hash)$")
+                      r"operations_in_batches|waiting|who|next|next_cursor|next_hash|at|command|secrets|pid|commit|version|provider_player_id|hash)$")
 # Answers of figures, which depend on how fast the machine is: the types of their members are compared, and a list may be empty.
 FIGURES = {"getOverview", "getLedger", "getSettings", "listFeed", "listFeedEvents", "verifyLedger", "getUsage", "listDenials"}
 VARYING = re.compile(r"\b(ply|cus|lau|key|lnk|cro|ses)_[0-9A-Za-z]+|\b(crk|key)_\w+|/tmp/[\w./-]+|/dev/shm/[\w./-]+|127[.]0[.]0[.]1:\d+|"

@@ -45,23 +45,21 @@ static void release(void *resource)
     memory_free(following);
 }
 
-/* NUMBER or, of the ledger, NUMBER:HASH, which the entry of that number must have. */
+/* NUMBER, or NUMBER:HASH, which the row of that number must have. */
 static void take_place(struct following *following)
 {
     const struct command_line *line = following->line;
-    struct ledger_tail *ledger = &following->tail.ledger;
+    struct tail *tail = &following->tail;
     struct text hash = text_of(command_option(line, "after"));
     struct text number = text_cut(&hash, ':');
     if (hash.at == NULL) {
-        following->tail.place = command_number(line, "after", 0, INT64_MAX, 0);
+        tail->place = command_number(line, "after", 0, INT64_MAX, 0);
         return;
     }
-    if (following->tail.of != TAIL_LEDGER)
-        command_usage(line, "--after: changes have no hash, so it takes a number alone");
-    if (text_to_u64(number, INT64_MAX, &following->tail.place) != STATUS_OK ||
-        !hex_read(hash, ledger->hash, sizeof ledger->hash))
-        command_usage(line, "--after must be a number, or NUMBER:HASH as an entry's line has them");
-    ledger->known = true;
+    if (text_to_u64(number, INT64_MAX, &tail->place) != STATUS_OK || tail->place == 0 ||
+        !hex_read(hash, tail->hash, sizeof tail->hash))
+        command_usage(line, "--after must be a number, or NUMBER:HASH as a row's line has them");
+    tail->known = true;
 }
 
 /* The line owns it. */
@@ -297,21 +295,23 @@ void run_verify_file(const struct command_line *line)
         "follow", NULL, "go on, and print what comes when it comes", false \
     }
 
+#define AFTER                                                                                \
+    {                                                                                        \
+        "after", "NUMBER[:HASH]",                                                            \
+            "only what follows this row, the last line's (0: all); without its hash, a row " \
+            "that was given the same number after a failover is not noticed",                \
+            false                                                                            \
+    }
+
 const struct command_option wallet_tail_options[] = {
-    {"after", "NUMBER[:HASH]",
-     "only what follows this entry, the last line's (0: all); without its "
-     "hash, one that was given the same number after a failover is not noticed",
-     false},
+    AFTER,
     FOLLOW,
     {"customer", "CUSTOMER", "only this customer's entries", false},
     {0},
 };
 
 const struct command_option audit_tail_options[] = {
-    {"after", "NUMBER",
-     "only what follows this one, the number of the last line (0: all); one that was "
-     "given the same number after a failover is not noticed",
-     false},
+    AFTER,
     FOLLOW,
     {"object", "ID", "only changes of this customer, key, player and so on", false},
     {"who", "NAME", "only changes that NAME made", false},

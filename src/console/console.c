@@ -231,7 +231,8 @@ static void run_job(struct work *work)
         job->error = error_of(call, status);
         if (call->refusal == NULL || call->refusal == &error_role_too_low) {
             job->reason = error;
-            find_field(call, error.text);
+            if (status < STATUS_MALFORMED) /* from there on a store's name begins the text */
+                find_field(call, error.text);
         }
     }
     mailbox_post(job->console->mailbox, &job->mail);

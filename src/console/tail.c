@@ -15,12 +15,20 @@
 #define LOOKS_MAX 20
 #define PAUSE_NS (10 * UINT64_C(1000000))
 
-/* "0", or as console_number. */
-static uint64_t read_after(struct console_query *query)
+/* `after`, "0" or as console_number, and the hash that the row of that number must have. */
+static void read_place(struct console_query *query, struct tail *asked)
 {
     char text[CONSOLE_VALUE_SIZE];
     console_parameter(query, "after", text);
-    return strcmp(text, "0") == 0 ? 0 : console_number(query, "after", INT64_MAX, 0);
+    if (strcmp(text, "0") != 0)
+        asked->place = console_number(query, "after", INT64_MAX, 0);
+    console_parameter(query, "hash", text);
+    asked->known = text[0] != '\0';
+    if (asked->known &&
+        (asked->place == 0 || !hex_read(text_of(text), asked->hash, sizeof asked->hash)))
+        console_refuse_parameter(query, "hash",
+                                 "must be the 64 hexadecimal digits of the row that "
+                                 "`after` names");
 }
 
 static enum status read_rows(struct console_call *call, struct tail *tail, int looks,
@@ -56,6 +64,10 @@ static enum status answer(struct console_call *call, struct tail *asked,
     enum status status = read_rows(call, tail, is_first ? LOOKS_MAX : 1, error);
     json_end(&json);
     json_unsigned(&json, "next", tail->place);
+    if (tail->known)
+        json_hex(&json, "next_hash", tail->hash, sizeof tail->hash);
+    else
+        json_null(&json, "next_hash");
     json_bool(&json, "more", tail->more);
     json_end(&json);
     call->is_empty = status == STATUS_OK && tail->rows == 0 && !tail->more;
@@ -68,7 +80,7 @@ enum status console_ledger_tail(struct console_call *call, struct error *error)
     struct console_query query = {.text = call->query, .error = error};
     struct tail asked = {.of = TAIL_LEDGER, .customer_id = customer};
     console_parameter(&query, "customer", customer);
-    asked.place = read_after(&query);
+    read_place(&query, &asked);
     return answer(call, &asked, &query, error);
 }
 
@@ -83,6 +95,6 @@ enum status console_audit_tail(struct console_call *call, struct error *error)
                                    .operators = call->signed_in.who.role == ROLE_OWNER}};
     console_parameter(&query, "object", object);
     console_parameter(&query, "who", who);
-    asked.place = read_after(&query);
+    read_place(&query, &asked);
     return answer(call, &asked, &query, error);
 }

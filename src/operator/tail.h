@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/digest.h"
 #include "base/json_writer.h"
 #include "stores/platform_ledger.h"
 #include "stores/platform_records.h"
@@ -22,11 +23,17 @@ struct tail {
     struct json_writer *array;
 
     uint64_t place; /* number of the last row that was read; set it to begin there */
+    bool known;     /* `hash` is that row's: one that is given is checked */
+    uint8_t hash[DIGEST_SIZE];
     bool begun;
     bool more;     /* there may be more rows at once */
     bool whole;    /* all is read that was there when the tail began */
     uint64_t rows; /* written so far */
     struct ledger_tail ledger;
+    /* Of the audit trail, whose hashes are a chain from its first row on: `chained` is the hash of
+     * row `chained_to`, and `chained_before` of the one before it. */
+    uint64_t chained_to;
+    uint8_t chained[DIGEST_SIZE], chained_before[DIGEST_SIZE];
 };
 
 /* Appends the next page. STATUS_MALFORMED: there is no row at the place, or it is not the one that

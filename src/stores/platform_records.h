@@ -61,13 +61,13 @@ MUST_CHECK enum status platform_trail_search(struct platform_store *store,
                                              record_function *see, void *context,
                                              struct error *error);
 
-/* Those of the `search->limit` rows behind row `after` that are searched for, the first one first,
- * and the number of the last row of the trail. Rows become visible in the order of their numbers.
- * `since_ms` and `before` do not count. `see` must not call the store. */
+/* The `limit` rows behind row `after`, the first one first, and the number of the last row of the
+ * trail. Rows become visible in the order of their numbers. `see` must not call the store. */
 MUST_CHECK enum status platform_trail_after(struct platform_store *store, uint64_t after,
-                                            const struct trail_search *search, uint64_t *last,
-                                            record_function *see, void *context,
-                                            struct error *error);
+                                            size_t limit, uint64_t *last, record_function *see,
+                                            void *context, struct error *error);
+/* Is the row searched for? `since_ms`, `before` and `limit` do not count. */
+bool platform_trail_wants(const struct trail_search *search, const struct trail_record *row);
 
 /* ---- operators' credentials ------------------------------------------------------------------ */
 

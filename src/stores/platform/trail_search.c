@@ -60,28 +60,16 @@ enum status platform_trail_search(struct platform_store *store, const struct tra
     return status;
 }
 
-struct following {
-    const struct trail_search *search;
-    record_function *see;
-    void *context;
-};
-
-static bool see_following(void *context, const void *record)
+bool platform_trail_wants(const struct trail_search *search, const struct trail_record *row)
 {
-    const struct following *following = context;
-    const struct trail_search *search = following->search;
-    const struct trail_record *row = record;
-    bool wanted = (search->operators || !is_of_operators(row)) &&
-                  (search->object[0] == '\0' || strcmp(search->object, row->object) == 0) &&
-                  (search->who[0] == '\0' || strcmp(search->who, row->who) == 0);
-    return !wanted || following->see(following->context, row);
+    return (search->operators || !is_of_operators(row)) &&
+           (search->object[0] == '\0' || strcmp(search->object, row->object) == 0) &&
+           (search->who[0] == '\0' || strcmp(search->who, row->who) == 0);
 }
 
-enum status platform_trail_after(struct platform_store *store, uint64_t after,
-                                 const struct trail_search *search, uint64_t *last,
-                                 record_function *see, void *context, struct error *error)
+enum status platform_trail_after(struct platform_store *store, uint64_t after, size_t limit,
+                                 uint64_t *last, record_function *see, void *context,
+                                 struct error *error)
 {
-    struct following following = {search, see, context};
-    return record_page(store, &trail_table, after, search->limit, last, see_following, &following,
-                       error);
+    return record_page(store, &trail_table, after, limit, last, see, context, error);
 }
