@@ -99,6 +99,9 @@ MUST_CHECK enum status config_load(const struct config **config, const char *pat
 MUST_CHECK enum status config_load_all(const struct config **config, const char *path,
                                        const char *const *overrides, struct buffer *problems);
 
+/* What `threads = 0` means. The kernel's files are below `root`, "" but in tests. */
+uint32_t config_processors(const char *root);
+
 /* A setting that is a number, or a share of another as "25%". A share gives at least 1. */
 #define CONFIG_PERCENT 0x80000000U
 uint32_t config_share(uint32_t share, uint32_t whole);

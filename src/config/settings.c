@@ -6,9 +6,7 @@
  */
 #include "config/settings.h"
 
-#include <sched.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -57,17 +55,6 @@ uint32_t config_share(uint32_t share, uint32_t whole)
     return part > 0 ? part : 1;
 }
 
-/* The processors that this process may run on; containers and taskset often allow fewer than
- * exist. */
-static uint32_t processors(void)
-{
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0)
-        return (uint32_t)CPU_COUNT(&allowed);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (uint32_t)online : 1;
-}
-
 static enum status read_threads(const struct setting *setting, char *value, void *field,
                                 struct error *error)
 {
@@ -75,9 +62,7 @@ static enum status read_threads(const struct setting *setting, char *value, void
     enum status status = read_number(setting, value, &threads, error);
     if (status != STATUS_OK)
         return status;
-    if (threads == 0)
-        threads = processors() < setting->most ? processors() : setting->most;
-    *(uint32_t *)field = threads;
+    *(uint32_t *)field = threads > 0 ? threads : config_processors("");
     return STATUS_OK;
 }
 
@@ -269,7 +254,7 @@ const struct setting settings[] = {
     SETTING("server", "listen", "127.0.0.1:8080", 0, listen, read_listen, 0, 0,
             "address and port of the public API; port 0 takes any free one"),
     SETTING("server", "threads", "0", 0, threads, read_threads, 0, 256,
-            "serving threads, 0 to 256; 0: one a processor"),
+            "serving threads, 0 to 256; 0: one a processor that it may use, at most 64"),
     SETTING("server", "trusted_proxies", "", SETTING_RELOADABLE | SETTING_LIST, trusted_proxies,
             read_proxies, 0, 0,
             "addresses and CIDR blocks whose X-Forwarded-For is believed, comma-separated"),

@@ -177,6 +177,17 @@ def test_the_containers_are_closed_and_bounded(service):
     assert checks[0]["check"] == "configuration" and checks[0]["ok"], checks
 
 
+def test_the_containers_have_room_for_the_threads_of_a_large_host(make_service):
+    """croupier starts 64 serving threads at most unless it is told more (config/test_processors.c), HAProxy as many as the host has
+    processors; commands and health checks come on top."""
+    limits = {name: container["pids_limit"] for name, container in
+              yaml.safe_load((ROOT / "dist" / "compose" / "compose.yaml").read_text())["services"].items()}
+    service = make_service({"server.threads": 64})
+    service.start()
+    threads = len(os.listdir(f"/proc/{service.process.pid}/task"))
+    assert 64 < threads < limits["croupier-1"] - 64 and limits["haproxy"] > 256 + 64
+
+
 def cyclonedx_validator():
     """Of JSON documents of CycloneDX 1.5, by the schema that its own library ships."""
     modules = node_packages.install(ROOT / "tests" / "cyclonedx", BINARY.parent / "cyclonedx")

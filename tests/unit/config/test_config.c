@@ -245,7 +245,7 @@ TEST(all_that_is_wrong_is_seen_at_once)
                     "[log]\n"
                     "level = loud\n",
                     ":2: [server] threads: must be a whole number from 0 to 256, and is 'many' "
-                    "(serving threads, 0 to 256; 0: one a processor)\n"
+                    "(serving threads, 0 to 256; 0: one a processor that it may use, at most 64)\n"
                     ":3: this is neither [section] nor key = value nor a comment\n"
                     ":5: [server] trusted_proxies: item 2: 'proxy.example' is not an address or "
                     "CIDR block\n"
