@@ -89,7 +89,7 @@ static void take_turn(struct crowd *crowd, size_t number)
                            number + 1, number + 1);
         struct text launch = buffer_text(&answer);
         if (status != 200 || json_text_check(launch, NULL, NULL) != STATUS_OK)
-            launch.at = NULL;
+            launch = TEXT("{}");
         copy_member(launch, TEXT("player_id"), player->id, sizeof player->id);
         copy_member(launch, TEXT("launch_url"), player->launch_url, sizeof player->launch_url);
         player->launched_ms = now_ms;

@@ -520,6 +520,20 @@ def test_players_bet_meanwhile_and_look_at_events(demo):
     assert one.end()[0] == 0
 
 
+def test_the_players_outlive_a_refused_launch(demo):
+    one = demo("--json", players=1)
+    told = one.told()
+    shell(f"'{BINARY}' game disable anubis-falls -c '{told['config']}'", "/tmp")
+
+    def refused():
+        assert one.process.poll() is None
+        return sum(value for name, value in client(told).metrics().items() if name.startswith("croupier_requests_total") and "launch" in name
+                   and 'status="4' in name) >= 3
+
+    eventually(refused)
+    assert one.end()[0] == 0
+
+
 def test_a_number_of_players_is_one(demo):
     for players in ("x", 51):
         one = demo(players=players)
