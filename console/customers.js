@@ -1,7 +1,7 @@
 // Customers, their keys, what they use and what they were denied; and addresses that need no key.
 import { api, get, post, put, remove } from "./api.js";
 import { ago, amount, badge, copyable, enabledBadge, facts, fill, h, number, rateText, sportsText, time, words } from "./dom.js";
-import { action, changes, confirm, editor, empty, form, later, list, problem, say, secretState, section, showOnce, table } from "./parts.js";
+import { action, changes, confirm, DENIED, editor, empty, form, later, list, problem, say, secretState, section, showOnce, table } from "./parts.js";
 import { graph } from "./graph.js";
 import { noteName } from "./names.js";
 
@@ -65,7 +65,7 @@ export async function customerPage(page) {
             requests.element),
         section("Keys", keys(page, customer)),
         h("div", { class: "columns" }, section("Players, the last active first", players(page, customer)),
-            section("Denied in the last hour", denials(page, path))),
+            section("Denied in the last hour", h("p", { class: "quiet" }, DENIED), denials(page, path))),
         section("Money moved in the last 14 days", usage(page, customer, requests)),
         section("Games", later(page, () => games(page, customer))),
     ] };

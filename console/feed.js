@@ -1,9 +1,14 @@
 // What is published: sports, their events, and one event as it moves.
 import { api, get } from "./api.js";
 import { ago, append, badge, copyable, facts, fill, h, number, sportName, time } from "./dom.js";
-import { choice, empty, follow, list, problem, searchField, section, table } from "./parts.js";
+import { choice, empty, follow, list, problem, scroller, searchField, section, table } from "./parts.js";
 
 const EXPIRED_SHOWN_MS = 15 * 60 * 1000;
+
+const sportState = (row) => (row.problem ? badge("bad", row.problem)
+    : row.expired_at && Date.now() - Date.parse(row.expired_at) < EXPIRED_SHOWN_MS
+        ? badge("warn", [`${number(row.expired)} expired, the last `, ago(row.expired_at)])
+    : row.stale > 0 ? badge("warn", `${number(row.stale)} with old odds`) : badge("good", "served"));
 
 export async function feedPage(page) {
     const place = h("div");
@@ -12,14 +17,11 @@ export async function feedPage(page) {
             && empty("Nothing is published. A feed publishes with croupier feed stream, or croupier feed catalog."),
         table([
             { label: "Sport", value: (row) => h("a", { href: `#/feed/${row.sport}` }, row.name) },
+            { label: "State", value: sportState },
             { label: "Events", number: true, value: (row) => number(row.events) },
             { label: "Catalog published", when: (row) => row.published_at },
             { label: "Asked for in the last minute", number: true, value: (row) => number(row.asked_for) },
             { label: "Oldest odds of these", value: (row) => (row.oldest_odds_at ? ago(row.oldest_odds_at) : "–") },
-            { label: "State", value: (row) => (row.problem ? badge("bad", row.problem)
-                : row.expired_at && Date.now() - Date.parse(row.expired_at) < EXPIRED_SHOWN_MS
-                    ? badge("warn", `${number(row.expired)} expired, the last ${ago(row.expired_at)}`)
-                : row.stale > 0 ? badge("warn", `${number(row.stale)} with old odds`) : badge("good", "served")) },
         ], items, { caption: "Sports" }));
     follow(page, "feed", { show, refused: (error) => fill(place, problem(error)) });
     return { title: "Feed", content: place };
@@ -30,7 +32,7 @@ export async function sportPage(page) {
         search: "Search events by name or id", caption: `Events of ${sportName(page.sport)}`,
         nothing: empty("No event of this sport is published.", h("a", { href: "#/feed" }, "To the feed")),
         columns: [
-            { label: "Event", order: "", value: (row) => h("a", { href: `#/feed/${page.sport}/${row.event_id}` }, row.name ?? row.event_id) },
+            { label: "Event", value: (row) => h("a", { href: `#/feed/${page.sport}/${row.event_id}` }, row.name ?? row.event_id) },
             { label: "Id", value: (row) => copyable(row.event_id) },
             { label: "Odds", order: "age", value: (row) => (row.odds === false ? badge("warn", "none") : row.published_at ? ago(row.published_at) : "published") },
             { label: "Asked for", order: "interest", direction: "descending", value: (row) => ago(row.requested_at) },
@@ -42,48 +44,54 @@ export async function sportPage(page) {
 // ---- one event ----
 
 /* A cell that moves: how it differs from what was there before is seen for a moment, and heard by nobody. */
-function price(entry, key, before, seen) {
-    if (!entry) {
-        return h("td", { class: "number" });
-    }
-    if (Number(entry.price) === 0) { // of a side that offers nothing
-        return h("td", { class: "number quiet" }, "–");
+function price(entry, key, before, seen, side) {
+    if (!(Number(entry?.price) > 0)) { // of a side that offers nothing: 0, "-", or no entry
+        return h("td", { class: `number quiet ${side}` }, "–");
     }
     const text = String(entry.price);
     const was = before.get(key);
     seen.set(key, text);
     const moved = was !== undefined && was !== text ? (Number(text) > Number(was) ? " up" : " down") : "";
-    return h("td", { class: `number${moved}` }, h("b", null, text), " ", h("small", null, entry.size === undefined ? "" : number(Number(entry.size))));
+    return h("td", { class: `number ${side}${moved}` }, h("b", null, text), " ", h("small", null, entry.size === undefined ? "" : number(Number(entry.size))));
 }
 
 /* Numbers keep the text that the feed wrote: 1.80 is not 1.8. Browsers that do not know the source of a number round. */
 const exactly = (text) => JSON.parse(text, (_, value, context) => (typeof value === "number" ? context?.source ?? value : value));
 
-const DEPTH = 3;
+const best = (side, level) => (level === 0 ? side : "");
 
-function runnerTable(market, at, before, seen) {
-    const back = (runner, level) => price(runner.ex?.availableToBack?.[level], `${at}/${runner.selectionId}/b${level}`, before, seen);
-    const lay = (runner, level) => price(runner.ex?.availableToLay?.[level], `${at}/${runner.selectionId}/l${level}`, before, seen);
-    const levels = Array.from({ length: DEPTH }, (_, level) => level);
-    return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": market.marketName }, h("table", { class: "ladder" },
+/* Prices and stakes by selection, to a depth on either side, the best nearest the middle. `heads`: over the best. */
+function ladder(market, runners, depth, heads, at, before, seen) {
+    const levels = Array.from({ length: depth }, (_, level) => level);
+    const back = (runner, level) => price(runner.ex?.availableToBack?.[level], `${at}/${runner.selectionId}/b${level}`, before, seen, best("back", level));
+    const lay = (runner, level) => price(runner.ex?.availableToLay?.[level], `${at}/${runner.selectionId}/l${level}`, before, seen, best("lay", level));
+    return scroller(market.marketName, h("table", { class: "ladder" },
         h("caption", { class: "unseen" }, `${market.marketName}: prices and stakes, the best nearest the middle`),
         h("thead", null, h("tr", null, h("th", { scope: "col" }, "Selection"), [...levels].reverse().map((level) =>
-            h("th", { scope: "col", class: "number" }, level === 0 ? "Back" : `Back ${level + 1}`)),
-        levels.map((level) => h("th", { scope: "col", class: "number" }, level === 0 ? "Lay" : `Lay ${level + 1}`)),
+            h("th", { scope: "col", class: "number" }, level === 0 ? heads[0] : `Back ${level + 1}`)),
+        levels.map((level) => h("th", { scope: "col", class: "number" }, level === 0 ? heads[1] : `Lay ${level + 1}`)),
         h("th", { scope: "col" }, "Status"))),
-        h("tbody", null, market.runners.map((runner) => h("tr", null, h("th", { scope: "row" }, runner.runnerName ?? String(runner.selectionId)),
+        h("tbody", null, runners.map((runner) => h("tr", null, h("th", { scope: "row" }, runner.runnerName ?? String(runner.selectionId)),
             [...levels].reverse().map((level) => back(runner, level)), levels.map((level) => lay(runner, level)),
-            h("td", null, runner.status ?? ""))))));
+            h("td", null, runner.status || "–"))))));
 }
 
-function sectionTable(market) {
-    const names = [...new Set(market.section.flatMap((row) => Object.keys(row)))].filter((name) => typeof market.section[0][name] !== "object").slice(0, 8);
-    return table(names.map((name) => ({ label: name, value: (row) => String(row[name] ?? "") })), market.section, { caption: market.marketName });
+const DEPTH = 3;
+
+/* A fancy market's entries ("runs in 6 overs") are quoted as selections are. Of the type fancy, `odds` is the line and `size` its price;
+   of the others these are what the feed makes of them. */
+function sectionLadder(market, at, before, seen) {
+    const side = (row, name) => (Array.isArray(row.odds) ? row.odds : []).filter((one) => String(one.otype).toLowerCase() === name)
+        .map((one) => ({ price: one.odds, size: one.size }));
+    const runners = market.section.map((row) => ({ selectionId: row.sid, runnerName: row.nat, status: row.gstatus,
+        ex: { availableToBack: side(row, "back"), availableToLay: side(row, "lay") } }));
+    const head = (name) => [name, " ", h("small", null, market.gtype === "fancy" ? "line, price" : "odds, size")];
+    return ladder(market, runners, 1, [head("Yes"), head("No")], at, before, seen);
 }
 
 function marketBlock(market, at, before, seen) {
-    const shown = Array.isArray(market.runners) ? runnerTable(market, at, before, seen)
-        : Array.isArray(market.section) && market.section.length > 0 ? sectionTable(market)
+    const shown = Array.isArray(market.runners) ? ladder(market, market.runners, DEPTH, ["Back", "Lay"], at, before, seen)
+        : Array.isArray(market.section) && market.section.length > 0 ? sectionLadder(market, at, before, seen)
             : h("p", { class: "quiet" }, "This page does not know this kind of market; its bytes are below.");
     return h("section", { class: "market" }, h("h3", null, market.marketName ?? market.marketId ?? "Market", " ",
         h("small", null, market.gtype ?? ""), " ", badge(market.status === "OPEN" ? "good" : "idle", market.status ?? "no status")), shown);

@@ -32,9 +32,25 @@ function difference(row) {
     const lines = names.map((name) => h("div", null, h("span", { class: "quiet" }, words(name.replace(/_(ms|bps|id)$/, ""))), " ",
         row.before && [h("del", null, readable(name, row.before[name])), " → "], row.after && h("ins", null, readable(name, row.after[name]))));
     const called = row.after?.name ?? row.after?.label ?? row.after?.reference;
-    const summary = row.before ? `${names.length} fields` : called ? `added “${called}”` : "added";
+    const summary = called && !row.before ? `“${called}”` : `${names.length} fields`;
     return names.length <= 3 ? lines : h("details", null, h("summary", null, summary), lines);
 }
+
+/* What was done, in a word, by what the row has of before and after. */
+const MADE = { key: "issued", token: "issued", verification: "verified", block: "blocked", credential: "made" };
+const became = (row, name) => Boolean(row.after?.[name]) && !row.before?.[name];
+function deed(row) {
+    if (row.before === null) {
+        return row.object.startsWith("ses_") ? "signed in" : MADE[row.kind] ?? "added";
+    }
+    const only = Object.keys(row.after ?? {}).join();
+    return became(row, "removed") ? "removed" : became(row, "revoked_ms") ? "revoked" : became(row, "blocked_ms") ? "blocked"
+        : row.before.blocked_ms && row.after?.blocked_ms === null ? "unblocked" : became(row, "ended_ms") ? "ended"
+            : became(row, "secret_kid") ? "new secret" : only === "enabled" ? (row.after.enabled ? "enabled" : "disabled") : "changed";
+}
+
+/* A change through the API has its method and path for a command; `who` says already that it came from there. */
+const command = (row) => (/^[A-Z]+ |^sign in$/.test(row.command) ? null : h("code", null, `croupier ${row.command}`));
 
 const OBJECTS = { address: "addresses", provider: "casino/providers", game: "casino/games", player: "players", block: "players" };
 
@@ -55,9 +71,10 @@ export async function auditPage(page) {
         columns: [
             { label: "When", when: (row) => row.at },
             { label: "By", value: (row) => row.who },
-            { label: "With", value: (row) => h("code", null, row.command) },
+            { label: "Done", value: (row) => h("span", { class: "whole" }, deed(row)) },
             { label: "Object", value: objectLink },
             { label: "Change", value: difference },
+            { label: "Command", value: command },
         ] });
     return { title: "Audit", content: [shown,
         !page.may("owner") && h("p", { class: "quiet" }, "Owners also see the changes of operators, their links and sessions.")] };
@@ -70,26 +87,32 @@ const STORES = [["odds_store", "odds", "Odds store", "Customers get 503 on sport
     ["platform_store", "platform", "Platform store", "Nothing can be changed and no money moves until it answers. Policies in memory go on for a second."]];
 const LITTLE = 0.1; // of a disk
 
+const disk = (figures, store, what) => figures.get(`croupier_store_disk_${what}_bytes{store="${store}"}`);
+const share = (figures, store) => disk(figures, store, "free") / disk(figures, store, "size"); // NaN: not known
+const percent = (figures, store) => `${Math.floor(100 * share(figures, store))} % free`;
+
 function storeTable(health, figures) {
-    const disk = (store, what) => figures.get(`croupier_store_disk_${what}_bytes{store="${store}"}`);
     return table([
         { label: "Store", value: ([, , title]) => title },
         { label: "State", value: ([name, store]) => [stateBadge(health[name].status),
             store === "odds" && figures.get("croupier_odds_asking") === 1 && [" ", badge("warn", "asked at each request")]] },
         { label: "Takes", number: true, value: ([name]) => (health[name].bytes === null ? "a server's" : bytes(health[name].bytes)) },
-        { label: "Disk free", number: true, value: ([, store]) => bytes(disk(store, "free")) },
-        { label: "Disk", number: true, value: ([, store]) => bytes(disk(store, "size")) },
-        { label: "Room", value: ([, store]) => (disk(store, "size") === undefined ? "–" : badge(disk(store, "free") < LITTLE * disk(store, "size") ? "bad" : "good",
-            `${Math.floor(100 * disk(store, "free") / disk(store, "size"))} % free`)) },
+        { label: "Disk free", number: true, value: ([, store]) => bytes(disk(figures, store, "free")) },
+        { label: "Disk", number: true, value: ([, store]) => bytes(disk(figures, store, "size")) },
+        { label: "Room", value: ([, store]) => (disk(figures, store, "size") === undefined ? "–"
+            : badge(share(figures, store) < LITTLE ? "bad" : "good", percent(figures, store))) },
     ], STORES.filter(([name]) => health[name]), { caption: "Stores" });
 }
 
 const LISTENERS = [["public", "Customers' listener"], ["provider", "Providers' listener"], ["operator", "Operators' listener"]];
 const SOON_DAYS = 21;
 
+const expiryOf = (figures, listener) => figures.get(`croupier_tls_certificate_expiry_timestamp_seconds{listener="${listener}"}`);
+const daysLeft = (expiry) => (expiry - Date.now() / 1000) / 86400;
+
 function certificateOf(figures, listener) {
-    const expiry = figures.get(`croupier_tls_certificate_expiry_timestamp_seconds{listener="${listener}"}`);
-    const days = (expiry - Date.now() / 1000) / 86400;
+    const expiry = expiryOf(figures, listener);
+    const days = daysLeft(expiry);
     return !expiry ? "no HTTPS here" : [badge(days < 0 ? "bad" : days < SOON_DAYS ? "warn" : "good", days < 0 ? "has run out" : `for ${Math.floor(days)} days`), " ",
         time(new Date(expiry * 1000).toISOString())];
 }
@@ -110,9 +133,26 @@ function instanceFacts(health, figures) {
         ["Log lines dropped", number(of("croupier_log_lines_dropped_total"))]]);
 }
 
+const LATE_SECONDS = 36 * 3600; // as in dist/prometheus/croupier.rules.yml
+const backupAge = (figures) => figures.get("croupier_backup_age_seconds"); // NaN: none is known; undefined: it is not croupier's task
+const isLate = (age) => Number.isNaN(age) || age > LATE_SECONDS;
+
 function backupText(figures) {
-    const age = figures.get("croupier_backup_age_seconds");
-    return age === undefined ? "by PostgreSQL's own tools" : Number.isNaN(age) ? badge("warn", "never") : `${duration(age)} ago`;
+    const age = backupAge(figures);
+    const text = Number.isNaN(age) ? "never" : `${duration(age)} ago`;
+    return age === undefined ? "by PostgreSQL's own tools" : isLate(age) ? badge("warn", text) : text;
+}
+
+/** What this page shows in red or amber beside the stores' answers, as sentences for the overview: [kind, text] each. */
+export function concerns(figures) {
+    const age = backupAge(figures);
+    return [
+        ...STORES.filter(([, store]) => share(figures, store) < LITTLE).map(([, store, title]) => ["bad", `${title}: its disk has ${percent(figures, store)}.`]),
+        ...LISTENERS.map(([name, title]) => [title, daysLeft(expiryOf(figures, name))]).filter(([, days]) => days < SOON_DAYS)
+            .map(([title, days]) => [days < 0 ? "bad" : "warn", `${title}: its certificate ${days < 0 ? "has run out" : `is good for ${Math.floor(days)} days`}.`]),
+        ...(figures.get("croupier_odds_asking") === 1 ? [["warn", "The odds store reports no changes, so it is asked at each request."]] : []),
+        ...(isLate(age) ? [["warn", Number.isNaN(age) ? "No backup was made yet." : `The last backup was made ${duration(age)} ago.`]] : []),
+    ];
 }
 
 export async function healthPage(page) {
@@ -147,10 +187,10 @@ export async function settingsPage(page) {
         const { items } = await get("settings", {}, page.signal);
         const sections = [...new Set(items.map((item) => item.section))];
         return sections.map((name) => section(`[${name}]`, table([
-            { label: "Setting", value: (item) => h("code", null, item.name) },
+            { label: "Setting", value: (item) => h("code", { class: "whole" }, item.name) },
             { label: "Meaning", value: (item) => item.what },
             { label: "Value", value: (item) => (item.secret ? badge("idle", item.value ? "hidden" : "not set") : h("code", null, written(item.value === "" ? null : item.value))) },
-            { label: "State", value: (item) => (item.default ? h("span", { class: "quiet" }, "default") : badge("good", "set")) },
+            { label: "State", value: (item) => (item.default ? h("span", { class: "quiet whole" }, "default") : badge("good", "set")) },
         ], items.filter((item) => item.section === name), { caption: `Settings of ${name}` })));
     });
     return { title: "Settings", content: [h("p", { class: "quiet" }, "As they are in force now. They are changed in the configuration file or the environment; ",

@@ -1,8 +1,9 @@
 // The house at a glance: what is wrong stands first, then figures, then curves.
-import { get, silence } from "./api.js";
+import { get, metrics, silence } from "./api.js";
 import { badge, duration, fill, h, number, sentence, sportName, words } from "./dom.js";
-import { choice, empty, follow, problem, section, table } from "./parts.js";
+import { choice, DENIED, empty, follow, problem, section, table } from "./parts.js";
 import { graph } from "./graph.js";
+import { concerns } from "./house.js";
 
 const HOUSE_SECONDS = 10; // between two looks at health and the ledger
 
@@ -20,7 +21,7 @@ const CHARTS = [
 const SPANS = { minutes: "last 6 minutes", hours: "last 12 hours" };
 
 /** What is wrong now, worst first. Each leads to the page that says more. */
-function wrongs(overview, { health, ledger }) {
+function wrongs(overview, { health, ledger, figures }) {
     if (silence() > 0) {
         return [["idle", "The server does not answer. What stands here is its last answer.", "#/health"]];
     }
@@ -38,9 +39,10 @@ function wrongs(overview, { health, ledger }) {
     if (overview.live.requests_5xx_per_second > 0) {
         found.push(["bad", "Requests fail (5xx). The log says which and why.", "#/health"]);
     }
-    if (health === null || ledger === null) {
+    if (health === null || ledger === null || figures === null) {
         found.push(["warn", "Whether the stores and the ledger are well is not known: no answer.", "#/health"]);
     }
+    found.push(...concerns(figures ?? new Map()).map((one) => [...one, "#/health"]));
     for (const row of overview.feed.filter((one) => one.stale)) {
         found.push(["warn", row.stale_events > 0 ? `${sportName(row.sport)}: customers ask for events whose odds are old`
             : `${sportName(row.sport)}: nothing is published any more`, `#/feed/${row.sport}`]);
@@ -93,16 +95,16 @@ export async function overviewPage(page) {
     let span = page.query.span in SPANS ? page.query.span : "minutes";
     let overview = null;
     let steps = null; // of a new system; null: not asked yet
-    const house = { health: undefined, ledger: undefined }; // undefined: not asked yet; null: not answered
+    const house = { health: undefined, ledger: undefined, figures: undefined }; // undefined: not asked yet; null: not answered
 
     function showAlarms() {
         // Said aloud only when it is news: what has not changed is left in place.
         const found = wrongs(overview, house);
-        const said = JSON.stringify([found, steps]);
+        const said = JSON.stringify([found, steps, house.figures === undefined]);
         if (alarms.dataset.shown !== said) {
             alarms.dataset.shown = said;
             fill(alarms, steps?.length > 0 && silence() === 0 ? stepList(steps) : null,
-                found.length === 0 && (steps === null || steps.length > 0) ? null : alarmList(found));
+                found.length === 0 && (steps === null || steps.length > 0 || house.figures === undefined) ? null : alarmList(found));
         }
     }
 
@@ -141,7 +143,7 @@ export async function overviewPage(page) {
     });
     page.every(HOUSE_SECONDS, async () => {
         const ask = (path) => get(path, {}, page.signal).catch(() => null);
-        [house.health, house.ledger] = await Promise.all([ask("health"), ask("ledger")]);
+        [house.health, house.ledger, house.figures] = await Promise.all([ask("health"), ask("ledger"), metrics(page.signal).catch(() => null)]);
         await lookAtSteps();
     });
     page.every(1, async () => {
@@ -151,5 +153,5 @@ export async function overviewPage(page) {
     });
     return { title: "Overview", actions: spans, content: [alarms,
         h("div", { class: "graphs" }, charts.map((chart) => chart.drawn.element)),
-        h("div", { class: "columns" }, section("Denials", denials), section("Feed", feed))] };
+        h("div", { class: "columns" }, section("Denials", h("p", { class: "quiet" }, DENIED), denials), section("Feed", feed))] };
 }

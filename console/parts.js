@@ -10,6 +10,9 @@ export const waiting = () => h("p", { class: "quiet", role: "status" }, "Loading
 /** What there is not, and what to do about it. */
 export const empty = (text, ...actions) => h("div", { class: "empty" }, h("p", null, text), actions);
 
+/** How denials differ from the refusals (4xx) that are counted beside them. */
+export const DENIED = "Denied: not let in, for the key or the address. Refused (4xx) is more: also what was let in, such as a bet without the money.";
+
 /** What went wrong, and a way on. */
 export function problem(error, again) {
     const wait = error.retryAfter ? ` Try again in ${error.retryAfter} s.` : "";
@@ -31,20 +34,33 @@ export function say(text) {
 // ---- tables ----
 
 /** columns: {label, value(row), number: right-aligned, when(row): a time in place of `value`}. `caption` is for who cannot see
- *  the table. A column with `order` can be sorted by: `sorted` is the order in force, `sort(order)` is called for another. */
+ *  the table. A column with `order` can be sorted by: `sorted` is the order in force ("": as the server lists them, by no column),
+ *  `sort(order)` is called for another. */
 export function table(columns, rows, { caption, sorted, sort } = {}) {
-    return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
-        h("table", null,
-            h("caption", { class: "unseen" }, caption),
-            h("thead", null, h("tr", null, columns.map((column) => head(column, sorted, sort)))),
-            h("tbody", null, rows.map((row) => tableRow(columns, row)))));
+    return scroller(caption, h("table", null,
+        h("caption", { class: "unseen" }, caption),
+        h("thead", null, h("tr", null, columns.map((column) => head(column, sorted, sort)))),
+        h("tbody", null, rows.map((row) => tableRow(columns, row)))));
+}
+
+const widths = new ResizeObserver((seen) => seen.forEach(({ target }) => {
+    const place = target.closest(".scroll");
+    place?.classList.toggle("wide", place.scrollWidth > place.clientWidth + 1);
+}));
+
+/** A table, which scrolls where it is wider than the window, and then says so. */
+export function scroller(label, shown) {
+    widths.observe(shown);
+    const place = h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, shown);
+    widths.observe(place);
+    return place;
 }
 
 function head(column, sorted, sort) {
     const label = [column.label, column.when && h("small", null, " (UTC)")];
     const chosen = sort && column.order !== undefined && column.order === (sorted ?? "");
     return h("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": chosen ? column.direction ?? "ascending" : null },
-        sort && column.order !== undefined ? h("button", { type: "button", class: "sort", onclick: () => sort(column.order) },
+        sort && column.order !== undefined ? h("button", { type: "button", class: "sort", onclick: () => sort(chosen ? "" : column.order) },
             label, h("span", { "aria-hidden": "true" }, chosen ? (column.direction === "descending" ? " ↓" : " ↑") : " ↕")) : label);
 }
 

@@ -69,7 +69,7 @@ def test_a_player_plays_the_sample_game_with_the_mouse(demo):
 
 
 @pytest.mark.long(60)
-def test_an_operator_walks_through_every_page_and_every_change(demo):
+def test_an_operator_walks_through_every_page_and_every_change(demo, tmp_path):
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("no chromium here; on Debian, tools/setup test installs it")
@@ -79,7 +79,7 @@ def test_an_operator_walks_through_every_page_and_every_change(demo):
                                           check=True, env=demo.environment).stdout)
     customer = next(row["id"] for row in customers if row["name"] == "Demo Sportsbook")
     given = {"modules": str(node_packages.install(WALK, PICTURES)), "chromium": chromium, "pictures": str(PICTURES), "link": told["console"], "api": told["api"],
-             "key": told["key"], "pid": demo.process.pid, "player": {"id": player, "reference": "walker", "customer": customer}}
+             "key": told["key"], "pid": demo.process.pid, "program": str(BINARY), "config": told["config"], "backup": str(tmp_path / "backup"), "player": {"id": player, "reference": "walker", "customer": customer}}
     done = subprocess.run(["node", WALK / "walk.mjs", json.dumps(given)], capture_output=True, timeout=900 * PATIENCE)
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
     assert demo.end()[0] == 0
