@@ -4,12 +4,16 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/status.h"
+#include "base/text.h"
 
-#define NAME_SIZE 16 /* of Linux */
+#define NAME_SIZE 16  /* of Linux */
+#define HURRIED (-10) /* nice value; LimitNICE= of the unit allows it */
 
 static int start(uv_thread_t *thread, const char *name, void (*run)(void *argument), void *argument)
 {
@@ -50,6 +54,26 @@ bool thread_start_detached(const char *name, void (*run)(void *argument), void *
     if (started)
         CHECK(pthread_detach(thread) == 0);
     return started;
+}
+
+/* sched-stats.rst of Linux: time on a processor, time ready and waiting, both in ns; turns. */
+uint64_t thread_starved_ms(void)
+{
+    struct buffer line = {0};
+    uint64_t waited_ns = 0;
+    if (file_read("/proc/thread-self/schedstat", 64, &line) == 0) {
+        struct text rest = buffer_text(&line);
+        (void)text_cut(&rest, ' ');
+        if (text_to_u64(text_cut(&rest, ' '), UINT64_MAX, &waited_ns) != STATUS_OK)
+            waited_ns = 0;
+    }
+    buffer_free(&line);
+    return waited_ns / 1000000;
+}
+
+void thread_hurry(void)
+{
+    (void)setpriority(PRIO_PROCESS, 0, HURRIED); /* of this thread alone: setpriority(2), NOTES */
 }
 
 bool condition_wait_until(uv_cond_t *condition, uv_mutex_t *lock, uint64_t deadline_ns)

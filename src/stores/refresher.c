@@ -40,6 +40,7 @@ struct refresher {
     bool read_all;       /* start from nothing: at first, and after the store was opened again */
     uint32_t failures;   /* in a row */
     uint64_t late_ms;    /* the last look that confirmed too late; 0: none since it was logged */
+    uint64_t starved_ms; /* thread_starved_ms when the table was confirmed before */
     struct error logged; /* the reason that was logged, while there are failures */
 };
 
@@ -197,20 +198,24 @@ static void note_recovery(struct refresher *refresher, bool first, uint64_t took
 }
 
 /* Logs the begin and the end of a time in which looks succeed, but so late that the table is out of
- * date between them. `before_ms`: when the look began that confirmed the table before. */
-static void note_delay(struct refresher *refresher, uint64_t before_ms, uint64_t began_ms,
-                       uint64_t took_ms)
+ * date between them. `age_ms`: of the table before, when the look had ended. */
+static void note_delay(struct refresher *refresher, uint64_t age_ms, uint64_t took_ms,
+                       uint64_t starved_ms)
 {
-    uint64_t now_ms = began_ms + took_ms;
+    uint64_t now_ms = clock_monotonic_ms();
     bool logged = refresher->late_ms > 0;
-    if (now_ms - before_ms > AGE_MAX_MS) {
+    if (age_ms > AGE_MAX_MS) {
         refresher->late_ms = now_ms;
         if (!logged)
             log_event(refresher->options.log, LOG_ERROR, refresher->options.failing,
-                      LOG_STRING("reason", took_ms > AGE_MAX_MS / 2
+                      LOG_STRING("reason", starved_ms > age_ms / 2
+                                               ? "its thread waits for a processor"
+                                           : took_ms > age_ms / 2
                                                ? "the store answers too slowly"
-                                               : "the thread gets too little processor time"),
-                      LOG_INTEGER("took_ms", took_ms), LOG_INTEGER("age_ms", now_ms - before_ms));
+                                               : "the process stood still: it was stopped, or "
+                                                 "its memory was taken"),
+                      LOG_INTEGER("took_ms", took_ms), LOG_INTEGER("starved_ms", starved_ms),
+                      LOG_INTEGER("age_ms", age_ms));
     } else if (logged && now_ms - refresher->late_ms > DELAY_OVER_MS) {
         refresher->late_ms = 0;
         note_recovery(refresher, false, took_ms);
@@ -231,11 +236,15 @@ static uint32_t refresh(struct refresher *refresher)
         note_failure(refresher, status, &error);
         return pause_ms(refresher);
     }
-    uint64_t took_ms = clock_monotonic_ms() - began_ms;
+    const uint64_t now_ms = clock_monotonic_ms();
+    const uint64_t took_ms = now_ms - began_ms;
+    const uint64_t starved_before_ms = refresher->starved_ms;
+    refresher->starved_ms = thread_starved_ms();
     if (first || refresher->failures > 0)
         note_recovery(refresher, first, took_ms);
     else if (refresher->ready) /* the first table may take long to read; only this thread sets it */
-        note_delay(refresher, before_ms, began_ms, took_ms);
+        note_delay(refresher, now_ms - before_ms, took_ms,
+                   refresher->starved_ms - starved_before_ms);
     refresher->failures = 0;
     if (changed && took_ms > refresher->options.refresh_ms)
         return 0; /* a long reading is confirmed at once, or it would be out of date on arrival */
@@ -249,6 +258,7 @@ static uint32_t refresh(struct refresher *refresher)
 static void run(void *argument)
 {
     struct refresher *refresher = argument;
+    thread_hurry(); /* late by a second, all requests are refused */
     while (!background_sleep(&refresher->thread, after_ms(refresh(refresher))))
         continue;
     platform_store_close(&refresher->store);

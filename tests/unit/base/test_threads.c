@@ -3,10 +3,12 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/mailbox.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -306,4 +308,39 @@ TEST(several_threads_work_at_the_same_time)
     assert_int_equal(sem_post(&release), 0);
     work_pool_destroy(&pool);
     assert_int_equal(atomic_load(&counter), 2);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static atomic_bool starving;
+
+static void spin(void *argument)
+{
+    (void)argument;
+    while (atomic_load(&starving))
+        continue;
+}
+
+/* Two threads want the one processor, so each waits for the other. */
+TEST(a_thread_knows_how_long_it_waited_for_a_processor)
+{
+    cpu_set_t all;
+    cpu_set_t one;
+    uv_thread_t other;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    uint64_t before_ms = thread_starved_ms();
+    atomic_store(&starving, true);
+    thread_start(&other, "spin", spin, NULL); /* on the same one */
+    const uint64_t end_ns = clock_monotonic_ns() + 60 * UINT64_C(1000000000);
+    while (thread_starved_ms() < before_ms + 20 && clock_monotonic_ns() < end_ns)
+        continue;
+    atomic_store(&starving, false);
+    assert_int_equal(uv_thread_join(&other), 0);
+    assert_true(thread_starved_ms() >= before_ms + 20);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }
