@@ -260,29 +260,33 @@ static void try_secrets(struct unsealing *unsealing, struct platform_store *plat
         unsealing->failed[0] = '\0';
 }
 
+static const char *secrets_remedy(enum status status)
+{
+    if (status == STATUS_INVALID)
+        return "change the file as the message says, and keep what is in it";
+    return status == STATUS_UNAVAILABLE
+               ? "let the user that croupier runs as read it; where there is none, copy it from "
+                 "another instance or a backup; for a new store `croupier migrate` makes it"
+               : "copy the right file from another instance or from its backup";
+}
+
 /* `platform` may be NULL: then the key is not tried. */
 static void check_secrets(struct report *report, const struct config *config,
                           struct platform_store *platform)
 {
     struct error error = {0};
     struct secrets *secrets = NULL;
-    bool ok = secrets_open_key(&secrets, config->secrets_key_file, &error) == STATUS_OK;
-    if (ok && platform != NULL) {
+    enum status status = secrets_open_key(&secrets, config->secrets_key_file, &error);
+    if (status == STATUS_OK && platform != NULL) {
         struct unsealing unsealing = {.secrets = secrets};
         try_secrets(&unsealing, platform);
-        ok = unsealing.failed[0] == '\0';
-        if (!ok)
-            (void)error_set(&error, STATUS_INVALID,
-                            "%s is not the key that the secret of provider %s was stored under: "
-                            "copy that key from another instance or from its backup",
-                            config->secrets_key_file, unsealing.failed);
+        if (unsealing.failed[0] != '\0')
+            status = error_set(&error, STATUS_MALFORMED,
+                               "%s is not the key that the secret of provider %s was stored under",
+                               config->secrets_key_file, unsealing.failed);
     }
-    report_check(report, "secrets key", ok,
-                 strstr(error.text, "run: chmod") != NULL
-                     ? "the key itself is fine: run that command"
-                     : "copy the file from another instance or from its backup; where there is "
-                       "none yet, `croupier migrate` makes it",
-                 "%s", ok ? config->secrets_key_file : error.text);
+    report_check(report, "secrets key", status == STATUS_OK, secrets_remedy(status), "%s",
+                 status == STATUS_OK ? config->secrets_key_file : error.text);
     secrets_destroy(&secrets);
 }
 

@@ -213,6 +213,31 @@ static void write_tour(const struct demo *demo, const struct screen *screen)
     buffer_wipe(&out); /* there are keys in it */
 }
 
+/* So that the commands on the screen, and others with this file, meet this demo. */
+static void write_addresses(const struct demo *demo)
+{
+    const struct config *config = demo->config;
+    const struct {
+        const char *section, *host;
+        uint16_t port;
+    } listeners[] = {{"server", config->listen.host, demo->ports.customers},
+                     {"operator", config->operator_listen.host, demo->ports.operator},
+                      {"provider", config->provider_listen.host, demo->ports.providers}};
+    struct buffer text = {0};
+    struct error error;
+    buffer_append_string(&text, "# Where this demo listens; written at each start.\n");
+    for (size_t i = 0; i < sizeof listeners / sizeof listeners[0]; i++) {
+        bool brackets = strchr(listeners[i].host, ':') != NULL;
+        buffer_append_format(&text, "[%s]\nlisten = %s%s%s:%u\n\n", listeners[i].section,
+                             brackets ? "[" : "", listeners[i].host, brackets ? "]" : "",
+                             (unsigned)listeners[i].port);
+    }
+    if (demo_write_addresses(demo->config_file, buffer_string(&text), &error) != STATUS_OK)
+        log_event(demo->log, LOG_WARNING, "printed commands may not meet this demo",
+                  LOG_STRING("reason", error.text));
+    buffer_free(&text);
+}
+
 static void print_json(const struct demo *demo, const struct screen *screen)
 {
     struct simulator_facts facts;
@@ -272,6 +297,7 @@ static void on_ready(void *context, const struct app_ports *ports)
     make_screen(demo, &screen);
     open_casino(demo, &screen);
     write_tour(demo, &screen);
+    write_addresses(demo);
     if (command_json(demo->line))
         print_json(demo, &screen);
     else

@@ -31,12 +31,14 @@ static void note_missing_rights(const struct command_line *line,
 static void run_issue(const struct command_line *line)
 {
     struct customer_view owner;
-    struct key_record record;
+    struct key_record record = {0};
     char key[KEY_SIZE] = "";
-    resource_make_of_line(line, &key_subject, 0, &record);
+    const char *wanted = command_argument(line, 0);
+    if (strlen(wanted) < CUSTOMER_ID_SIZE) /* else it can only be a name, which is refused below */
+        resource_make_of_line(line, &key_subject, 0, &record);
     struct platform_store *store = command_platform(line);
-    command_require_verb(line, resource_get(&customer_resource, store, record.customer_id, &owner,
-                                            command_error(line)));
+    command_require_verb(
+        line, resource_get(&customer_resource, store, wanted, &owner, command_error(line)));
     command_require_verb(line, keys_issue(store, &record, key, command_error(line)));
     resource_print_issued(line, &key_resource, &record, "key", key);
     OPENSSL_cleanse(key, sizeof key);

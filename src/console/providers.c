@@ -68,7 +68,7 @@ static enum status open_key(const struct console_call *call, struct secrets **se
                             struct error *error)
 {
     enum status status = secrets_open_key(secrets, call->config->secrets_key_file, error);
-    return status == STATUS_INVALID ? STATUS_UNAVAILABLE : status;
+    return status == STATUS_OK ? status : STATUS_UNAVAILABLE;
 }
 
 static enum status take_secret(struct console_call *call, bool alone, struct secret *secret,

@@ -61,24 +61,52 @@ enum status demo_take_directory(const char *directory, char **path, int *lock, s
     return take_lock(*path, lock, error);
 }
 
+/* The user's part of the file begins with this line. */
+#define WRITTEN                                                                                \
+    "# Written by `croupier demo` at its first start, which reads it at each start; yours to " \
+    "change.\n"
+#define CONFIG_MAX 65536
+
+enum status demo_write_addresses(const char *file, const char *addresses, struct error *error)
+{
+    struct buffer text = {0}, whole = {0}, draft = {0};
+    int reason = file_read(file, CONFIG_MAX, &text);
+    const char *own =
+        reason == 0 && text.size <= CONFIG_MAX ? strstr(buffer_string(&text), WRITTEN) : NULL;
+    enum status status = STATUS_OK;
+    if (own != NULL && strstr(own, "\nlisten") != NULL)
+        addresses = "";
+    if (own != NULL)
+        buffer_append_format(&whole, "%s%s", addresses, own);
+    if (own != NULL && !text_equals(buffer_text(&whole), buffer_text(&text))) {
+        buffer_append_format(&draft, "%s.%ld", file, (long)getpid());
+        status = file_make(buffer_string(&draft), 0644, buffer_text(&whole), error);
+        if (status == STATUS_OK && rename(draft.data, file) != 0)
+            status =
+                error_set(error, STATUS_UNAVAILABLE, "cannot write %s: %s", file, strerror(errno));
+    }
+    buffer_free(&text);
+    buffer_free(&whole);
+    buffer_free(&draft);
+    return status;
+}
+
 enum status demo_write_config(const char *directory, char **file, struct error *error)
 {
     struct buffer path = {0}, text = {0};
-    buffer_append_format(
-        &text,
-        "# Written by `croupier demo` at its first start, which reads it at each start; yours to "
-        "change.\n"
-        "# Other commands can use it: croupier customer list -c THIS_FILE\n"
-        "[server]\nmax_connections = 1000\n\n"
-        "[odds]\nstore = embedded:%s/odds\n\n"
-        "[platform]\nstore = sqlite:%s/platform.db\n\n"
-        "[log]\nlevel = warning\n",
-        directory, directory);
+    buffer_append_format(&text,
+                         WRITTEN
+                         "# Other commands can use it: croupier customer list -c THIS_FILE\n"
+                         "[server]\nmax_connections = 1000\n\n"
+                         "[odds]\nstore = embedded:%s/odds\n\n"
+                         "[platform]\nstore = sqlite:%s/platform.db\n\n"
+                         "[log]\nlevel = warning\n",
+                         directory, directory);
     *file = memory_copy_string(join(&path, directory, "croupier.conf"));
     enum status status = file_make(*file, 0644, buffer_text(&text), error);
     buffer_free(&path);
     buffer_free(&text);
-    return status == STATUS_EXISTS ? STATUS_OK : status;
+    return status == STATUS_EXISTS ? demo_write_addresses(*file, "", error) : status;
 }
 
 enum status demo_write_private(const char *directory, const char *name, struct text text,
@@ -93,34 +121,19 @@ enum status demo_write_private(const char *directory, const char *name, struct t
 
 /* ---- customers ------------------------------------------------------------------------------- */
 
-struct name_search {
-    const char *name;
-    char id[CUSTOMER_ID_SIZE]; /* "" while not found */
-};
-
-static bool match_name(void *context, const void *visited)
-{
-    const struct customer_record *record = visited;
-    struct name_search *search = context;
-    if (strcmp(record->name, search->name) == 0)
-        memcpy(search->id, record->id, sizeof search->id);
-    return search->id[0] == '\0';
-}
-
 /* Finds the customer by name, or adds it. An existing customer keeps an operator's changes. */
 static enum status ensure_customer(struct platform_store *store, const struct setting *settings,
                                    int64_t now_ms, char id[CUSTOMER_ID_SIZE], struct error *error)
 {
-    struct name_search search = {.name = settings[0].text};
-    enum status status = platform_list(store, &customer_table, NULL, match_name, &search, error);
-    if (status == STATUS_OK && search.id[0] == '\0') {
+    bool alone;
+    enum status status = customers_find_name(store, settings[0].text, id, &alone, error);
+    if (status == STATUS_OK && id[0] == '\0') {
         struct customer_view customer;
         const struct resource_edit edit = {.settings = settings};
         status = resource_add(&customer_resource, store, &edit, now_ms, &customer, error);
         if (status == STATUS_OK)
-            memcpy(search.id, customer.record.id, sizeof search.id);
+            memcpy(id, customer.record.id, CUSTOMER_ID_SIZE);
     }
-    memcpy(id, search.id, sizeof search.id);
     return status;
 }
 

@@ -34,8 +34,13 @@ MUST_CHECK enum status demo_take_directory(const char *directory, char **path, i
 
 /* Writes DIRECTORY/croupier.conf, which names the stores, unless the file exists. The demo reads
  * it, and other commands can (`croupier customer list -c demo-data/croupier.conf`). `file` is its
- * path (memory_free it). */
+ * path (memory_free it). The addresses of an earlier demo are taken out. */
 MUST_CHECK enum status demo_write_config(const char *directory, char **file, struct error *error);
+
+/* Puts the addresses of this demo at the beginning of the file, as settings, so that the commands
+ * that it prints meet it. A file that has a `listen` of its user's is left as it is. */
+MUST_CHECK enum status demo_write_addresses(const char *file, const char *addresses,
+                                            struct error *error);
 
 /* Writes a file into the directory that only its user may read (mode 0600). */
 MUST_CHECK enum status demo_write_private(const char *directory, const char *name, struct text text,

@@ -136,6 +136,44 @@ static void begin(void *record, int64_t now_ms)
 
 static const char *const whole[] = {"name", "sports", "rate", "cidrs", NULL};
 
+struct name_search {
+    const char *name;
+    char *id;
+    size_t count;
+};
+
+static bool match_name(void *context, const void *visited)
+{
+    const struct customer_record *record = visited;
+    struct name_search *search = context;
+    if (strcmp(record->name, search->name) == 0 && search->count++ == 0)
+        memcpy(search->id, record->id, sizeof record->id);
+    return search->count < 2;
+}
+
+enum status customers_find_name(struct platform_store *store, const char *name,
+                                char id[CUSTOMER_ID_SIZE], bool *alone, struct error *error)
+{
+    struct name_search search = {.name = name, .id = id};
+    id[0] = '\0';
+    enum status status = platform_list(store, &customer_table, NULL, match_name, &search, error);
+    *alone = search.count == 1;
+    return status;
+}
+
+/* A name given for an id is answered with the id, if one customer alone has the name. */
+static enum status missing(struct platform_store *store, const char *id, struct error *error)
+{
+    char found[CUSTOMER_ID_SIZE];
+    bool alone;
+    enum status status = customers_find_name(store, id, found, &alone, error);
+    if (status != STATUS_OK)
+        return status;
+    return alone ? error_set(error, STATUS_NOT_FOUND, "there is no customer '%s'; give its id: %s",
+                             id, found)
+                 : resource_missing(&customer_resource, id, error);
+}
+
 static enum status get(struct platform_store *store, const char *id, void *record,
                        struct error *error)
 {
@@ -144,8 +182,7 @@ static enum status get(struct platform_store *store, const char *id, void *recor
     struct key_counts counts;
     enum status status = platform_get(store, &customer_table, id, &found, error);
     if (status != STATUS_OK)
-        return status == STATUS_NOT_FOUND ? resource_missing(&customer_resource, id, error)
-                                          : status;
+        return status == STATUS_NOT_FOUND ? missing(store, id, error) : status;
     status = count_keys(&counts, store, found.id, error);
     if (status == STATUS_OK)
         *view = (struct customer_view){found, counts.owners.size / CUSTOMER_ID_SIZE};

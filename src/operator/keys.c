@@ -97,11 +97,9 @@ enum status keys_issue(struct platform_store *store, struct key_record *record, 
 static enum status list(struct platform_store *store, const char *of, record_function *see,
                         void *context, struct error *error)
 {
-    struct customer_record owner;
-    enum status status = platform_get(store, &customer_table, of, &owner, error);
-    if (status == STATUS_OK)
-        return platform_list(store, &key_table, of, see, context, error);
-    return status == STATUS_NOT_FOUND ? resource_missing(&customer_resource, of, error) : status;
+    struct customer_view owner;
+    enum status status = resource_get(&customer_resource, store, of, &owner, error);
+    return status == STATUS_OK ? platform_list(store, &key_table, of, see, context, error) : status;
 }
 
 const struct resource key_resource = {

@@ -70,7 +70,7 @@ enum status secrets_open_key(struct secrets **secrets, const char *path, struct 
                            "migrate, or copy it from another instance",
                            path);
     else if (status == STATUS_OK && bytes.size != SECRETS_KEY_SIZE)
-        status = error_set(error, STATUS_INVALID,
+        status = error_set(error, STATUS_MALFORMED,
                            "%s: is not a key, which is %d bytes; restore it from a backup (secrets "
                            "that were stored under another key cannot be read)",
                            path, SECRETS_KEY_SIZE);

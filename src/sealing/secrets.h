@@ -28,8 +28,8 @@ struct secrets;
  * Safe to run twice at once: the file appears whole or not at all, and is never replaced. */
 MUST_CHECK enum status secrets_make_key(const char *path, bool *made, struct error *error);
 
-/* STATUS_UNAVAILABLE: no such file, or unreadable; STATUS_INVALID: not 32 bytes, or others may use
- * it (file_read_secret). Texts say what to do. */
+/* STATUS_UNAVAILABLE: no such file, or unreadable; STATUS_INVALID: others may use it, or it is no
+ * regular file (file_read_secret); STATUS_MALFORMED: not 32 bytes. Texts say what to do. */
 MUST_CHECK enum status secrets_open_key(struct secrets **secrets, const char *path,
                                         struct error *error);
 void secrets_destroy(struct secrets **secrets);

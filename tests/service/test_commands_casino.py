@@ -136,10 +136,22 @@ def test_a_secret_needs_the_key_file(platform):
     (platform.directory / "secrets.key").chmod(0o644)
     arguments = ["provider", "add", "acme", "--name", "A", "--launch-url", "https://a/", "--secret", "-"]
     assert "chmod 600" in refused(platform, *arguments, input=SECRET)
-    [told] = [one for one in json.loads(platform.run("check", "--json", status=1).text) if one["check"] == "secrets key"]
-    assert "chmod 600" in told["message"] and told["remedy"] == "the key itself is fine: run that command"
+
+    def checked():
+        [told] = [one for one in json.loads(platform.run("check", "--json", status=1).text) if one["check"] == "secrets key"]
+        return told["message"], told["remedy"]
+
+    message, remedy = checked()
+    assert "chmod 600" in message and "keep what is in it" in remedy
+    # The remedy is the cause's, whatever the path is called.
+    (platform.directory / "secrets.key").chmod(0o600)
+    (platform.directory / "secrets.key").write_bytes(b"short")
+    message, remedy = checked()
+    assert "is not a key" in message and remedy == "copy the right file from another instance or from its backup"
     (platform.directory / "secrets.key").unlink()
     assert "croupier migrate" in refused(platform, *arguments, input=SECRET)
+    message, remedy = checked()
+    assert "there is no such file" in message and "where there is none" in remedy
 
 
 @pytest.mark.parametrize("identity, url, what", [
@@ -199,7 +211,14 @@ def test_games_are_allowed_all_or_by_name(platform):
     assert platform.ask("game", "allow", customer, "book-of-sand", "anubis", "anubis") == {
         "customer": customer, "games": ["anubis", "book-of-sand"]}
     assert platform.ask("game", "allow", customer, "all") == {"customer": customer, "games": "all"}
-    assert "give its id, cus_…" in refused(platform, "key", "issue", "Acme")
+    # A name is answered with the id of the one customer that has it.
+    long, other = "Acme of the Islands, Betting and Gaming", "Acme of the Mountains, Betting and Gaming"
+    named = [platform.ask("customer", "add", long)["id"] for _ in range(2)]
+    for verb in (("key", "issue"), ("key", "list"), ("customer", "show")):
+        assert f"there is no customer 'Acme'; give its id: {customer}" in refused(platform, *verb, "Acme")
+        assert "give its id, cus_…" in refused(platform, *verb, long)
+    platform.run("customer", "set", named[0], "--name", other)
+    assert f"'{other}'; give its id: {named[0]}" in refused(platform, "key", "issue", other)
     assert "there is no game 'chess'" in refused(platform, "game", "allow", customer, "anubis", "chess")
     assert "there is no customer 'cus_x'" in refused(platform, "game", "allow", "cus_x", "all")
     for wrong in ("", "Chess", "a b"):

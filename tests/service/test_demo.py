@@ -258,6 +258,27 @@ def test_the_operators_port_gives_way_when_it_is_taken(demo, tmp_path):
         assert one.end()[0] == 0
 
 
+def test_its_configuration_has_the_addresses_that_it_listens_on(demo, tmp_path):
+    one = demo("--json")
+    told = one.told()
+    ran = f"'{BINARY}' %s -c '{told['config']}'"
+    assert f"{told['operator']}/#/sign-in/lnk_" in shell(ran % "operator link demo", tmp_path)
+    assert shell(ran % "health", tmp_path)
+    written = (tmp_path / "demo-data" / "croupier.conf").read_text()
+    listening = re.findall(r"(?m)^listen = 127\.0\.0\.1:([1-9][0-9]*)$", written)
+    assert len(listening) == 3 and f"127.0.0.1:{listening[0]}/" in told["api"]
+    assert one.end()[0] == 0
+    # The next one listens where it is asked to, not there. A setting of the user's stays.
+    with open(tmp_path / "demo-data" / "croupier.conf", "a") as file:
+        file.write("format = json\n")
+    again = demo("--json")
+    told = again.told()
+    rewritten = (tmp_path / "demo-data" / "croupier.conf").read_text()
+    assert len(re.findall("(?m)^listen = ", rewritten)) == 3 and f"listen = {told['operator'].removeprefix('http://')}\n" in rewritten
+    assert rewritten.endswith("format = json\n")
+    assert again.end()[0] == 0
+
+
 def test_a_directory_that_was_moved_does_not_lead_its_commands_to_other_stores(demo, tmp_path):
     first = demo("--json")
     first.told()

@@ -101,7 +101,7 @@ TEST_WITH(a_file_that_is_no_key_or_not_private_is_refused, set_up, tear_down)
     FILE *file = fopen(place->path, "ae");
     (void)fputc('x', file);
     (void)fclose(file);
-    assert_int_equal(secrets_open_key(&secrets, place->path, &error), STATUS_INVALID);
+    assert_int_equal(secrets_open_key(&secrets, place->path, &error), STATUS_MALFORMED);
     assert_null(secrets);
 }
 
