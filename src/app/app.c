@@ -51,8 +51,10 @@
 #define TAKE_OVER_WAIT_MS 30000 /* for all stores, before it is given up */
 #define WORK_QUEUE_LIMIT 4096
 #define LEDGER_QUEUE_LIMIT 4096
-/* How often the watchdog is fed within the service manager's limit. */
+/* How often the watchdog is fed within the service manager's limit, or /live learns of a thread
+ * that hangs. */
 #define WATCHDOG_ROUNDS 4
+#define WATCHDOG_OWN_MS 5000
 /* Descriptors that are not client connections: stores, logs, loops, the operator's connections; and
  * calls of providers (each may have a second one while its name is resolved). */
 #define SPARE_DESCRIPTORS (128 + 2 * PROVIDER_CALLS_AT_ONCE)
@@ -97,7 +99,8 @@ struct app {
     size_t worker_count;
     size_t drained_count;
     size_t silent_count; /* workers that have not answered the watchdog yet */
-    bool silence_logged;
+    bool silence_logged; /* and /live says so */
+    bool loaded;         /* all stores could be used once */
     uint16_t ports[WORKER_LISTENERS];
     bool draining;
     struct reading *reading; /* the configuration again; NULL: none is under way */
@@ -409,7 +412,8 @@ static void on_worker_alive(void *context)
     if (--app->silent_count > 0)
         return;
     app->silence_logged = false;
-    notifier_send(app->notifier, NOTICE_ALIVE);
+    if (notifier_watchdog_ms(app->notifier) > 0)
+        notifier_send(app->notifier, NOTICE_ALIVE);
 }
 
 /* The service manager hears of us when every serving thread has answered from its loop. One that
@@ -432,8 +436,25 @@ static void on_watchdog(uv_timer_t *timer)
 static void start_watchdog(struct app *app)
 {
     uint64_t period_ms = notifier_watchdog_ms(app->notifier) / WATCHDOG_ROUNDS;
-    if (period_ms > 0)
-        CHECK(uv_timer_start(&app->watchdog, on_watchdog, period_ms, period_ms) == 0);
+    if (period_ms == 0)
+        period_ms = WATCHDOG_OWN_MS;
+    CHECK(uv_timer_start(&app->watchdog, on_watchdog, period_ms, period_ms) == 0);
+}
+
+/* ---- what an orchestrator asks --------------------------------------------------------------- */
+
+static const char *why_stuck(void *context)
+{
+    const struct app *app = context;
+    return app->silence_logged ? "stuck" : NULL;
+}
+
+/* Instances that share their stores lose them together, so a store that goes away later takes none
+ * of them out of a load balancer. */
+static const char *why_unready(void *context)
+{
+    const struct app *app = context;
+    return app->draining ? "draining" : !app->loaded || app->worker_count == 0 ? "loading" : NULL;
 }
 
 /* ---- the operator's view ------------------------------------------------------------------ */
@@ -745,10 +766,23 @@ static void return_memory(struct app *app)
     (void)malloc_trim(0);
 }
 
+/* Policies, games and odds. Each says itself what is wrong. */
+static bool has_loaded(const struct app *app, bool *policies)
+{
+    uint64_t stamp;
+    *policies = refresher_wait_ready(policies_refresher(app->shared.policies), 0);
+    bool games = refresher_wait_ready(games_refresher(app->shared.games), 0);
+    bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK || odds_store_asks(app->odds);
+    return *policies && games && odds;
+}
+
 static void on_second(uv_timer_t *timer)
 {
     struct app *app = timer->data;
+    bool policies;
     return_memory(app);
+    if (!app->loaded)
+        app->loaded = has_loaded(app, &policies) && ledger_has_tried(app->shared.ledger);
     if (app->config->stale_after_s > 0 && app->shared.sports != NULL)
         sports_look_at_ages(app->shared.sports);
     if (app->odds != NULL)
@@ -777,17 +811,13 @@ static bool may_serve(struct app *app, bool ready, uint64_t waited_ms)
 static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;
-    uint64_t stamp;
-    bool policies = refresher_wait_ready(policies_refresher(app->shared.policies), 0);
-    bool games = refresher_wait_ready(games_refresher(app->shared.games),
-                                      0); /* it says itself what is wrong, */
-    bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK || /* and so do the odds */
-                odds_store_asks(app->odds);
+    bool policies;
+    bool ready = has_loaded(app, &policies);
     uint64_t waited_ms = clock_monotonic_ms() - app->started_ms;
     if (app->options->takes_over) {
-        if (!may_serve(app, policies && games && odds, waited_ms))
+        if (!may_serve(app, ready, waited_ms))
             return;
-    } else if (!(policies && games && odds) && waited_ms < STORES_WAIT_MS) {
+    } else if (!ready && waited_ms < STORES_WAIT_MS) {
         return;
     }
     (void)uv_timer_stop(timer);
@@ -825,6 +855,8 @@ static enum status start(struct app *app, struct error *error)
         .descriptor = *operator_socket(app),
         .tls = app->tls.of[LISTENER_OPERATOR],
         .write_metrics = write_metrics,
+        .why_stuck = why_stuck,
+        .why_unready = why_unready,
         .context = app,
         .page = app->options->page,
         .page_context = app->options->page_context,

@@ -44,24 +44,34 @@ static void reply_metrics(struct operator_listener *listener, struct http_reques
                     buffer_text(&listener->metrics));
 }
 
+static void reply_word(const struct operator_listener *listener, struct http_request *request,
+                       const char *(*find_trouble)(void *context))
+{
+    const char *trouble = find_trouble(listener->options.context);
+    http_reply_text(request, trouble == NULL ? 200 : 503, "text/plain; charset=utf-8",
+                    text_of(trouble == NULL ? "ok" : trouble));
+}
+
 static void handle(void *context, struct http_request *request)
 {
+    static const char *const paths[] = {"/metrics", "/live", "/ready"};
     struct operator_listener *listener = context;
     const struct operator_listener_options *options = &listener->options;
     bool reads = request->method == METHOD_GET || request->method == METHOD_HEAD;
-    if (!text_equals(request->path, TEXT("/metrics"))) {
+    size_t path = text_find(request->path, paths, sizeof paths / sizeof paths[0]);
+    if (path == sizeof paths / sizeof paths[0]) {
         bool done =
             options->page != NULL && options->page(options->page_context, options->loop, request);
         if (!done && (listener->console == NULL || !console_handle(listener->console, request)))
             http_reply_error(request, &error_not_found);
-        return;
-    }
-    if (!reads) {
+    } else if (!reads) {
         http_request_add_field(request, TEXT("Allow"), TEXT("GET, HEAD"));
         http_reply_error(request, &error_method_not_allowed);
-        return;
+    } else if (path == 0) {
+        reply_metrics(listener, request);
+    } else {
+        reply_word(listener, request, path == 1 ? options->why_stuck : options->why_unready);
     }
-    reply_metrics(context, request);
 }
 
 static bool is_private(const char *host)

@@ -9,9 +9,10 @@
 #include "http/http.h"
 
 /*
- * The operator's listener: GET /metrics, in Prometheus' text format, which asks for nothing, the
- * console, which operators sign in to, and a page of the demo's. It belongs on loopback or a
- * private network; any other address is allowed and warned about.
+ * The operator's listener: GET /metrics, in Prometheus' text format, /live and /ready, a word each
+ * for an orchestrator, all of which ask for nothing; the console, which operators sign in to, and a
+ * page of the demo's. It belongs on loopback or a private network; any other address is allowed and
+ * warned about.
  *
  * Everything runs on the loop's thread.
  */
@@ -22,9 +23,12 @@ struct operator_listener_options {
     struct listen_address listen; /* port 0: any free one */
     int descriptor; /* of its socket, which listens already and is taken over; 0: it is made */
     void (*write_metrics)(void *context, struct buffer *out); /* a scrape */
-    void *context;
-    /* May be NULL: answers a request for another path than /metrics, now or later, and returns
-     * true, or false. */
+    /* Return NULL, or a word for why this process has to be ended, or may get no requests. */
+    const char *(*why_stuck)(void *context);
+    const char *(*why_unready)(void *context);
+    void *context; /* of all three */
+    /* May be NULL: answers a request for another path than those, now or later, and returns true,
+     * or false. */
     bool (*page)(void *context, uv_loop_t *loop, struct http_request *request);
     void *page_context;
     struct http_tls *tls; /* borrowed; NULL: plain */
@@ -35,7 +39,7 @@ MUST_CHECK enum status operator_listener_create(struct operator_listener **liste
                                                 const struct operator_listener_options *options,
                                                 struct error *error);
 
-/* From now on requests that are neither for /metrics nor for a page are the console's, which is
+/* From now on requests for other paths, which no page answers, are the console's, which is
  * borrowed. */
 void operator_listener_set_console(struct operator_listener *listener, struct console *console);
 

@@ -48,7 +48,7 @@ struct ledger {
     struct ledger_options options;
     struct lane writer, reader;
     uv_sem_t begun; /* the writer has tried to open the store; the reader waits for that */
-    atomic_bool has_begun;
+    atomic_bool has_tried, has_begun;
     atomic_bool recovered; /* the store was recovered since this process began */
     struct checkpointer checkpointer;
     struct ledger_batch *batch;        /* the writer's */
@@ -601,6 +601,7 @@ static void run_lane(void *argument)
         prepare_store(lane);
         note_index(lane);
         atomic_store(&lane->ledger->has_begun, lane->store != NULL);
+        atomic_store(&lane->ledger->has_tried, true);
     }
     for (size_t count = take(lane, jobs); count > 0; count = take(lane, jobs)) {
         lane->run(lane, jobs, count);
@@ -734,6 +735,11 @@ static size_t depth_of(struct lane *lane)
     size_t depth = lane->depth;
     uv_mutex_unlock(&lane->thread.lock);
     return depth;
+}
+
+bool ledger_has_tried(struct ledger *ledger)
+{
+    return atomic_load(&ledger->has_tried);
 }
 
 bool ledger_has_begun(struct ledger *ledger)

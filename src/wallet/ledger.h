@@ -114,6 +114,8 @@ struct ledger_facts {
     struct ledger_index_facts index; /* as of the last batch; zeros where the store has none */
 };
 void ledger_facts(struct ledger *ledger, struct ledger_facts *facts);
+/* Has it tried to open and prepare its store? Where that failed, requests try again. */
+bool ledger_has_tried(struct ledger *ledger);
 /* Has its store been open and prepared once? From then on requests are answered at once. */
 bool ledger_has_begun(struct ledger *ledger);
 extern const struct metric ledger_metrics[];

@@ -466,6 +466,11 @@ class Service:
             self.odds.remove()
             self.platform.remove()
 
+    def word(self, path):
+        """What the operator's listener tells an orchestrator: a status and a word."""
+        answer = self.request("GET", path, address=self.operator_address)
+        return answer.status, answer.body.decode()
+
     # ---- clients ----------------------------------------------------------------------------------
 
     def connect(self, source=None, timeout=60.0, address=None):

@@ -443,6 +443,32 @@ def test_the_operators_listener_has_nothing_of_the_public_interface(watched):
     assert watched.request("POST", "/metrics", body=b"", address=watched.operator_address).status == 405
 
 
+def test_an_orchestrator_hears_of_the_stores_until_they_are_loaded(make_service):
+    service = make_service(own_stores=True)
+    service.platform.take_away()
+    service.start(healthy=False)
+    assert service.word("/live") == (200, "ok") and service.word("/ready") == (503, "loading")
+    service.platform.bring_back()
+    eventually(lambda: service.word("/ready") == (200, "ok"))
+    service.platform.take_away()
+    eventually(lambda: service.get("/api/v1/health").status == 503)
+    assert service.word("/live") == (200, "ok") and service.word("/ready") == (200, "ok")
+    service.platform.bring_back()
+
+
+def test_an_orchestrator_hears_of_the_end_while_requests_are_finished(make_service):
+    service = make_service({"server.drain_seconds": 60, "server.drain_idle_ms": 60000})
+    service.start()
+    eventually(lambda: service.word("/ready") == (200, "ok"))
+    with service.connect() as connection:
+        connection.send(b"GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert connection.receive().status == 200
+        service.signal(signal.SIGTERM)
+        eventually(lambda: service.word("/ready") == (503, "draining"))
+        assert service.word("/live") == (200, "ok")
+    assert service.wait() == 0
+
+
 def test_the_docs_name_every_metric_with_its_type_and_no_other(watched):
     docs = "\n".join(path.read_text() for path in sorted((Path(__file__).parents[2] / "docs").glob("*.md")))
     rows = [line for line in docs.splitlines() if line.startswith(("| `croupier_", "| `process_"))]

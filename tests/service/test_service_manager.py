@@ -153,7 +153,9 @@ def test_no_watchdog_is_sent_while_a_serving_thread_hangs(make_service, manager)
     with stopped(thread):
         eventually(is_silent, 30)  # a busy machine may keep the other thread from an answer, and complain of that too
         assert complaints()[-1]["level"] == "error" and complaints()[-1]["threads"] in (1, 2)
+        assert service.word("/live") == (503, "stuck") and service.word("/ready") == (200, "ok")
     assert manager.hear() == {"WATCHDOG": "1"}
+    eventually(lambda: service.word("/live") == (200, "ok"))
     service.stop()
 
 

@@ -23,6 +23,20 @@ static void write_metrics(void *context, struct buffer *out)
     buffer_append_string(out, "\ncroupier_policy_keys 42\n");
 }
 
+static const char *stuck, *unready; /* what the process says of itself */
+
+static const char *why_stuck(void *context)
+{
+    assert_ptr_equal(context, &loop);
+    return stuck;
+}
+
+static const char *why_unready(void *context)
+{
+    assert_ptr_equal(context, &loop);
+    return unready;
+}
+
 static int begin(void **state)
 {
     struct error error = {0};
@@ -32,6 +46,8 @@ static int begin(void **state)
         .loop = &loop,
         .listen = {.text = "127.0.0.1:0", .host = "127.0.0.1", .port = 0},
         .write_metrics = write_metrics,
+        .why_stuck = why_stuck,
+        .why_unready = why_unready,
         .context = &loop,
     };
     return operator_listener_create(&listener, &options, &error) == STATUS_OK ? 0 : -1;
@@ -95,6 +111,31 @@ TEST_WITH(head_is_get_without_the_body, begin, end)
     const char *answer = ask("HEAD /metrics" REST);
     assert_non_null(strstr(answer, "HTTP/1.1 200 "));
     assert_string_equal(strstr(answer, "\r\n\r\n"), "\r\n\r\n");
+}
+
+TEST_WITH(an_orchestrator_gets_one_word, begin, end)
+{
+    static const struct {
+        const char *request, *status, *word;
+    } cases[] = {
+        {"GET /live" REST, "HTTP/1.1 200 ", "\r\n\r\nok"},
+        {"GET /ready" REST, "HTTP/1.1 503 ", "\r\n\r\nloading"},
+        {"HEAD /ready" REST, "HTTP/1.1 503 ", "\r\n\r\n"},
+        {"POST /live" REST, "HTTP/1.1 405 ", NULL},
+        {"GET /live/" REST, "HTTP/1.1 404 ", NULL},
+    };
+    unready = "loading";
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *answer = ask(cases[i].request);
+        assert_non_null(strstr(answer, cases[i].status));
+        if (cases[i].word != NULL)
+            assert_string_equal(strstr(answer, "\r\n\r\n"), cases[i].word);
+    }
+    unready = NULL;
+    stuck = "stuck";
+    assert_non_null(strstr(ask("GET /live" REST), "HTTP/1.1 503 "));
+    assert_non_null(strstr(ask("GET /ready" REST), "HTTP/1.1 200 "));
+    stuck = NULL;
 }
 
 TEST_WITH(nothing_else_is_here, begin, end)
