@@ -53,8 +53,8 @@ const PROVIDER_FIELDS = [
 const NEW_FIELDS = [
     { name: "id", label: "Id", required: true, hint: "1 to 64 of a-z, 0-9 and -. It stays." },
     { name: "name", label: "Name", required: true },
-    { name: "launch_url", label: "Launch address", placeholder: "https://…", hint: "A launch is this, with a signed token." },
-    { name: "launch_endpoint", label: "Or launch endpoint", placeholder: "https://…", hint: "In its place: it is called for the address of each launch." },
+    { name: "launch_url", label: "Launch address", required: "this or the endpoint", placeholder: "https://…", hint: "A launch is this, with a signed token." },
+    { name: "launch_endpoint", label: "Launch endpoint", required: "this or the address", placeholder: "https://…", hint: "It is called for the address of each launch." },
     { name: "return_url", label: "Return address", placeholder: "https://…", hint: "Where a player is led after a game." },
     { name: "secret", label: "Secret", hint: "Signs launches. Give the one that the provider chose; otherwise one is made and shown once." },
 ];

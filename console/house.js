@@ -45,12 +45,12 @@ function deed(row) {
     }
     const only = Object.keys(row.after ?? {}).join();
     return became(row, "removed") ? "removed" : became(row, "revoked_ms") ? "revoked" : became(row, "blocked_ms") ? "blocked"
-        : row.before.blocked_ms && row.after?.blocked_ms === null ? "unblocked" : became(row, "ended_ms") ? "ended"
+        : row.before.blocked_ms && row.after?.blocked_ms === null ? "unblocked" : became(row, "ended_ms") ? (row.command === "sign in" ? "used" : "ended")
             : became(row, "secret_kid") ? "new secret" : only === "enabled" ? (row.after.enabled ? "enabled" : "disabled") : "changed";
 }
 
 /* A change through the API has its method and path for a command; `who` says already that it came from there. */
-const command = (row) => (/^[A-Z]+ |^sign in$/.test(row.command) ? null : h("code", null, `croupier ${row.command}`));
+const command = (row) => (/^[A-Z]+ |^sign in$/.test(row.command) ? null : h("code", { class: "whole" }, `croupier ${row.command}`));
 
 const OBJECTS = { address: "addresses", provider: "casino/providers", game: "casino/games", player: "players", block: "players" };
 
@@ -70,7 +70,7 @@ export async function auditPage(page) {
         nothing: empty("Nothing was changed that fits.", h("a", { href: "#/audit", onclick: () => page.again() }, "Show all")),
         columns: [
             { label: "When", when: (row) => row.at },
-            { label: "By", value: (row) => row.who },
+            { label: "By", value: (row) => h("span", { class: row.who.length <= 20 && "whole" }, row.who) },
             { label: "Done", value: (row) => h("span", { class: "whole" }, deed(row)) },
             { label: "Object", value: objectLink },
             { label: "Change", value: difference },

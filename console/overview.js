@@ -55,13 +55,14 @@ const alarmList = (found) => (found.length === 0 ? h("p", { class: "notice good"
 
 /* What a new system lacks: done or not, what, the command, and its page. Empty: nothing. */
 async function firstSteps(page, overview) {
-    const [customers, games] = await Promise.all(["customers", "games"].map((path) => get(path, { limit: 200 }, page.signal)));
+    const [customers, providers, games] = await Promise.all(["customers", "providers", "games"].map((path) => get(path, { limit: 200 }, page.signal)));
     const steps = [
         [true, "The platform store", "croupier migrate", "#/health"],
         [customers.items.length > 0, "A customer", "croupier customer add \"Acme\" --cidr 203.0.113.0/24 --casino", "#/customers/new"],
         [customers.items.some((one) => one.keys > 0), "Its key", "croupier key issue cus_…", "#/customers"],
         [overview.feed.some((one) => one.age_seconds !== null), "A catalog with its odds", "croupier feed catalog cricket events.json", "#/feed"],
-        [games.items.length > 0, "Games, for the casino", "croupier game import games.json", "#/casino/import"],
+        [providers.items.length > 0, "A provider, for the casino", "croupier provider add acme --name Acme --launch-url https://… --secret -", "#/casino/providers/new"],
+        [games.items.length > 0, "Its games", "croupier game import games.json", "#/casino/import"],
     ];
     return steps.every(([done]) => done) ? [] : steps;
 }

@@ -173,11 +173,12 @@ export function choice(label, options, value, changed) {
 
 /*
  * A field: {name, label, kind, hint, required, options, placeholder}. A kind reads and writes the field's value as the API has it.
+ * `required`: true, or a text where another field will do ("this or the other").
  * What is left empty is null.
  */
 const lines = (text) => text.split(/[\s,]+/).filter((line) => line !== "");
 const input = (field, id, value, more) => h("input", { id, name: field.name, type: "text", value: value ?? "", autocomplete: "off",
-    spellcheck: "false", placeholder: field.placeholder, required: field.required, ...more });
+    spellcheck: "false", placeholder: field.placeholder, required: field.required === true, ...more });
 
 const KINDS = {
     text: { make: (field, id, value) => input(field, id, value), read: (control) => control.value.trim() || null },
@@ -248,7 +249,8 @@ function makeRow(field, values) {
     const wrong = h("p", { class: "wrong", id: `${id}w` });
     const hint = field.hint && h("p", { class: "hint", id: `${id}h` }, field.hint);
     control.setAttribute("aria-describedby", [hint && `${id}h`, `${id}w`].filter(Boolean).join(" "));
-    const name = h(field.kind === "sports" ? "span" : "label", { for: field.kind === "sports" ? null : id, class: "name" }, field.label);
+    const name = h(field.kind === "sports" ? "span" : "label", { for: field.kind === "sports" ? null : id, class: "name" }, field.label,
+        field.required && h("small", { "aria-hidden": field.required === true && "true" }, ` ${field.required === true ? "required" : field.required}`));
     return { field, control, wrong, first: kind.read(control), read: () => kind.read(control),
         element: h("div", { class: `field ${field.kind ?? "text"}` }, name, h("div", null, control, hint, wrong)) };
 }

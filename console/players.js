@@ -21,7 +21,7 @@ const COLUMNS = [
 export async function playersPage(page) {
     const { customer } = page.query;
     const listed = list(page, { path: "players", query: { q: page.query.q, customer }, caption: "Players, the last active first", columns: COLUMNS,
-        search: "Reference, or any id: player, launch, provider's",
+        search: "Reference or id (player, launch, provider's)",
         extra: customer && h("span", { class: "inline" }, "of ", customerLink(customer), " · ", h("a", { href: "#/players" }, "of all customers")),
         nothing: empty(`${customer ? "This customer has" : "There are"} no players yet. A player begins with a first launch.`) });
     page.every(10, async () => listed.refresh());
@@ -185,7 +185,7 @@ function block(page, player) {
 
 function unblock(page, player, of) {
     const end = of.until === null ? "This block has no end." : `This block ends on ${moment(of.until)} UTC.`;
-    ask(`Unblock ${player.player_reference} before the end?`, `${end} Say why it is taken away.`, { label: "Unblock", fields: [REASON],
+    ask(`Unblock ${player.player_reference} before the end?`, `${end} Say why it is taken away.`, { label: "Unblock", fields: [{ ...REASON, required: true }],
         submit: async (given) => {
             const { standing } = await patch(`blocks/${of.id}`, { blocked: false, early: true, ...given });
             say(`The block of ${of.id} is lifted.${standing === undefined ? "" : ` That of ${standing} is in force still.`}`);

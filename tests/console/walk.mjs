@@ -85,7 +85,7 @@ async function wrongAt(label) {
     await page.waitForFunction((name) => {
         const control = document.activeElement;
         const row = control?.closest(".field");
-        return control?.getAttribute("aria-invalid") === "true" && row.querySelector(".name").textContent === name
+        return control?.getAttribute("aria-invalid") === "true" && row.querySelector(".name").firstChild.textContent === name
             && row.querySelector(".wrong").textContent !== "";
     }, {}, label);
 }
@@ -104,7 +104,19 @@ async function eventually(condition) {
 
 // ---- what is looked at after every step ----
 
+/** Placeholders and names of fields that do not fit into their places. */
+function cutTexts() {
+    const pen = document.createElement("canvas").getContext("2d");
+    const names = [...document.querySelectorAll(".field .name")].filter((name) => name.scrollWidth > name.clientWidth).map((name) => name.textContent);
+    return [...document.querySelectorAll("input[placeholder]")].filter((field) => {
+        const style = getComputedStyle(field);
+        pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+        return field.clientWidth > 0 && pen.measureText(field.placeholder).width > field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    }).map((field) => field.placeholder).concat(names);
+}
+
 async function look(name, rules) {
+    assert.deepEqual(await page.evaluate(cutTexts), [], "texts are cut");
     if (!await page.evaluate(() => "axe" in globalThis)) {
         await page.evaluate(axe);
     }
@@ -173,7 +185,7 @@ walk("first_steps", async () => {
     overview.feed.forEach((row) => { row.age_seconds = null; });
     const answer = (request) => {
         const body = request.url().includes("/admin/v1/overview") ? overview
-            : /\/admin\/v1\/(customers|games)\?limit/.test(request.url()) ? { items: [], found: 0, next: null } : null;
+            : /\/admin\/v1\/(customers|providers|games)\?limit/.test(request.url()) ? { items: [], found: 0, next: null } : null;
         return body === null ? request.continue() : request.respond({ contentType: "application/json", body: JSON.stringify(body) });
     };
     await page.setRequestInterception(true);
@@ -183,7 +195,8 @@ walk("first_steps", async () => {
     await visit("#/");
     await seen("First steps", "main");
     assert.deepEqual(await page.$$eval(".steps li", (steps) => steps.map((step) => [step.querySelector(".badge").textContent, step.querySelector("a").hash])), [
-        ["✔ done", "#/health"], ["to do", "#/customers/new"], ["to do", "#/customers"], ["to do", "#/feed"], ["to do", "#/casino/import"]]);
+        ["✔ done", "#/health"], ["to do", "#/customers/new"], ["to do", "#/customers"], ["to do", "#/feed"],
+        ["to do", "#/casino/providers/new"], ["to do", "#/casino/import"]]);
     await seen("croupier customer add", ".steps");
     await look("first_steps");
     page.off("request", answer);
@@ -324,6 +337,23 @@ walk("customer_disabled", async () => {
     await seen("is enabled");
 });
 
+/** A form names what is required before it is sent: just what is refused when it is sent empty. */
+walk("required", async () => {
+    for (const [path, marks] of [["/customers/new", { name: "required" }], ["/addresses/new", { address: "required" }],
+        ["/casino/providers/new", { id: "required", name: "required", launch_url: "this or the endpoint", launch_endpoint: "this or the address" }]]) {
+        await visit("#/health");
+        await title("Health");
+        await visit(`#${path}`);
+        await page.waitForSelector("main form .field");
+        assert.deepEqual(await page.$$eval("main form .field:has(.name small)", (fields) => Object.fromEntries(fields.map((field) =>
+            [field.querySelector("input").name, field.querySelector(".name small").textContent.trim()]))), marks);
+        await press("Add");
+        await page.waitForSelector("main form [aria-invalid]");
+        assert.deepEqual(await page.$$eval("main form [aria-invalid]", (wrong) => wrong.map((one) => one.name)),
+            Object.keys(marks).filter((name) => marks[name] === "required"));
+    }
+});
+
 walk("address", async () => {
     await visit("#/addresses/new");
     await title("Add an address");
@@ -451,11 +481,11 @@ walk("provider_added", async () => {
     await title("Add a provider");
     await write("Id", "oasis");
     await write("Name", "Oasis");
-    await write("Launch address", "nonsense");
+    await write("Launch address this or the endpoint", "nonsense");
     await press("Add");
     await wrongAt("Launch address");
     await look("provider_refused");
-    await write("Launch address", "https://oasis.example/");
+    await write("Launch address this or the endpoint", "https://oasis.example/");
     await press("Add");
     await inDialog("I have kept it");
     await title("Oasis");
@@ -480,7 +510,7 @@ walk("players", async () => {
     await title("Players");
     // A list by default, with customers by name; one box takes whatever somebody has of a player.
     await seen("Demo Sportsbook", "main tbody");
-    const search = "Reference, or any id: player, launch, provider's";
+    const search = "Reference or id (player, launch, provider's)";
     await write(search, "nobody has this", "searchbox");
     await seen("Nothing has");
     const launch = (await page.evaluate(async (id) => (await fetch(`/admin/v1/players/${id}`)).json(), given.player.id)).launches[0];
@@ -799,6 +829,9 @@ walk("phone_feed", async () => {
     await visit("#/feed");
     await title("Feed");
     await page.waitForFunction(() => document.querySelectorAll("main .badge").length === 5);
+    // What stands further right is told of.
+    await page.waitForSelector(".scroll.wide");
+    assert.match(await page.$eval(".scroll.wide", (place) => getComputedStyle(place, "::after").content), /scrolls sideways/);
     assert.ok(await page.$$eval("main .badge", (states) => Math.max(...states.map((one) => one.getBoundingClientRect().right))) <= 390);
 });
 
