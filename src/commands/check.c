@@ -134,18 +134,15 @@ static void report_store(struct report *report, const struct configured *store, 
                          const struct error *error)
 {
     char remedy[ERROR_TEXT_SIZE];
-    if (strstr(error->text, "croupier migrate") != NULL)
-        (void)snprintf(remedy, sizeof remedy,
-                       "run `croupier migrate` with this configuration, as the user that croupier "
-                       "runs as");
-    else
-        (void)snprintf(remedy, sizeof remedy, "%s %s names it",
-                       store->here
-                           ? "the user that croupier runs as must be able to read and write it, "
-                             "and this command runs as that user;"
-                           : "see that it runs and lets this machine in, with the user and the "
-                             "password that it is given;",
-                       store->setting);
+    (void)snprintf(remedy, sizeof remedy, "%s %s names it",
+                   status == STATUS_INVALID
+                       ? "do as the message says, with this configuration and as the user that "
+                         "croupier runs as;"
+                   : store->here ? "the user that croupier runs as must be able to read and write "
+                                   "it, and this command runs as that user;"
+                                 : "see that it runs and lets this machine in, with the user and "
+                                   "the password that it is given;",
+                   store->setting);
     struct buffer shown = {0};
     config_redact_uri(store->uri, &shown);
     if (status == STATUS_OK)

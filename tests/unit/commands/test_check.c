@@ -158,6 +158,24 @@ TEST(all_that_is_wrong_is_told_at_once)
     expect_result(document, "platform store", false, "nowhere/platform.db");
 }
 
+/* A migration in the place of a disk that is not mounted would make another store. */
+TEST(a_platform_store_that_is_not_there_is_not_made_anew_at_once)
+{
+    char path[256];
+    make_stores();
+    write_config("listen = 127.0.0.1:0", "odds", "away.db");
+    struct text document = check(EXIT_REFUSED);
+    expect_result(document, "platform store", false, "is its disk mounted?");
+    expect_remedy(document, "platform store", "must be able to read and write it");
+    (void)snprintf(path, sizeof path, "%s/away.db", directory);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    (void)fclose(file);
+    document = check(EXIT_REFUSED);
+    expect_result(document, "platform store", false, "is empty; run: croupier migrate");
+    expect_remedy(document, "platform store", "do as the message says");
+}
+
 TEST(an_odds_store_that_can_be_made_is_fine)
 {
     make_stores();
