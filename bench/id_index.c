@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "stores/platform/sqlite/id_index.h"
+#include "stores/platform/sqlite/ids/id_index.h"
 
 #define SIZES_MAX 16
 

@@ -394,7 +394,7 @@ def test_a_flipped_bit_in_the_files_of_a_killed_server_hides_nothing(uri, tmp_pa
 
 
 def damage_blocks(run):
-    """A bit of each block of a run of the index of ids (src/stores/platform/sqlite/id_run.h)."""
+    """A bit of each block of a run of the index of ids (src/stores/platform/sqlite/ids/id_run.h)."""
     data = bytearray(run.read_bytes())
     block_size, count = int.from_bytes(data[12:16], sys.byteorder), int.from_bytes(data[80:88], sys.byteorder)
     for block in range(-(-count // (block_size // 16 - 1))):

@@ -12,7 +12,7 @@
 
 #include "base/checksum.h"
 #include "base/memory.h"
-#include "stores/platform/sqlite/id_run_write.h"
+#include "stores/platform/sqlite/ids/id_run_write.h"
 
 #define FITS_HEADER 1
 #define FITS_FILTER 2

@@ -12,8 +12,8 @@
 #include "../test_directory.h"
 #include "base/clock.h"
 #include "id_rows.h"
-#include "stores/platform/sqlite/id_directory.h"
-#include "stores/platform/sqlite/id_run.h"
+#include "stores/platform/sqlite/ids/id_directory.h"
+#include "stores/platform/sqlite/ids/id_run.h"
 #include "tests.h"
 
 #ifndef KEY_MASK

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "stores/platform/sqlite/id_index.h"
+#include "stores/platform/sqlite/ids/id_index.h"
 
 /*
  * A ledger for tests of its index of ids: what a row is follows from its number, so that nothing

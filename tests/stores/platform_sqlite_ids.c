@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "platform_places.h"
-#include "stores/platform/sqlite/id_index.h"
 #include "stores/platform/sqlite/ids.h"
+#include "stores/platform/sqlite/ids/id_index.h"
 #include "stores/platform/sqlite/sqlite.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"

@@ -26,7 +26,7 @@
 #include "stores/platform/sqlite/cache.h"
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/file_identity.h"
-#include "stores/platform/sqlite/id_index.h"
+#include "stores/platform/sqlite/ids/id_index.h"
 #include "stores/platform/sqlite/in_use.h"
 #include "stores/platform/sqlite/index_guard.h"
 

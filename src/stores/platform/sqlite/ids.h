@@ -1,6 +1,6 @@
 #pragma once
 
-#include "stores/platform/sqlite/id_index.h"
+#include "stores/platform/sqlite/ids/id_index.h"
 #include "stores/platform/sqlite/rows.h"
 
 /*

@@ -18,9 +18,9 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
-#include "stores/platform/sqlite/id_directory.h"
-#include "stores/platform/sqlite/id_run_write.h"
 #include "stores/platform/sqlite/ids.h"
+#include "stores/platform/sqlite/ids/id_directory.h"
+#include "stores/platform/sqlite/ids/id_run_write.h"
 
 #define LISTINGS_MAX 10
 #define SORTED_AT_ONCE 1024

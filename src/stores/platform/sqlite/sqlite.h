@@ -19,7 +19,7 @@
  *   record_queries.c  customers, keys, players and so on, by their tables of columns
  *   ledger_load.c     begins a batch: its accounts, clearing accounts and ids
  *   ledger.c          writes the decisions, and commits
- *   ids.c             from ids to rows; the index behind it, in files, is id_index.h
+ *   ids.c             from ids to rows; the index behind it, in files, is ids/id_index.h
  *   cache.c           accounts, numbers and rows that were used lately
  *   rows.c            reads rows of the ledger and verifies their hashes
  *   audit.c           checks the file; ids_audit.c the ids of the rows
@@ -61,7 +61,7 @@ struct sqlite_store {
     size_t statement_count;
     /* The ledger's own; each is made when it is first needed. */
     struct ledger_cache *cache; /* cache.h */
-    struct id_index *index;     /* id_index.h */
+    struct id_index *index;     /* ids/id_index.h */
     uint8_t ledger[16];  /* which one it is, since it was last asked how far it goes (ids.c) */
     int64_t last_number; /* the newest transaction that cache and index know of; -1: unknown */
     int64_t last_day;    /* and its day, of ledger_day */

@@ -2,7 +2,7 @@
  * The index of ids: opening it, asking it, adding to it, and reading the rows that no run covers.
  * id_index.h describes the index, id_parts.h its locks, id_merge.c the making of runs.
  */
-#include "stores/platform/sqlite/id_index.h"
+#include "stores/platform/sqlite/ids/id_index.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/platform/sqlite/id_parts.h"
-#include "stores/platform/sqlite/id_run_write.h"
+#include "stores/platform/sqlite/ids/id_parts.h"
+#include "stores/platform/sqlite/ids/id_run_write.h"
 
 #define OPEN_PATIENCE_MS 60000 /* another process may be making runs again */
 #define READY_PATIENCE_MS 5000

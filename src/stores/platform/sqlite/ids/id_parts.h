@@ -5,9 +5,9 @@
 #include <uv.h>
 
 #include "base/threads.h"
-#include "stores/platform/sqlite/id_directory.h"
-#include "stores/platform/sqlite/id_run.h"
-#include "stores/platform/sqlite/id_table.h"
+#include "stores/platform/sqlite/ids/id_directory.h"
+#include "stores/platform/sqlite/ids/id_run.h"
+#include "stores/platform/sqlite/ids/id_table.h"
 
 /*
  * The parts of the index, for id_index.c, which asks and adds and reads the rows, and id_merge.c,

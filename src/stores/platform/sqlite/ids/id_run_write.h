@@ -1,7 +1,7 @@
 #pragma once
 
-#include "stores/platform/sqlite/id_run.h"
-#include "stores/platform/sqlite/id_table.h"
+#include "stores/platform/sqlite/ids/id_run.h"
+#include "stores/platform/sqlite/ids/id_table.h"
 
 /*
  * Writing a run, and reading several of them in order.

@@ -1,5 +1,5 @@
 /* See id_table.h. */
-#include "stores/platform/sqlite/id_table.h"
+#include "stores/platform/sqlite/ids/id_table.h"
 
 #include <stdlib.h>
 #include <string.h>

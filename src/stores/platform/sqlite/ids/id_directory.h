@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include "stores/platform/sqlite/id_index.h"
+#include "stores/platform/sqlite/ids/id_index.h"
 
 /*
  * The directory of a ledger's runs, DATABASE-ids, beside its file: names, the lock, and the list of

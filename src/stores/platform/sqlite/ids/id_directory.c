@@ -1,5 +1,5 @@
 /* See id_directory.h. */
-#include "stores/platform/sqlite/id_directory.h"
+#include "stores/platform/sqlite/ids/id_directory.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* The parts of the index of ids: see id_parts.h. */
-#include "stores/platform/sqlite/id_parts.h"
+#include "stores/platform/sqlite/ids/id_parts.h"
 
 #include <string.h>
 #include <unistd.h>

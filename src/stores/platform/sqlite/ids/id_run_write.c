@@ -1,5 +1,5 @@
 /* See id_run_write.h. */
-#include "stores/platform/sqlite/id_run_write.h"
+#include "stores/platform/sqlite/ids/id_run_write.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "stores/platform/sqlite/id_parts.h"
-#include "stores/platform/sqlite/id_run_write.h"
+#include "stores/platform/sqlite/ids/id_parts.h"
+#include "stores/platform/sqlite/ids/id_run_write.h"
 
 #define LOCK_PATIENCE_MS 5000
 #define RETRY_NS ((uint64_t)5 * 1000000000)
