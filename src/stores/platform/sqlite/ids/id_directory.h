@@ -2,7 +2,8 @@
 
 #include <sys/stat.h>
 
-#include "stores/platform/sqlite/ids/id_index.h"
+#include "base/status.h"
+#include "stores/platform/sqlite/ids/id_entry.h"
 
 /*
  * The directory of a ledger's runs, DATABASE-ids, beside its file: names, the lock, and the list of

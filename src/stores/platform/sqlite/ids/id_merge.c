@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "stores/platform/sqlite/ids/id_index.h"
 #include "stores/platform/sqlite/ids/id_parts.h"
 #include "stores/platform/sqlite/ids/id_run_write.h"
 

@@ -4,6 +4,7 @@
 
 #include <uv.h>
 
+#include "base/log.h"
 #include "base/threads.h"
 #include "stores/platform/sqlite/ids/id_directory.h"
 #include "stores/platform/sqlite/ids/id_run.h"

@@ -3,7 +3,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "stores/platform/sqlite/ids/id_index.h"
+#include "base/status.h"
+#include "stores/platform/sqlite/ids/id_entry.h"
 
 /*
  * A run: a file with the ids of the rows from one number to another, in order of key, then number.

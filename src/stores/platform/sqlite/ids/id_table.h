@@ -1,6 +1,6 @@
 #pragma once
 
-#include "stores/platform/sqlite/ids/id_index.h"
+#include "stores/platform/sqlite/ids/id_entry.h"
 
 /*
  * The ids of some hundred thousand rows, in memory: entries in the order in which they were added,
