@@ -2,7 +2,7 @@
 
 #include "operator/field.h"
 #include "records/usage.h"
-#include "stores/platform_ledger.h"
+#include "stores/platform_sums.h"
 
 /* The fields of what the ledger and the counts of usage have, for commands and the console. */
 

@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "stores/ledger_audit.h"
+#include "stores/platform_entries.h"
 #include "stores/platform_games.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"

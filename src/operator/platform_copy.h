@@ -1,6 +1,6 @@
 #pragma once
 
-#include "stores/platform_ledger.h"
+#include "stores/platform.h"
 
 /*
  * Moves everything in one platform store into another, of any engines: customers, keys, tokens,

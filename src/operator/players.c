@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "records/currency.h"
+#include "stores/platform_entries.h"
 #include "stores/platform_players.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */

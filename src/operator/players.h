@@ -1,7 +1,6 @@
 #pragma once
 
 #include "operator/blocks.h"
-#include "stores/platform_ledger.h"
 
 /*
  * Players: found by any of the names that somebody knows one by (their own id, the customer's

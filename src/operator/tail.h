@@ -2,7 +2,7 @@
 
 #include "base/digest.h"
 #include "base/json_writer.h"
-#include "stores/platform_ledger.h"
+#include "stores/platform_entries.h"
 #include "stores/platform_records.h"
 
 /*

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "stores/platform_ledger.h"
+#include "stores/platform_sums.h"
 #include "stores/platform_usage.h"
 
 /*

@@ -13,6 +13,7 @@
 #include "stores/platform_games.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
+#include "stores/platform_sums.h"
 #include "tests.h"
 
 #define CUSTOMERS 3

@@ -15,6 +15,7 @@
 #include "stores/platform/sqlite/sqlite.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
+#include "stores/platform_sums.h"
 #include "tests.h"
 
 struct fixture {

@@ -1,6 +1,7 @@
 /* operator/platform_copy: somebody writes into the source while it is copied. (That what is copied
  * is all, and goes on in its new player: tests/service/test_commands_copy.py.) */
 #include "operator/platform_copy.h"
+#include "stores/platform_ledger.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
 #include "stores/platform_usage.h"

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/threads.h"
 #include "stores/platform/ledger/reads.h"
+#include "stores/platform_entries.h"
 #include "stores/platform_verifications.h"
 
 #define PROGRESS_STEP 10000

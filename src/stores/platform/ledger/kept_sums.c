@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
+#include "stores/platform_sums.h"
 
 #define AT_ONCE ((int64_t)1 << 18) /* numbers: bounds what is held in memory */
 #define LOOKS_MAX 50               /* at batches that are open */

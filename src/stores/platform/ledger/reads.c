@@ -3,6 +3,7 @@
  * the engine's (texts.h).
  */
 #include "stores/platform/ledger/reads.h"
+#include "stores/platform_sums.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
  * here. */
 #include "base/clock.h"
 #include "stores/platform/ledger/reads.h"
+#include "stores/platform_sums.h"
 
 int64_t ledger_less(int64_t minor, int64_t less)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "stores/platform/ledger/reads.h"
+#include "stores/platform_entries.h"
 
 struct page {
     struct platform_store *store;
