@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "stores/platform_entries.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
 #include "sync.h"
@@ -119,7 +120,10 @@ static void fill(const struct bench *bench, uint64_t number, struct wallet_reque
 static void submit(struct asked *asked)
 {
     asked->submitted_ns = clock_monotonic_ns();
-    if (ledger_submit(asked->bench->ledger, &asked->job) != STATUS_OK)
+    struct mail_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
+    STAILQ_INSERT_TAIL(&jobs, &asked->job.mail, link);
+    ledger_submit(asked->bench->ledger, &jobs);
+    if (!STAILQ_EMPTY(&jobs))
         fail("submit", "the queue is full");
     asked->bench->under_way++;
 }

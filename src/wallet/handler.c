@@ -197,7 +197,7 @@ static void hand_over(struct wallet_handler *handler)
     struct mail_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
     while (!STAILQ_EMPTY(&handler->gathered)) {
         STAILQ_CONCAT(&jobs, &handler->gathered);
-        ledger_submit_all(handler->ledger, &jobs);
+        ledger_submit(handler->ledger, &jobs);
         while (!STAILQ_EMPTY(&jobs)) { /* the queue is full */
             struct pending_request *pending = (struct pending_request *)(void *)STAILQ_FIRST(&jobs);
             STAILQ_REMOVE_HEAD(&jobs, link);

@@ -137,7 +137,7 @@ static void refuse(struct wallet_answer *to, enum wallet_verdict verdict)
 /* ---- the store of a lane --------------------------------------------------------------------- */
 
 /* Logs a failure once when it begins and once when it is over, not with every batch. */
-static void cannot_be_used(struct lane *lane, const char *reason)
+static void close_failed(struct lane *lane, const char *reason)
 {
     platform_store_close(&lane->store);
     lane->failed_ms = clock_monotonic_ms();
@@ -165,18 +165,17 @@ static enum status open_store(struct lane *lane, struct error *error)
     return status;
 }
 
-/* Opens and checks a store that is not open. False: it cannot be used now. */
-static bool store_is_ready(struct lane *lane)
+/* Opens and recovers a store that is not open. STATUS_UNAVAILABLE: it cannot be used now. */
+static enum status reopen_store(struct lane *lane)
 {
     struct error error = {0};
     if (lane->store != NULL)
-        return true;
+        return STATUS_OK;
     if (lane->failed_ms != 0 && clock_monotonic_ms() < lane->failed_ms + REOPEN_PAUSE_MS)
-        return false;
-    enum status status = open_store(lane, &error);
-    if (status != STATUS_OK) {
-        cannot_be_used(lane, error.text);
-        return false;
+        return STATUS_UNAVAILABLE;
+    if (open_store(lane, &error) != STATUS_OK) {
+        close_failed(lane, error.text);
+        return STATUS_UNAVAILABLE;
     }
     if (lane->failed_ms != 0)
         add(lane->ledger, &lane->ledger->facts.reopened, 1);
@@ -184,7 +183,7 @@ static bool store_is_ready(struct lane *lane)
         log_event(lane->ledger->options.log, LOG_INFO, "ledger is available again");
     lane->failed_ms = 0;
     lane->logged = false;
-    return true;
+    return STATUS_OK;
 }
 
 /* ---- players and ids of a batch -------------------------------------------------------------- */
@@ -416,7 +415,7 @@ static void look_after_store(struct lane *lane)
     uv_mutex_unlock(&checkpointer->thread.lock);
     /* Without the lock, which the checkpointer needs: this waits for the disk. */
     if (wanted && is_done && lane->store->ledger->upkeep(lane->store, &error) != STATUS_OK)
-        cannot_be_used(lane, error.text);
+        close_failed(lane, error.text);
 }
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -456,16 +455,17 @@ static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t
     return status;
 }
 
-/* After a conflict with another writer: pauses a little longer each time, and never exactly as
- * long, so that two writers do not keep meeting. False: the ledger has tried long enough. */
-static bool may_try_again(struct ledger *ledger, unsigned attempt, uint64_t started_ms)
+static bool may_try_again(unsigned attempt, uint64_t started_ms)
 {
-    uint64_t now_ns = clock_monotonic_ns();
-    if (attempt >= ATTEMPTS_MAX || now_ns / 1000000U > started_ms + ATTEMPTS_MS)
-        return false;
+    return attempt < ATTEMPTS_MAX && clock_monotonic_ms() <= started_ms + ATTEMPTS_MS;
+}
+
+/* After a conflict with another writer. The pause grows with each attempt and is never exactly as
+ * long, so that two writers do not keep meeting. */
+static void pause_after_conflict(struct ledger *ledger, unsigned attempt)
+{
     add(ledger, &ledger->facts.conflicts, 1);
-    clock_pause_ns(now_ns % (1000000U << attempt));
-    return true;
+    clock_pause_ns(clock_monotonic_ns() % (1000000U << attempt));
 }
 
 static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t count)
@@ -474,7 +474,7 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     struct error error = {0};
     bool unknown = false;
     uint64_t started_ms = clock_monotonic_ms();
-    if (!store_is_ready(lane)) {
+    if (reopen_store(lane) != STATUS_OK) {
         answer_decided(lane);
         answer_all_with(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
         return;
@@ -483,14 +483,16 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     enum status status = sessions_find(lane->store, jobs, count, &error);
     if (status == STATUS_OK)
         status = try_batch(lane, jobs, count, &unknown, &error);
-    for (unsigned attempt = 1;
-         status == STATUS_CONFLICT && may_try_again(ledger, attempt, started_ms); attempt++)
+    for (unsigned attempt = 1; status == STATUS_CONFLICT && may_try_again(attempt, started_ms);
+         attempt++) {
+        pause_after_conflict(ledger, attempt);
         status = try_batch(lane, jobs, count, &unknown, &error);
+    }
     answer_decided(lane); /* if the store has not waited */
     if (status != STATUS_OK) {
         /* No second attempt here: `recover` finds out the commit's effect before the next batch is
          * decided from it. */
-        cannot_be_used(lane, error.text);
+        close_failed(lane, error.text);
         answer_all_with(ledger, jobs, count,
                         unknown ? WALLET_ANSWER_UNKNOWN : WALLET_ANSWER_UNAVAILABLE);
         return;
@@ -519,15 +521,15 @@ static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t co
     struct ledger *ledger = lane->ledger;
     struct ledger_batch_player *players = ledger->asked;
     struct error error = {0};
-    enum status status = STATUS_UNAVAILABLE;
-    if (store_is_ready(lane)) {
+    enum status status = reopen_store(lane);
+    if (status == STATUS_OK) {
         status = sessions_find(lane->store, jobs, count, &error);
         for (size_t i = 0; i < count; i++)
             memcpy(players[i].player_id, jobs[i]->request.player_id, sizeof players[i].player_id);
         if (status == STATUS_OK)
             status = lane->store->ledger->balances(lane->store, players, count, &error);
         if (status != STATUS_OK)
-            cannot_be_used(lane, error.text);
+            close_failed(lane, error.text);
     }
     if (status != STATUS_OK) {
         answer_all_with(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
@@ -574,7 +576,7 @@ static void prepare_store(struct lane *lane)
     struct error error = {0};
     if (lane->store != NULL && lane->store->ledger->prepare != NULL &&
         lane->store->ledger->prepare(lane->store, &error) != STATUS_OK)
-        cannot_be_used(lane, error.text);
+        close_failed(lane, error.text);
 }
 
 static void note_index(struct lane *lane)
@@ -595,7 +597,7 @@ static void run_lane(void *argument)
     bool writes = lane == &lane->ledger->writer;
     if (!writes)
         uv_sem_wait(&lane->ledger->begun);
-    (void)store_is_ready(lane); /* so that a fault is in the log before the first request */
+    (void)reopen_store(lane); /* so that a fault is in the log before the first request */
     if (writes) {
         uv_sem_post(&lane->ledger->begun); /* balances need not wait for what follows */
         prepare_store(lane);
@@ -672,7 +674,7 @@ static bool append_job(struct lane *lane, struct ledger_job *job)
     return true;
 }
 
-void ledger_submit_all(struct ledger *ledger, struct mail_list *jobs)
+void ledger_submit(struct ledger *ledger, struct mail_list *jobs)
 {
     struct lane *const lanes[] = {&ledger->writer, &ledger->reader};
     struct mail_list full = STAILQ_HEAD_INITIALIZER(full);
@@ -693,14 +695,6 @@ void ledger_submit_all(struct ledger *ledger, struct mail_list *jobs)
         uv_mutex_unlock(&lanes[i]->thread.lock);
     }
     STAILQ_CONCAT(jobs, &full);
-}
-
-enum status ledger_submit(struct ledger *ledger, struct ledger_job *job)
-{
-    struct mail_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
-    STAILQ_INSERT_TAIL(&jobs, &job->mail, link);
-    ledger_submit_all(ledger, &jobs);
-    return STAILQ_EMPTY(&jobs) ? STATUS_OK : STATUS_FULL;
 }
 
 bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job)

@@ -26,6 +26,7 @@
 #include "stores/platform_games.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
+#include "submit_job.h"
 #include "wallet/ledger.h"
 
 #define BURST_MAX 64
@@ -203,7 +204,7 @@ static void run_bursts(struct ledger *ledger, unsigned count, unsigned burst, ch
             asked[i].job.mail.deliver = on_answer;
             fill(&asked[i].job.request, first + i, players);
             left++;
-            CHECK(ledger_submit(ledger, &asked[i].job) == STATUS_OK);
+            CHECK(submit_job(ledger, &asked[i].job) == STATUS_OK);
         }
         while (left > 0)
             (void)uv_run(&loop, UV_RUN_ONCE);

@@ -20,8 +20,10 @@
 
 #include "platform_places.h"
 #include "stores/ledger_audit.h"
+#include "stores/platform_entries.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
+#include "submit_job.h"
 #include "wallet/ledger.h"
 
 #define WRITERS 4
@@ -93,7 +95,7 @@ static void ask_all(struct writer *writer, struct asked *asked, size_t count)
         asked[i].job.mailbox = writer->mailbox;
         asked[i].job.mail.deliver = on_answer;
         writer->under_way++;
-        CHECK(ledger_submit(writer->ledger, &asked[i].job) == STATUS_OK);
+        CHECK(submit_job(writer->ledger, &asked[i].job) == STATUS_OK);
     }
     while (writer->under_way > 0)
         (void)uv_run(&writer->loop, UV_RUN_ONCE);

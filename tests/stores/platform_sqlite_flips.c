@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "platform_places.h"
+#include "stores/platform_entries.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
+#include "submit_job.h"
 #include "tests.h"
 #include "wallet/ledger.h"
 
@@ -94,7 +96,7 @@ static void carry_out(struct fixture *fixture)
         asked[i].job.mailbox = mailbox;
         asked[i].job.mail.deliver = on_answer;
         asked[i].job.request = fixture->requests[i];
-        assert_int_equal(ledger_submit(ledger, &asked[i].job), STATUS_OK);
+        assert_int_equal(submit_job(ledger, &asked[i].job), STATUS_OK);
     }
     ledger_destroy(&ledger); /* answers what is queued */
     uv_close((uv_handle_t *)&keeps_alive, NULL);

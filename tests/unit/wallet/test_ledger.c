@@ -7,6 +7,8 @@
 
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
+#include "stores/platform_sums.h"
+#include "submit_job.h"
 #include "test_directory.h"
 #include "tests.h"
 #include "wallet/ledger.h"
@@ -153,7 +155,7 @@ static struct wallet_answer ask(struct fixture *fixture, enum ledger_operation o
 {
     struct asked asked;
     prepare(fixture, &asked, operation, player, id, amount, reference);
-    assert_int_equal(ledger_submit(fixture->ledger, &asked.job), STATUS_OK);
+    assert_int_equal(submit_job(fixture->ledger, &asked.job), STATUS_OK);
     wait_for(fixture, 1);
     return asked.job.answer;
 }
@@ -249,7 +251,7 @@ TEST_OF(fixture, customers_see_their_own_players_and_ids_alone)
     for (int i = 0; i < 2; i++) {
         prepare(fixture, &asked, i == 0 ? LEDGER_BALANCE : LEDGER_DEBIT, 0, "x", 1, "");
         memcpy(asked.job.request.customer_id, "cus_Two", 8);
-        assert_int_equal(ledger_submit(fixture->ledger, &asked.job), STATUS_OK);
+        assert_int_equal(submit_job(fixture->ledger, &asked.job), STATUS_OK);
         wait_for(fixture, 1);
         assert_int_equal(asked.job.answer.kind, WALLET_ANSWER_REFUSED);
         assert_int_equal(asked.job.answer.verdict, WALLET_PLAYER_NOT_FOUND);
@@ -269,7 +271,7 @@ TEST_OF(fixture, a_game_that_is_not_seen_is_refused_and_the_id_stays_free)
         prepare(fixture, &asked, LEDGER_DEBIT, 0, "d", 40, "");
         memcpy(asked.job.request.game_id, "book", 5);
         asked.job.game = games[i];
-        assert_int_equal(ledger_submit(fixture->ledger, &asked.job), STATUS_OK);
+        assert_int_equal(submit_job(fixture->ledger, &asked.job), STATUS_OK);
         wait_for(fixture, 1);
         const struct wallet_answer *answer = &asked.job.answer;
         if (i < 2) {
@@ -352,7 +354,7 @@ TEST_OF(fixture, a_batch_comes_to_the_same_as_one_after_the_other)
                 operation = LEDGER_CREDIT;
             int64_t amount = operation == LEDGER_ROLLBACK ? 0 : 1 + rand_r(&seed) % 3;
             prepare(fixture, &burst[i], operation, 0, id, amount, reference);
-            assert_int_equal(ledger_submit(fixture->ledger, &burst[i].job), STATUS_OK);
+            assert_int_equal(submit_job(fixture->ledger, &burst[i].job), STATUS_OK);
         }
         let_go(fixture, &other, &batch);
         wait_for(fixture, BURST);
@@ -390,14 +392,14 @@ TEST_OF(fixture, a_full_queue_says_so_at_once_and_balances_go_on)
     (void)ask(fixture, LEDGER_CREDIT, 0, "c", 9, "");
     struct platform_store *other = hold(fixture, &batch);
     prepare(fixture, &asked[0], LEDGER_DEBIT, 0, "0", 1, "");
-    assert_int_equal(ledger_submit(fixture->ledger, &asked[0].job), STATUS_OK);
+    assert_int_equal(submit_job(fixture->ledger, &asked[0].job), STATUS_OK);
     struct ledger_facts facts = {.depth = 1};
     while (facts.depth > 0)
         ledger_facts(fixture->ledger, &facts); /* until the thread has taken it, and waits */
     static const char *const ids[] = {"0", "1", "2", "3"};
     for (int i = 1; i < 4; i++) {
         prepare(fixture, &asked[i], LEDGER_DEBIT, 0, ids[i], 1, "");
-        assert_int_equal(ledger_submit(fixture->ledger, &asked[i].job),
+        assert_int_equal(submit_job(fixture->ledger, &asked[i].job),
                          i == 3 ? STATUS_FULL : STATUS_OK);
     }
     struct wallet_answer balance = ask(fixture, LEDGER_BALANCE, 0, "", 0, "");
@@ -426,7 +428,7 @@ TEST_OF(fixture, what_is_submitted_together_is_one_batch_and_answered_together)
         prepare(fixture, &asked[i], LEDGER_CREDIT, 0, ids[i], 1, "");
         STAILQ_INSERT_TAIL(&jobs, &asked[i].job.mail, link);
     }
-    ledger_submit_all(fixture->ledger, &jobs);
+    ledger_submit(fixture->ledger, &jobs);
     assert_ptr_equal(STAILQ_FIRST(&jobs), &asked[3].job.mail); /* the fourth that writes */
     assert_null(STAILQ_NEXT(&asked[3].job.mail, link));
     wait_for(fixture, 4);
@@ -436,7 +438,7 @@ TEST_OF(fixture, what_is_submitted_together_is_one_batch_and_answered_together)
     ledger_facts(fixture->ledger, &facts);
     assert_int_equal(facts.batches[1], 1); /* of up to four */
     assert_int_equal(facts.batched, 3);
-    ledger_submit_all(fixture->ledger, &jobs);
+    ledger_submit(fixture->ledger, &jobs);
     assert_true(STAILQ_EMPTY(&jobs));
     wait_for(fixture, 1);
     assert_applied(&asked[3].job.answer, 4, 4);
@@ -454,7 +456,7 @@ TEST_OF(fixture, the_answers_of_a_batch_are_delivered_in_one_turn)
         prepare(fixture, &asked[i], LEDGER_CREDIT, i % 2, id, 1, "");
         STAILQ_INSERT_TAIL(&jobs, &asked[i].job.mail, link);
     }
-    ledger_submit_all(fixture->ledger, &jobs);
+    ledger_submit(fixture->ledger, &jobs);
     assert_true(STAILQ_EMPTY(&jobs));
     assert_int_equal(run_until(fixture, 1), 100);
     assert_int_equal(prove(fixture), 100);
@@ -472,7 +474,7 @@ TEST_OF(fixture, a_batch_is_no_larger_than_it_may_be)
         char id[16];
         (void)snprintf(id, sizeof id, "c-%u", i);
         prepare(fixture, &asked[i], LEDGER_CREDIT, 0, id, 1, "");
-        assert_int_equal(ledger_submit(fixture->ledger, &asked[i].job), STATUS_OK);
+        assert_int_equal(submit_job(fixture->ledger, &asked[i].job), STATUS_OK);
     }
     let_go(fixture, &other, &batch);
     wait_for(fixture, 7);
