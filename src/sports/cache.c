@@ -342,14 +342,6 @@ static void fail(struct pending_request *pending, const struct http_error *error
     reply_error(cache, request, error);
 }
 
-/* The value cannot be answered from, and `status` says why. */
-static void refuse(struct pending_request *pending, enum status status,
-                   const struct http_error *not_found)
-{
-    count_hit(pending);
-    fail(pending, sports_error_of(status, not_found));
-}
-
 static void on_result(struct pending_request *pending);
 
 /* `sent` is what sports_want returned. */
@@ -445,9 +437,28 @@ static bool may_assume(const struct pending_request *pending, const struct odds_
            catalog_find(catalog->catalog, &pending->subject.event) != NULL;
 }
 
-/* Finds a catalog that is fresh for the pending request, or assumed to be. False: the request was
- * answered or deferred. */
-static bool find_catalog(struct pending_request *pending, const struct odds_versions *versions)
+/* What was found in the cache. HIT: an entry that is fresh for the request. MISS: none, and `job`
+ * makes it. REFUSED: the value cannot be answered from, and `error` says why. */
+struct found {
+    enum { HIT, MISS, REFUSED } outcome;
+    struct job job;
+    const struct http_error *error;
+};
+
+static struct found missing(struct job job)
+{
+    return (struct found){MISS, job, NULL};
+}
+
+static struct found refused(enum status status, const struct http_error *not_found)
+{
+    return (struct found){.outcome = REFUSED, .error = sports_error_of(status, not_found)};
+}
+
+/* Finds a catalog that is fresh for the pending request, or assumed to be. A HIT is in
+ * `pending->catalog`. */
+static struct found find_catalog(struct pending_request *pending,
+                                 const struct odds_versions *versions)
 {
     struct sports_cache *cache = pending->cache;
     struct ready *ready = &cache->catalogs[pending->subject.sport];
@@ -455,8 +466,7 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
     if (known == 0) {
         set_entry(&ready->entry, NULL);
         set_ready(ready, versions->stamp, STATUS_NOT_FOUND);
-        refuse(pending, STATUS_NOT_FOUND, &error_catalog_unavailable);
-        return false;
+        return refused(STATUS_NOT_FOUND, &error_catalog_unavailable);
     }
     /* A second look takes the newest catalog even if the cache's own is still fresh. An event's
      * entry fits one row, so caches that hold different catalogs would keep replacing each other's
@@ -475,15 +485,11 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
         set_entry(&pending->catalog, ready->entry);
         pending->assumed = true;
     }
-    if (pending->catalog == NULL) {
-        const struct job job = {.kind = JOB_CATALOG, .expected = known};
-        wait_or_fail(pending, want(pending, job));
-        return false;
-    }
-    if (pending->catalog->status == STATUS_OK)
-        return true;
-    refuse(pending, pending->catalog->status, &error_catalog_unavailable);
-    return false;
+    if (pending->catalog == NULL)
+        return missing((struct job){.kind = JOB_CATALOG, .expected = known});
+    if (pending->catalog->status != STATUS_OK)
+        return refused(pending->catalog->status, &error_catalog_unavailable);
+    return (struct found){HIT};
 }
 
 /* Does the store hold these odds with this row now? */
@@ -513,8 +519,9 @@ static bool is_quick(const struct pending_request *pending, const struct entry *
            answer_body(answer).size <= QUICK_SIZE && !answer_gzip_wanted(answer);
 }
 
-/* The pending request has its catalog: looks for the event in it. */
-static void look_for_event(struct pending_request *pending, const struct odds_versions *versions)
+/* Finds the event's entry by the pending request's catalog. A HIT is in `pending->chosen`. */
+static struct found choose_event(struct pending_request *pending,
+                                 const struct odds_versions *versions)
 {
     struct sports_cache *cache = pending->cache;
     const struct odds_subject *subject = &pending->subject;
@@ -524,8 +531,7 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
     if (row == NULL) {
         if (event != NULL)
             drop_event(cache, event);
-        refuse(pending, STATUS_NOT_FOUND, &error_event_not_found);
-        return;
+        return refused(STATUS_NOT_FOUND, &error_event_not_found);
     }
     if (event == NULL)
         event = add_event(cache, subject, now_ms);
@@ -542,29 +548,32 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
     if (known == 0) {
         if (confirmed)
             set_ready(ready, versions->stamp, STATUS_NOT_FOUND);
-        refuse(pending, STATUS_NOT_FOUND, &error_odds_not_found);
-        return;
+        return refused(STATUS_NOT_FOUND, &error_odds_not_found);
     }
-    if (!fits(ready->entry, known, pending->arrived_ns, row)) {
-        const struct job job = {.kind = JOB_EVENT,
-                                .source = pending->catalog,
-                                .row = row,
-                                .here = is_quick(pending, ready->entry),
-                                .both = pending->conflicts >= CONFLICTS_TO_READ_BOTH,
-                                .expected = known};
-        wait_or_fail(pending, want(pending, job));
-        return;
-    }
+    if (!fits(ready->entry, known, pending->arrived_ns, row))
+        return missing((struct job){.kind = JOB_EVENT,
+                                    .source = pending->catalog,
+                                    .row = row,
+                                    .here = is_quick(pending, ready->entry),
+                                    .both = pending->conflicts >= CONFLICTS_TO_READ_BOTH,
+                                    .expected = known});
     if (confirmed && is_current(ready->entry, known, row)) {
         set_ready(ready, versions->stamp, ready->entry->status);
         ready->catalog = versions->catalog;
     }
-    if (ready->entry->status != STATUS_OK) {
-        refuse(pending, ready->entry->status, &error_odds_not_found);
-        return;
-    }
+    if (ready->entry->status != STATUS_OK)
+        return refused(ready->entry->status, &error_odds_not_found);
     set_entry(&pending->chosen, ready->entry);
-    send_chosen(pending);
+    return (struct found){HIT};
+}
+
+static struct found choose_list(struct pending_request *pending)
+{
+    struct sports_cache *cache = pending->cache;
+    set_entry(&pending->chosen, pending->catalog);
+    note_use(cache, &cache->catalogs[pending->subject.sport], NULL,
+             now_ms_of(pending->deferral.request));
+    return (struct found){HIT};
 }
 
 static void look(struct pending_request *pending)
@@ -590,16 +599,17 @@ static void look(struct pending_request *pending)
     }
     if (status == STATUS_PENDING)
         versions->catalog = versions->odds = ODDS_VERSION_UNKNOWN;
-    if (!find_catalog(pending, versions))
-        return;
-    if (of_event) {
-        look_for_event(pending, versions);
-        return;
+    struct found found = find_catalog(pending, versions);
+    if (found.outcome == HIT)
+        found = of_event ? choose_event(pending, versions) : choose_list(pending);
+    if (found.outcome == HIT) {
+        send_chosen(pending);
+    } else if (found.outcome == MISS) {
+        wait_or_fail(pending, want(pending, found.job));
+    } else {
+        count_hit(pending);
+        fail(pending, found.error);
     }
-    set_entry(&pending->chosen, pending->catalog);
-    note_use(cache, &cache->catalogs[pending->subject.sport], NULL,
-             now_ms_of(pending->deferral.request));
-    send_chosen(pending);
 }
 
 /* The completion is back. */
