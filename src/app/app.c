@@ -441,7 +441,7 @@ static void start_watchdog(struct app *app)
     CHECK(uv_timer_start(&app->watchdog, on_watchdog, period_ms, period_ms) == 0);
 }
 
-/* ---- what an orchestrator asks --------------------------------------------------------------- */
+/* ---- answers to orchestrators ---------------------------------------------------------------- */
 
 static const char *why_stuck(void *context)
 {
