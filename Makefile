@@ -211,7 +211,7 @@ image: build ## make an OCI archive of the program, build/croupier.oci.tar, with
 	@$(SETUP) build image
 	@tools/make_image
 
-test-image: image ## run what is in that archive, alone and in the containers of docs/compose.md (as root)
+test-image: image ## run what is in that archive, alone and in the containers of docs/compose.md and dist/kubernetes (as root)
 	@$(SETUP) test-image
 	$(PYTHON) tests/package/try_image
 	$(PYTHON) tests/package/try_compose

@@ -20,10 +20,10 @@ from servers import Postgres, Redis
 
 pytestmark = pytest.mark.only("embedded", "sqlite")  # it has engines of its own: once is enough
 
-# But for the package's, whose commands tests/package/try_deb runs on a system that it boots, and the containers', whose
-# tests/package/try_compose runs on a Docker daemon of its own.
+# But for the package's, whose commands tests/package/try_deb runs on a system that it boots, the containers', whose
+# tests/package/try_compose runs on a Docker daemon of its own, and those that take a cluster, whose manifests it runs there.
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
-                   if path.name not in ("package.md", "compose.md"))
+                   if path.name not in ("package.md", "compose.md", "kubernetes.md"))
 # What a fenced block may be. Commands are sh, redis (its own) and sql; nothing may hide under another name, or none.
 LANGUAGES = {"sh", "redis", "sql", "c", "python", "javascript", "http", "json", "ini", "yaml", "text"}
 
