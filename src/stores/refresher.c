@@ -242,7 +242,8 @@ static uint32_t refresh(struct refresher *refresher)
     refresher->starved_ms = thread_starved_ms();
     if (first || refresher->failures > 0)
         note_recovery(refresher, first, took_ms);
-    else if (refresher->ready) /* the first table may take long to read; only this thread sets it */
+    else if (refresher->ready && refresher->options.refresh_ms < AGE_MAX_MS)
+        /* The first table may take long to read. Only this thread sets `ready`. */
         note_delay(refresher, now_ms - before_ms, took_ms,
                    refresher->starved_ms - starved_before_ms);
     refresher->failures = 0;
