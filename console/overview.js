@@ -1,7 +1,7 @@
 // The house at a glance: what is wrong stands first, then figures, then curves.
 import { get, metrics, silence } from "./api.js";
-import { badge, duration, fill, h, number, sentence, sportName, words } from "./dom.js";
-import { choice, DENIED, empty, follow, problem, section, table } from "./parts.js";
+import { badge, duration, fill, h, number, sentence, sportName } from "./dom.js";
+import { choice, empty, follow, problem, section, table } from "./parts.js";
 import { graph } from "./graph.js";
 import { concerns } from "./house.js";
 
@@ -76,11 +76,13 @@ function drawCharts(charts, { at, series, window_seconds: window }) {
     }
 }
 
-const denialTable = (rows) => (rows.length === 0 ? empty("No request was denied since the start.") : table([
-    { label: "Reason", value: (row) => words(row.reason) },
+const REASONS = "A fixed word for each cause; docs/reasons.md says what happened and what to do. The log has it as reason.";
+
+const refusalTable = (rows) => (rows.length === 0 ? empty("No request was refused since the start.") : table([
+    { label: "Reason", value: (row) => h("code", null, row.reason) },
     { label: "Last hour", number: true, value: (row) => number(row.last_hour) },
     { label: "Since the start", number: true, value: (row) => number(row.total) },
-], [...rows].sort((a, b) => b.last_hour - a.last_hour || b.total - a.total), { caption: "Denials by reason" }));
+], [...rows].sort((a, b) => b.last_hour - a.last_hour || b.total - a.total), { caption: "Refusals by reason" }));
 
 const feedTable = (rows) => table([
     { label: "Sport", value: (row) => h("a", { href: `#/feed/${row.sport}` }, sportName(row.sport)) },
@@ -90,7 +92,7 @@ const feedTable = (rows) => table([
 
 export async function overviewPage(page) {
     const alarms = h("div", { "aria-live": "polite" });
-    const denials = h("div");
+    const refusals = h("div");
     const feed = h("div");
     const charts = CHARTS.map((chart) => ({ ...chart, drawn: graph(page, chart) }));
     let span = page.query.span in SPANS ? page.query.span : "minutes";
@@ -111,7 +113,7 @@ export async function overviewPage(page) {
 
     function show() {
         showAlarms();
-        fill(denials, denialTable(overview.denials));
+        fill(refusals, refusalTable(overview.refusals));
         fill(feed, feedTable(overview.feed));
         drawCharts(charts, overview.history);
     }
@@ -154,5 +156,5 @@ export async function overviewPage(page) {
     });
     return { title: "Overview", actions: spans, content: [alarms,
         h("div", { class: "graphs" }, charts.map((chart) => chart.drawn.element)),
-        h("div", { class: "columns" }, section("Denials", h("p", { class: "quiet" }, DENIED), denials), section("Feed", feed))] };
+        h("div", { class: "columns" }, section("Refused, by reason", h("p", { class: "quiet" }, REASONS), refusals), section("Feed", feed))] };
 }

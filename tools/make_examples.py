@@ -496,10 +496,10 @@ def from_the_table(taken):
     for document, codes in {"openapi": ["internal_error", "cache_timeout", "ledger_unavailable", "balance_limit_exceeded"],
                             "provider": ["internal_error", "overloaded", "ledger_unavailable", "balance_limit_exceeded"]}.items():
         for code in codes:
-            message = re.search(rf'ROW\({code}, \d+,[\s\\]*"([^"]*)"\)', rows)[1]
+            message = re.search(rf'(?:ROW\({code}|\d+, "{code}"),(?: \d+,)?[\s\\]*"([^"]*)"', rows)[1]
             taken.keep(document, code, {"error": code, "message": message})
     for code in ("overloaded", "store_unavailable"):
-        message = re.search(rf'ROW\({code}, \d+,[\s\\]*"([^"]*)"\)', rows)[1]
+        message = re.search(rf'(?:ROW\({code}|\d+, "{code}"),(?: \d+,)?[\s\\]*"([^"]*)"', rows)[1]
         taken.keep("admin", code, {"error": {"code": code, "message": message, "field": None}})
 
 

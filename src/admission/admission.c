@@ -13,6 +13,8 @@
 
 #include <openssl/crypto.h>
 
+#include "admission/errors.h"
+
 #include "admission/client_address.h"
 #include "admission/key.h"
 #include "admission/policy_table.h"
@@ -200,25 +202,24 @@ static struct admission_memory ask_table(const struct admission *admission, stru
     return answer;
 }
 
-const char *admission_denial_name(enum admission_denial denial)
+const struct http_error *admission_error_of(enum admission_denial denial)
 {
-    static const char *const names[] = {
-        [DENIAL_NONE] = "",
-        [DENIAL_NO_POLICY] = "no_policy",
-        [DENIAL_UNUSABLE_KEY] = "unusable_key",
-        [DENIAL_UNKNOWN_KEY] = "unknown_key",
-        [DENIAL_REVOKED_KEY] = "revoked_key",
-        [DENIAL_EXPIRED_KEY] = "expired_key",
-        [DENIAL_CUSTOMER_DISABLED] = "customer_disabled",
-        [DENIAL_ADDRESS_NOT_LISTED] = "address_not_listed",
-        [DENIAL_UNKNOWN_ADDRESS] = "unknown_address",
-        [DENIAL_UNAVAILABLE] = "unavailable",
-        [DENIAL_NO_KEY] = "no_key",
-        [DENIAL_UNKNOWN_PROVIDER] = "unknown_provider",
-        [DENIAL_TIMESTAMP] = "timestamp",
-        [DENIAL_SIGNATURE] = "signature",
+    static const struct http_error *const errors[] = {
+        [DENIAL_NO_POLICY] = &error_no_policy,
+        [DENIAL_UNUSABLE_KEY] = &error_unusable_key,
+        [DENIAL_UNKNOWN_KEY] = &error_unknown_key,
+        [DENIAL_REVOKED_KEY] = &error_revoked_key,
+        [DENIAL_EXPIRED_KEY] = &error_expired_key,
+        [DENIAL_CUSTOMER_DISABLED] = &error_customer_disabled,
+        [DENIAL_ADDRESS_NOT_LISTED] = &error_address_not_listed,
+        [DENIAL_UNKNOWN_ADDRESS] = &error_unknown_address,
+        [DENIAL_UNAVAILABLE] = &error_policies_unconfirmed,
+        [DENIAL_NO_KEY] = &error_no_key,
+        [DENIAL_UNKNOWN_PROVIDER] = &error_unknown_provider,
+        [DENIAL_TIMESTAMP] = &error_timestamp,
+        [DENIAL_SIGNATURE] = &error_signature,
     };
-    return names[denial];
+    return errors[denial];
 }
 
 enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,

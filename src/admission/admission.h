@@ -113,7 +113,8 @@ enum admission_denial {
     DENIAL_SIGNATURE,        /* none, or not of this body */
 };
 #define DENIAL_COUNT (DENIAL_SIGNATURE + 1)
-const char *admission_denial_name(enum admission_denial denial); /* "unknown_key" */
+/* The answer, whose reason names the denial ("unknown_key"). NULL for DENIAL_NONE. */
+const struct http_error *admission_error_of(enum admission_denial denial);
 
 /*
  * Decides on a request by its peer and the fields Authorization, X-Api-Key and X-Forwarded-For.

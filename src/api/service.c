@@ -10,6 +10,7 @@
 
 #include "admission/errors.h"
 #include "api/provider_admission.h"
+#include "api/reasons.h"
 #include "api/routes.h"
 #include "base/clock.h"
 #include "games/errors.h"
@@ -31,9 +32,9 @@ enum {
     COUNTED_WAITED_TIME,
     COUNTED_WAITED_ERROR,
     COUNTED_LIMITED, /* by enum client_limit */
-    COUNTED_DENIED =
-        COUNTED_LIMITED +
-        CLIENT_LIMITS, /* by enum admission_denial: the last row, which has a cell for each */
+    /* The rows that have more than one cell: */
+    COUNTED_DENIED = COUNTED_LIMITED + CLIENT_LIMITS, /* by enum admission_denial */
+    COUNTED_REASONS = COUNTED_DENIED + DENIAL_COUNT,  /* by reason_number */
 };
 
 #define LOGGED_PATH_MAX 128
@@ -106,7 +107,7 @@ static bool count_connection(struct service *service, struct http_request *reque
     bool proxy = admission_is_proxy(service->admission, &request->peer);
     if (!proxy && !take(service, CONNECTIONS_PER_CUSTOMER, &policy->budget->counts.connections)) {
         http_request_end_connection(request);
-        http_reply_error(request, &error_overloaded);
+        http_reply_error(request, &error_connections_of_customer);
         return false;
     }
     remembered->budget = rate_budget_hold(policy->budget);
@@ -163,7 +164,7 @@ static const struct policy *judge(struct service *service, struct http_request *
                                      now_mono_ms, now_wall_ms, &policy, &judged->client);
     if (judged->denial == DENIAL_UNAVAILABLE) {
         metrics_add(service->counters, COUNTED_POLICY_UNAVAILABLE, 1);
-        http_reply_error(request, &error_security_config_unavailable);
+        http_reply_error(request, &error_policies_unconfirmed);
         return NULL;
     }
     /* An address without a key has no identity in the casino. */
@@ -176,7 +177,7 @@ static const struct policy *judge(struct service *service, struct http_request *
         if (judged->caller.customer_id[0] != '\0')
             denials_note(service->shared->denials, judged->caller.customer_id, judged->denial,
                          judged->key, &judged->client, now_wall_ms);
-        http_reply_error(request, &error_ip_not_allowed);
+        http_reply_error(request, admission_error_of(judged->denial));
         return NULL;
     }
     return remembered->budget == policy->budget || count_connection(service, request, policy)
@@ -342,7 +343,7 @@ static bool admit_provider(struct service *service, struct http_request *request
     if (table == NULL) {
         judged->denial = DENIAL_UNAVAILABLE;
         metrics_add(service->counters, COUNTED_POLICY_UNAVAILABLE, 1);
-        http_reply_error(request, &error_security_config_unavailable);
+        http_reply_error(request, &error_games_unconfirmed);
         return false;
     }
     bool known = admission_client(service->admission, request, &judged->client);
@@ -353,7 +354,11 @@ static bool admit_provider(struct service *service, struct http_request *request
         judged->denial = DENIAL_ADDRESS_NOT_LISTED;
     if (judged->denial != DENIAL_NONE) {
         count_denial(service, COUNTED_PROVIDER_NOT_ADMITTED, judged->denial);
-        http_reply_error(request, &error_not_admitted);
+        http_reply_error(request, judged->denial == DENIAL_UNKNOWN_ADDRESS
+                                      ? &error_provider_unknown_address
+                                  : judged->denial == DENIAL_ADDRESS_NOT_LISTED
+                                      ? &error_provider_address_not_listed
+                                      : admission_error_of(judged->denial));
         return false;
     }
     memcpy(judged->caller.provider_id, provider->record.id, sizeof judged->caller.provider_id);
@@ -466,9 +471,6 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
                         const struct judged *judged, size_t route)
 {
     const struct http_request *request = outcome->request;
-    /* The status 503 says enough. */
-    enum admission_denial denied =
-        judged == NULL || judged->denial == DENIAL_UNAVAILABLE ? DENIAL_NONE : judged->denial;
     struct log_field fields[] = {
         LOG_WORD("id", text_of(request->id)),
         fields_alike(log, outcome, judged, route),
@@ -487,15 +489,15 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
     size_t more = sizeof fields / sizeof fields[0] - 6;
     if (judged != NULL && judged->caller.provider_id[0] != '\0')
         fields[more++] = LOG_WORD("provider", text_of(judged->caller.provider_id));
-    if (request->error != NULL)
+    if (request->error != NULL && request->error->code[0] != '\0')
         fields[more++] = LOG_WORD("error", text_of(request->error->code));
     if (request->note.what.size > 0)
         fields[more++] = (struct log_field){
             .kind = LOG_FIELD_TEXT, .name = request->note.what, .text = text_of(request->note.id)};
     if (outcome->waited_ns > 0)
         fields[more++] = LOG_INTEGER("waited_ms", outcome->waited_ns / 1000000);
-    if (denied != DENIAL_NONE)
-        fields[more] = LOG_WORD("denied", text_of(admission_denial_name(denied)));
+    if (request->error != NULL)
+        fields[more] = LOG_WORD("reason", text_of(request->error->reason));
     log_batch_emit(log, LOG_INFO, "request", fields);
 }
 
@@ -516,6 +518,8 @@ static void finished(void *context, const struct http_outcome *outcome)
     size_t route = judged == NULL ? ROUTE_REFUSED : route_number(judged->match.route);
     metrics_request(service->metrics, route, outcome->status, outcome->duration_ns);
     metrics_add(service->counters, COUNTED_BYTES_SENT, outcome->bytes);
+    if (outcome->request->error != NULL)
+        metrics_add(service->counters, COUNTED_REASONS + reason_number(outcome->request->error), 1);
     if (outcome->status == 304)
         metrics_add(service->counters, COUNTED_NOT_MODIFIED, 1);
     if (outcome->waited_ns > 0)
@@ -570,6 +574,17 @@ static void write_connections(const struct metric *metric, const void *facts, st
     metric_number(out, metric->name, NULL, counters[COUNTED_OPENED] - counters[COUNTED_CLOSED]);
 }
 
+static void write_reasons(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const uint64_t *counters = facts;
+    for (size_t i = 0; i < reason_count(); i++) {
+        char labels[64];
+        (void)snprintf(labels, sizeof labels, "{reason=\"%s\"}", reason_at(i)->reason);
+        if (counters[COUNTED_REASONS + i] > 0)
+            metric_number(out, metric->name, labels, counters[COUNTED_REASONS + i]);
+    }
+}
+
 static void write_denials(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const uint64_t *counters = facts;
@@ -578,7 +593,7 @@ static void write_denials(const struct metric *metric, const void *facts, struct
         if (denial == DENIAL_UNAVAILABLE) /* counted as a store's error instead */
             continue;
         (void)snprintf(labels, sizeof labels, "{reason=\"%s\"}",
-                       admission_denial_name((enum admission_denial)denial));
+                       admission_error_of((enum admission_denial)denial)->reason);
         metric_number(out, metric->name, labels, counters[COUNTED_DENIED + denial]);
     }
 }
@@ -623,6 +638,11 @@ const struct metric service_metrics[] = {
      .help = "Answers 403 ip_not_allowed and not_admitted, by reason",
      .write = write_denials,
      .more_cells = DENIAL_COUNT - 1},
+    {.name = "croupier_refusals_total",
+     .type = "counter",
+     .help = "Requests that were refused or failed, by reason (docs/reasons.md)",
+     .write = write_reasons,
+     .more_cells = REASONS_MAX - 1},
     {0},
 };
 
@@ -632,6 +652,9 @@ void service_totals(const struct metrics *metrics, struct service_totals *totals
     totals->closed = metrics_counted(metrics, service_metrics, COUNTED_CLOSED);
     totals->connections =
         metrics_counted(metrics, service_metrics, COUNTED_OPENED) - totals->closed;
+    totals->denials = 0;
     for (size_t i = 0; i < DENIAL_COUNT; i++)
-        totals->denials[i] = metrics_counted(metrics, service_metrics, COUNTED_DENIED + i);
+        totals->denials += metrics_counted(metrics, service_metrics, COUNTED_DENIED + i);
+    for (size_t i = 0; i < REASONS_MAX; i++)
+        totals->reasons[i] = metrics_counted(metrics, service_metrics, COUNTED_REASONS + i);
 }

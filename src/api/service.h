@@ -3,6 +3,7 @@
 #include "admission/admission.h"
 #include "admission/denials.h"
 #include "api/health.h"
+#include "api/reasons.h"
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "games/games.h"
@@ -70,8 +71,9 @@ extern const struct metric service_metrics[];
 
 /* Some of those metrics, for readers inside the process; any thread. */
 struct service_totals {
-    uint64_t connections;           /* open now */
-    uint64_t closed;                /* connections, since the start */
-    uint64_t denials[DENIAL_COUNT]; /* by reason; 0 for DENIAL_UNAVAILABLE, a store's error */
+    uint64_t connections; /* open now */
+    uint64_t closed;      /* connections, since the start */
+    uint64_t denials;     /* all; without DENIAL_UNAVAILABLE, a store's error */
+    uint64_t reasons[REASONS_MAX];
 };
 void service_totals(const struct metrics *metrics, struct service_totals *totals);

@@ -21,6 +21,7 @@ const char *status_name(enum status status)
         [STATUS_MALFORMED] = "malformed",
         [STATUS_UNAVAILABLE] = "unavailable",
         [STATUS_TIMEOUT] = "timed out",
+        [STATUS_READ_ONLY] = "read-only",
         [STATUS_INTERNAL] = "internal error",
     };
     return (size_t)status < sizeof names / sizeof names[0] ? names[status] : "unknown status";

@@ -22,6 +22,7 @@ enum status {
     STATUS_MALFORMED,   /* stored data cannot be read */
     STATUS_UNAVAILABLE, /* a store cannot be reached or used */
     STATUS_TIMEOUT,     /* a store did not answer within its deadline */
+    STATUS_READ_ONLY,   /* a store answers, and takes no changes */
     STATUS_INTERNAL,    /* a bug, or a resource that should never run out */
 };
 

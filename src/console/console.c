@@ -107,9 +107,10 @@ static const struct http_error *error_of(const struct console_call *call, enum s
         return &error_conflict;
     case STATUS_UNAVAILABLE:
     case STATUS_TIMEOUT:
+    case STATUS_READ_ONLY:
         return &error_store_unavailable;
     default:
-        return &error_internal_error;
+        return &error_bug;
     }
 }
 
@@ -592,7 +593,7 @@ static void submit(struct job *job, struct http_request *request)
         return;
     }
     free_job(job);
-    reply_error(request, &error_overloaded, NULL, "");
+    reply_error(request, &error_console_busy, NULL, "");
 }
 
 static struct address client_of(const struct console *console, const struct http_request *request)

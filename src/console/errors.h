@@ -3,7 +3,7 @@
 #include "http/errors.h"
 
 /* Refusals of the console, beside errors of HTTP (docs/admin.yaml). */
-#define CONSOLE_ERRORS(ROW)                                                                 \
+#define CONSOLE_ERRORS(ROW, CAUSE)                                                          \
     ROW(two_credentials, 400, "Send a session's cookie or a token, not both.")              \
     ROW(not_signed_in, 401, "Sign in first.")                                               \
     ROW(link_not_good, 401, "The link is over or was used. Ask for another one.")           \
@@ -19,7 +19,8 @@
     ROW(unknown_host, 421, "The console is not called by this name. See [operator] hosts.") \
     ROW(invalid, 422, "The request is not acceptable.")                                     \
     ROW(too_many_attempts, 429, "Too many sign-ins have failed. Try again later.")          \
-    ROW(store_unavailable, 503, "The store cannot be reached.")
+    ROW(store_unavailable, 503, "The store cannot be reached.")                             \
+    CAUSE(console_busy, HTTP_OVERLOADED)
 
-CONSOLE_ERRORS(HTTP_ERROR_DECLARE)
+CONSOLE_ERRORS(HTTP_ERROR_DECLARE, HTTP_ERROR_DECLARE)
 extern const struct http_error *const console_errors[]; /* all of them, then NULL */

@@ -320,7 +320,7 @@ static enum status judge_customer(struct console_call *call, const char *custome
     if (status != STATUS_OK)
         return status;
     if (!customer.record.enabled || !customer.record.usable)
-        *refusal = &error_ip_not_allowed;
+        *refusal = &error_customer_disabled;
     else if ((customer.record.sports & SPORT_BIT(sport)) == 0)
         *refusal = &error_sport_not_allowed;
     return STATUS_OK;

@@ -67,7 +67,8 @@ static void take_sample(const struct console_sources *sources, struct history_sa
     service_totals(sources->metrics, &service);
     ledger_facts(sources->ledger, &ledger);
     sample->connections = service.connections;
-    memcpy(sample->denials, service.denials, sizeof sample->denials);
+    sample->denials = service.denials;
+    memcpy(sample->reasons, service.reasons, sizeof sample->reasons);
     for (size_t i = 0; i < WALLET_OPERATION_COUNT; i++)
         for (size_t j = 0; j < LEDGER_COUNTED_COUNT; j++)
             sample->ledger_operations += ledger.operations[i][j];
@@ -99,7 +100,7 @@ static const struct figure {
     {"requests_5xx_per_second", RATE, NUMBERS(answers.requests[3], 1), 0},
     {"p50_ms", DURATION_MS, NUMBERS(answers.durations, METRICS_DURATIONS), 50},
     {"p99_ms", DURATION_MS, NUMBERS(answers.durations, METRICS_DURATIONS), 99},
-    {"denials_per_second", RATE, NUMBERS(denials, DENIAL_COUNT), 0},
+    {"denials_per_second", RATE, NUMBERS(denials, 1), 0},
     {"connections", GAUGE, NUMBERS(connections, 1), 0},
     {"ledger_operations_per_second", RATE, NUMBERS(ledger_operations, 1), 0},
     {"ledger_commit_ms", COMMIT_MS, NUMBERS(ledger_commits, LEDGER_COMMIT_BUCKETS), 99},
@@ -150,18 +151,18 @@ static void write_live(const struct ring *ring, struct json_writer *json)
     json_end(json);
 }
 
-static void write_denials(const struct history *history, struct json_writer *json)
+static void write_refusals(const struct history *history, struct json_writer *json)
 {
     const struct history_sample *newest = sample_at(&history->rings[HISTORY_MINUTES], 0);
     const struct history_sample *before = sample_at(&history->rings[HISTORY_HOURS], HOUR_STEPS);
-    json_array(json, "denials");
-    for (int i = DENIAL_NONE + 1; i < DENIAL_COUNT; i++) {
-        if (newest->denials[i] == 0)
+    json_array(json, "refusals");
+    for (size_t i = 0; i < reason_count(); i++) {
+        if (newest->reasons[i] == 0)
             continue;
         json_object(json, NULL);
-        json_string(json, "reason", admission_denial_name((enum admission_denial)i));
-        json_unsigned(json, "total", newest->denials[i]);
-        json_unsigned(json, "last_hour", newest->denials[i] - before->denials[i]);
+        json_string(json, "reason", reason_at(i)->reason);
+        json_unsigned(json, "total", newest->reasons[i]);
+        json_unsigned(json, "last_hour", newest->reasons[i] - before->reasons[i]);
         json_end(json);
     }
     json_end(json);
@@ -198,7 +199,7 @@ int64_t history_write(struct history *history, enum history_span span, struct js
     int64_t at_ms = sample_at(recent, 0)->at_ms;
     json_time(json, "at", at_ms);
     write_live(recent, json);
-    write_denials(history, json);
+    write_refusals(history, json);
     write_ring(&history->rings[span], span == HISTORY_MINUTES ? LIVE_STEPS : 1, json);
     uv_mutex_unlock(&history->lock);
     return at_ms;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "admission/admission.h"
+#include "api/reasons.h"
 #include "base/json_writer.h"
 #include "console/sources.h"
 
@@ -8,7 +8,7 @@
  * The metrics of the last minutes and hours, for the overview of the console: rates, percentiles
  * and gauges between one sample of the counters and the next.
  *
- * Two rings of samples: one every 2 seconds for 6 minutes, one every 2 minutes for 12 hours; 210 KB
+ * Two rings of samples: one every 2 seconds for 6 minutes, one every 2 minutes for 12 hours; 750 KB
  * in all, whatever happens. Samples hold the counters themselves, so nothing is lost between two.
  * Nothing is kept over a restart.
  *
@@ -23,7 +23,8 @@ struct history_sample { /* of this process, since its start */
     int64_t at_ms;      /* wall clock, shown alone */
     uint64_t monotonic_ms;
     struct metrics_totals answers;
-    uint64_t denials[DENIAL_COUNT];
+    uint64_t denials;
+    uint64_t reasons[REASONS_MAX];
     uint64_t connections; /* open at that moment */
     uint64_t ledger_operations;
     uint64_t ledger_commits[LEDGER_COMMIT_BUCKETS];
@@ -40,7 +41,7 @@ void history_add(struct history *history, const struct history_sample *sample);
 void history_take(struct history *history, const struct console_sources *sources);
 
 /* At least one sample is there. The members "at" (of the newest), "live" (the figures of the last
- * 10 seconds), "denials" (by reason, with those of the last hour or, where it began later, since
+ * 10 seconds), "refusals" (by reason, with those of the last hour or, where it began later, since
  * the start), and "history": the figures of one ring, a list of numbers each, with the times ("at",
  * seconds since 1970) until which they are, each over "window_seconds". So the last ones of the
  * minutes are those of "live". A figure is null where there is nothing to say. */

@@ -58,7 +58,7 @@ static void write_denied(struct json_writer *json, const struct denied *denied)
     char address[ADDRESS_TEXT_SIZE];
     address_format(&denied->address, address);
     json_object(json, NULL);
-    json_string(json, "reason", admission_denial_name(denied->reason));
+    json_string(json, "reason", admission_error_of(denied->reason)->reason);
     json_string_or_null(json, "key", denied->key);
     json_string(json, "address", address);
     json_unsigned(json, "count", denied->count);

@@ -2,7 +2,7 @@
 
 #include "console/call.h"
 
-/* The house at a glance: figures now and over time, denials by reason, the age of the feed. */
+/* The house at a glance: figures now and over time, refusals by reason, the age of the feed. */
 console_handler console_overview;
 
 /* A customer's denials of the last hour. */

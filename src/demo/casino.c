@@ -256,7 +256,7 @@ static long operate(const struct visit *visit, const char *operation, const stru
 static void refuse(struct visit *visit, int status, const char *code, const char *message)
 {
     visit->status = status;
-    http_error_write(&(struct http_error){status, code, message}, NULL, &visit->answer);
+    http_error_write(&(struct http_error){status, code, message, code}, NULL, &visit->answer);
 }
 
 /* Uniform and unpredictable. */

@@ -115,7 +115,7 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
     const char *flaw = games_query_parse(text, &query);
     buffer_clear(&pages->body);
     if (flaw == NULL && table == NULL) {
-        http_reply_error(request, &error_security_config_unavailable);
+        http_reply_error(request, &error_games_unconfirmed);
         return;
     }
     if (flaw == NULL && !games_table_page(table, customer_id, &query, &pages->body))

@@ -215,7 +215,7 @@ static void process(struct http_connection *connection, struct text *input)
             if (input->size == 0)
                 break;
             if (connection->blank % 2 != 0) {
-                http_connection_refuse(connection, &error_bad_request);
+                http_connection_refuse(connection, &error_malformed_line);
                 break;
             }
             exchange_begin(connection);
@@ -299,7 +299,7 @@ static void resume(struct http_connection *connection)
 static void act_on_end(struct http_connection *connection)
 {
     if (connection->state == CONNECTION_RECEIVING && connection->input_ended)
-        http_connection_refuse(connection, &error_bad_request); /* the request was cut off */
+        http_connection_refuse(connection, &error_cut_off);
     else if (connection->state == CONNECTION_IDLE && connection->input_ended)
         http_connection_close(connection);
     else if (connection->state == CONNECTION_IDLE && connection->server->draining)

@@ -126,7 +126,7 @@ static int on_url(llhttp_t *parser, const char *at, size_t size)
     size_t begin = offset_of(intake, at);
     if (intake->target_size == 0) {
         if (begin != intake->method_size + 1U) /* exactly one space */
-            return stop(intake, &error_bad_request);
+            return stop(intake, &error_malformed_line);
         intake->target_at = (uint16_t)begin;
     }
     if (intake->target_size + size > HTTP_TARGET_MAX)
@@ -141,11 +141,11 @@ static int on_version(llhttp_t *parser, const char *at, size_t size)
     size_t expected = intake->target_at + intake->target_size + sizeof " HTTP/" - 1;
     if (intake->version_size == 0) {
         if (offset_of(intake, at) != expected)
-            return stop(intake, &error_bad_request);
+            return stop(intake, &error_malformed_line);
         intake->version_at = (uint16_t)expected;
     }
     intake->version_size = (uint16_t)(intake->version_size + size);
-    return intake->version_size <= 3 ? 0 : stop(intake, &error_bad_request);
+    return intake->version_size <= 3 ? 0 : stop(intake, &error_malformed_line);
 }
 
 static int on_version_complete(llhttp_t *parser)
@@ -219,7 +219,7 @@ static int on_chunk_header(llhttp_t *parser)
     /* chunk_line and llhttp must see the end of the line at the same byte, or they read different
      * messages. */
     if (intake->chunk_line != CHUNK_LINE_END)
-        return stop(intake, &error_bad_request);
+        return stop(intake, &error_malformed_chunk);
     if (parser->content_length > HTTP_BODY_MAX - intake->body_size)
         return stop(intake, &error_payload_too_large);
     intake->chunk_line = CHUNK_LINE_START;
@@ -306,7 +306,7 @@ static enum http_intake_result take_method(struct http_intake *intake, struct ht
     /* llhttp stops at the first wrong letter, which would give 400 where 501 is right. */
     while (size < input->size && is_token_character(input->at[size]))
         if (intake->bytes.size + ++size > INTAKE_METHOD_MAX)
-            return refuse(intake, &error_bad_request);
+            return refuse(intake, &error_malformed_line);
     if (size == input->size) {
         buffer_append(&intake->bytes, input->at, size);
         step(input, size);
@@ -320,12 +320,12 @@ static enum http_intake_result take_method(struct http_intake *intake, struct ht
     /* Set first, so that the refusal of a HEAD has no body either. */
     bool known = find_method(method, &request->method);
     if (input->at[size] != ' ' || method.size == 0)
-        return refuse(intake, &error_bad_request);
+        return refuse(intake, &error_malformed_line);
     if (known)
         return begin_parsing(intake);
     /* "PRI * HTTP/2.0": a client that assumes HTTP/2. */
     return refuse(intake, text_equals(method, TEXT("PRI")) ? &error_version_not_supported
-                                                           : &error_not_implemented);
+                                                           : &error_unknown_method);
 }
 
 /* ---- judging the head ------------------------------------------------------------------------ */
@@ -382,27 +382,37 @@ static void take_field(struct http_intake *intake, struct http_request *request,
     }
 }
 
-/* The length of the body must be certain, and llhttp must agree on it. */
-static bool framing_is_sound(const struct http_intake *intake, const struct framing *framing)
+/* The length of the body must be certain, and llhttp must agree on it. NULL: it is. */
+static const struct http_error *flaw_of_framing(const struct http_intake *intake,
+                                                const struct framing *framing)
 {
     bool chunked = (intake->parser.flags & F_CHUNKED) != 0;
     uint64_t length;
+    if (framing->codings > 0 && framing->lengths > 0)
+        return &error_length_and_coding;
     if (framing->codings > 0)
         return !framing->malformed && framing->chunked == 1 && framing->chunked_is_last &&
-               framing->lengths == 0 && intake->parser.http_minor == 1 && chunked;
-    if (framing->lengths > 0)
-        return framing->lengths == 1 && !chunked &&
-               text_to_u64(framing->length, UINT64_MAX, &length) == STATUS_OK &&
-               length == intake->parser.content_length;
-    return intake->parser.content_length == 0 && !chunked;
+                       intake->parser.http_minor == 1 && chunked
+                   ? NULL
+                   : &error_malformed_coding;
+    bool sound = framing->lengths == 0
+                     ? intake->parser.content_length == 0 && !chunked
+                     : framing->lengths == 1 && !chunked &&
+                           text_to_u64(framing->length, UINT64_MAX, &length) == STATUS_OK &&
+                           length == intake->parser.content_length;
+    return sound ? NULL : &error_malformed_length;
 }
 
-static bool host_is_sound(const struct http_intake *intake, const struct http_request *request)
+static const struct http_error *flaw_of_host(const struct http_intake *intake,
+                                             const struct http_request *request)
 {
     unsigned hosts = request->field_count[HTTP_FIELD_HOST];
     if (hosts == 0)
-        return intake->parser.http_minor == 0;
-    return hosts == 1 && http_host_is_valid(http_request_field(request, HTTP_FIELD_HOST));
+        return intake->parser.http_minor == 0 ? NULL : &error_no_host;
+    if (hosts > 1)
+        return &error_many_hosts;
+    return http_host_is_valid(http_request_field(request, HTTP_FIELD_HOST)) ? NULL
+                                                                            : &error_malformed_host;
 }
 
 /* RFC 9110 section 10.1.1; HTTP/1.0 has no expectations. */
@@ -435,11 +445,15 @@ static enum http_intake_result judge_head(struct http_intake *intake, struct htt
     for (uint32_t i = 0; i < intake->span_count; i++)
         take_field(intake, request, &framing, &intake->spans[i]);
     if (http_target_split(intake->bytes.data + intake->target_at, intake->target_size,
-                          request->method, &request->path, &request->query) != STATUS_OK ||
-        !framing_is_sound(intake, &framing) || !host_is_sound(intake, request))
-        return refuse(intake, &error_bad_request);
+                          request->method, &request->path, &request->query) != STATUS_OK)
+        return refuse(intake, &error_malformed_target);
+    const struct http_error *flaw = flaw_of_framing(intake, &framing);
+    if (flaw == NULL)
+        flaw = flaw_of_host(intake, request);
+    if (flaw != NULL)
+        return refuse(intake, flaw);
     if (framing.codings > 1) /* RFC 9112 section 6.1: chunked around an unknown coding */
-        return refuse(intake, &error_not_implemented);
+        return refuse(intake, &error_unknown_coding);
     if (!chunked && length > HTTP_BODY_MAX)
         return refuse(intake, &error_payload_too_large);
     if (!expectation_is_known(intake, request))
@@ -459,7 +473,21 @@ static const struct http_error *error_of_parser(const struct http_intake *intake
      * malformed. */
     if (error == HPE_INVALID_VERSION && intake->version_size == 3 && !intake->version_complete)
         return &error_version_not_supported;
-    return &error_bad_request;
+    switch (error) {
+    case HPE_INVALID_URL:
+        return &error_malformed_target;
+    case HPE_INVALID_CONTENT_LENGTH:
+    case HPE_UNEXPECTED_CONTENT_LENGTH:
+        return (intake->parser.flags & F_TRANSFER_ENCODING) != 0 ? &error_length_and_coding
+                                                                 : &error_malformed_length;
+    case HPE_INVALID_TRANSFER_ENCODING:
+        return (intake->parser.flags & F_CONTENT_LENGTH) != 0 ? &error_length_and_coding
+                                                              : &error_malformed_coding;
+    default:
+        return intake->phase == INTAKE_BODY   ? &error_malformed_chunk
+               : intake->phase == INTAKE_LINE ? &error_malformed_line
+                                              : &error_malformed_field;
+    }
 }
 
 static enum http_intake_result finish(struct http_intake *intake, struct http_request *request)
@@ -494,8 +522,8 @@ static struct text next_piece_of_head(struct http_intake *intake, struct text in
     size_t room = head_room(intake);
     struct text piece = {input.at, input.size < room ? input.size : room};
     if (room == 0) {
-        (void)refuse(intake,
-                     intake->phase == INTAKE_LINE ? &error_bad_request : &error_headers_too_large);
+        (void)refuse(intake, intake->phase == INTAKE_LINE ? &error_malformed_line
+                                                          : &error_headers_too_large);
     } else if (intake->phase == INTAKE_LINE) {
         const char *end = memchr(piece.at, '\n', piece.size);
         if (end != NULL)
@@ -528,7 +556,7 @@ static struct text next_piece_of_body(struct http_intake *intake, struct text in
     while (size < input.size && intake->chunk_line != CHUNK_LINE_END) {
         intake->chunk_line = chunk_line_step(intake->chunk_line, input.at[size++]);
         if (intake->chunk_line == CHUNK_LINE_BAD) {
-            (void)refuse(intake, &error_bad_request);
+            (void)refuse(intake, &error_malformed_chunk);
             break;
         }
     }
@@ -543,7 +571,7 @@ static enum http_intake_result judge_line(struct http_intake *intake)
     /* llhttp also accepts RTSP, whose name is as long as HTTP. on_version has checked its
      * position. */
     if (memcmp(intake->bytes.data + intake->version_at - 5, "HTTP/", 5) != 0)
-        return refuse(intake, &error_bad_request);
+        return refuse(intake, &error_malformed_line);
     intake->fields_at = intake->position;
     intake->phase = INTAKE_FIELDS;
     return INTAKE_MORE;
@@ -568,7 +596,7 @@ static enum http_intake_result run_parser(struct http_intake *intake, struct htt
         llhttp_resume(&intake->parser);
     }
     if (intake->chunk_line == CHUNK_LINE_END) /* llhttp saw no end of line there */
-        return refuse(intake, &error_bad_request);
+        return refuse(intake, &error_malformed_chunk);
     if (in_head) {
         buffer_append(&intake->bytes, input->at, used); /* as it was sent, with its tabs */
         intake->position += (uint32_t)used;

@@ -22,6 +22,8 @@ bool http_park(struct http_parked *parked, struct http_request *request)
     CHECK(connection->magic == CONNECTION_MAGIC && connection->state == CONNECTION_HANDLING);
     CHECK(&exchange->request == request && request->abandoned == NULL);
     CHECK(parked->connection == NULL && connection->parked == NULL);
+    if (connection->server->draining)
+        request->error = &error_draining;
     if (!http_may_wait(request) || connection->server->draining ||
         !http_memo_keep(&connection->memo, &exchange->intake, request,
                         http_exchange_added(exchange)))

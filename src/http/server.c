@@ -204,6 +204,8 @@ void http_server_adopt(struct http_server *server, int descriptor)
     if (over > 0)
         http_report_event(server, HTTP_EVENT_REFUSED);
     size_t over_its_own = options->opened != NULL ? options->opened(options->context, &peer) : 0;
+    const struct http_error *refusal =
+        over > 0 ? &error_too_many_connections : &error_connections_of_address;
     over = over_its_own > over ? over_its_own : over;
     if (over > HTTP_REFUSAL_RESERVE || (over > 0 && server->options.tls != NULL)) {
         (void)close(descriptor);
@@ -222,7 +224,7 @@ void http_server_adopt(struct http_server *server, int descriptor)
     (void)uv_tcp_nodelay(&connection->tcp, 1);
     http_connection_start(connection);
     if (over > 0 && connection->state == CONNECTION_IDLE)
-        http_connection_refuse(connection, &error_overloaded);
+        http_connection_refuse(connection, refusal);
 }
 
 /* ---- accepting ------------------------------------------------------------------------------- */

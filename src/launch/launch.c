@@ -111,6 +111,18 @@ static void on_gone(struct http_deferral *deferral)
 
 /* ---- a URL of the provider's ----------------------------------------------------------------- */
 
+static const struct http_error *const faults[PROVIDER_OUTCOME_COUNT] = {
+    [PROVIDER_REFUSED] = &error_provider_refused,
+    [PROVIDER_MALFORMED] = &error_provider_malformed,
+    [PROVIDER_TIMEOUT] = &error_provider_timeout,
+    [PROVIDER_UNREACHABLE] = &error_provider_unreachable,
+    [PROVIDER_UNTRUSTED] = &error_provider_untrusted,
+    [PROVIDER_BROKEN] = &error_provider_broken,
+    [PROVIDER_OVERLOADED] = &error_provider_calls_full,
+    [PROVIDER_ABANDONED] = &error_provider_cancelled,
+    [PROVIDER_CANCELLED] = &error_provider_cancelled,
+};
+
 /* Back on the serving thread. */
 static void deliver_call(struct mail *mail)
 {
@@ -125,7 +137,7 @@ static void deliver_call(struct mail *mail)
         reply_launched(pending, request, text_of(call->answer.launch_url),
                        sooner ? theirs : pending->expires_ms);
     else
-        reply_error(pending, request, &error_provider_unavailable);
+        reply_error(pending, request, faults[call->outcome]);
 }
 
 static void call_provider(struct pending_launch *pending, struct http_request *request,
@@ -142,7 +154,7 @@ static void call_provider(struct pending_launch *pending, struct http_request *r
     http_defer(&pending->deferral, request);
     if (provider_calls_submit(pending->launcher->calls, call) != STATUS_OK) {
         (void)http_deferral_take(&pending->deferral);
-        reply_error(pending, request, &error_provider_unavailable);
+        reply_error(pending, request, &error_provider_calls_full);
     }
 }
 
@@ -221,7 +233,7 @@ static const struct games_game *judge(struct pending_launch *pending, struct htt
     const struct games_game *game =
         table == NULL ? NULL : games_table_find(table, pending->record.customer_id, game_id);
     if (table == NULL)
-        error = &error_security_config_unavailable;
+        error = &error_games_unconfirmed;
     else if (game == NULL)
         error = &error_game_not_found;
     else if (!launch->real && !game->demo)
@@ -237,7 +249,7 @@ static const struct games_game *judge(struct pending_launch *pending, struct htt
     else if (!is_offered_in(game, launch->country))
         error = &error_country_not_supported;
     else if (game->provider->secret_count == 0)
-        error = &error_provider_unavailable;
+        error = &error_provider_without_secret;
     else
         return game;
     reply_error(pending, request, error);
@@ -336,7 +348,7 @@ static void deliver_kept(struct mail *mail)
     } else if (pending->status != STATUS_OK) {
         reply_error(pending, request,
                     pending->status == STATUS_INVALID ? &error_currency_not_supported
-                                                      : &error_ledger_unavailable);
+                                                      : games_ledger_error(pending->status));
     } else if (pending->blocked) {
         reply_error(pending, request, &error_player_blocked);
     } else {
@@ -408,7 +420,7 @@ static void submit(struct pending_launch *pending, struct http_request *request)
     if (known && enqueue(pending->launcher, pending))
         return;
     (void)http_deferral_take(&pending->deferral);
-    reply_error(pending, request, known ? &error_overloaded : &error_currency_not_supported);
+    reply_error(pending, request, known ? &error_launches_full : &error_currency_not_supported);
 }
 
 void launch_route(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,

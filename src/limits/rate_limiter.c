@@ -82,7 +82,7 @@ static bool wait_for_lease(struct rate_limiter *limiter, struct http_request *re
                            struct rate_verdict *verdict)
 {
     if (limiter->pending.count >= PENDING_MAX) {
-        http_reply_error(request, &error_overloaded);
+        http_reply_error(request, &error_rates_full);
         return false;
     }
     struct pending_request *pending = memory_alloc_zeroed(1, sizeof *pending);

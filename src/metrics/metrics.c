@@ -14,7 +14,7 @@
 #include "base/version.h"
 
 #define CACHE_LINE 64
-#define COUNTERS_MAX 96U /* of all tables */
+#define COUNTERS_MAX 192
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 

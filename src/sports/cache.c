@@ -643,7 +643,7 @@ static void start_lookup(struct sports_cache *cache, struct http_request *reques
 {
     if (cache->pending.count >= CACHE_PENDING_MAX) {
         waiting_led(cache->waiting, leads, WAIT_LATER);
-        reply_error(cache, request, &error_overloaded);
+        reply_error(cache, request, &error_reads_full);
         return;
     }
     struct pending_request *pending = memory_alloc_zeroed(1, sizeof *pending);

@@ -10,11 +10,11 @@ const struct http_error *sports_error_of(enum status status, const struct http_e
         [STATUS_MALFORMED] = &error_malformed_upstream_data,
         [STATUS_UNAVAILABLE] = &error_cache_unavailable,
         [STATUS_TIMEOUT] = &error_cache_timeout,
-        [STATUS_FULL] = &error_overloaded,
+        [STATUS_FULL] = &error_odds_queue_full,
     };
     const struct http_error *error =
         status < sizeof errors / sizeof errors[0] ? errors[status] : NULL;
     if (status == STATUS_NOT_FOUND)
         error = not_found;
-    return error != NULL ? error : &error_internal_error;
+    return error != NULL ? error : &error_bug;
 }

@@ -69,6 +69,6 @@ const struct http_error *sports_read_event(struct odds_store *odds, enum sport s
             return &error_event_not_found;
     }
     if (status == STATUS_CONFLICT) /* the feed published in each turn */
-        return &error_overloaded;
+        return &error_odds_keep_changing;
     return status == STATUS_OK ? NULL : sports_error_of(status, &error_odds_not_found);
 }

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "sports/errors.h"
 #include "sports/shared.h"
 
 #define TICK_MS 100U
@@ -248,7 +249,7 @@ uint32_t waiting_wanted_s(const struct waiting *waiting, const struct http_reque
 }
 
 /* Counts one more poll. False: there are too many. */
-static bool take_place(struct waiting *waiting, const struct http_request *request)
+static bool take_place(struct waiting *waiting, struct http_request *request)
 {
     struct sports *sports = waiting->options.sports;
     const struct sports_waits *waits = waiting->options.waits;
@@ -260,6 +261,7 @@ static bool take_place(struct waiting *waiting, const struct http_request *reque
         return true;
     (void)atomic_fetch_sub_explicit(&sports->waiting, 1, memory_order_relaxed);
     metrics_add(waiting->options.counters, SPORTS_WAITS_REFUSED, 1);
+    request->error = before < most ? &error_waits_of_customer : &error_too_many_waits;
     return false;
 }
 

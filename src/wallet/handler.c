@@ -115,15 +115,15 @@ static void reply_transaction(struct http_request *request, const struct wallet_
 
 #define REFERENCE_CONFLICT "The referenced transaction belongs to another player."
 static const struct http_error *const refusals[] = {
-    [WALLET_KEPT] = &error_internal_error,
-    [WALLET_REPLAYED] = &error_internal_error,
+    [WALLET_KEPT] = &error_bug,
+    [WALLET_REPLAYED] = &error_bug,
     [WALLET_TRANSACTION_CONFLICT] = &error_transaction_conflict,
     [WALLET_PLAYER_NOT_FOUND] = &error_player_not_found,
     [WALLET_CURRENCY_MISMATCH] = &error_currency_mismatch,
     [WALLET_SESSION_IS_OVER] = &error_session_expired,
     [WALLET_PLAYER_BLOCKED] = &error_player_blocked,
     [WALLET_GAME_NOT_FOUND] = &error_game_not_found,
-    [WALLET_GAMES_UNAVAILABLE] = &error_security_config_unavailable,
+    [WALLET_GAMES_UNAVAILABLE] = &error_games_unconfirmed,
 };
 
 static void reply(struct http_request *request, const struct ledger_job *job)
@@ -143,10 +143,10 @@ static void reply(struct http_request *request, const struct ledger_job *job)
             http_reply_error(request, refusals[answer->verdict]);
         return;
     case WALLET_ANSWER_UNAVAILABLE:
-        http_reply_error(request, &error_ledger_unavailable);
+        http_reply_error(request, games_ledger_error(answer->trouble));
         return;
     case WALLET_ANSWER_UNKNOWN:
-        http_reply_error(request, &error_internal_error);
+        http_reply_error(request, &error_wallet_outcome_unknown);
         return;
     }
 }
@@ -169,12 +169,12 @@ static void deliver(struct mail *mail)
 }
 
 /* For a request that the ledger does not have. */
-static void fail_request(struct pending_request *pending)
+static void fail_request(struct pending_request *pending, const struct http_error *error)
 {
     http_deferral_remove(&pending->deferral);
     struct http_request *request = http_deferral_take(&pending->deferral);
     if (request != NULL)
-        http_reply_error(request, &error_ledger_unavailable);
+        http_reply_error(request, error);
     memory_free(pending);
 }
 
@@ -184,7 +184,7 @@ static void on_queued_too_long(struct http_deferral *deferral)
     struct pending_request *pending = pending_of(deferral);
     struct wallet_handler *handler = pending->handler;
     if (ledger_withdraw(handler->ledger, &pending->job)) {
-        fail_request(pending);
+        fail_request(pending, &error_ledger_queued_too_long);
         return;
     }
     http_deferral_remove(deferral);
@@ -201,7 +201,7 @@ static void hand_over(struct wallet_handler *handler)
         while (!STAILQ_EMPTY(&jobs)) { /* the queue is full */
             struct pending_request *pending = (struct pending_request *)(void *)STAILQ_FIRST(&jobs);
             STAILQ_REMOVE_HEAD(&jobs, link);
-            fail_request(pending);
+            fail_request(pending, &error_ledger_queue_full);
         }
     }
 }
@@ -215,7 +215,7 @@ static void on_unanswered(struct http_deferral *deferral)
 {
     struct http_request *request = http_deferral_take(deferral);
     if (request != NULL)
-        http_reply_error(request, &error_internal_error);
+        http_reply_error(request, &error_wallet_unanswered);
 }
 
 /* ---- the route ------------------------------------------------------------------------------- */

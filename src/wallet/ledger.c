@@ -29,7 +29,8 @@ struct lane {
     void (*run)(struct lane *lane, struct ledger_job **jobs, size_t count);
     struct platform_store *store; /* the thread's; NULL: not open */
     uint64_t failed_ms;           /* when opening last failed; 0: it has not, or it works again */
-    bool logged;                  /* the failure was logged */
+    enum status trouble;          /* the last failure */
+    bool logged;                  /* and it was logged */
     struct ledger_job *decided[LEDGER_BATCH_MAX]; /* by the last batch, and not answered yet */
     size_t decided_count;
 
@@ -110,12 +111,15 @@ static void answer_all(struct ledger *ledger, struct ledger_job **jobs, size_t c
     }
 }
 
-static void answer_all_with(struct ledger *ledger, struct ledger_job **jobs, size_t count,
-                            enum wallet_answer_kind kind)
+/* None was applied, or nobody knows. */
+static void answer_in_trouble(struct lane *lane, struct ledger_job **jobs, size_t count,
+                              bool unknown)
 {
-    for (size_t i = 0; i < count; i++)
-        jobs[i]->answer.kind = kind;
-    answer_all(ledger, jobs, count);
+    for (size_t i = 0; i < count; i++) {
+        jobs[i]->answer.kind = unknown ? WALLET_ANSWER_UNKNOWN : WALLET_ANSWER_UNAVAILABLE;
+        jobs[i]->answer.trouble = lane->trouble;
+    }
+    answer_all(lane->ledger, jobs, count);
 }
 
 /* Also while the store waits for its server (platform_store_on_wait). To answer wakes the threads
@@ -136,14 +140,16 @@ static void refuse(struct wallet_answer *to, enum wallet_verdict verdict)
 
 /* ---- the store of a lane --------------------------------------------------------------------- */
 
-/* Logs a failure once when it begins and once when it is over, not with every batch. */
-static void close_failed(struct lane *lane, const char *reason)
+/* Logs a failure once when it begins, or becomes one of another kind, and once when it is over, not
+ * with every batch. */
+static void close_failed(struct lane *lane, enum status status, const char *reason)
 {
     platform_store_close(&lane->store);
     lane->failed_ms = clock_monotonic_ms();
-    if (!lane->logged)
+    if (!lane->logged || lane->trouble != status)
         log_event(lane->ledger->options.log, LOG_ERROR, "ledger is unavailable",
                   LOG_STRING("reason", reason));
+    lane->trouble = status;
     lane->logged = true;
 }
 
@@ -172,10 +178,11 @@ static enum status reopen_store(struct lane *lane)
     if (lane->store != NULL)
         return STATUS_OK;
     if (lane->failed_ms != 0 && clock_monotonic_ms() < lane->failed_ms + REOPEN_PAUSE_MS)
-        return STATUS_UNAVAILABLE;
-    if (open_store(lane, &error) != STATUS_OK) {
-        close_failed(lane, error.text);
-        return STATUS_UNAVAILABLE;
+        return lane->trouble;
+    enum status status = open_store(lane, &error);
+    if (status != STATUS_OK) {
+        close_failed(lane, status, error.text);
+        return status;
     }
     if (lane->failed_ms != 0)
         add(lane->ledger, &lane->ledger->facts.reopened, 1);
@@ -414,8 +421,10 @@ static void look_after_store(struct lane *lane)
     }
     uv_mutex_unlock(&checkpointer->thread.lock);
     /* Without the lock, which the checkpointer needs: this waits for the disk. */
-    if (wanted && is_done && lane->store->ledger->upkeep(lane->store, &error) != STATUS_OK)
-        close_failed(lane, error.text);
+    enum status status =
+        wanted && is_done ? lane->store->ledger->upkeep(lane->store, &error) : STATUS_OK;
+    if (status != STATUS_OK)
+        close_failed(lane, status, error.text);
 }
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -476,7 +485,7 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     uint64_t started_ms = clock_monotonic_ms();
     if (reopen_store(lane) != STATUS_OK) {
         answer_decided(lane);
-        answer_all_with(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
+        answer_in_trouble(lane, jobs, count, false);
         return;
     }
     count_batch(ledger, count);
@@ -492,9 +501,8 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     if (status != STATUS_OK) {
         /* No second attempt here: `recover` finds out the commit's effect before the next batch is
          * decided from it. */
-        close_failed(lane, error.text);
-        answer_all_with(ledger, jobs, count,
-                        unknown ? WALLET_ANSWER_UNKNOWN : WALLET_ANSWER_UNAVAILABLE);
+        close_failed(lane, status, error.text);
+        answer_in_trouble(lane, jobs, count, unknown);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -529,10 +537,10 @@ static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t co
         if (status == STATUS_OK)
             status = lane->store->ledger->balances(lane->store, players, count, &error);
         if (status != STATUS_OK)
-            close_failed(lane, error.text);
+            close_failed(lane, status, error.text);
     }
     if (status != STATUS_OK) {
-        answer_all_with(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
+        answer_in_trouble(lane, jobs, count, false);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -574,9 +582,11 @@ static size_t take(struct lane *lane, struct ledger_job **jobs)
 static void prepare_store(struct lane *lane)
 {
     struct error error = {0};
-    if (lane->store != NULL && lane->store->ledger->prepare != NULL &&
-        lane->store->ledger->prepare(lane->store, &error) != STATUS_OK)
-        close_failed(lane, error.text);
+    if (lane->store == NULL || lane->store->ledger->prepare == NULL)
+        return;
+    enum status status = lane->store->ledger->prepare(lane->store, &error);
+    if (status != STATUS_OK)
+        close_failed(lane, status, error.text);
 }
 
 static void note_index(struct lane *lane)

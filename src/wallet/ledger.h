@@ -38,6 +38,7 @@ struct wallet_answer {
     enum wallet_answer_kind kind;
     bool replayed;
     enum wallet_verdict verdict;
+    enum status trouble; /* of the store: of WALLET_ANSWER_UNAVAILABLE */
     struct ledger_transaction transaction;
     struct ledger_account account;
 };

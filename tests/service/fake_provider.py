@@ -181,12 +181,12 @@ class Authority:
         return ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
                 self.directory / f"{name}.key")
 
-    def certificate(self, name, subject):
-        """For `subject`, as in "IP:127.0.0.1"; paths of the certificate and its key."""
+    def certificate(self, name, subject, days=2):
+        """For `subject`, as in "IP:127.0.0.1"; paths of the certificate and its key. Fewer than 0 days: it has ended."""
         request, extensions = self.directory / f"{name}.csr", self.directory / f"{name}.ext"
         extensions.write_text(f"subjectAltName={subject}\n")
         self._openssl("req", *self._new_key(name), "-subj", f"/CN={name}", "-out", request)
         made = self.directory / f"{name}.crt"
         self._openssl("x509", "-req", "-in", request, "-CA", self.file, "-CAkey", self.directory / f"{self.name}.key",
-                      "-CAcreateserial", "-days", "2", "-extfile", extensions, "-out", made)
+                      "-CAcreateserial", "-days", days, "-extfile", extensions, "-out", made)
         return made, self.directory / f"{name}.key"

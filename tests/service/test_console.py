@@ -253,7 +253,7 @@ def test_the_overview_follows_what_happens(house, owner):
     assert before["feed"][4] == {"sport": "greyhound-racing", "age_seconds": None, "stale_events": 0, "stale": False}
 
     def denied(overview):
-        return next((row["last_hour"] for row in overview["denials"] if row["reason"] == "unusable_key"), 0)
+        return next((row["last_hour"] for row in overview["refusals"] if row["reason"] == "unusable_key"), 0)
 
     assert house.get("/api/v1/sports", key="x").status == 403
     answer = owner.ask("GET", "/admin/v1/overview")

@@ -110,16 +110,16 @@ def test_the_log_names_the_address_that_was_judged_also_when_it_was_refused(prox
     assert line["client"] == logged
 
 
-@pytest.mark.parametrize("forwarded, key, denied, known", [
+@pytest.mark.parametrize("forwarded, key, reason, known", [
     ("203.0.113.9", None, "no_policy", False), ("198.51.100.17", "", "unusable_key", False),
     ("198.51.100.17", "crk_" + "0" * 36, "unusable_key", False),
     ("203.0.113.9", "own", "address_not_listed", True), ("garbage", "own", "unknown_address", False)])
-def test_the_log_alone_says_why_a_caller_was_refused(proxied, forwarded, key, denied, known):
+def test_the_log_alone_says_why_a_caller_was_refused(proxied, forwarded, key, reason, known):
     response = proxied.get("/api/v1/sports", source=TRUSTED_PEER, headers=[("X-Forwarded-For", forwarded)],
                            key=proxied.customer.key if key == "own" else key)
     assert (response.status, response.json()) == NOT_ALLOWED
     line = proxied.log_line(response)
-    assert line["denied"] == denied
+    assert line["reason"] == reason
     assert line["customer"] == (proxied.customer.id if known else "")
     assert line["key"] == (proxied.customer.key[:8] if known else "")
 
@@ -133,7 +133,7 @@ def test_the_log_names_a_revoked_key_and_whose_it_was(proxied):
                                key=key)
         identity = response.header("x-request-id")
         line = eventually(lambda: [line for line in proxied.log_lines() if line.get("id") == identity])[0]
-        return line if line.get("denied") == "revoked_key" else None
+        return line if line.get("reason") == "revoked_key" else None
     line = eventually(line_of_a_refusal)
     assert (line["customer"], line["key"]) == (proxied.customer.id, key[:8])
 
@@ -142,7 +142,7 @@ def test_an_address_that_asks_for_the_casino_is_told_apart_in_the_log(proxied):
     response = proxied.get("/api/v1/casino/games", source=TRUSTED_PEER, headers={"X-Forwarded-For": "203.0.113.7"})
     assert (response.status, response.json()) == NOT_ALLOWED
     line = proxied.log_line(response)
-    assert line.get("denied") == "no_key"
+    assert line.get("reason") == "no_key"
     assert (line["client"], line["customer"]) == ("203.0.113.7", "")
 
 

@@ -284,8 +284,8 @@ def test_a_disabled_provider_and_one_that_calls_from_elsewhere_are_not_admitted(
         eventually(lambda: not refused())
     assert casino.ask("provider", "show", "acme")["cidrs"] == ["127.0.0.0/8"]
     casino.run("provider", "set", "acme", "--no-cidrs")
-    lines = [line for line in casino.log_lines() if line.get("message") == "request" and "denied" in line]
-    assert {"unknown_provider", "address_not_listed"} <= {line["denied"] for line in lines}
+    lines = [line for line in casino.log_lines() if line.get("message") == "request" and "reason" in line]
+    assert {"unknown_provider", "provider_address_not_listed"} <= {line["reason"] for line in lines}
 
 
 def test_the_document_names_every_field_that_signs():

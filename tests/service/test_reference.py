@@ -172,7 +172,7 @@ def test_any_one_machine_may_die(tmp_path):
         stored = {entry["transaction_id"] for entry in statement["entries"]}
         assert set(clients.acknowledged) <= stored
         second.run("wallet", "verify")
-        denied = [line for service in deployment.croupiers for line in service.log_lines() if "denied" in line]
+        denied = [line for service in deployment.croupiers for line in service.log_lines() if line.get("status") == 403]
         for _, status, error in clients.refused:
             assert (status, error) in {(503, "ledger_unavailable"), (500, "internal_error"), (503, "the proxy's"),
                                        (502, "the proxy's"), (503, "security_config_unavailable")}, denied

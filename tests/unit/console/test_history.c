@@ -1,4 +1,5 @@
 /* console/history: figures between samples, in rings of bounded size. */
+#include "admission/errors.h"
 #include "console/history.h"
 #include "tests.h"
 
@@ -60,7 +61,7 @@ TEST_OF(house, one_sample_says_nothing_but_what_is_now)
         "\"requests_2xx_per_second\":null,\"requests_3xx_per_second\":null,"
         "\"requests_4xx_per_second\":null,\"requests_5xx_per_second\":null,\"p50_ms\":null,"
         "\"p99_ms\":null,\"denials_per_second\":null,\"connections\":0,"
-        "\"ledger_operations_per_second\":null,\"ledger_commit_ms\":null},\"denials\":[],"
+        "\"ledger_operations_per_second\":null,\"ledger_commit_ms\":null},\"refusals\":[],"
         "\"history\":{\"step_seconds\":2,\"window_seconds\":10,\"at\":[],\"series\":{";
     assert_written(house, HISTORY_MINUTES, nothing);
 }
@@ -70,7 +71,7 @@ TEST_OF(house, figures_are_between_two_samples)
     house->sample.answers.requests[0] = 30;
     house->sample.answers.requests[3] = 1;
     house->sample.answers.durations[2] = 31; /* above 50 microseconds, at most 100 */
-    house->sample.denials[DENIAL_REVOKED_KEY] = 6;
+    house->sample.denials = 6;
     house->sample.connections = 7;
     house->sample.ledger_operations = 4;
     house->sample.ledger_commits[1] = 100; /* above 1 ms, at most 2 */
@@ -130,16 +131,16 @@ TEST_OF(house, rings_go_round)
     assert_written(house, HISTORY_MINUTES, "\"requests_2xx_per_second\":[2,2,2,");
 }
 
-TEST_OF(house, denials_of_the_last_hour_are_apart_from_all)
+TEST_OF(house, refusals_of_the_last_hour_are_apart_from_all)
 {
-    house->sample.denials[DENIAL_UNKNOWN_KEY] = 5;
+    house->sample.reasons[reason_number(&error_unknown_key)] = 5;
     pass(house, 2000);
     assert_written(house, HISTORY_MINUTES,
-                   "\"denials\":[{\"reason\":\"unknown_key\",\"total\":5,\"last_hour\":5}]");
+                   "\"refusals\":[{\"reason\":\"unknown_key\",\"total\":5,\"last_hour\":5}]");
     for (size_t i = 0; i < 31; i++)
         pass(house, HISTORY_HOURS_STEP_S * 1000);
-    house->sample.denials[DENIAL_UNKNOWN_KEY] = 7;
+    house->sample.reasons[reason_number(&error_unknown_key)] = 7;
     pass(house, 2000);
     assert_written(house, HISTORY_MINUTES,
-                   "\"denials\":[{\"reason\":\"unknown_key\",\"total\":7,\"last_hour\":2}]");
+                   "\"refusals\":[{\"reason\":\"unknown_key\",\"total\":7,\"last_hour\":2}]");
 }

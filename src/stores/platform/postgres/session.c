@@ -170,7 +170,8 @@ static enum status meet_any(struct postgres_store *store, bool create,
         store->deadline_ms = now_ms + left_ms / (count - i);
         status = connect_and_check(store, host, create, identity, error);
         store->host = host;
-        if (status == STATUS_OK || (status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT))
+        if (status == STATUS_OK || (status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT &&
+                                    status != STATUS_READ_ONLY))
             break;
     }
     store->deadline_ms = deadline_ms;

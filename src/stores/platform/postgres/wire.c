@@ -105,7 +105,7 @@ static const struct failure_rule {
     {"23503", STATUS_NOT_FOUND, PLAIN, "what it refers to is not there"},
     {"23", STATUS_INVALID, PLAIN, "not acceptable"},
     {"22", STATUS_INVALID, PLAIN, "not acceptable"},
-    {"25006", STATUS_UNAVAILABLE, HANG_UP,
+    {"25006", STATUS_READ_ONLY, HANG_UP,
      "can only be read (a standby?); name the primary in [platform] store"},
     {"25P03", STATUS_UNAVAILABLE, HANG_UP, "the transaction was kept open for too long"},
     {"26000", STATUS_INVALID, HANG_UP,

@@ -95,7 +95,7 @@ static const struct failure_rule {
     {SQLITE_INTERRUPT, STATUS_UNAVAILABLE, "it is not waited for any more", ""},
     {SQLITE_IOERR, STATUS_UNAVAILABLE, "input/output error",
      "; check the disk, and whether the change was kept before you repeat it"},
-    {SQLITE_READONLY, STATUS_UNAVAILABLE, "cannot be written", ""},
+    {SQLITE_READONLY, STATUS_READ_ONLY, "cannot be written", ""},
     {SQLITE_CANTOPEN, STATUS_UNAVAILABLE, "cannot be opened", CANNOT_OPEN},
     {SQLITE_PERM, STATUS_UNAVAILABLE, "cannot be opened", CANNOT_OPEN},
     {SQLITE_AUTH, STATUS_UNAVAILABLE, "cannot be opened", CANNOT_OPEN},

@@ -174,7 +174,8 @@ static enum status run_step(struct step *step, bool locked, struct error *error)
 /* A reason is logged once, until it is another one or gone. */
 static void note(struct id_index *index, enum status status, const struct error *error)
 {
-    bool failed = status == STATUS_UNAVAILABLE || status == STATUS_TIMEOUT;
+    bool failed =
+        status == STATUS_UNAVAILABLE || status == STATUS_TIMEOUT || status == STATUS_READ_ONLY;
     if (status != STATUS_OK && !failed)
         return;
     uv_mutex_lock(&index->lock);
