@@ -171,7 +171,7 @@ static enum status open_store(struct lane *lane, struct error *error)
     return status;
 }
 
-/* Opens and recovers a store that is not open. STATUS_UNAVAILABLE: it cannot be used now. */
+/* Opens and recovers a store that is not open. A failure: it cannot be used now. */
 static enum status reopen_store(struct lane *lane)
 {
     struct error error = {0};

@@ -179,8 +179,8 @@ def test_without_a_manager_that_listens_the_service_serves(make_service, manager
 def test_the_unit_leaves_the_service_little_to_do_harm_with(tmp_path):
     unit = tmp_path / "croupier.service"
     unit.write_text((ROOT / "dist" / "croupier.service").read_text().replace("@bindir@/croupier", "/bin/true"))
-    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=12", "--no-pager", str(unit)],
+    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=14", "--no-pager", str(unit)],
                           capture_output=True, text=True, timeout=60 * PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     [exposure] = re.findall(r"Overall exposure level for croupier\.service: ([\d.]+)", done.stdout)
-    assert float(exposure) <= 1.2, done.stdout
+    assert float(exposure) <= 1.4, done.stdout  # 1.2, but for setpriority (LimitNICE=)
