@@ -11,7 +11,7 @@ enum status platform_sessions_list(struct platform_store *store, int64_t now_ms,
                                    record_function *see, void *context, struct error *error)
 {
     struct sql_parameters parameters = {0};
-    sql_add_integer(&parameters, now_ms);
+    SQL_ADD(&parameters, SQL_INTEGER(now_ms));
     return record_search(store, &credential_table, &parameters, see, context, error);
 }
 
@@ -19,7 +19,7 @@ static enum status delete_ended(struct sql_flight *flight, void *context, struct
 {
     struct sql_query *query =
         sql_flight_add(flight, "DELETE FROM operator_credential WHERE expires_ms < $1");
-    sql_add_integer(query->parameters, *(const int64_t *)context);
+    SQL_ADD(query->parameters, SQL_INTEGER(*(const int64_t *)context));
     return sql_flight_run(flight, true, error);
 }
 
@@ -40,8 +40,7 @@ static enum status note_use(struct sql_flight *flight, void *context, struct err
     struct sql_query *query =
         sql_flight_add(flight, "UPDATE operator_token SET last_used_ms = $2 WHERE id = $1"
                                " AND coalesce(last_used_ms, 0) < $2");
-    sql_add_text(query->parameters, text_of(use->id));
-    sql_add_integer(query->parameters, use->now_ms);
+    SQL_ADD(query->parameters, SQL_STRING(use->id), SQL_INTEGER(use->now_ms));
     return sql_flight_run(flight, true, error);
 }
 

@@ -53,7 +53,7 @@ static enum status find_games(struct import *import, struct sql_flight *flight, 
         trail_read(&game->reading, query);
         query->row = on_stored;
         query->context = game;
-        sql_add_text(query->parameters, text_of(import->records[first + i].id));
+        SQL_ADD(query->parameters, SQL_STRING(import->records[first + i].id));
     }
     return sql_flight_run(flight, false, error);
 }
@@ -208,11 +208,8 @@ enum status platform_game_set(struct platform_store *store, const struct game_re
         .table = &game_table,
         .sql = "UPDATE game SET enabled = $2, blocked_countries = $3, updated_ms = $4, revision ="
                " " GAMES_REVISION " WHERE id = $1 AND revision = CAST($5 AS bigint)"};
-    sql_add_text(&change.parameters, text_of(game->id));
-    sql_add_flag(&change.parameters, game->enabled);
-    sql_add_text(&change.parameters, text_of(game->blocked_countries));
-    sql_add_integer(&change.parameters, now_ms);
-    sql_add_integer(&change.parameters, (int64_t)game->revision);
+    SQL_ADD(&change.parameters, SQL_STRING(game->id), SQL_FLAG(game->enabled),
+            SQL_STRING(game->blocked_countries), SQL_INTEGER(now_ms), SQL_INTEGER(game->revision));
     return record_change(store, &change, error);
 }
 
@@ -225,8 +222,8 @@ static enum status check_listed(struct sql_flight *flight, struct text games, st
     enum status status = STATUS_OK;
     while (rest.size > 0 && status == STATUS_OK) {
         for (size_t i = 0; rest.size > 0 && i < FLIGHT_MAX; i++)
-            sql_add_text(sql_flight_of(flight, &game_table, STATEMENT_GET, NULL)->parameters,
-                         text_cut(&rest, '\n'));
+            SQL_ADD(sql_flight_of(flight, &game_table, STATEMENT_GET, NULL)->parameters,
+                    SQL_TEXT(text_cut(&rest, '\n')));
         status = sql_flight_run(flight, false, error);
         for (size_t i = 0; i < flight->count && status == STATUS_OK; i++) {
             struct text id = flight->parameters[i].at[0].bytes;
@@ -244,9 +241,9 @@ static enum status find_policy(struct sql_flight *flight, const char *customer_i
 {
     struct trail_reading reading = {&game_policy_table, before};
     struct sql_query *customer = sql_flight_of(flight, &customer_table, STATEMENT_GET, NULL);
-    sql_add_text(customer->parameters, text_of(customer_id));
+    SQL_ADD(customer->parameters, SQL_STRING(customer_id));
     struct sql_query *policy = sql_flight_of(flight, &game_policy_table, STATEMENT_GET, NULL);
-    sql_add_text(policy->parameters, text_of(customer_id));
+    SQL_ADD(policy->parameters, SQL_STRING(customer_id));
     trail_read(&reading, policy);
     enum status status = sql_flight_run(flight, false, error);
     if (status == STATUS_OK && customer->rows == 0)

@@ -36,8 +36,7 @@ enum status platform_launches_newest(struct platform_store *store, const char *p
                                      struct error *error)
 {
     struct sql_parameters parameters = {0};
-    sql_add_text(&parameters, text_of(player_id));
-    sql_add_integer(&parameters, (int64_t)most);
+    SQL_ADD(&parameters, SQL_STRING(player_id), SQL_INTEGER(most));
     return record_find_several(store, &launch_table, &parameters, launches, count, error);
 }
 
@@ -71,9 +70,8 @@ enum status platform_launches_find(struct platform_store *store, struct launch_l
         look_up->known = look_up->launched = false;
         queries[i] = (struct sql_query){
             .sql = find_player, .parameters = &parameters[i], .row = on_player, .context = look_up};
-        sql_add_text(&parameters[i], text_of(look_up->provider_id));
-        sql_add_text(&parameters[i], text_of(look_up->subject));
-        sql_add_text(&parameters[i], text_of(look_up->launch_id));
+        SQL_ADD(&parameters[i], SQL_STRING(look_up->provider_id), SQL_STRING(look_up->subject),
+                SQL_STRING(look_up->launch_id));
     }
     enum status status =
         count == 0 ? STATUS_OK : store->engine->sql->read(store, queries, count, error);

@@ -29,19 +29,16 @@ static const char put_block[] =
 
 static void bind_currency(struct sql_parameters *parameters, const struct player_record *player)
 {
-    sql_add_text(parameters, text_of(player->currency));
-    sql_add_integer(parameters, player->currency_exponent);
-    sql_add_integer(parameters, player->created_ms);
+    SQL_ADD(parameters, SQL_STRING(player->currency), SQL_INTEGER(player->currency_exponent),
+            SQL_INTEGER(player->created_ms));
 }
 
 /* The parameters of the table's search; `currency` "": any. */
 static void bind_names(struct sql_parameters *parameters, const char *customer_id,
                        const char *reference, const char *currency, size_t most)
 {
-    sql_add_text(parameters, text_of(customer_id));
-    sql_add_text(parameters, text_of(reference));
-    sql_add_text(parameters, text_of(currency));
-    sql_add_integer(parameters, (int64_t)most);
+    SQL_ADD(parameters, SQL_STRING(customer_id), SQL_STRING(reference), SQL_STRING(currency),
+            SQL_INTEGER(most));
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -104,8 +101,7 @@ enum status platform_block_put(struct platform_store *store, const struct block_
     if (status != STATUS_OK)
         return status;
     statement_bind(&block_table, STATEMENT_ADD, next, &change.parameters);
-    sql_add_integer(&change.parameters, before->blocked_ms);
-    sql_add_integer(&change.parameters, before->until_ms);
+    SQL_ADD(&change.parameters, SQL_INTEGER(before->blocked_ms), SQL_INTEGER(before->until_ms));
     return record_change(store, &change, error);
 }
 
@@ -167,12 +163,9 @@ enum status platform_players_active(struct platform_store *store, const char *cu
         {.sql = list_players, .parameters = &parameters[1], .row = on_active, .context = page}};
     CHECK(limit <= PLAYERS_PAGE_MAX);
     *page = (struct players_page){.count = 0};
-    for (size_t i = 0; i < 2; i++) {
-        sql_add_text(&parameters[i], text_of(customer_id));
-        sql_add_text(&parameters[i], text_of(words));
-    }
-    sql_add_integer(&parameters[1], (int64_t)limit);
-    sql_add_integer(&parameters[1], (int64_t)offset);
+    for (size_t i = 0; i < 2; i++)
+        SQL_ADD(&parameters[i], SQL_STRING(customer_id), SQL_STRING(words));
+    SQL_ADD(&parameters[1], SQL_INTEGER(limit), SQL_INTEGER(offset));
     return store->engine->sql->read(store, queries, 2, error);
 }
 

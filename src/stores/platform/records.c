@@ -85,9 +85,9 @@ enum status platform_get(struct platform_store *store, const struct record_table
 {
     struct sql_parameters parameters = {0};
     if (table->columns[0].type->kind == COLUMN_BYTES)
-        sql_add_bytes(&parameters, id, table->columns[0].room);
+        SQL_ADD(&parameters, SQL_BYTES(id, table->columns[0].room));
     else
-        sql_add_text(&parameters, text_of(id));
+        SQL_ADD(&parameters, SQL_STRING(id));
     return record_find(store, table, STATEMENT_GET, &parameters, record, error);
 }
 
@@ -177,8 +177,7 @@ enum status record_page(struct platform_store *store, const struct record_table 
 {
     struct record_visitor visitor = {.context = context};
     struct sql_parameters parameters = {0};
-    sql_add_integer(&parameters, (int64_t)after);
-    sql_add_integer(&parameters, (int64_t)limit);
+    SQL_ADD(&parameters, SQL_INTEGER(after), SQL_INTEGER(limit));
     visitor.see[table->kind] = see;
     return walk_records(store, STATEMENT_AFTER, &parameters, &visitor, table, revision, error);
 }
@@ -223,7 +222,7 @@ enum status platform_list(struct platform_store *store, const struct record_tabl
     visitor.see[table->kind] = see;
     if (customer_id == NULL)
         return walk_records(store, STATEMENT_LIST, NULL, &visitor, NULL, NULL, error);
-    sql_add_text(&customer, text_of(customer_id));
+    SQL_ADD(&customer, SQL_STRING(customer_id));
     return walk_records(store, STATEMENT_OF_CUSTOMER, &customer, &visitor, NULL, NULL, error);
 }
 
@@ -234,7 +233,7 @@ enum status platform_changes_since(struct platform_store *store, uint64_t since,
     struct sql_parameters parameters = {0};
     if (since > INT64_MAX)
         return error_set(error, STATUS_INVALID, "revision out of range");
-    sql_add_integer(&parameters, (int64_t)since);
+    SQL_ADD(&parameters, SQL_INTEGER(since));
     return walk_records(store, STATEMENT_CHANGED, &parameters, visitor, &customer_table, revision,
                         error);
 }
@@ -402,8 +401,7 @@ enum status platform_key_revoke(struct platform_store *store, const char *key_id
                " WHERE id = $1 AND revoked_ms IS NULL",
         .idempotent = true}; /* revoked before: the first time is kept */
     CHECK(now_ms > 0);
-    sql_add_text(&change.parameters, text_of(key_id));
-    sql_add_integer(&change.parameters, now_ms);
+    SQL_ADD(&change.parameters, SQL_STRING(key_id), SQL_INTEGER(now_ms));
     return record_change(store, &change, error);
 }
 
@@ -425,8 +423,8 @@ static enum status touch_keys(struct sql_flight *flight, void *context, struct e
         struct sql_query *query =
             sql_flight_add(flight, "UPDATE api_key SET last_used_ms = $2 WHERE digest = $1"
                                    " AND coalesce(last_used_ms, 0) < $2");
-        sql_add_bytes(query->parameters, touching->uses[i].digest, KEY_DIGEST_SIZE);
-        sql_add_integer(query->parameters, touching->uses[i].used_ms);
+        SQL_ADD(query->parameters, SQL_BYTES(touching->uses[i].digest, KEY_DIGEST_SIZE),
+                SQL_INTEGER(touching->uses[i].used_ms));
     }
     return sql_flight_run(flight, true, error);
 }

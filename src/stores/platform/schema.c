@@ -63,9 +63,7 @@ enum status schema_record(struct platform_store *store, const struct migration *
         .sql = "INSERT INTO schema_migration (number, name, checksum, applied_ms)"
                " VALUES ($1, $2, $3, $4)",
         .parameters = &parameters};
-    sql_add_integer(&parameters, migration->number);
-    sql_add_text(&parameters, text_of(migration->name));
-    sql_add_text(&parameters, text_of(migration->checksum));
-    sql_add_integer(&parameters, clock_wall_ms());
+    SQL_ADD(&parameters, SQL_INTEGER(migration->number), SQL_STRING(migration->name),
+            SQL_STRING(migration->checksum), SQL_INTEGER(clock_wall_ms()));
     return store->engine->sql->run(store, &query, 1, false, error);
 }

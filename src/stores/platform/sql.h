@@ -21,10 +21,18 @@ struct sql_parameters {
     struct column_value at[SQL_PARAMETERS_MAX];
 };
 
-void sql_add_text(struct sql_parameters *parameters, struct text text);
-void sql_add_integer(struct sql_parameters *parameters, int64_t integer);
-void sql_add_flag(struct sql_parameters *parameters, bool flag);
-void sql_add_bytes(struct sql_parameters *parameters, const void *bytes, size_t size);
+/* Adds values in order: SQL_ADD(&parameters, SQL_STRING(id), SQL_INTEGER(now_ms)). */
+#define SQL_ADD(parameters_, ...)                                      \
+    sql_add((parameters_), (const struct column_value[]){__VA_ARGS__}, \
+            sizeof((const struct column_value[]){__VA_ARGS__}) / sizeof(struct column_value))
+#define SQL_TEXT(text_) ((struct column_value){.kind = COLUMN_TEXT, .bytes = (text_)})
+#define SQL_STRING(string_) SQL_TEXT(text_of(string_))
+#define SQL_INTEGER(value_) \
+    ((struct column_value){.kind = COLUMN_INTEGER, .integer = (int64_t)(value_)})
+#define SQL_FLAG(flag_) ((struct column_value){.kind = COLUMN_FLAG, .integer = (flag_)})
+#define SQL_BYTES(at_, size_) \
+    ((struct column_value){.kind = COLUMN_BYTES, .bytes = {(const char *)(at_), (size_)}})
+void sql_add(struct sql_parameters *parameters, const struct column_value *values, size_t count);
 void sql_parameters_free(struct sql_parameters *parameters); /* the texts made for them */
 
 /* Valid, with the bytes of its values, while the reader that it is given to runs. */

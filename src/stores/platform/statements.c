@@ -8,32 +8,12 @@
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-static struct column_value *add_parameter(struct sql_parameters *parameters, enum column_kind kind)
+void sql_add(struct sql_parameters *parameters, const struct column_value *values, size_t count)
 {
-    CHECK(parameters->count < SQL_PARAMETERS_MAX);
-    struct column_value *value = &parameters->at[parameters->count++];
-    *value = (struct column_value){.kind = kind};
-    return value;
-}
-
-void sql_add_text(struct sql_parameters *parameters, struct text text)
-{
-    add_parameter(parameters, COLUMN_TEXT)->bytes = text;
-}
-
-void sql_add_integer(struct sql_parameters *parameters, int64_t integer)
-{
-    add_parameter(parameters, COLUMN_INTEGER)->integer = integer;
-}
-
-void sql_add_flag(struct sql_parameters *parameters, bool flag)
-{
-    add_parameter(parameters, COLUMN_FLAG)->integer = flag ? 1 : 0;
-}
-
-void sql_add_bytes(struct sql_parameters *parameters, const void *bytes, size_t size)
-{
-    add_parameter(parameters, COLUMN_BYTES)->bytes = (struct text){bytes, size};
+    for (size_t i = 0; i < count; i++) {
+        CHECK(parameters->count < SQL_PARAMETERS_MAX);
+        parameters->at[parameters->count++] = values[i];
+    }
 }
 
 void sql_parameters_free(struct sql_parameters *parameters)
@@ -62,12 +42,12 @@ void statement_bind(const struct record_table *table, enum statement_form form, 
         if (column->type == &column_revision)
             revision = value.integer;
         if (is_given(column, form))
-            *add_parameter(parameters, value.kind) = value;
+            sql_add(parameters, &value, 1);
         else
             column_value_free(&value);
     }
     if (form == STATEMENT_UPDATE || form == STATEMENT_PUT)
-        sql_add_integer(parameters, revision);
+        SQL_ADD(parameters, SQL_INTEGER(revision));
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

@@ -49,11 +49,8 @@ enum status platform_trail_search(struct platform_store *store, const struct tra
     while (status == STATUS_OK && end > 1 && !searching.done) {
         uint64_t start = end > ROWS_AT_ONCE ? end - ROWS_AT_ONCE : 1;
         struct sql_parameters parameters = {0};
-        sql_add_integer(&parameters, (int64_t)start);
-        sql_add_integer(&parameters, (int64_t)end);
-        sql_add_integer(&parameters, search->since_ms);
-        sql_add_text(&parameters, text_of(search->object));
-        sql_add_text(&parameters, text_of(search->who));
+        SQL_ADD(&parameters, SQL_INTEGER(start), SQL_INTEGER(end), SQL_INTEGER(search->since_ms),
+                SQL_STRING(search->object), SQL_STRING(search->who));
         status = record_search(store, &trail_table, &parameters, see_found, &searching, error);
         end = start;
     }

@@ -28,11 +28,10 @@ static enum status add_usage(struct sql_flight *flight, void *context, struct er
     for (size_t i = 0; i < adding->count; i++) {
         const struct usage_record *record = &adding->records[i];
         struct sql_parameters *parameters = sql_flight_add(flight, add)->parameters;
-        sql_add_text(parameters, text_of(record->customer_id));
-        sql_add_integer(parameters, record->day);
-        sql_add_text(parameters, text_of(enum_name(&usage_groups, record->group)));
+        SQL_ADD(parameters, SQL_STRING(record->customer_id), SQL_INTEGER(record->day),
+                SQL_STRING(enum_name(&usage_groups, record->group)));
         for (size_t class = 0; class < USAGE_CLASS_COUNT; class ++)
-            sql_add_integer(parameters, (int64_t)record->requests[class]);
+            SQL_ADD(parameters, SQL_INTEGER(record->requests[class]));
     }
     return sql_flight_run(flight, true, error);
 }
@@ -86,10 +85,9 @@ enum status platform_usage_list(struct platform_store *store, const char *custom
                               .row = on_row,
                               .context = &listing,
                               .stream = true};
-    sql_add_integer(&parameters, from_day);
-    sql_add_integer(&parameters, to_day);
+    SQL_ADD(&parameters, SQL_INTEGER(from_day), SQL_INTEGER(to_day));
     if (customer_id != NULL)
-        sql_add_text(&parameters, text_of(customer_id));
+        SQL_ADD(&parameters, SQL_STRING(customer_id));
     enum status status = store->engine->sql->read(store, &query, 1, error);
     if (status == STATUS_OK && !listing.sound)
         return platform_damaged(store, "a count of requests is malformed", error);

@@ -254,7 +254,7 @@ static enum status read_rows(struct audit *audit, const char *all, const char *s
 {
     struct sql_parameters parameters = {0};
     bool recent = audit->options->recent;
-    sql_add_integer(&parameters, audit->options->since_ms);
+    SQL_ADD(&parameters, SQL_INTEGER(audit->options->since_ms));
     enum status status = ledger_read(audit->store, recent ? since : all,
                                      recent ? &parameters : NULL, take, audit, audit->error);
     return status == STATUS_OK ? audit->status : status;

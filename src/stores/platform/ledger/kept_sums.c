@@ -93,12 +93,12 @@ static void add_row(struct sql_flight *flight, const struct kept_row *row)
             " raised) DO UPDATE SET entries = ledger_sum.entries + excluded.entries,"
             " movement_minor = ledger_sum.movement_minor + excluded.movement_minor")
             ->parameters;
-    sql_add_integer(parameters, row->day);
+    SQL_ADD(parameters, SQL_INTEGER(row->day));
     for (int i = 0; i < TEXTS - 1; i++)
-        sql_add_text(parameters, text_of(row->texts[i]));
-    sql_add_text(parameters, text_of(row->kind));
+        SQL_ADD(parameters, SQL_STRING(row->texts[i]));
+    SQL_ADD(parameters, SQL_STRING(row->kind));
     for (int i = 0; i < INTEGERS; i++)
-        sql_add_integer(parameters, row->integers[i]);
+        SQL_ADD(parameters, SQL_INTEGER(row->integers[i]));
 }
 
 /* If another caller has kept the same entries in between, the number is another. */
@@ -108,8 +108,7 @@ static enum status keep_rows(struct sql_flight *flight, void *context, struct er
     const struct kept_row *rows = (const struct kept_row *)(const void *)keeping->rows.data;
     struct sql_query *count_on =
         sql_flight_add(flight, "UPDATE ledger_summed SET number = $2 WHERE number = $1");
-    sql_add_integer(count_on->parameters, keeping->from);
-    sql_add_integer(count_on->parameters, keeping->until);
+    SQL_ADD(count_on->parameters, SQL_INTEGER(keeping->from), SQL_INTEGER(keeping->until));
     enum status status = sql_flight_run(flight, false, error);
     if (status == STATUS_OK && count_on->affected != 1)
         return error_set(error, STATUS_CONFLICT, "somebody else has kept these sums");
@@ -125,8 +124,7 @@ static enum status keep_more(struct platform_store *store, struct keeping *keepi
 {
     struct sql_parameters parameters = {0};
     keeping->rows.size = 0;
-    sql_add_integer(&parameters, keeping->from);
-    sql_add_integer(&parameters, keeping->until);
+    SQL_ADD(&parameters, SQL_INTEGER(keeping->from), SQL_INTEGER(keeping->until));
     enum status status =
         ledger_read(store, store->engine->texts->summed, &parameters, take_row, keeping, error);
     return status == STATUS_OK ? sql_transact(store, keep_rows, keeping, error) : status;

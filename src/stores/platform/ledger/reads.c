@@ -109,11 +109,10 @@ enum status platform_ledger_entered(struct platform_store *store, const struct l
     const struct ledger_texts *texts = store->engine->texts;
     struct visit visits = {.store = store, .transaction = visit, .context = context};
     struct sql_parameters parameters = {0};
-    sql_add_integer(&parameters, scope->from_ms);
-    sql_add_integer(&parameters, scope->to_ms);
-    sql_add_text(&parameters, text_of(scope->customer_id != NULL ? scope->customer_id : ""));
+    SQL_ADD(&parameters, SQL_INTEGER(scope->from_ms), SQL_INTEGER(scope->to_ms),
+            SQL_STRING(scope->customer_id != NULL ? scope->customer_id : ""));
     if (scope->provider_id != NULL)
-        sql_add_text(&parameters, text_of(scope->provider_id));
+        SQL_ADD(&parameters, SQL_STRING(scope->provider_id));
     return ledger_read(store,
                        scope->provider_id != NULL ? texts->entered_of_provider : texts->entered,
                        &parameters, take_transaction, &visits, error);
@@ -155,11 +154,9 @@ static enum status read_player(struct walk *walk, const char *sql, const char *p
                                uint64_t before, const char *provider_id, struct error *error)
 {
     struct sql_parameters parameters = {0};
-    sql_add_text(&parameters, text_of(player_id));
-    sql_add_integer(&parameters, (int64_t)walk->next);
-    sql_add_integer(&parameters, (int64_t)before);
+    SQL_ADD(&parameters, SQL_STRING(player_id), SQL_INTEGER(walk->next), SQL_INTEGER(before));
     if (provider_id != NULL)
-        sql_add_text(&parameters, text_of(provider_id));
+        SQL_ADD(&parameters, SQL_STRING(provider_id));
     return ledger_read(walk->store, sql, &parameters, take_entry, walk, error);
 }
 
@@ -175,7 +172,7 @@ static enum status walk_player(struct walk *walk, struct ledger_whose whose, str
         return read_player(walk, texts->entries_of_player_and_provider, whose.player_id, before,
                            whose.provider_id, error);
     walk->checked = texts->cut_off != NULL;
-    sql_add_text(&player, text_of(whose.player_id));
+    SQL_ADD(&player, SQL_STRING(whose.player_id));
     enum status status = walk->checked ? ledger_read(walk->store, texts->last_sequence, &player,
                                                      take_number, &last, error)
                                        : STATUS_OK;
@@ -198,9 +195,9 @@ enum status platform_ledger_entries(struct platform_store *store, struct ledger_
     CHECK(whose.player_id != NULL || (whose.from == 0 && whose.before == 0));
     if (whose.player_id != NULL)
         return walk_player(&walk, whose, error);
-    sql_add_text(&parameters, text_of(whose.customer_id != NULL ? whose.customer_id : ""));
+    SQL_ADD(&parameters, SQL_STRING(whose.customer_id != NULL ? whose.customer_id : ""));
     if (whose.provider_id != NULL)
-        sql_add_text(&parameters, text_of(whose.provider_id));
+        SQL_ADD(&parameters, SQL_STRING(whose.provider_id));
     return ledger_read(store,
                        whose.provider_id != NULL ? texts->entries_of_provider : texts->entries,
                        &parameters, take_entry, &walk, error);

@@ -123,10 +123,9 @@ static enum status take_sum(void *context, const struct sql_row *row, bool *want
 /* $1 to $4 */
 static void add_scope(struct sql_parameters *parameters, const struct ledger_scope *scope)
 {
-    sql_add_integer(parameters, scope->from_ms);
-    sql_add_integer(parameters, scope->to_ms);
-    sql_add_text(parameters, text_of(scope->customer_id != NULL ? scope->customer_id : ""));
-    sql_add_text(parameters, text_of(scope->provider_id != NULL ? scope->provider_id : ""));
+    SQL_ADD(parameters, SQL_INTEGER(scope->from_ms), SQL_INTEGER(scope->to_ms),
+            SQL_STRING(scope->customer_id != NULL ? scope->customer_id : ""),
+            SQL_STRING(scope->provider_id != NULL ? scope->provider_id : ""));
 }
 
 enum status platform_ledger_sums(struct platform_store *store, const struct ledger_scope *scope,
@@ -139,10 +138,9 @@ enum status platform_ledger_sums(struct platform_store *store, const struct ledg
     const bool of_days = scope->from_ms % CLOCK_DAY_MS == 0 &&
                          (scope->to_ms % CLOCK_DAY_MS == 0 || scope->to_ms == INT64_MAX);
     add_scope(&parameters, scope);
-    sql_add_integer(&parameters, grouping.by_day);
-    sql_add_integer(&parameters, grouping.by_game);
-    sql_add_integer(&parameters, grouping.by_round);
-    sql_add_integer(&parameters, of_days && !grouping.by_round); /* then kept ones will do */
+    SQL_ADD(&parameters, SQL_INTEGER(grouping.by_day), SQL_INTEGER(grouping.by_game),
+            SQL_INTEGER(grouping.by_round),
+            SQL_INTEGER(of_days && !grouping.by_round)); /* then kept ones will do */
     return ledger_read(store, texts->sums, &parameters, take_sum, &summing, error);
 }
 
@@ -199,7 +197,7 @@ enum status platform_ledger_rounds(struct platform_store *store,
     struct rounds_reading reading = {store, visit, context};
     struct sql_parameters parameters = {0};
     add_scope(&parameters, &asked->scope);
-    sql_add_integer(&parameters, asked->open);
+    SQL_ADD(&parameters, SQL_INTEGER(asked->open));
     return ledger_read(store, store->engine->texts->rounds, &parameters, take_round, &reading,
                        error);
 }

@@ -36,18 +36,14 @@ static enum status put(struct sql_flight *flight, void *context, struct error *e
     const struct verification_record *record = context;
     struct trail_row row = {0};
     struct sql_parameters *values = sql_flight_add(flight, write)->parameters;
-    sql_add_text(values, text_of(verification_scope_name(record->scope)));
-    sql_add_integer(values, record->started_ms);
-    sql_add_integer(values, record->ended_ms);
-    sql_add_integer(values, record->since_ms);
-    sql_add_flag(values, record->sound);
-    sql_add_integer(values, (int64_t)record->entries);
-    sql_add_integer(values, (int64_t)record->players);
-    sql_add_text(values, text_of(record->reason));
+    SQL_ADD(values, SQL_STRING(verification_scope_name(record->scope)),
+            SQL_INTEGER(record->started_ms), SQL_INTEGER(record->ended_ms),
+            SQL_INTEGER(record->since_ms), SQL_FLAG(record->sound), SQL_INTEGER(record->entries),
+            SQL_INTEGER(record->players), SQL_STRING(record->reason));
     if (record->scope == VERIFICATION_WHOLE && record->sound) {
         values = sql_flight_add(flight, clear)->parameters;
-        sql_add_text(values, text_of(verification_scope_name(VERIFICATION_RECENT)));
-        sql_add_integer(values, record->started_ms);
+        SQL_ADD(values, SQL_STRING(verification_scope_name(VERIFICATION_RECENT)),
+                SQL_INTEGER(record->started_ms));
     }
     trail_of(flight->store, record, &row);
     trail_row_add(&row, flight);

@@ -93,7 +93,7 @@ static inline struct sql_parameters *arrays_bind(struct row_arrays *arrays)
     CHECK(arrays->next == 0);
     for (size_t i = 0; i < arrays->width; i++) {
         struct array_column *column = &arrays->columns[i];
-        sql_add_bytes(&arrays->parameters, column->bytes.data, column->bytes.size);
+        SQL_ADD(&arrays->parameters, SQL_BYTES(column->bytes.data, column->bytes.size));
         arrays->parameters.at[i].null = !column->has_values;
         for (size_t j = 0; j < 4 && column->count > 0; j++)
             column->bytes.data[12 + j] = (char)(column->count >> (24 - 8 * j));

@@ -80,7 +80,7 @@ static enum status check_each(struct postgres_store *store, const char *list, co
         struct sql_parameters parameters = {0};
         struct sql_query query = {.sql = sql, .parameters = &parameters};
         progress_tell(store->base.watch, "checking the store itself", 0, 0);
-        sql_add_integer(&parameters, relations.at[i].id);
+        SQL_ADD(&parameters, SQL_INTEGER(relations.at[i].id));
         status = postgres_read_snapshot(store, &query, 1, error);
         if (status == STATUS_OK && query.rows > 0)
             status = error_set(error, STATUS_MALFORMED,

@@ -196,7 +196,7 @@ static enum status ask_name(struct postgres_store *store, const char *sql, const
     struct sql_query query = {
         .sql = sql, .parameters = &parameters, .row = take_name, .context = name};
     if (parameter != NULL)
-        sql_add_text(&parameters, text_of(parameter));
+        SQL_ADD(&parameters, SQL_STRING(parameter));
     return postgres_run(store, &query, 1, error);
 }
 

@@ -483,11 +483,9 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_batch 
                                    .context = &running},
                                   {.sql = ask_presence, .parameters = &row},
                                   {.sql = postgres_commit}};
-    sql_add_integer(&transaction, batch->loaded.transaction);
-    sql_add_integer(&row, batch->loaded.first_number);
-    sql_add_text(&row, text_of(first->transaction_id));
-    sql_add_integer(&row, first->created_ms);
-    sql_add_bytes(&row, first->hash, sizeof first->hash);
+    SQL_ADD(&transaction, SQL_INTEGER(batch->loaded.transaction));
+    SQL_ADD(&row, SQL_INTEGER(batch->loaded.first_number), SQL_STRING(first->transaction_id),
+            SQL_INTEGER(first->created_ms), SQL_BYTES(first->hash, sizeof first->hash));
     row.at[3].null = !ledger_is_entry(first);
     enum status status = postgres_ready(store, NULL);
     if (status == STATUS_OK && store->doubtful)

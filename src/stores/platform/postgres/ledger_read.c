@@ -65,8 +65,7 @@ enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *
                               .parameters = &parameters,
                               .row = on_fact,
                               .context = &answers};
-    sql_add_text(&parameters, text_of(fact->owner_id));
-    sql_add_text(&parameters, text_of(fact->transaction_id));
+    SQL_ADD(&parameters, SQL_STRING(fact->owner_id), SQL_STRING(fact->transaction_id));
     enum status status = postgres_read(postgres_store_of(base), &query, 1, error);
     if (status == STATUS_OK && !answers.sound)
         status = platform_damaged(base, "a transaction is malformed", error);
@@ -167,7 +166,7 @@ enum status postgres_ledger_advance(struct platform_store *base, struct ledger_h
     struct sql_query queries[] = {
         {.sql = last_number, .row = sql_take_integer, .context = &last},
         {.sql = find_open, .parameters = &parameters, .row = on_open, .context = &open}};
-    sql_add_text(&parameters, text_of(horizon->open));
+    SQL_ADD(&parameters, SQL_STRING(horizon->open));
     enum status status = postgres_read(postgres_store_of(base), queries, 2, error);
     if (status == STATUS_OK)
         move_on(horizon, last, &open);

@@ -294,7 +294,8 @@ enum status postgres_may_commit(struct postgres_store *store, struct error *erro
         .parameters = &parameters,
         .row = sql_take_integer,
         .context = &waiting};
-    sql_add_integer(&parameters, store->timeout_ms / 2); /* the rest of it went before the commit */
+    SQL_ADD(&parameters,
+            SQL_INTEGER(store->timeout_ms / 2)); /* the rest of it went before the commit */
     enum status status = postgres_run(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;

@@ -205,10 +205,9 @@ enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t
                               .parameters = &parameters,
                               .row = visit_row,
                               .context = &visiting};
-    sql_add_integer(&parameters, first);
-    sql_add_integer(&parameters, last);
+    SQL_ADD(&parameters, SQL_INTEGER(first), SQL_INTEGER(last));
     if (id != NULL)
-        sql_add_text(&parameters, text_of(id));
+        SQL_ADD(&parameters, SQL_STRING(id));
     enum status status = sqlite_sql.run(&store->base, &query, 1, false, error);
     if (status == STATUS_OK)
         status = visiting.status;
