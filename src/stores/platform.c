@@ -120,16 +120,9 @@ enum status platform_store_ping(struct platform_store *store, struct error *erro
     return platform_revision(store, &revision, error);
 }
 
-static bool on_size(void *context, const struct sql_row *row)
-{
-    *(int64_t *)context = row->value(row, 0, COLUMN_INTEGER).integer;
-    return false;
-}
-
 enum status platform_store_size(struct platform_store *store, int64_t *bytes, struct error *error)
 {
-    struct sql_query query = {.sql = store->engine->size, .row = on_size, .context = bytes};
-    return store->engine->sql->read(store, &query, 1, error);
+    return sql_read_integer(store, store->engine->size, bytes, error);
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */

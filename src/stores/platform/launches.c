@@ -35,8 +35,7 @@ enum status platform_launches_newest(struct platform_store *store, const char *p
                                      struct launch_record *launches, size_t most, size_t *count,
                                      struct error *error)
 {
-    struct sql_parameters parameters = {0};
-    SQL_ADD(&parameters, SQL_STRING(player_id), SQL_INTEGER(most));
+    struct sql_parameters parameters = SQL_PARAMETERS(SQL_STRING(player_id), SQL_INTEGER(most));
     return record_find_several(store, &launch_table, &parameters, launches, count, error);
 }
 

@@ -137,12 +137,6 @@ static const char list_players[] =
     "  AS newest GROUP BY player_number) AS recent ON recent.player_number = player.number" FITS
     " ORDER BY coalesce(recent.number, 0) DESC, player.number DESC LIMIT $3 OFFSET $4";
 
-static bool on_count(void *context, const struct sql_row *row)
-{
-    *(uint64_t *)context = (uint64_t)row->value(row, 0, COLUMN_INTEGER).integer;
-    return false;
-}
-
 static bool on_active(void *context, const struct sql_row *row)
 {
     struct players_page *page = context;
@@ -158,7 +152,7 @@ enum status platform_players_active(struct platform_store *store, const char *cu
     struct sql_query queries[] = {
         {.sql = count_players,
          .parameters = &parameters[0],
-         .row = on_count,
+         .row = sql_take_integer,
          .context = &page->found},
         {.sql = list_players, .parameters = &parameters[1], .row = on_active, .context = page}};
     CHECK(limit <= PLAYERS_PAGE_MAX);

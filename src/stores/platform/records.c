@@ -176,8 +176,7 @@ enum status record_page(struct platform_store *store, const struct record_table 
                         void *context, struct error *error)
 {
     struct record_visitor visitor = {.context = context};
-    struct sql_parameters parameters = {0};
-    SQL_ADD(&parameters, SQL_INTEGER(after), SQL_INTEGER(limit));
+    struct sql_parameters parameters = SQL_PARAMETERS(SQL_INTEGER(after), SQL_INTEGER(limit));
     visitor.see[table->kind] = see;
     return walk_records(store, STATEMENT_AFTER, &parameters, &visitor, table, revision, error);
 }

@@ -58,12 +58,12 @@ enum status schema_check(const struct platform_store *store, const struct schema
 enum status schema_record(struct platform_store *store, const struct migration *migration,
                           struct error *error)
 {
-    struct sql_parameters parameters = {0};
+    struct sql_parameters parameters =
+        SQL_PARAMETERS(SQL_INTEGER(migration->number), SQL_STRING(migration->name),
+                       SQL_STRING(migration->checksum), SQL_INTEGER(clock_wall_ms()));
     struct sql_query query = {
         .sql = "INSERT INTO schema_migration (number, name, checksum, applied_ms)"
                " VALUES ($1, $2, $3, $4)",
         .parameters = &parameters};
-    SQL_ADD(&parameters, SQL_INTEGER(migration->number), SQL_STRING(migration->name),
-            SQL_STRING(migration->checksum), SQL_INTEGER(clock_wall_ms()));
     return store->engine->sql->run(store, &query, 1, false, error);
 }

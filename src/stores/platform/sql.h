@@ -21,10 +21,14 @@ struct sql_parameters {
     struct column_value at[SQL_PARAMETERS_MAX];
 };
 
+/* Parameters with these values: SQL_PARAMETERS(SQL_STRING(id), SQL_INTEGER(now_ms)). */
+#define SQL_PARAMETERS(...) \
+    ((struct sql_parameters){.count = SQL_COUNT(__VA_ARGS__), .at = {__VA_ARGS__}})
+#define SQL_COUNT(...) \
+    (int)(sizeof((const struct column_value[]){__VA_ARGS__}) / sizeof(struct column_value))
 /* Adds values in order: SQL_ADD(&parameters, SQL_STRING(id), SQL_INTEGER(now_ms)). */
-#define SQL_ADD(parameters_, ...)                                      \
-    sql_add((parameters_), (const struct column_value[]){__VA_ARGS__}, \
-            sizeof((const struct column_value[]){__VA_ARGS__}) / sizeof(struct column_value))
+#define SQL_ADD(parameters_, ...) \
+    sql_add((parameters_), (const struct column_value[]){__VA_ARGS__}, SQL_COUNT(__VA_ARGS__))
 #define SQL_TEXT(text_) ((struct column_value){.kind = COLUMN_TEXT, .bytes = (text_)})
 #define SQL_STRING(string_) SQL_TEXT(text_of(string_))
 #define SQL_INTEGER(value_) \
@@ -32,7 +36,7 @@ struct sql_parameters {
 #define SQL_FLAG(flag_) ((struct column_value){.kind = COLUMN_FLAG, .integer = (flag_)})
 #define SQL_BYTES(at_, size_) \
     ((struct column_value){.kind = COLUMN_BYTES, .bytes = {(const char *)(at_), (size_)}})
-void sql_add(struct sql_parameters *parameters, const struct column_value *values, size_t count);
+void sql_add(struct sql_parameters *parameters, const struct column_value *values, int count);
 void sql_parameters_free(struct sql_parameters *parameters); /* the texts made for them */
 
 /* Valid, with the bytes of its values, while the reader that it is given to runs. */
@@ -61,6 +65,9 @@ typedef bool sql_row_reader(void *context, const struct sql_row *row);
 
 /* Reads the first column of one row into an int64_t, its context; -1 where it is NULL. */
 sql_row_reader sql_take_integer;
+/* The same by a query without parameters; as it was where there is no row. */
+MUST_CHECK enum status sql_read_integer(struct platform_store *store, const char *sql,
+                                        int64_t *integer, struct error *error);
 
 struct sql_query {
     const char *sql;
@@ -92,6 +99,10 @@ struct sql_verbs {
     MUST_CHECK enum status (*run)(struct platform_store *store, struct sql_query *queries,
                                   size_t count, bool last, struct error *error);
 };
+
+/* A transaction of one statement. */
+MUST_CHECK enum status sql_execute(struct platform_store *store, const char *sql,
+                                   struct sql_parameters *parameters, struct error *error);
 
 /* ---- the statements of a table --------------------------------------------------------------- */
 

@@ -8,9 +8,9 @@
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-void sql_add(struct sql_parameters *parameters, const struct column_value *values, size_t count)
+void sql_add(struct sql_parameters *parameters, const struct column_value *values, int count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         CHECK(parameters->count < SQL_PARAMETERS_MAX);
         parameters->at[parameters->count++] = values[i];
     }
@@ -57,6 +57,13 @@ bool sql_take_integer(void *context, const struct sql_row *row)
     struct column_value value = row->value(row, 0, COLUMN_INTEGER);
     *(int64_t *)context = value.null ? -1 : value.integer;
     return false;
+}
+
+enum status sql_read_integer(struct platform_store *store, const char *sql, int64_t *integer,
+                             struct error *error)
+{
+    struct sql_query query = {.sql = sql, .row = sql_take_integer, .context = integer};
+    return store->engine->sql->read(store, &query, 1, error);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -300,6 +307,18 @@ enum status sql_transact(struct platform_store *store, sql_flights *body, void *
     clear(transaction.flight);
     memory_free(transaction.flight);
     return status;
+}
+
+static enum status run_one(struct platform_store *store, void *context, struct error *error)
+{
+    return store->engine->sql->run(store, context, 1, true, error);
+}
+
+enum status sql_execute(struct platform_store *store, const char *sql,
+                        struct sql_parameters *parameters, struct error *error)
+{
+    struct sql_query query = {.sql = sql, .parameters = parameters};
+    return store->engine->sql->transact(store, run_one, &query, error);
 }
 
 enum status platform_damaged(const struct platform_store *store, const char *what,

@@ -48,9 +48,9 @@ enum status platform_trail_search(struct platform_store *store, const struct tra
     uint64_t end = search->before == 0 || search->before > last ? last + 1 : search->before;
     while (status == STATUS_OK && end > 1 && !searching.done) {
         uint64_t start = end > ROWS_AT_ONCE ? end - ROWS_AT_ONCE : 1;
-        struct sql_parameters parameters = {0};
-        SQL_ADD(&parameters, SQL_INTEGER(start), SQL_INTEGER(end), SQL_INTEGER(search->since_ms),
-                SQL_STRING(search->object), SQL_STRING(search->who));
+        struct sql_parameters parameters =
+            SQL_PARAMETERS(SQL_INTEGER(start), SQL_INTEGER(end), SQL_INTEGER(search->since_ms),
+                           SQL_STRING(search->object), SQL_STRING(search->who));
         status = record_search(store, &trail_table, &parameters, see_found, &searching, error);
         end = start;
     }

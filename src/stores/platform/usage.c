@@ -77,7 +77,7 @@ enum status platform_usage_list(struct platform_store *store, const char *custom
                                 void *context, struct error *error)
 {
     struct listing listing = {see, context, true};
-    struct sql_parameters parameters = {0};
+    struct sql_parameters parameters = SQL_PARAMETERS(SQL_INTEGER(from_day), SQL_INTEGER(to_day));
     struct sql_query query = {.sql = customer_id == NULL ? USAGE_OF_DAYS USAGE_ORDER
                                                          : USAGE_OF_DAYS
                                          " AND customer_id = $3" USAGE_ORDER,
@@ -85,7 +85,6 @@ enum status platform_usage_list(struct platform_store *store, const char *custom
                               .row = on_row,
                               .context = &listing,
                               .stream = true};
-    SQL_ADD(&parameters, SQL_INTEGER(from_day), SQL_INTEGER(to_day));
     if (customer_id != NULL)
         SQL_ADD(&parameters, SQL_STRING(customer_id));
     enum status status = store->engine->sql->read(store, &query, 1, error);

@@ -252,9 +252,8 @@ static bool audit_clearing(void *context, const struct ledger_clearing *clearing
 static enum status read_rows(struct audit *audit, const char *all, const char *since,
                              ledger_row_taker *take)
 {
-    struct sql_parameters parameters = {0};
+    struct sql_parameters parameters = SQL_PARAMETERS(SQL_INTEGER(audit->options->since_ms));
     bool recent = audit->options->recent;
-    SQL_ADD(&parameters, SQL_INTEGER(audit->options->since_ms));
     enum status status = ledger_read(audit->store, recent ? since : all,
                                      recent ? &parameters : NULL, take, audit, audit->error);
     return status == STATUS_OK ? audit->status : status;

@@ -52,14 +52,6 @@ static enum status take_row(void *context, const struct sql_row *row, bool *want
     return STATUS_OK;
 }
 
-static enum status read_number(struct platform_store *store, const char *sql, int64_t *number,
-                               struct error *error)
-{
-    struct sql_query query = {.sql = sql, .row = sql_take_integer, .context = number};
-    *number = 0;
-    return store->engine->sql->read(store, &query, 1, error);
-}
-
 /* Up to which number all entries are there. While batches are open that took earlier numbers, it
  * waits for them, for a bounded time. */
 static enum status find_complete(struct platform_store *store, int64_t *number, struct error *error)
@@ -67,8 +59,8 @@ static enum status find_complete(struct platform_store *store, int64_t *number, 
     struct ledger_horizon *horizon = memory_alloc_zeroed(1, sizeof *horizon);
     enum status status = STATUS_OK;
     if (store->ledger->advance == NULL)
-        status = read_number(store, "SELECT coalesce(max(number), 0) FROM ledger_transaction",
-                             &horizon->complete, error);
+        status = sql_read_integer(store, "SELECT coalesce(max(number), 0) FROM ledger_transaction",
+                                  &horizon->complete, error);
     else
         for (int look = 0; look < LOOKS_MAX && status == STATUS_OK && horizon->complete == 0;
              look++) {
@@ -122,9 +114,9 @@ static enum status keep_rows(struct sql_flight *flight, void *context, struct er
 static enum status keep_more(struct platform_store *store, struct keeping *keeping,
                              struct error *error)
 {
-    struct sql_parameters parameters = {0};
+    struct sql_parameters parameters =
+        SQL_PARAMETERS(SQL_INTEGER(keeping->from), SQL_INTEGER(keeping->until));
     keeping->rows.size = 0;
-    SQL_ADD(&parameters, SQL_INTEGER(keeping->from), SQL_INTEGER(keeping->until));
     enum status status =
         ledger_read(store, store->engine->texts->summed, &parameters, take_row, keeping, error);
     return status == STATUS_OK ? sql_transact(store, keep_rows, keeping, error) : status;
@@ -138,7 +130,7 @@ void platform_ledger_keep_sums(struct platform_store *store, int64_t least)
     struct error error = {.text = ""};
     int64_t complete = 0;
     enum status status =
-        read_number(store, "SELECT number FROM ledger_summed", &keeping.from, &error);
+        sql_read_integer(store, "SELECT number FROM ledger_summed", &keeping.from, &error);
     if (status == STATUS_OK)
         status = find_complete(store, &complete, &error);
     while (status == STATUS_OK && complete - keeping.from >= least) {

@@ -108,9 +108,9 @@ enum status platform_ledger_entered(struct platform_store *store, const struct l
 {
     const struct ledger_texts *texts = store->engine->texts;
     struct visit visits = {.store = store, .transaction = visit, .context = context};
-    struct sql_parameters parameters = {0};
-    SQL_ADD(&parameters, SQL_INTEGER(scope->from_ms), SQL_INTEGER(scope->to_ms),
-            SQL_STRING(scope->customer_id != NULL ? scope->customer_id : ""));
+    struct sql_parameters parameters =
+        SQL_PARAMETERS(SQL_INTEGER(scope->from_ms), SQL_INTEGER(scope->to_ms),
+                       SQL_STRING(scope->customer_id != NULL ? scope->customer_id : ""));
     if (scope->provider_id != NULL)
         SQL_ADD(&parameters, SQL_STRING(scope->provider_id));
     return ledger_read(store,
@@ -153,8 +153,8 @@ static enum status take_entry(void *context, const struct sql_row *row, bool *wa
 static enum status read_player(struct walk *walk, const char *sql, const char *player_id,
                                uint64_t before, const char *provider_id, struct error *error)
 {
-    struct sql_parameters parameters = {0};
-    SQL_ADD(&parameters, SQL_STRING(player_id), SQL_INTEGER(walk->next), SQL_INTEGER(before));
+    struct sql_parameters parameters =
+        SQL_PARAMETERS(SQL_STRING(player_id), SQL_INTEGER(walk->next), SQL_INTEGER(before));
     if (provider_id != NULL)
         SQL_ADD(&parameters, SQL_STRING(provider_id));
     return ledger_read(walk->store, sql, &parameters, take_entry, walk, error);

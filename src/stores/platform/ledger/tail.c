@@ -66,9 +66,8 @@ static enum status read_page(struct page *page, struct error *error)
 {
     const struct ledger_tail *tail = page->tail;
     const int64_t complete = tail->horizon.complete;
-    struct sql_parameters parameters = {0};
-    SQL_ADD(&parameters, SQL_INTEGER(tail->place),
-            SQL_INTEGER(complete > tail->place ? complete : tail->place));
+    struct sql_parameters parameters = SQL_PARAMETERS(
+        SQL_INTEGER(tail->place), SQL_INTEGER(complete > tail->place ? complete : tail->place));
     enum status status = ledger_read_page(page->store, page->store->engine->texts->tail,
                                           &parameters, take_numbered, page, error);
     return status == STATUS_OK && page->expects_place ? lost_place(page, error) : status;

@@ -112,11 +112,9 @@ enum status platform_verifications_revision(struct platform_store *store, uint64
                                             struct error *error)
 {
     int64_t found = 0;
-    struct sql_query query = {
-        .sql = "SELECT CAST(coalesce(sum(ended_ms), 0) AS bigint) FROM ledger_verification",
-        .row = sql_take_integer,
-        .context = &found};
-    enum status status = store->engine->sql->read(store, &query, 1, error);
+    enum status status = sql_read_integer(
+        store, "SELECT CAST(coalesce(sum(ended_ms), 0) AS bigint) FROM ledger_verification", &found,
+        error);
     if (status == STATUS_OK)
         *revision = (uint64_t)found;
     return status;

@@ -473,7 +473,7 @@ enum outcome { OUTCOME_OPEN, OUTCOME_COMMITTED, OUTCOME_ABORTED };
 static enum outcome ask(struct postgres_store *store, const struct ledger_batch *batch)
 {
     const struct ledger_transaction *first = &batch->kept[0];
-    struct sql_parameters transaction = {0};
+    struct sql_parameters transaction = SQL_PARAMETERS(SQL_INTEGER(batch->loaded.transaction));
     struct sql_parameters row = {0};
     int64_t running = 0;
     struct sql_query queries[] = {{.sql = postgres_begin},
@@ -483,7 +483,6 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_batch 
                                    .context = &running},
                                   {.sql = ask_presence, .parameters = &row},
                                   {.sql = postgres_commit}};
-    SQL_ADD(&transaction, SQL_INTEGER(batch->loaded.transaction));
     SQL_ADD(&row, SQL_INTEGER(batch->loaded.first_number), SQL_STRING(first->transaction_id),
             SQL_INTEGER(first->created_ms), SQL_BYTES(first->hash, sizeof first->hash));
     row.at[3].null = !ledger_is_entry(first);

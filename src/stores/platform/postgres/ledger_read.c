@@ -60,12 +60,12 @@ enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *
 {
     struct ledger_fact found = {0};
     struct answers answers = {.fact = &found, .sound = true};
-    struct sql_parameters parameters = {0};
+    struct sql_parameters parameters =
+        SQL_PARAMETERS(SQL_STRING(fact->owner_id), SQL_STRING(fact->transaction_id));
     struct sql_query query = {.sql = postgres_ledger_texts.fact,
                               .parameters = &parameters,
                               .row = on_fact,
                               .context = &answers};
-    SQL_ADD(&parameters, SQL_STRING(fact->owner_id), SQL_STRING(fact->transaction_id));
     enum status status = postgres_read(postgres_store_of(base), &query, 1, error);
     if (status == STATUS_OK && !answers.sound)
         status = platform_damaged(base, "a transaction is malformed", error);
@@ -161,12 +161,11 @@ enum status postgres_ledger_advance(struct platform_store *base, struct ledger_h
                                     struct error *error)
 {
     struct open_batches open = {.sound = false};
-    struct sql_parameters parameters = {0};
+    struct sql_parameters parameters = SQL_PARAMETERS(SQL_STRING(horizon->open));
     int64_t last = -1;
     struct sql_query queries[] = {
         {.sql = last_number, .row = sql_take_integer, .context = &last},
         {.sql = find_open, .parameters = &parameters, .row = on_open, .context = &open}};
-    SQL_ADD(&parameters, SQL_STRING(horizon->open));
     enum status status = postgres_read(postgres_store_of(base), queries, 2, error);
     if (status == STATUS_OK)
         move_on(horizon, last, &open);

@@ -285,7 +285,8 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
 
 enum status postgres_may_commit(struct postgres_store *store, struct error *error)
 {
-    struct sql_parameters parameters = {0};
+    struct sql_parameters parameters = SQL_PARAMETERS(
+        SQL_INTEGER(store->timeout_ms / 2)); /* the rest of it went before the commit */
     int64_t waiting = 0;
     struct sql_query query = {
         .sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"
@@ -294,8 +295,6 @@ enum status postgres_may_commit(struct postgres_store *store, struct error *erro
         .parameters = &parameters,
         .row = sql_take_integer,
         .context = &waiting};
-    SQL_ADD(&parameters,
-            SQL_INTEGER(store->timeout_ms / 2)); /* the rest of it went before the commit */
     enum status status = postgres_run(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;

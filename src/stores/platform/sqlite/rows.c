@@ -200,12 +200,11 @@ enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t
     const struct ledger_texts *texts = &sqlite_ledger_texts;
     struct visiting visiting = {store, id == NULL ? first : -1, visit, context, false, STATUS_OK,
                                 error};
-    struct sql_parameters parameters = {0};
+    struct sql_parameters parameters = SQL_PARAMETERS(SQL_INTEGER(first), SQL_INTEGER(last));
     struct sql_query query = {.sql = id == NULL ? texts->verified_rows : texts->verified_rows_of_id,
                               .parameters = &parameters,
                               .row = visit_row,
                               .context = &visiting};
-    SQL_ADD(&parameters, SQL_INTEGER(first), SQL_INTEGER(last));
     if (id != NULL)
         SQL_ADD(&parameters, SQL_STRING(id));
     enum status status = sqlite_sql.run(&store->base, &query, 1, false, error);
