@@ -3,7 +3,7 @@
 #include "operator/resource.h"
 
 /*
- * Blocks of players who must not play (records/block.h), as an operator sets and takes them away:
+ * Blocks of players who must not play (records/player.h), as an operator sets and takes them away:
  * by resource_change with the settings `blocked`, `reason`, `until` and `early`. A block needs no
  * row before: resource_get of a player, or of a customer's reference, that was never blocked is a
  * block that is not in force.

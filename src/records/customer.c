@@ -79,13 +79,9 @@ static const struct column columns[] = {
 };
 
 const struct record_table customer_table = {
-    .kind = RECORD_CUSTOMER,
-    .what = "customer",
-    .plural = "customers",
-    .name = "customer",
+    RECORD_TABLE(RECORD_CUSTOMER, "customer", "customers", "customer", customer_record, columns),
     .order = "number",
     .counter = "store_revision",
-    RECORD_COLUMNS(customer_record, columns),
     .usable = offsetof(struct customer_record, usable),
     .check = check,
 };

@@ -79,13 +79,9 @@ static const struct column columns[] = {
 };
 
 const struct record_table game_table = {
-    .kind = RECORD_GAME,
-    .what = "game",
-    .plural = "games",
-    .name = "game",
+    RECORD_TABLE(RECORD_GAME, "game", "games", "game", game_record, columns),
     .order = "id",
     .counter = "games_revision",
-    RECORD_COLUMNS(game_record, columns),
     .usable = offsetof(struct game_record, usable),
     .checked = true,
     .check = check,
@@ -110,13 +106,10 @@ static bool settle_policy(void *record, bool sound)
 }
 
 const struct record_table game_policy_table = {
-    .kind = RECORD_GAME_POLICY,
-    .what = "list of games",
-    .plural = "lists of games",
-    .name = "customer_games",
+    RECORD_TABLE(RECORD_GAME_POLICY, "list of games", "lists of games", "customer_games",
+                 game_policy_record, policy_columns),
     .order = "customer_id",
     .counter = "games_revision",
-    RECORD_COLUMNS(game_policy_record, policy_columns),
     .check = check_policy,
     .settle = settle_policy,
 };

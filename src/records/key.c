@@ -47,22 +47,10 @@ static const struct column columns[] = {
     COLUMN(key_record, revision, column_revision, 0),
 };
 
-static bool settle(void *record, bool sound)
-{
-    struct key_record *key = record;
-    if (!sound && key->revoked_ms == 0)
-        key->revoked_ms = 1; /* a malformed key opens nothing */
-    return true;
-}
-
 const struct record_table key_table = {
-    .kind = RECORD_KEY,
-    .what = "key",
-    .plural = "keys",
-    .name = "api_key",
+    RECORD_TABLE(RECORD_KEY, "key", "keys", "api_key", key_record, columns),
     .order = "number",
     .counter = "store_revision",
-    RECORD_COLUMNS(key_record, columns),
     .check = check,
-    .settle = settle,
+    .ended = offsetof(struct key_record, revoked_ms),
 };

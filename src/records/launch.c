@@ -29,20 +29,10 @@ static const struct column columns[] = {
     COLUMN(launch_record, created_ms, column_integer, 0),
 };
 
-static bool settle(void *record, bool sound)
-{
-    (void)record;
-    return sound;
-}
-
 const struct record_table launch_table = {
-    .kind = RECORD_LAUNCH,
-    .what = "launch",
-    .plural = "launches",
-    .name = "launch",
+    RECORD_TABLE(RECORD_LAUNCH, "launch", "launches", "launch", launch_record, columns),
     .order = "launch.number",
     .search = "player_id = $1 ORDER BY number DESC LIMIT $2",
-    RECORD_COLUMNS(launch_record, columns),
     .check = check,
-    .settle = settle,
+    .strict = true,
 };

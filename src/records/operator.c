@@ -53,14 +53,11 @@ static bool settle_operator(void *record, bool sound)
 }
 
 const struct record_table operator_table = {
-    .kind = RECORD_OPERATOR,
-    .what = "operator",
-    .plural = "operators",
-    .name = "console_operator",
+    RECORD_TABLE(RECORD_OPERATOR, "operator", "operators", "console_operator", operator_record,
+                 operator_columns),
     .listed = "NOT removed",
     .order = "name",
     .counter = "store_revision",
-    RECORD_COLUMNS(operator_record, operator_columns),
     .usable = offsetof(struct operator_record, usable),
     .check = check_operator,
     .settle = settle_operator,
@@ -92,27 +89,16 @@ static const struct column credential_columns[] = {
     COLUMN(credential_record, revision, column_revision, 0),
 };
 
-static bool settle_credential(void *record, bool sound)
-{
-    struct credential_record *credential = record;
-    if (!sound && credential->ended_ms == 0)
-        credential->ended_ms = 1; /* a malformed one opens nothing */
-    return true;
-}
-
 const struct record_table credential_table = {
-    .kind = RECORD_CREDENTIAL,
-    .what = "credential",
-    .plural = "credentials",
-    .name = "operator_credential",
+    RECORD_TABLE(RECORD_CREDENTIAL, "credential", "credentials", "operator_credential",
+                 credential_record, credential_columns),
     .listed = "ended_ms IS NULL",
     .order = "number",
     .search = "expires_ms > $1 AND ended_ms IS NULL AND id LIKE 'ses%'"
               " ORDER BY expires_ms, number",
     .counter = "store_revision",
-    RECORD_COLUMNS(credential_record, credential_columns),
     .check = check_credential,
-    .settle = settle_credential,
+    .ended = offsetof(struct credential_record, ended_ms),
 };
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -151,22 +137,10 @@ static const struct column token_columns[] = {
     COLUMN(token_record, revision, column_revision, 0),
 };
 
-static bool settle_token(void *record, bool sound)
-{
-    struct token_record *token = record;
-    if (!sound && token->revoked_ms == 0)
-        token->revoked_ms = 1; /* a malformed one opens nothing */
-    return true;
-}
-
 const struct record_table token_table = {
-    .kind = RECORD_TOKEN,
-    .what = "token",
-    .plural = "tokens",
-    .name = "operator_token",
+    RECORD_TABLE(RECORD_TOKEN, "token", "tokens", "operator_token", token_record, token_columns),
     .order = "number",
     .counter = "store_revision",
-    RECORD_COLUMNS(token_record, token_columns),
     .check = check_token,
-    .settle = settle_token,
+    .ended = offsetof(struct token_record, revoked_ms),
 };

@@ -1,6 +1,7 @@
-/* A player: its rules and its columns; see player.h. */
+/* A player, and a block of players: their rules and their columns; see player.h. */
 #include "records/player.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base62.h"
@@ -50,15 +51,51 @@ static bool settle(void *record, bool sound)
 }
 
 const struct record_table player_table = {
-    .kind = RECORD_PLAYER,
-    .what = "player",
-    .plural = "players",
-    .name = "player",
+    RECORD_TABLE(RECORD_PLAYER, "player", "players", "player", player_record, columns),
     .join = "currency ON currency.code = player.currency",
     .order = "player.number",
     .search = "player.customer_id = $1 AND player.reference = $2"
               " AND ($3 = '' OR player.currency = $3) ORDER BY player.number LIMIT $4",
-    RECORD_COLUMNS(player_record, columns),
     .check = check,
     .settle = settle,
+};
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+void block_name(struct block_record *record)
+{
+    (void)snprintf(record->id, sizeof record->id, "%s:%s", record->customer_id, record->reference);
+}
+
+static enum status check_block(const void *checked, struct error *error)
+{
+    const struct block_record *record = checked;
+    if (!record_id_is_sound(record->customer_id, sizeof record->customer_id, "cus_"))
+        return error_set(error, STATUS_INVALID, "customer: is not a customer id (cus_…)");
+    if (!is_outside_name(record_field_text(record->reference, sizeof record->reference)))
+        return error_set(error, STATUS_INVALID,
+                         "player_reference: must be 1 to 64 letters, digits, '.', '_', ':' or '-'");
+    if (record->player_id[0] != '\0' &&
+        !record_id_is_sound(record->player_id, sizeof record->player_id, "ply_"))
+        return error_set(error, STATUS_INVALID, "player_id: is not a player id (ply_…)");
+    return record_text_check("reason", record->reason, sizeof record->reason, 0, error);
+}
+
+static const struct column block_columns[] = {
+    COLUMN(block_record, id, column_text, 0),
+    COLUMN(block_record, player_id, column_text, COLUMN_NULLABLE),
+    COLUMN(block_record, customer_id, column_text, 0),
+    COLUMN(block_record, reference, column_text, 0),
+    COLUMN(block_record, blocked_ms, column_integer, COLUMN_NULLABLE),
+    COLUMN(block_record, until_ms, column_integer, COLUMN_NULLABLE),
+    COLUMN(block_record, reason, column_text, 0),
+};
+
+/* A row that cannot be read is an error: it must not look like a player who may play. */
+const struct record_table block_table = {
+    RECORD_TABLE(RECORD_BLOCK, "block", "blocks", "player_block", block_record, block_columns),
+    .listed = "player_block.blocked_ms IS NOT NULL",
+    .order = "player_block.blocked_ms, player_block.id",
+    .check = check_block,
+    .strict = true,
 };

@@ -66,3 +66,31 @@ const struct column_type column_rate_requests = {
     .kind = COLUMN_INTEGER, .get = get_rate, .set = set_rate};
 const struct column_type column_rate_window = {
     .kind = COLUMN_INTEGER, .get = get_rate, .set = set_rate};
+
+/* ---- a policy of one address ----------------------------------------------------------------- */
+
+static enum status check(const void *checked, struct error *error)
+{
+    const struct legacy_record *record = checked;
+    return policy_check(record->sports, &record->rate, error);
+}
+
+static const struct column columns[] = {
+    COLUMN(legacy_record, address, column_bytes, 0),
+    COLUMN(legacy_record, enabled, column_flag, 0),
+    COLUMN(legacy_record, removed, column_flag, 0),
+    COLUMN(legacy_record, sports, column_sports, 0),
+    COLUMN_OF("rate_requests", legacy_record, rate, column_rate_requests, 0),
+    COLUMN_OF("rate_window_seconds", legacy_record, rate, column_rate_window, 0),
+    COLUMN(legacy_record, created_ms, column_integer, 0),
+    COLUMN(legacy_record, revision, column_revision, 0),
+};
+
+const struct record_table legacy_table = {
+    RECORD_TABLE(RECORD_ADDRESS, "address", "addresses", "legacy_address", legacy_record, columns),
+    .listed = "NOT removed",
+    .order = "address",
+    .counter = "store_revision",
+    .usable = offsetof(struct legacy_record, usable),
+    .check = check,
+};

@@ -4,7 +4,7 @@
 #include "records/record.h"
 #include "records/sport.h"
 
-/* The common part of customers and address policies: sports and a rate limit. */
+/* The common part of customers and address policies: sports and a rate limit; and the latter. */
 
 struct rate_limit {
     bool enabled;
@@ -22,3 +22,19 @@ extern const struct column_type column_sports; /* sport_set: "all", "none", "cri
 extern const struct column_type
     column_rate_requests;                           /* struct rate_limit; both are NULL where it */
 extern const struct column_type column_rate_window; /* is off. The requests stand first */
+
+/* ---- a policy of one address ----------------------------------------------------------------- */
+
+/* The rights of one address without a key, as clients had them before there were keys. */
+struct legacy_record {
+    struct address address;
+    bool enabled;
+    bool removed;
+    bool usable; /* false: the stored row is not sound (set on reading); admits no one */
+    sport_set sports;
+    struct rate_limit rate;
+    int64_t created_ms;
+    uint64_t revision;
+};
+
+extern const struct record_table legacy_table;

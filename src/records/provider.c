@@ -100,13 +100,9 @@ static const struct column columns[] = {
 };
 
 const struct record_table provider_table = {
-    .kind = RECORD_PROVIDER,
-    .what = "provider",
-    .plural = "providers",
-    .name = "provider",
+    RECORD_TABLE(RECORD_PROVIDER, "provider", "providers", "provider", provider_record, columns),
     .order = "id",
     .counter = "games_revision",
-    RECORD_COLUMNS(provider_record, columns),
     .usable = offsetof(struct provider_record, usable),
     .checked = true,
     .check = check,

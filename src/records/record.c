@@ -23,7 +23,10 @@ bool record_settle(const struct record_table *table, void *record, bool sound)
         sound = sound && table->check(record, NULL) == STATUS_OK;
     if (table->usable != 0)
         *(bool *)((char *)record + table->usable) = sound;
-    return table->settle == NULL || table->settle(record, sound);
+    int64_t *ended = table->ended == 0 ? NULL : (int64_t *)(void *)((char *)record + table->ended);
+    if (ended != NULL && !sound && *ended == 0)
+        *ended = 1;
+    return (sound || !table->strict) && (table->settle == NULL || table->settle(record, sound));
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */

@@ -111,7 +111,6 @@ enum record_kind {
 };
 #define RECORD_KIND_COUNT 13
 
-#define RECORD_SIZE_MAX 8192  /* of a struct */
 #define RECORD_COLUMNS_MAX 20 /* of a table */
 
 struct record_table {
@@ -131,18 +130,21 @@ struct record_table {
     size_t size;    /* of the struct */
     size_t usable;  /* where the bool is that says whether the stored row was sound; 0: none */
     bool checked;   /* a row that `check` refuses is not sound either */
+    bool strict;    /* a row that is not sound is an error, and no record: money is at stake */
+    size_t ended;   /* where the int64_t is that becomes 1, a time long ago, in a row that is not
+                       sound, unless it has ended before: it opens nothing; 0: none */
     bool unaudited; /* a change of it is not in the audit trail (records/trail.h) */
     /* Is it acceptable? Else STATUS_INVALID with the field and the reason. */
     enum status (*check)(const void *record, struct error *error);
-    /* Call it after all fields of a zeroed struct were set. False: the row is not fit to be seen,
-     * which is an error (money is at stake). NULL: nothing more to do. */
+    /* Call it after all fields of a zeroed struct were set. False: as for `strict`. NULL: nothing
+     * more to do. */
     bool (*settle)(void *record, bool sound);
 };
 
-/* The columns of a struct, in the table. */
-#define RECORD_COLUMNS(record_, columns_)                                          \
-    .columns = (columns_), .column_count = sizeof(columns_) / sizeof(columns_)[0], \
-    .size = sizeof(struct record_)
+/* What every table has: its kind, its names, and the columns of a struct. */
+#define RECORD_TABLE(kind_, what_, plural_, name_, record_, columns_)                              \
+    .kind = (kind_), .what = (what_), .plural = (plural_), .name = (name_), .columns = (columns_), \
+    .column_count = sizeof(columns_) / sizeof(columns_)[0], .size = sizeof(struct record_)
 
 /* Indexed by kind. */
 extern const struct record_table *const record_tables[RECORD_KIND_COUNT];

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "records/address_policy.h"
-#include "records/block.h"
 #include "records/customer.h"
 #include "records/game.h"
 #include "records/key.h"

@@ -42,26 +42,17 @@ static const struct column columns[] = {
 };
 
 /* A row that cannot be read must not look like a change that was never made. */
-static bool settle(void *record, bool sound)
-{
-    (void)record;
-    return sound;
-}
-
 const struct record_table trail_table = {
-    .kind = RECORD_TRAIL,
-    .what = "row of the audit trail",
-    .plural = "audit rows",
-    .name = "audit_trail",
+    RECORD_TABLE(RECORD_TRAIL, "row of the audit trail", "audit rows", "audit_trail", trail_record,
+                 columns),
     .order = "number",
     .search = "number >= $1 AND number < $2 AND at_ms >= $3 AND ($4 = '' OR object = $4)"
               " AND ($5 = '' OR who = $5) ORDER BY number DESC",
     .counter = "audit_revision",
-    RECORD_COLUMNS(trail_record, columns),
     .checked = true,
     .unaudited = true,
     .check = check,
-    .settle = settle,
+    .strict = true,
 };
 
 /* ---- images ---------------------------------------------------------------------------------- */
