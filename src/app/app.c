@@ -35,7 +35,7 @@
 #include "launch/launch.h"
 #include "limits/rate_lease.h"
 #include "limits/rate_limiter.h"
-#include "operator/last_verifications.h"
+#include "operator/verification.h"
 #include "sports/sports.h"
 #include "stores/configured.h"
 #include "stores/odds_read.h"

@@ -1,5 +1,5 @@
-/* See progress.h. */
-#include "cli/progress.h"
+/* See command_line.h. */
+#include "cli/command_line.h"
 
 #include <inttypes.h>
 #include <stdio.h>

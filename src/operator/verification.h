@@ -2,6 +2,7 @@
 
 #include "records/trail.h"
 #include "stores/ledger_audit.h"
+#include "stores/platform_verifications.h"
 
 /*
  * `wallet_verify` beside other work: on a thread of its own with two handles of the store, one run
@@ -39,3 +40,20 @@ void verification_destroy(struct verification **verification);
 MUST_CHECK enum status verification_start(struct verification *verification, const char *who,
                                           const char *command, int64_t now_ms, struct error *error);
 void verification_look(struct verification *verification, struct verification_state *state);
+
+/* ---- the last ones --------------------------------------------------------------------------- */
+
+/*
+ * The time and outcome of the ledger's last verifications, for the metrics and the operators. A
+ * refresher (stores/refresher.h) reads them from the store every few seconds.
+ */
+struct last_verifications;
+
+struct last_verifications *last_verifications_create(const struct platform_store_options *store,
+                                                     struct log *log);
+void last_verifications_destroy(struct last_verifications **last);
+
+/* Called by one thread. The values are as of the store's last answer; there are none before the
+ * first. */
+struct verifications last_verifications_read(struct last_verifications *last);
+extern const struct metric verification_metrics[]; /* of a struct verifications */

@@ -1,5 +1,5 @@
-/* A counted result; see entry.h. */
-#include "sports/entry.h"
+/* A counted result; see shared.h. */
+#include "sports/shared.h"
 
 #include "base/memory.h"
 

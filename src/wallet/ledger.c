@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "wallet/sessions.h"
+#include "stores/platform_players.h"
 
 /* Between two attempts to open a store that cannot be used. Until then jobs are refused at once, so
  * one failure of the disk lasts at least so long. */
@@ -191,6 +191,51 @@ static enum status reopen_store(struct lane *lane)
     lane->failed_ms = 0;
     lane->logged = false;
     return STATUS_OK;
+}
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+_Static_assert(LEDGER_BATCH_MAX <= LAUNCH_LOOK_UPS_MAX, "one question for a batch");
+
+static void take_found(struct ledger_job *job, const struct launch_look_up *found)
+{
+    char *player_id = job->request.player_id;
+    job->launched = found->launched;
+    job->launched_ms = found->launched_ms;
+    memset(player_id, 0, sizeof job->request.player_id);
+    if (found->known)
+        memcpy(player_id, found->player_id, sizeof found->player_id);
+}
+
+/*
+ * Fills in the player of each provider's request ("" if the provider has never launched a player of
+ * that id) and the time of the launch. Jobs of customers stay as they are.
+ *
+ * The store is asked once for all requests of a batch. Nothing is remembered: the store may be
+ * another one when it is opened again, such as a restored backup, and one look-up in an index costs
+ * less than the commit that follows.
+ */
+static enum status find_sessions(struct platform_store *store, struct ledger_job **jobs,
+                                 size_t count, struct error *error)
+{
+    struct launch_look_up *asked = memory_alloc_zeroed(count, sizeof *asked);
+    size_t asked_count = 0;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < count; i++) {
+        const struct wallet_request *request = &jobs[i]->request;
+        if (request->provider_id[0] != '\0')
+            asked[asked_count++] = (struct launch_look_up){.provider_id = request->provider_id,
+                                                           .subject = request->subject,
+                                                           .launch_id = request->launch_id};
+    }
+    if (asked_count > 0)
+        status = platform_launches_find(store, asked, asked_count, error);
+    const struct launch_look_up *found = asked;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        if (jobs[i]->request.provider_id[0] != '\0')
+            take_found(jobs[i], found++);
+    memory_free(asked);
+    return status;
 }
 
 /* ---- players and ids of a batch -------------------------------------------------------------- */
@@ -489,7 +534,7 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
         return;
     }
     count_batch(ledger, count);
-    enum status status = sessions_find(lane->store, jobs, count, &error);
+    enum status status = find_sessions(lane->store, jobs, count, &error);
     if (status == STATUS_OK)
         status = try_batch(lane, jobs, count, &unknown, &error);
     for (unsigned attempt = 1; status == STATUS_CONFLICT && may_try_again(attempt, started_ms);
@@ -531,7 +576,7 @@ static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t co
     struct error error = {0};
     enum status status = reopen_store(lane);
     if (status == STATUS_OK) {
-        status = sessions_find(lane->store, jobs, count, &error);
+        status = find_sessions(lane->store, jobs, count, &error);
         for (size_t i = 0; i < count; i++)
             memcpy(players[i].player_id, jobs[i]->request.player_id, sizeof players[i].player_id);
         if (status == STATUS_OK)

@@ -45,7 +45,7 @@ struct wallet_answer {
 
 /*
  * A provider's request names a player by the provider's own id, and a launch. The ledger looks up
- * the player before the batch (sessions.h), because one batch may hold the same player under both
+ * the player before the batch, because one batch may hold the same player under both
  * names.
  */
 
@@ -57,7 +57,7 @@ struct ledger_job {
     struct mailbox *mailbox;
     struct wallet_request request;
     enum wallet_game game; /* named by the request */
-    bool launched;         /* by sessions.h: this player's launch, named by a provider */
+    bool launched;         /* by the ledger: this player's launch, named by a provider */
     int64_t launched_ms;   /* its time */
     struct wallet_answer answer;
     TAILQ_ENTRY(ledger_job) in_lane; /* the ledger's, as all below */

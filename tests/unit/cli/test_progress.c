@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "cli/progress.h"
+#include "cli/command_line.h"
 #include "test_clock.h"
 #include "tests.h"
 

@@ -1,6 +1,6 @@
 /*
  * The outcomes of the ledger's last verifications: two rows at most. A process that verifies the
- * ledger writes them, and each server reads them now and then (operator/last_verifications.h).
+ * ledger writes them, and each server reads them now and then (operator/verification.h).
  */
 #include <string.h>
 
@@ -8,6 +8,24 @@
 #include "stores/platform/engine.h"
 #include "stores/platform/trail.h"
 #include "stores/platform_verifications.h"
+
+const char *verification_scope_name(enum verification_scope scope)
+{
+    static const char *const names[VERIFICATION_SCOPE_COUNT] = {
+        [VERIFICATION_WHOLE] = "whole",
+        [VERIFICATION_RECENT] = "recent",
+    };
+    return names[scope];
+}
+
+void verification_set_reason(struct verification_record *record, const char *reason)
+{
+    size_t size = 0;
+    /* It may quote a damaged row, whose bytes no store has to take as text. */
+    for (; reason[size] != '\0' && size + 1 < sizeof record->reason; size++)
+        record->reason[size] = reason[size] >= ' ' && reason[size] <= '~' ? reason[size] : '?';
+    record->reason[size] = '\0';
+}
 
 /* Writes its row of the audit trail, as for a record that was added. */
 static void trail_of(const struct platform_store *store, const struct verification_record *record,

@@ -1,20 +1,217 @@
 /*
  * Compares the end of the ledger with the newest row that is known to have been acknowledged. Two
- * sources name that row: the mark beside the database (watermark.h), and the runs of the index of
+ * sources name that row: the mark beside the database, and the runs of the index of
  * ids, which are written after the commits of their rows. If the ledger ends before it, its newest
  * rows are lost, and a person decides: a backup, or `croupier wallet accept-loss`.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/checksum.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "stores/ledger_audit.h"
 #include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
-#include "stores/platform/sqlite/watermark.h"
 
 #define GO_ON                                                                                \
     "; stop croupier and restore a backup, or go on without what was lost: croupier wallet " \
     "accept-loss"
+
+/* ---- the mark -------------------------------------------------------------------------------- */
+
+/*
+ * The newest transaction that the ledger acknowledged, in a small file beside the database
+ * (DATABASE-last): one flipped bit in the log makes SQLite drop every transaction after it, and
+ * this file then says that they were there. Why: docs/decisions/lost-rows.md.
+ *
+ * A batch is marked when it is durable and before it is answered. The write reaches the kernel at
+ * once, so the mark survives the process; it is synced once a second, so a power cut may take it
+ * back by a second. So the ledger may be ahead of the mark, and never behind it.
+ *
+ * Several processes may write. Each has a slot of the file, by its process id; the highest number
+ * is the mark.
+ */
+#define WATERMARK_LEDGER_SIZE 16
+
+struct watermark {
+    uint8_t ledger[WATERMARK_LEDGER_SIZE]; /* which one it is */
+    int64_t number;                        /* 0: of an empty ledger */
+    uint8_t hash[LEDGER_HASH_SIZE];        /* of that transaction */
+    uint64_t sum;                          /* the checksum of the rest */
+};
+
+#define SLOTS 8 /* of 64 bytes: one sector, which a disk writes whole or not at all */
+#define FILE_SIZE ((off_t)(SLOTS * sizeof(struct watermark)))
+#define SYNC_EVERY_MS 1000
+#define READ_AGAIN 3
+
+_Static_assert(sizeof(struct watermark) == 64, "a slot");
+
+static uint64_t sum_of(const struct watermark *mark)
+{
+    return checksum_add(1, mark, offsetof(struct watermark, sum));
+}
+
+static size_t own_slot(void)
+{
+    return (size_t)getpid() % SLOTS;
+}
+
+static enum status failed(const char *path, struct error *error)
+{
+    return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be used (%s)", path, strerror(errno));
+}
+
+static enum status read_slots(const char *path, struct watermark slots[SLOTS], struct error *error)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return errno == ENOENT ? STATUS_NOT_FOUND : failed(path, error);
+    ssize_t got = pread(file, slots, FILE_SIZE, 0);
+    enum status status = got < 0 ? failed(path, error) : STATUS_OK;
+    (void)close(file);
+    if (status == STATUS_OK && got != FILE_SIZE)
+        status = error_set(error, STATUS_MALFORMED, "%s: is damaged", path);
+    return status;
+}
+
+static enum status read_highest(const char *path, struct watermark *mark, struct error *error)
+{
+    static const struct watermark unused;
+    struct watermark slots[SLOTS];
+    const struct watermark *highest = NULL;
+    enum status status = read_slots(path, slots, error);
+    for (size_t i = 0; i < SLOTS && status == STATUS_OK; i++) {
+        if (memcmp(&slots[i], &unused, sizeof unused) == 0)
+            continue;
+        if (slots[i].sum != sum_of(&slots[i]) || slots[i].number < 0)
+            status = error_set(error, STATUS_MALFORMED, "%s: is damaged", path);
+        else if (highest == NULL || slots[i].number > highest->number)
+            highest = &slots[i];
+    }
+    if (status == STATUS_OK && highest == NULL)
+        status = error_set(error, STATUS_MALFORMED, "%s: is damaged", path);
+    if (status == STATUS_OK)
+        *mark = *highest;
+    return status;
+}
+
+/* STATUS_NOT_FOUND: there is no file. STATUS_MALFORMED: it is damaged.
+ * A slot that is read while its process writes it may be half of each; then it is whole soon. */
+static enum status read_mark(const char *database, struct watermark *mark, struct error *error)
+{
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s-last", database);
+    enum status status = read_highest(buffer_string(&path), mark, error);
+    for (int again = 0; again < READ_AGAIN && status == STATUS_MALFORMED; again++) {
+        clock_pause_ns(1000 * 1000);
+        status = read_highest(buffer_string(&path), mark, error);
+    }
+    buffer_free(&path);
+    return status;
+}
+
+/* Users that may write the database may write the mark, also when root makes it, and whatever the
+ * umask. */
+static bool give_to_users(int file, const char *database)
+{
+    struct stat facts;
+    return stat(database, &facts) == 0 && fchmod(file, facts.st_mode & 0666) == 0 &&
+           (geteuid() != 0 || fchown(file, facts.st_uid, facts.st_gid) == 0);
+}
+
+static bool write_slots(int file, const struct watermark slots[SLOTS])
+{
+    return pwrite(file, slots, FILE_SIZE, 0) == FILE_SIZE && fdatasync(file) == 0;
+}
+
+/* A file has its name when its content is on disk: an empty one would be damaged. The write lock
+ * keeps another process from making the same file. Returns a descriptor, or -1 with errno. */
+static int make_file(const char *path, const char *database, const struct watermark slots[SLOTS])
+{
+    struct buffer unnamed = {0};
+    buffer_append_format(&unnamed, "%s-new", path);
+    const char *name = buffer_string(&unnamed);
+    (void)unlink(name); /* of a process that was killed, perhaps another user's */
+    int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file >= 0 && !(give_to_users(file, database) && write_slots(file, slots) &&
+                       rename(name, path) == 0 && file_sync_directory(path) == 0)) {
+        int reason = errno;
+        (void)unlink(name);
+        (void)close(file);
+        errno = reason;
+        file = -1;
+    }
+    buffer_free(&unnamed);
+    return file;
+}
+
+/* Makes this the mark, in place of all others; the file is made when there is none, and synced.
+ * `file`: its descriptor, for write_mark and close. */
+static enum status make_mark(const char *database, const struct watermark *mark, int *file,
+                             struct error *error)
+{
+    struct watermark slots[SLOTS] = {0};
+    struct buffer path = {0};
+    enum status status = STATUS_OK;
+    slots[own_slot()] = *mark;
+    slots[own_slot()].sum = sum_of(mark);
+    buffer_append_format(&path, "%s-last", database);
+    int opened = open(buffer_string(&path), O_RDWR | O_CLOEXEC);
+    bool is_set = opened >= 0 && write_slots(opened, slots);
+    if (opened < 0 && errno == ENOENT) {
+        opened = make_file(buffer_string(&path), database, slots);
+        is_set = opened >= 0;
+    }
+    if (!is_set)
+        status = failed(buffer_string(&path), error);
+    buffer_free(&path);
+    if (status == STATUS_OK)
+        *file = opened;
+    else if (opened >= 0)
+        (void)close(opened);
+    return status;
+}
+
+/* Does its name still lead to it? */
+static bool is_named(int file, const char *database)
+{
+    struct stat opened;
+    struct stat named;
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s-last", database);
+    bool found = fstat(file, &opened) == 0 && stat(buffer_string(&path), &named) == 0;
+    buffer_free(&path);
+    return found && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/* Returns 0 or an errno; ENOENT: the file has lost its name, which is looked at with each sync.
+ * `synced_ms`: when that was last, on the monotonic clock. */
+static int write_mark(const char *database, struct watermark *mark, int file, uint64_t *synced_ms)
+{
+    uint64_t now_ms = clock_monotonic_ms();
+    struct stat facts;
+    mark->sum = sum_of(mark);
+    if (pwrite(file, mark, sizeof *mark, (off_t)(own_slot() * sizeof *mark)) !=
+        (ssize_t)sizeof *mark)
+        return errno;
+    if (fstat(file, &facts) != 0 || facts.st_nlink == 0)
+        return ENOENT;
+    if (facts.st_size < FILE_SIZE && ftruncate(file, FILE_SIZE) != 0) /* somebody has emptied it */
+        return errno;
+    if (now_ms < *synced_ms + SYNC_EVERY_MS)
+        return 0;
+    if (!is_named(file, database))
+        return ENOENT;
+    *synced_ms = now_ms;
+    return fdatasync(file) == 0 ? 0 : errno;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
 
 /* The hash of a transaction; of number 0, before the first, zeros. */
 static enum status hash_of(struct sqlite_store *store, int64_t number,
@@ -58,7 +255,7 @@ enum status sqlite_ledger_check_end(struct platform_store *base, struct ledger_e
     enum status status = sqlite_ready(store, error);
     *end = (struct ledger_end){0};
     if (status == STATUS_OK)
-        found = watermark_read(store->path, &mark, error);
+        found = read_mark(store->path, &mark, error);
     if (found == STATUS_UNAVAILABLE)
         status = found;
     if (status == STATUS_OK)
@@ -109,7 +306,7 @@ static enum status set_mark(struct sqlite_store *store, int64_t last, struct err
     enum status status = hash_of(store, last, mark.hash, error);
     memcpy(mark.ledger, store->ledger, sizeof mark.ledger);
     store->marked_ms = clock_monotonic_ms();
-    return status == STATUS_OK ? watermark_set(store->path, &mark, &store->mark, error) : status;
+    return status == STATUS_OK ? make_mark(store->path, &mark, &store->mark, error) : status;
 }
 
 enum status sqlite_ledger_accept_end(struct platform_store *base, int64_t last, struct error *error)
@@ -149,7 +346,7 @@ enum status sqlite_mark(struct sqlite_store *store, int64_t number,
     struct watermark mark = {.number = number};
     memcpy(mark.ledger, store->ledger, sizeof mark.ledger);
     memcpy(mark.hash, hash, sizeof mark.hash);
-    int reason = watermark_write(store->path, &mark, store->mark, &store->marked_ms);
+    int reason = write_mark(store->path, &mark, store->mark, &store->marked_ms);
     return reason == 0 ? STATUS_OK
                        : error_set(error, STATUS_UNAVAILABLE, "%s-last: cannot be written (%s)",
                                    store->path, strerror(reason));

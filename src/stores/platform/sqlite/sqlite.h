@@ -23,7 +23,7 @@
  *   cache.c           accounts, numbers and rows that were used lately
  *   rows.c            reads rows of the ledger and verifies their hashes
  *   audit.c           checks the file; ids_audit.c the ids of the rows
- *   ledger_end.c      whether the newest rows are there, by the mark of watermark.c
+ *   ledger_end.c      whether the newest rows are there, by the mark of the end
  *   checkpoint.c      copies the write-ahead log into the file beside the batches
  */
 
@@ -65,7 +65,7 @@ struct sqlite_store {
     uint8_t ledger[16];  /* which one it is, since it was last asked how far it goes (ids.c) */
     int64_t last_number; /* the newest transaction that cache and index know of; -1: unknown */
     int64_t last_day;    /* and its day, of ledger_day */
-    int mark;            /* descriptor of the mark of its end (watermark.h); -1: not open */
+    int mark;            /* descriptor of the mark of its end (ledger_end.c); -1: not open */
     uint64_t marked_ms;  /* when that was synced */
 };
 
