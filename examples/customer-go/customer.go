@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"strconv"
 	"time"
 )
@@ -178,17 +179,20 @@ func unanswered() (waiting []line) {
 	return open
 }
 
+// The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either.
+var decides = regexp.MustCompile(`"error":"(player_blocked|player_not_found|reference_not_found|game_not_found|invalid_request|unknown_field)"`)
+
 // Sends the same bytes under the same id until there is an answer, which is kept: whether it was applied.
 func settle(entry line) bool {
 	for pause := 100 * time.Millisecond; ; pause *= 2 {
 		status, fields, text, err := ask("POST", "/api/v1/casino/wallet", []byte(entry.Send), nil, 15*time.Second)
-		if err == nil && status == 403 && !bytes.Contains(text, []byte("player_blocked")) {
-			refuse(status, text) // says nothing of this operation, which stays in the journal
-		}
-		if err == nil && status < 500 {
+		if err == nil && (status == 200 || status == 409 || status == 422 || decides.Match(text)) {
 			note(line{ID: entry.ID, Status: status, Answer: string(text)})
 			fmt.Println(status, string(text))
 			return status == 200
+		}
+		if err == nil && status >= 400 && status < 500 && status != 408 && status != 429 {
+			refuse(status, text) // of the key, the address or the HTTP: the operation stays in the journal, applied before or not
 		}
 		if pause > 10*time.Second {
 			pause = 10 * time.Second

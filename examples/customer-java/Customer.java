@@ -130,6 +130,9 @@ public final class Customer {
         return waiting;
     }
 
+    /** The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either. */
+    static final Pattern DECIDES = Pattern.compile("\"error\":\"(player_blocked|player_not_found|reference_not_found|game_not_found|invalid_request|unknown_field)\"");
+
     /** Sends the same bytes under the same id until there is an answer, which is kept: whether it was applied. */
     static boolean settle(String id, String body) throws IOException, InterruptedException {
         for (long growingMs = 100;; growingMs = Math.min(2 * growingMs, 10000)) {
@@ -139,13 +142,14 @@ public final class Customer {
                 HttpResponse<String> answer = post("/api/v1/casino/wallet", body);
                 failure = answer.statusCode() + " " + answer.body();
                 pauseMs = pauseMs(answer, growingMs);
-                if (answer.statusCode() == 403 && !failure.contains("player_blocked"))
-                    refuse(answer); // says nothing of this operation, which stays in the journal
-                if (answer.statusCode() < 500) {
+                int status = answer.statusCode();
+                if (status == 200 || status == 409 || status == 422 || DECIDES.matcher(failure).find()) {
                     note("done", id, failure);
                     System.out.println(failure);
-                    return answer.statusCode() == 200;
+                    return status == 200;
                 }
+                if (status >= 400 && status < 500 && status != 408 && status != 429)
+                    refuse(answer); // of the key, the address or the HTTP: the operation stays in the journal, applied before or not
             } catch (IOException failed) {
                 failure = failed.toString();
             }

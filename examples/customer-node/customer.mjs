@@ -102,6 +102,9 @@ function unanswered() {
   return waiting;
 }
 
+// The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either.
+const DECIDES = /"error":"(player_blocked|player_not_found|reference_not_found|game_not_found|invalid_request|unknown_field)"/;
+
 /** Sends the same bytes under the same id until there is an answer, which is kept. A decline is exit code 1. */
 async function settle(id, body) {
   for (let pauseMs = 100; ; pauseMs = Math.min(2 * pauseMs, 10000)) {
@@ -111,14 +114,14 @@ async function settle(id, body) {
     } catch (error) {
       answer = { status: 0, text: String(error) };
     }
-    if (answer.status === 403 && !answer.text.includes("player_blocked"))
-      refuse(answer); // says nothing of this operation, which stays in the journal
-    if (answer.status && answer.status < 500) {
+    if ([200, 409, 422].includes(answer.status) || DECIDES.test(answer.text)) {
       note({ id, status: answer.status, answer: answer.text });
       console.log(answer.status, answer.text);
       if (answer.status !== 200) process.exitCode = 1;
       return;
     }
+    if (answer.status >= 400 && answer.status < 500 && ![408, 429].includes(answer.status))
+      refuse(answer); // of the key, the address or the HTTP: the operation stays in the journal, applied before or not
     console.error(`no answer yet (${answer.status} ${answer.text}); the same again`);
     await pause(answer, pauseMs);
   }

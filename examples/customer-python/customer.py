@@ -5,6 +5,7 @@ twice, even when this program or the server is killed in between. README.md show
 import http.client
 import json
 import os
+import re
 import sys
 import time
 import urllib.error
@@ -14,6 +15,8 @@ import uuid
 BASE = os.environ.get("BASE", "http://127.0.0.1:8080")
 KEY = os.environ.get("KEY") or sys.exit("customer.py: set KEY to the key that the operator gave you (crk_…)")
 JOURNAL = os.environ.get("JOURNAL", "wallet.journal")
+# The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either.
+DECIDES = re.compile(r'"error":"(player_blocked|player_not_found|reference_not_found|game_not_found|invalid_request|unknown_field)"')
 WAIT_S = 55  # how long a poll may wait for a change
 
 
@@ -116,12 +119,12 @@ def settle(transaction, body):
             status, fields, text = ask("POST", "/api/v1/casino/wallet", body.encode())
         except OSError as error:
             status, fields, text = 0, None, str(error)
-        if status == 403 and "player_blocked" not in text:
-            fail(status, text)  # says nothing of this operation, which stays in the journal
-        if status and status < 500:
+        if status in (200, 409, 422) or DECIDES.search(text):
             note(id=transaction, status=status, answer=text)
             print(status, text, flush=True)
             return status == 200
+        if 400 <= status < 500 and status not in (408, 429):
+            fail(status, text)  # of the key, the address or the HTTP: the operation stays in the journal, applied before or not
         print(f"no answer yet ({status} {text}); the same again", file=sys.stderr, flush=True)
         time.sleep(pause_s(fields, growing_s))
         growing_s = min(2 * growing_s, 10)

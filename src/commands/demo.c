@@ -246,6 +246,7 @@ static void print_json(const struct demo *demo, const struct screen *screen)
     json_text(json, "api", value_of(screen, TEXT("api")));
     json_text(json, "operator", value_of(screen, TEXT("operator")));
     json_text(json, "console", value_of(screen, TEXT("console")));
+    json_text(json, "providers", value_of(screen, TEXT("providers")));
     json_string(json, "directory", demo->directory);
     json_string(json, "config", demo->config_file);
     json_string(json, "key", demo->keys.all_sports);

@@ -267,6 +267,7 @@ def test_its_configuration_has_the_addresses_that_it_listens_on(demo, tmp_path):
     written = (tmp_path / "demo-data" / "croupier.conf").read_text()
     listening = re.findall(r"(?m)^listen = 127\.0\.0\.1:([1-9][0-9]*)$", written)
     assert len(listening) == 3 and f"127.0.0.1:{listening[0]}/" in told["api"]
+    assert told["providers"] in [f"http://127.0.0.1:{port}/provider/v1/wallet" for port in listening]
     assert one.end()[0] == 0
     # The next one listens where it is asked to, not there. A setting of the user's stays.
     with open(tmp_path / "demo-data" / "croupier.conf", "a") as file:

@@ -131,7 +131,8 @@ def machine():
 def demo(machine):
     """Of somebody who has read README.md, and has the demo and its key."""
     told = machine.begin_demo()
-    machine.placeholders.update({"crk_…": told["key"], "34000001": str(told["events"]["cricket"])})
+    machine.placeholders.update({"crk_…": told["key"], "34000001": str(told["events"]["cricket"]),
+                                 "demo-data/croupier.conf": told["config"]})
     return machine
 
 
@@ -358,7 +359,7 @@ def test_the_worked_signature(machine):
     head, _, body = one("docs/providers.md", "http", "POST /v1/launch").text.partition("\n\n")
     fields = dict(line.split(": ", 1) for line in head.splitlines()[1:])
     (machine.work / "body.json").write_text(body)
-    [command] = commands_of("docs/providers.md")
+    command = commands_of("docs/providers.md")[0]
     assert f"v1={machine.run(command.script()).split()[-1]}" == fields["X-Croupier-Signature"]
     # What a provider does with it, in Python. The document is an old one.
     names = {"hmac": hmac, "hashlib": hashlib, "time": time, "secret": command.text.split()[-1].encode(),
@@ -366,6 +367,13 @@ def test_the_worked_signature(machine):
              "signature": fields["X-Croupier-Signature"]}
     exec(one("docs/providers.md", "python").text, names)
     assert names["expected"] == fields["X-Croupier-Signature"] and not names["good"]
+
+
+@tries("docs/providers.md")
+def test_a_provider_joins_the_demo(demo):
+    demo.run(commands_of("docs/providers.md")[1].script(), demo.checkout)
+    demo.environment["KEY"] = demo.placeholders["crk_…"]
+    eventually(lambda: '"mine-1"' in demo.ask_api("/api/v1/casino/games?limit=200", check=False))
 
 
 @tries("docs/console.md")
