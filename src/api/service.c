@@ -479,14 +479,16 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
         LOG_INTEGER("bytes", outcome->bytes),
         LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
         LOG_WORD("outcome", outcome->complete ? TEXT("sent") : TEXT("abandoned")),
-        {0}, /* five optional fields, and the end */
+        {0}, /* six optional fields, and the end */
+        {0},
         {0},
         {0},
         {0},
         {0},
         {0},
     };
-    size_t more = sizeof fields / sizeof fields[0] - 6;
+    char trace[HTTP_TRACE_SIZE];
+    size_t more = sizeof fields / sizeof fields[0] - 7;
     if (judged != NULL && judged->caller.provider_id[0] != '\0')
         fields[more++] = LOG_WORD("provider", text_of(judged->caller.provider_id));
     if (request->error != NULL && request->error->code[0] != '\0')
@@ -496,6 +498,8 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
             .kind = LOG_FIELD_TEXT, .name = request->note.what, .text = text_of(request->note.id)};
     if (outcome->waited_ns > 0)
         fields[more++] = LOG_INTEGER("waited_ms", outcome->waited_ns / 1000000);
+    if (judged != NULL && http_request_trace(request, trace))
+        fields[more++] = LOG_WORD("trace", HTTP_TRACE_ID(trace));
     if (request->error != NULL)
         fields[more] = LOG_WORD("reason", text_of(request->error->reason));
     log_batch_emit(log, LOG_INFO, "request", fields);

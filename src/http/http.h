@@ -90,6 +90,7 @@ const char *http_method_name(enum http_method method);
     ROW(CONTENT_ENCODING, "content-encoding")         \
     ROW(EXPECT, "expect")                             \
     ROW(PREFER, "prefer")                             \
+    ROW(TRACEPARENT, "traceparent")                   \
     ROW(X_CROUPIER_PROVIDER, "x-croupier-provider")   \
     ROW(X_CROUPIER_TIMESTAMP, "x-croupier-timestamp") \
     ROW(X_CROUPIER_SIGNATURE, "x-croupier-signature") \
@@ -161,6 +162,12 @@ struct text http_request_field(const struct http_request *request, enum http_fie
 
 /* The value of the field if the request has exactly one line of it, else the empty text. */
 struct text http_request_only_field(const struct http_request *request, enum http_field field);
+
+/* Writes the request's traceparent (W3C Trace Context), as version 00. False: the request has none,
+ * several, or a malformed one. */
+#define HTTP_TRACE_SIZE 56 /* "00-", 32 digits of the trace, "-", 16 of the parent, "-", flags */
+#define HTTP_TRACE_ID(trace_) ((struct text){(trace_) + 3, 32})
+MUST_CHECK bool http_request_trace(const struct http_request *request, char out[HTTP_TRACE_SIZE]);
 
 /* Adds "name: value" to the reply that will follow, beside the reply's own fields. All added fields
  * together may take HTTP_ADDED_MAX (768) bytes, which a CHECK enforces: only constants and numbers

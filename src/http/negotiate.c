@@ -1,6 +1,7 @@
 /* Content negotiation and conditional requests: pure functions of the request's fields. */
 #include "http/http.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define Q_ABSENT (-1)
@@ -206,4 +207,29 @@ uint32_t http_preferred_wait(const struct http_request *request, uint32_t most)
                 return read_seconds(value, most);
     }
     return 0;
+}
+
+/* ---- trace context (www.w3.org/TR/trace-context) --------------------------------------------- */
+
+/* A later version may go on after the flags. Of the flags it keeps those that version 00 has:
+ * sampled and random. */
+bool http_request_trace(const struct http_request *request, char out[HTTP_TRACE_SIZE])
+{
+    static const char zeros[] = "00000000000000000000000000000000";
+    const size_t size = HTTP_TRACE_SIZE - 1;
+    struct text value = http_request_only_field(request, HTTP_FIELD_TRACEPARENT);
+    if (value.size < size || (value.size > size && value.at[size] != '-'))
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        bool dash = i == 2 || i == 35 || i == 52;
+        bool capital = value.at[i] >= 'A' && value.at[i] <= 'F';
+        if (dash ? value.at[i] != '-' : capital || hex_value(value.at[i]) < 0)
+            return false;
+    }
+    bool first = memcmp(value.at, "00", 2) == 0;
+    if ((first && value.size > size) || memcmp(value.at, "ff", 2) == 0 ||
+        memcmp(value.at + 3, zeros, 32) == 0 || memcmp(value.at + 36, zeros, 16) == 0)
+        return false;
+    (void)snprintf(out, HTTP_TRACE_SIZE, "00%.50s-0%d", value.at + 2, hex_value(value.at[54]) & 3);
+    return true;
 }

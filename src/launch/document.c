@@ -192,7 +192,7 @@ void launch_fields_make(struct launch_fields *out, int64_t now_seconds, struct t
     launch_document_sign(text_of(timestamp), document, secret, signature);
     (void)snprintf(out->lines[0], room, "X-Croupier-Timestamp: %s", timestamp);
     (void)snprintf(out->lines[1], room, "X-Croupier-Signature: %s", signature);
-    out->lines[2][0] = '\0';
+    out->lines[2][0] = out->lines[3][0] = '\0';
     if (kid[0] != '\0')
         (void)snprintf(out->lines[2], room, "X-Croupier-Key-Id: %s", kid);
 }

@@ -73,7 +73,7 @@ MUST_CHECK bool launch_signature_is_good(struct text timestamp, struct text docu
 
 /* The header fields beside a document: "Name: value", or "" for one that there is not. */
 struct launch_fields {
-    char lines[3][128];
+    char lines[4][128]; /* the last: `traceparent`, by the caller */
 };
 void launch_fields_make(struct launch_fields *out, int64_t now_seconds, struct text document,
                         const char *kid, struct text secret);

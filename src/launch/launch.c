@@ -151,6 +151,10 @@ static void call_provider(struct pending_launch *pending, struct http_request *r
     launch_document_append(&call->document, facts);
     launch_fields_make(&call->fields, facts->issued_seconds, buffer_text(&call->document),
                        secret->kid, buffer_text(&secret->bytes));
+    char trace[HTTP_TRACE_SIZE];
+    if (http_request_trace(request, trace))
+        (void)snprintf(call->fields.lines[3], sizeof call->fields.lines[3], "traceparent: %s",
+                       trace);
     http_defer(&pending->deferral, request);
     if (provider_calls_submit(pending->launcher->calls, call) != STATUS_OK) {
         (void)http_deferral_take(&pending->deferral);

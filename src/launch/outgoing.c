@@ -155,8 +155,9 @@ static void set_options(const struct outgoing *outgoing, CURL *easy)
 
 static void set_question(CURL *easy, struct outgoing_post *post)
 {
-    for (size_t i = 0; i < OUTGOING_FIELDS_MAX && post->fields[i] != NULL; i++)
-        add_field(post, post->fields[i]);
+    for (size_t i = 0; i < OUTGOING_FIELDS_MAX; i++)
+        if (post->fields[i] != NULL && post->fields[i][0] != '\0')
+            add_field(post, post->fields[i]);
     add_field(post, "Expect:"); /* not to wait for a 100 */
     SET(easy, URL, post->url);
     SET(easy, HTTPHEADER, post->list);

@@ -33,7 +33,7 @@ enum outgoing_result {
     OUTGOING_CANCELLED, /* by outgoing_destroy */
 };
 
-#define OUTGOING_FIELDS_MAX 5
+#define OUTGOING_FIELDS_MAX 6
 #define OUTGOING_HEAD_MAX 16384U /* bytes of the answer's header lines in all */
 
 struct outgoing;
@@ -42,7 +42,7 @@ struct outgoing_post {
     /* set by the caller, all else zeros; pointers stay valid until `done` */
     const char *url;
     struct text body;
-    const char *fields[OUTGOING_FIELDS_MAX]; /* "Name: value"; NULL beyond the last */
+    const char *fields[OUTGOING_FIELDS_MAX]; /* "Name: value"; NULL or "": none */
     uint32_t timeout_ms;                     /* for all of it, at least 1 */
     size_t answer_max;                       /* bytes of body */
     void (*done)(struct outgoing_post *post);

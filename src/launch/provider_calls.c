@@ -219,7 +219,7 @@ struct outgoing_post provider_post(const char *url, struct text document,
         .url = url,
         .body = document,
         .fields = {"Content-Type: application/json", "Accept: application/json", fields->lines[0],
-                   fields->lines[1], fields->lines[2][0] != '\0' ? fields->lines[2] : NULL},
+                   fields->lines[1], fields->lines[2], fields->lines[3]},
         .answer_max = LAUNCH_ANSWER_MAX,
     };
 }

@@ -36,9 +36,9 @@ def add(service, identity, endpoint):
           "currencies": ["EUR", "JPY"], "languages": ["en", "de"], "devices": ["desktop"]}]))
 
 
-def launch(service, identity, body=None):
+def launch(service, identity, body=None, headers=()):
     return service.request("POST", f"/api/v1/casino/games/{identity}-game/launch", key=service.player.key,
-                           headers={"Content-Type": "application/json"}, body=json.dumps(body or REAL).encode())
+                           headers={"Content-Type": "application/json", **dict(headers)}, body=json.dumps(body or REAL).encode())
 
 
 def prepare(service):
@@ -174,6 +174,42 @@ def test_the_provider_may_say_that_its_url_expires_sooner_but_not_later(casino, 
     assert launch(casino, "oasis").json()["expires_at"] == sooner.replace("Z", ".000Z")
     behave(reply({"launch_url": URL, "expires_at": later}))
     assert launch(casino, "oasis").json()["expires_at"] < later
+
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+
+
+def test_the_trace_of_a_launch_is_logged_and_goes_on_to_the_provider(casino, behave):
+    provider = behave(reply(GOOD))
+    for sent in (TRACEPARENT, f"01{TRACEPARENT[2:]}-more"):
+        answer = launch(casino, "oasis", headers={"traceparent": sent, "tracestate": "a=1"})
+        assert answer.status == 200 and casino.log_line(answer)["trace"] == TRACE
+        assert provider.requests[-1].field("traceparent") == TRACEPARENT
+        assert not provider.requests[-1].has("tracestate")
+
+
+@pytest.mark.parametrize("sent", [[], [TRACEPARENT] * 2, [TRACEPARENT.upper()], [f"ff{TRACEPARENT[2:]}"], [f"00-{'0' * 32}-00f067aa0ba902b7-01"],
+                                  [f"{TRACEPARENT}-more"], [TRACE], [""]],
+                         ids=["none", "two", "capitals", "version", "zeros", "longer", "shorter", "empty"])
+def test_a_malformed_trace_is_as_none(casino, behave, sent):
+    provider = behave(reply(GOOD))
+    with casino.connect() as connection:
+        lines = "".join(f"Traceparent: {value}\r\n" for value in sent)
+        body = json.dumps({"mode": "demo"})
+        connection.send(f"POST /api/v1/casino/games/oasis-game/launch HTTP/1.1\r\nHost: x\r\nX-Api-Key: {casino.player.key}\r\n{lines}"
+                        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}")
+        answer = connection.receive()
+    assert answer.status == 200 and "trace" not in casino.log_line(answer)
+    assert not provider.requests[-1].has("traceparent")
+
+
+def test_each_request_of_a_connection_is_logged_with_its_own_trace(casino):
+    with casino.connect() as connection:
+        for trace in (TRACE, TRACE, TRACE[::-1], None, TRACE):
+            line = f"traceparent: 00-{trace}-00f067aa0ba902b7-00\r\n" if trace else ""
+            connection.send(f"GET /api/v1/sports HTTP/1.1\r\nHost: x\r\nX-Api-Key: {casino.player.key}\r\n{line}\r\n")
+            assert casino.log_line(connection.receive()).get("trace") == trace
 
 
 @pytest.mark.parametrize("body, error", [

@@ -1,5 +1,5 @@
 /* Accept-Encoding and If-None-Match: what a request asks for (RFC 9110 sections 12.5.3 and
- * 13.1.2). */
+ * 13.1.2); and the trace that it belongs to. */
 #include "http/http.h"
 #include "tests.h"
 
@@ -150,4 +150,60 @@ TEST(any_tag_is_matched_by_a_star_and_named_by_none)
     assert_false(http_names_etag(&star, TEXT("\"abc\"")));
     struct http_request both = request_with(lines, HTTP_FIELD_IF_NONE_MATCH, "*", "W/\"abc\"");
     assert_true(http_names_etag(&both, TEXT("\"abc\"")));
+}
+
+static const char *trace_of(const char *first, const char *second)
+{
+    static char trace[HTTP_TRACE_SIZE];
+    struct http_field_line lines[2];
+    struct http_request request = request_with(lines, HTTP_FIELD_TRACEPARENT, first, second);
+    return http_request_trace(&request, trace) ? trace : "none";
+}
+
+#define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
+#define PARENT "00f067aa0ba902b7"
+#define ZEROS "0000000000000000"
+
+TEST(a_trace_is_passed_on_as_version_00_whatever_later_versions_add)
+{
+    const char *sampled = "00-" TRACE "-" PARENT "-01";
+    assert_string_equal(trace_of(sampled, NULL), sampled);
+    assert_string_equal(trace_of("00-" TRACE "-" PARENT "-00", NULL), "00-" TRACE "-" PARENT "-00");
+    assert_string_equal(trace_of("00-" TRACE "-" PARENT "-03", NULL), "00-" TRACE "-" PARENT "-03");
+    assert_string_equal(trace_of("00-" TRACE "-" PARENT "-fd", NULL), sampled);
+    assert_string_equal(trace_of("01-" TRACE "-" PARENT "-01", NULL), sampled);
+    assert_string_equal(trace_of("cc-" TRACE "-" PARENT "-01-what-the-future-will-be", NULL),
+                        sampled);
+    assert_string_equal(trace_of("fe-" TRACE "-" PARENT "-01-", NULL), sampled);
+}
+
+TEST(a_malformed_trace_is_none)
+{
+    static const char *const values[] = {
+        "",
+        "00",
+        "00-" TRACE "-" PARENT,
+        "00-" TRACE "-" PARENT "-1",
+        "00-" TRACE "-" PARENT "-011",
+        "00-" TRACE "-" PARENT "-01-more",
+        "01-" TRACE "-" PARENT "-011",
+        "cc-" TRACE "-" PARENT "-01.more",
+        "ff-" TRACE "-" PARENT "-01",
+        "0F-" TRACE "-" PARENT "-01",
+        "00-" ZEROS ZEROS "-" PARENT "-01",
+        "00-" TRACE "-" ZEROS "-01",
+        "00-4BF92F3577B34DA6A3CE929D0E0E4736-" PARENT "-01",
+        "00-" TRACE "-00F067AA0BA902B7-01",
+        "00-" TRACE "-" PARENT "-0x",
+        "00-" TRACE "_" PARENT "-01",
+        "00-4bf92f3577b34da6a3ce929d0e0e473-" PARENT "-01 ",
+        "0g-" TRACE "-" PARENT "-01",
+        "00-" TRACE "-" PARENT "-01,"
+        "00-" TRACE "-" PARENT "-01",
+    };
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        assert_string_equal(trace_of(values[i], NULL), "none");
+    assert_string_equal(trace_of(NULL, NULL), "none");
+    assert_string_equal(trace_of("00-" TRACE "-" PARENT "-01", "00-" TRACE "-" PARENT "-01"),
+                        "none");
 }
