@@ -163,7 +163,10 @@ bool command_ask(const char *format, ...) PRINTF_LIKE(1, 2);
 struct table;
 /* `headers` ends in NULL. */
 struct table *table_create(const char *const *headers);
-void table_cell(struct table *table, const char *text); /* left to right */
+/* TABLE_ROW(table, "cell", "cell"): one for each column. */
+#define TABLE_ROW(table_, ...) table_row((table_), (const char *const[]){__VA_ARGS__})
+void table_row(struct table *table, const char *const *cells);
+void table_cell(struct table *table, const char *text); /* one after the other, instead of rows */
 void table_print(struct table **table, FILE *out);      /* and destroys */
 /* Within `room` columns, whatever `out` is. */
 void table_print_within(struct table **table, size_t room, FILE *out);

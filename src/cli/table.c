@@ -49,6 +49,12 @@ void table_cell(struct table *table, const char *text)
     table->count++;
 }
 
+void table_row(struct table *table, const char *const *cells)
+{
+    for (size_t i = 0; i < table->columns; i++)
+        table_cell(table, cells[i]);
+}
+
 /* The columns of the terminal that `out` is; SIZE_MAX: it is none, or does not say. */
 static size_t terminal_width(FILE *out)
 {

@@ -43,9 +43,7 @@ static void print_files(const struct backup_manifest *manifest)
             continue;
         (void)snprintf(bytes, sizeof bytes, "%" PRIu64, manifest->parts[i].print.bytes);
         clock_format_rfc3339(manifest->parts[i].as_of_ms, as_of);
-        table_cell(table, backup_part_names[i]);
-        table_cell(table, bytes);
-        table_cell(table, as_of);
+        TABLE_ROW(table, backup_part_names[i], bytes, as_of);
     }
     table_print(&table, stdout);
 }

@@ -3,9 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-
 #include "base/clock.h"
+#include "base/digest.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/stores.h"
@@ -129,7 +128,7 @@ struct export
     bool rounds;             /* are written */
     bool entries_ended;      /* the array of the document has */
     uint64_t written;
-    EVP_MD_CTX *digest; /* of the hashes of all that was written, in order */
+    struct digest *digest; /* of the hashes of all that was written, in order */
 };
 
 /* The next object: a value of the document's array, or a line of its own. */
@@ -154,7 +153,7 @@ static bool end_row(struct export *export)
 static bool export_entry(void *context, const struct ledger_transaction *entry)
 {
     struct export *export = context;
-    CHECK(EVP_DigestUpdate(export->digest, entry->hash, sizeof entry->hash) == 1);
+    digest_add(export->digest, entry->hash, sizeof entry->hash);
     if (++export->written % PROGRESS_STEP == 0)
         progress_tell(command_watch(export->printed.line), "entries", export->written,
                       export->printed.entries);
@@ -236,11 +235,10 @@ static void begin_export(struct export *export, const struct command_line *line)
 }
 
 /* The last line, or the last members: the sums of all entries before. */
-static void end_export(struct export *export, const struct command_line *line)
+static void end_export(struct export *export, const struct command_line *line,
+                       const uint8_t head[DIGEST_SIZE])
 {
     struct json_writer *json = &export->json;
-    uint8_t head[LEDGER_HASH_SIZE];
-    CHECK(EVP_DigestFinal_ex(export->digest, head, NULL) == 1);
     if (export->lines) {
         write_scope(begin_row(export), line);
     } else {
@@ -249,7 +247,7 @@ static void end_export(struct export *export, const struct command_line *line)
             json_end(json);
     }
     json_unsigned(json, export->lines ? "entries" : "entry_count", export->written);
-    json_hex(json, "head", head, sizeof head);
+    json_hex(json, "head", head, DIGEST_SIZE);
     json_array(json, "totals");
     for (size_t i = 0; i < count_totals(&export->printed); i++)
         write_total(json, total_at(&export->printed, i));
@@ -268,19 +266,19 @@ void run_export(const struct command_line *line)
                           .sum = export_line,
                           .printed = &export.printed};
     int64_t day = 0;
+    uint8_t head[DIGEST_SIZE];
     if (command_json(line) && command_option(line, "ndjson") != NULL)
         command_usage(line, "--json is one document, --ndjson a line for each entry: not both at "
                             "once");
     struct platform_store *store = open_books(line, &asked, &day);
-    export.digest = EVP_MD_CTX_new();
-    CHECK(export.digest != NULL && EVP_DigestInit_ex(export.digest, EVP_sha256(), NULL) == 1);
+    export.digest = digest_begin();
     begin_export(&export, line);
     enum status status = read_books(store, &asked);
+    digest_end(&export.digest, head);
     if (status == STATUS_OK)
-        end_export(&export, line);
+        end_export(&export, line, head);
     if (status == STATUS_OK || export.written > 0)
         (void)command_print(export.json.out);
-    EVP_MD_CTX_free(export.digest);
     command_require(line, status);
 }
 

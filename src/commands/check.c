@@ -40,15 +40,11 @@ static void PRINTF_LIKE(5, 6)
     va_start(arguments, format);
     (void)vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    table_cell(report->table, result == WARNING ? "WARNING" : ok ? "ok" : "FAILED");
-    table_cell(report->table, check);
-    table_cell(report->table, message);
+    TABLE_ROW(report->table, result == WARNING ? "WARNING" : ok ? "ok" : "FAILED", check, message);
     if (result != FINE) {
         char what_to_do[2 * ERROR_TEXT_SIZE];
         (void)snprintf(what_to_do, sizeof what_to_do, "to do: %s", remedy);
-        table_cell(report->table, "");
-        table_cell(report->table, "");
-        table_cell(report->table, what_to_do);
+        TABLE_ROW(report->table, "", "", what_to_do);
     }
     report->checks++;
     report->failures += ok ? 0 : 1;

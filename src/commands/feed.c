@@ -253,10 +253,8 @@ static void print_interest(const struct command_line *line, const struct odds_in
     for (size_t i = 0; i < count; i++) {
         clock_format_rfc3339(list[i].requested_ms, when);
         int64_t ago_ms = now_ms > list[i].requested_ms ? now_ms - list[i].requested_ms : 0;
-        table_cell(table, list[i].event.digits);
-        table_cell(table, when);
         (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms / 1000);
-        table_cell(table, ago);
+        TABLE_ROW(table, list[i].event.digits, when, ago);
     }
     table_print(&table, stdout);
 }

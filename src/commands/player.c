@@ -36,11 +36,8 @@ static void print_launches(const struct player_view *player)
     for (size_t i = 0; i < player->launch_count; i++) {
         const struct launch_record *launch = &player->launches[i];
         clock_format_rfc3339(launch->created_ms, created_at);
-        table_cell(table, launch->id);
-        table_cell(table, created_at);
-        table_cell(table, launch->provider_id);
-        table_cell(table, launch->game_id);
-        table_cell(table, launch->subject);
+        TABLE_ROW(table, launch->id, created_at, launch->provider_id, launch->game_id,
+                  launch->subject);
     }
     (void)putchar('\n');
     table_print(&table, stdout);

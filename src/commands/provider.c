@@ -121,9 +121,8 @@ static void print_secrets(const struct command_line *line, const struct provider
         char added_at[CLOCK_TEXT_SIZE] = "unknown";
         if (provider->secrets[i].added_ms != 0)
             clock_format_rfc3339(provider->secrets[i].added_ms, added_at);
-        table_cell(table, provider_secret_name(&provider->secrets[i]));
-        table_cell(table, i == 0 ? "yes" : "no");
-        table_cell(table, added_at);
+        TABLE_ROW(table, provider_secret_name(&provider->secrets[i]), i == 0 ? "yes" : "no",
+                  added_at);
     }
     table_print(&table, stdout);
 }
