@@ -57,8 +57,10 @@ enum status sqlite_player_number(struct sqlite_store *store, const char *id, int
     return find_number(store, "SELECT number FROM player WHERE id = ?1", id, number, error);
 }
 
-enum status sqlite_player(struct sqlite_store *store, int64_t number,
-                          const struct cached_player **player, struct error *error)
+/* The player of a row, with its customer's number; the pointer is valid until the next call.
+ * STATUS_MALFORMED: it is not there, or its customer is not. */
+static enum status find_player(struct sqlite_store *store, int64_t number,
+                               const struct cached_player **player, struct error *error)
 {
     struct cached_player read = {.number = number};
     struct ledger_cache *cache = sqlite_cache(store);
@@ -90,7 +92,7 @@ const struct player_record *sqlite_player_of(struct platform_store *store, int64
 {
     const struct cached_player *player = NULL;
     struct error error;
-    return sqlite_player(sqlite_store_of(store), number, &player, &error) == STATUS_OK
+    return find_player(sqlite_store_of(store), number, &player, &error) == STATUS_OK
                ? &player->record
                : NULL;
 }
@@ -142,7 +144,7 @@ static enum status read_verified(struct sqlite_store *store, const struct sql_ro
     row->customer_number = sql_integer(columns, CUSTOMER_NUMBER);
     row->player_number = sql_integer(columns, PLAYER_NUMBER);
     row->previous = sql_integer(columns, PREVIOUS);
-    enum status status = sqlite_player(store, row->player_number, &player, error);
+    enum status status = find_player(store, row->player_number, &player, error);
     if (status != STATUS_OK)
         return status;
     bool verified = player->customer_number == row->customer_number &&

@@ -41,12 +41,7 @@ MUST_CHECK enum status sqlite_customer_number(struct sqlite_store *store, const 
 MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const char *id,
                                             int64_t *number, struct error *error);
 
-/* The player of a row, with its customer's number; the pointer is valid until the next call.
- * STATUS_MALFORMED: it is not there, or its customer is not. */
-MUST_CHECK enum status sqlite_player(struct sqlite_store *store, int64_t number,
-                                     const struct cached_player **player, struct error *error);
-
-/* The same for readers of rows (engine.h). */
+/* The player of a row, for readers of rows (engine.h); valid until the next call. */
 const struct player_record *sqlite_player_of(struct platform_store *store, int64_t number);
 
 /* The cache of the handle's connection. */

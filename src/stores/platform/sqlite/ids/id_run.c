@@ -64,7 +64,8 @@ struct id_bits id_filter_bits(const uint8_t identity[ID_IDENTITY_SIZE], uint64_t
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-bool id_read_exactly(int descriptor, void *bytes, size_t size, off_t at)
+/* False: it is shorter, or cannot be read. */
+static bool read_exactly(int descriptor, void *bytes, size_t size, off_t at)
 {
     char *to = bytes;
     while (size > 0) {
@@ -107,7 +108,7 @@ static enum status check_header(const struct id_run_header *header, const struct
 static bool read_header(const struct id_run *run, struct id_run_header *header)
 {
     char block[ID_BLOCK_SIZE];
-    if (!id_read_exactly(run->descriptor, block, sizeof block, 0))
+    if (!read_exactly(run->descriptor, block, sizeof block, 0))
         return false;
     memcpy(header, block, sizeof *header);
     for (size_t i = sizeof *header; i < sizeof block; i++)
@@ -133,13 +134,13 @@ static enum status load(struct id_run *run, const uint8_t identity[ID_IDENTITY_S
     size_t filter_size = header->lines * ID_LINE_SIZE;
     off_t at = (off_t)((1 + run->blocks) * ID_BLOCK_SIZE);
     run->first_keys = memory_alloc(keys_size + 1);
-    if (!id_read_exactly(run->descriptor, run->first_keys, keys_size, at) ||
+    if (!read_exactly(run->descriptor, run->first_keys, keys_size, at) ||
         checksum_add(header->seed, run->first_keys, keys_size) != header->first_keys_sum)
         return malformed(error, "the positions of its blocks are damaged");
     if (!filtered)
         return STATUS_OK;
     run->filter = memory_alloc(filter_size);
-    if (!id_read_exactly(run->descriptor, run->filter, filter_size, at + (off_t)keys_size) ||
+    if (!read_exactly(run->descriptor, run->filter, filter_size, at + (off_t)keys_size) ||
         checksum_add(header->seed, run->filter, filter_size) != header->filter_sum)
         return malformed(error, "its filter is damaged");
     return STATUS_OK;
@@ -193,8 +194,8 @@ static bool block_is_sound(const struct id_run *run, uint64_t at, const struct i
 bool id_run_read(struct id_run *run, uint64_t at, size_t count, struct id_block *blocks)
 {
     CHECK(at + count <= run->blocks);
-    bool sound = id_read_exactly(run->descriptor, blocks, count * sizeof blocks[0],
-                                 (off_t)((1 + at) * ID_BLOCK_SIZE));
+    bool sound = read_exactly(run->descriptor, blocks, count * sizeof blocks[0],
+                              (off_t)((1 + at) * ID_BLOCK_SIZE));
     for (size_t i = 0; i < count && sound; i++)
         sound = block_is_sound(run, at + i, &blocks[i]);
     if (!sound)

@@ -127,8 +127,5 @@ static inline bool id_run_may_have(const struct id_run *run, uint64_t key,
 MUST_CHECK enum status id_run_find(struct id_run *run, uint64_t key, int64_t after,
                                    int64_t *numbers, size_t room, size_t *count);
 
-/* False: it is shorter, or cannot be read. */
-MUST_CHECK bool id_read_exactly(int descriptor, void *bytes, size_t size, off_t at);
-
 /* Reads `count` blocks from block `at`. False: they are damaged, and so is the run. */
 MUST_CHECK bool id_run_read(struct id_run *run, uint64_t at, size_t count, struct id_block *blocks);

@@ -95,7 +95,8 @@ struct writing {
     struct id_block *buffer; /* and behind them the one that is being filled */
 };
 
-int id_write_exactly(int descriptor, const void *bytes, size_t size, off_t at)
+/* 0, or why it cannot be written. */
+static int write_exactly(int descriptor, const void *bytes, size_t size, off_t at)
 {
     const char *from = bytes;
     while (size > 0) {
@@ -116,8 +117,8 @@ static int flush(struct writing *writing)
 {
     struct id_run *run = writing->run;
     size_t size = writing->buffered * sizeof writing->buffer[0];
-    int reason = id_write_exactly(run->descriptor, writing->buffer, size,
-                                  (off_t)((1 + writing->full - writing->buffered) * ID_BLOCK_SIZE));
+    int reason = write_exactly(run->descriptor, writing->buffer, size,
+                               (off_t)((1 + writing->full - writing->buffered) * ID_BLOCK_SIZE));
     writing->written += size;
     writing->buffered = 0;
     if (reason == 0 && writing->written >= SYNCED_EVERY) {
@@ -171,11 +172,11 @@ static int finish(struct writing *writing)
     header->filter_sum = checksum_add(header->seed, run->filter, filter_size);
     header->sum = id_run_header_sum(header);
     memcpy(start, header, sizeof *header);
-    reason = id_write_exactly(run->descriptor, run->first_keys, keys_size, at);
+    reason = write_exactly(run->descriptor, run->first_keys, keys_size, at);
     if (reason == 0)
-        reason = id_write_exactly(run->descriptor, run->filter, filter_size, at + (off_t)keys_size);
+        reason = write_exactly(run->descriptor, run->filter, filter_size, at + (off_t)keys_size);
     if (reason == 0)
-        reason = id_write_exactly(run->descriptor, start, sizeof start, 0);
+        reason = write_exactly(run->descriptor, start, sizeof start, 0);
     return reason != 0 ? reason : fsync(run->descriptor) == 0 ? 0 : errno;
 }
 

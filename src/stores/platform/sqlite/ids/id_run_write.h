@@ -37,9 +37,6 @@ void id_stream_end(struct id_stream *stream);
 MUST_CHECK enum status id_streams_next(struct id_stream *streams, size_t count,
                                        struct id_entry *entry);
 
-/* 0, or why it cannot be written. */
-MUST_CHECK int id_write_exactly(int descriptor, const void *bytes, size_t size, off_t at);
-
 /* ---- writing --------------------------------------------------------------------------------- */
 
 struct id_run_plan {
