@@ -138,10 +138,9 @@ struct policies *policies_create(const struct policies_options *options)
 
 void policies_destroy(struct policies **at)
 {
-    struct policies *policies = *at;
+    struct policies *policies = memory_take(at);
     if (policies == NULL)
         return;
-    *at = NULL;
     background_stop(&policies->use_writer);
     refresher_destroy(&policies->refresher);
     policy_editor_destroy(&policies->editor);

@@ -72,8 +72,7 @@ static void kill_new(struct handover *handover)
 
 void handover_destroy(struct handover **handover_at)
 {
-    struct handover *handover = *handover_at;
-    *handover_at = NULL;
+    struct handover *handover = memory_take(handover_at);
     if (handover == NULL)
         return;
     kill_new(handover);

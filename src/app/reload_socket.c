@@ -156,10 +156,9 @@ static void on_closed(uv_handle_t *handle)
 
 void reload_socket_destroy(struct reload_socket **socket)
 {
-    struct reload_socket *gone = *socket;
+    struct reload_socket *gone = memory_take(socket);
     if (gone == NULL)
         return;
-    *socket = NULL;
     struct sockaddr_un name = name_socket(gone->directory, (long)getpid(), gone->question);
     (void)uv_poll_stop(&gone->poll);
     (void)unlink(name.sun_path);

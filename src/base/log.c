@@ -353,10 +353,9 @@ bool log_flush(struct log *log)
 
 void log_destroy(struct log **log)
 {
-    struct log *gone = *log;
+    struct log *gone = memory_take(log);
     if (gone == NULL)
         return;
-    *log = NULL;
     uv_mutex_lock(&gone->lock);
     gone->ending = true;
     uv_cond_signal(&gone->more);

@@ -46,3 +46,11 @@ void memory_free(void *memory)
 {
     free(memory);
 }
+
+void *memory_take(void *place)
+{
+    void *taken;
+    memcpy(&taken, place, sizeof taken);
+    memset(place, 0, sizeof taken);
+    return taken;
+}

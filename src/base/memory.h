@@ -20,6 +20,9 @@ void *memory_copy(const void *bytes, size_t size) __attribute__((malloc, returns
 /* Gives memory back; NULL is fine. */
 void memory_free(void *memory);
 
+/* Returns the pointer that is at `place`, and puts NULL there: for x_destroy(struct x **place). */
+void *memory_take(void *place);
+
 /* The `type` whose `member` is at `pointer`. */
 #define CONTAINER_OF(pointer, type, member) \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))

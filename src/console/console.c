@@ -756,8 +756,7 @@ static void free_timer(uv_handle_t *timer)
 
 void console_destroy(struct console **at)
 {
-    struct console *console = *at;
-    *at = NULL;
+    struct console *console = memory_take(at);
     if (console == NULL)
         return;
     work_pool_destroy(&console->pool);

@@ -225,8 +225,7 @@ struct history *history_create(void)
 
 void history_destroy(struct history **at)
 {
-    struct history *history = *at;
-    *at = NULL;
+    struct history *history = memory_take(at);
     if (history == NULL)
         return;
     for (size_t i = 0; i <= HISTORY_HOURS; i++)

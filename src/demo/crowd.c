@@ -176,8 +176,7 @@ struct crowd *crowd_start(const struct crowd_options *options)
 
 void crowd_stop(struct crowd **at)
 {
-    struct crowd *crowd = *at;
-    *at = NULL;
+    struct crowd *crowd = memory_take(at);
     if (crowd == NULL)
         return;
     background_stop(&crowd->background);

@@ -145,8 +145,7 @@ struct simulator *simulator_create(const struct simulator_options *options, int6
 
 void simulator_destroy(struct simulator **at)
 {
-    struct simulator *simulator = *at;
-    *at = NULL;
+    struct simulator *simulator = memory_take(at);
     if (simulator == NULL)
         return;
     if (simulator->store != NULL)

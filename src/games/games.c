@@ -72,8 +72,7 @@ struct games *games_create(const struct platform_store_options *store, const cha
 
 void games_destroy(struct games **at)
 {
-    struct games *games = *at;
-    *at = NULL;
+    struct games *games = memory_take(at);
     if (games == NULL)
         return;
     refresher_destroy(&games->refresher);

@@ -43,8 +43,7 @@ struct games_pages *games_pages_create(struct games *games)
 
 void games_pages_destroy(struct games_pages **at)
 {
-    struct games_pages *pages = *at;
-    *at = NULL;
+    struct games_pages *pages = memory_take(at);
     if (pages == NULL)
         return;
     for (size_t i = 0; i < SLOTS; i++)

@@ -216,8 +216,7 @@ static void clear_game(struct games_game *game)
 
 void games_table_destroy(struct games_table **at)
 {
-    struct games_table *table = *at;
-    *at = NULL;
+    struct games_table *table = memory_take(at);
     if (table == NULL)
         return;
     for (size_t i = 0; i < table->provider_count; i++)

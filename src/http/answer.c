@@ -125,8 +125,7 @@ struct answer *answer_hold(struct answer *answer)
 
 void answer_release(struct answer **answer)
 {
-    struct answer *mine = *answer;
-    *answer = NULL;
+    struct answer *mine = memory_take(answer);
     if (mine == NULL || atomic_fetch_sub_explicit(&mine->references, 1, memory_order_acq_rel) > 1)
         return;
     struct http_message *gzip = atomic_load_explicit(&mine->gzip, memory_order_relaxed);

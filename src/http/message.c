@@ -33,8 +33,7 @@ struct http_message *http_message_hold(struct http_message *message)
 
 void http_message_release(struct http_message **message)
 {
-    struct http_message *released = *message;
-    *message = NULL;
+    struct http_message *released = memory_take(message);
     if (released == NULL)
         return;
     /* The acquire orders the other threads' reads, which precede their releases, before the

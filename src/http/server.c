@@ -406,8 +406,7 @@ void http_server_abort(struct http_server *server)
 
 void http_server_destroy(struct http_server **server)
 {
-    struct http_server *gone = *server;
-    *server = NULL;
+    struct http_server *gone = memory_take(server);
     CHECK(uv_is_closing((uv_handle_t *)&gone->sweep) && gone->connection_count == 0);
     memory_free(gone->spare_exchange);
     if (gone->reserve >= 0)

@@ -196,8 +196,7 @@ void http_tls_replace(struct http_tls *tls, struct http_tls **other)
 
 void http_tls_destroy(struct http_tls **tls)
 {
-    struct http_tls *gone = *tls;
-    *tls = NULL;
+    struct http_tls *gone = memory_take(tls);
     if (gone == NULL)
         return;
     SSL_CTX_free(gone->context);
@@ -226,8 +225,7 @@ struct tls_session *tls_session_create(struct http_tls *tls, struct buffer *out)
 
 void tls_session_destroy(struct tls_session **session)
 {
-    struct tls_session *gone = *session;
-    *session = NULL;
+    struct tls_session *gone = memory_take(session);
     if (gone == NULL)
         return;
     SSL_free(gone->ssl);

@@ -481,8 +481,7 @@ void launcher_facts(struct launcher *launcher, struct launcher_facts *facts)
 
 void launcher_destroy(struct launcher **at)
 {
-    struct launcher *launcher = *at;
-    *at = NULL;
+    struct launcher *launcher = memory_take(at);
     if (launcher == NULL)
         return;
     background_stop(&launcher->thread);

@@ -234,8 +234,7 @@ struct outgoing *outgoing_create(const char *ca_file, unsigned kept_connections)
 
 void outgoing_destroy(struct outgoing **at)
 {
-    struct outgoing *outgoing = *at;
-    *at = NULL;
+    struct outgoing *outgoing = memory_take(at);
     if (outgoing == NULL)
         return;
     while (!LIST_EMPTY(&outgoing->posts))

@@ -365,8 +365,7 @@ struct provider_calls *provider_calls_create(uint32_t timeout_ms, const char *ca
 
 void provider_calls_destroy(struct provider_calls **at)
 {
-    struct provider_calls *calls = *at;
-    *at = NULL;
+    struct provider_calls *calls = memory_take(at);
     if (calls == NULL)
         return;
     uv_mutex_lock(&calls->thread.lock);

@@ -330,10 +330,9 @@ struct rate_leases *rate_leases_create(struct odds_store *store, struct log *log
 
 void rate_leases_destroy(struct rate_leases **at)
 {
-    struct rate_leases *leases = *at;
+    struct rate_leases *leases = memory_take(at);
     if (leases == NULL)
         return;
-    *at = NULL;
     uv_mutex_lock(&leases->lock);
     while (leases->calls > 0)
         uv_cond_wait(&leases->idle, &leases->lock);

@@ -19,8 +19,7 @@ struct rate_budget *rate_budget_hold(struct rate_budget *budget)
 
 void rate_budget_release(struct rate_budget **at)
 {
-    struct rate_budget *budget = *at;
-    *at = NULL;
+    struct rate_budget *budget = memory_take(at);
     if (budget == NULL || atomic_fetch_sub_explicit(&budget->holders, 1, memory_order_acq_rel) > 1)
         return;
     memory_free(atomic_load_explicit(&budget->lease, memory_order_acquire));

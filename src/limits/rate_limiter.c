@@ -137,8 +137,7 @@ static void free_limiter(void *limiter)
 
 void rate_limiter_destroy(struct rate_limiter **limiter)
 {
-    struct rate_limiter *mine = *limiter;
-    *limiter = NULL;
+    struct rate_limiter *mine = memory_take(limiter);
     if (mine == NULL)
         return;
     http_deferral_queue_close(&mine->pending, free_limiter, mine);

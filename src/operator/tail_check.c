@@ -176,8 +176,7 @@ struct tail_check *tail_check_create(void)
 
 void tail_check_destroy(struct tail_check **at)
 {
-    struct tail_check *check = *at;
-    *at = NULL;
+    struct tail_check *check = memory_take(at);
     if (check == NULL)
         return;
     if (check->digest != NULL) {

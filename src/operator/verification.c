@@ -42,8 +42,7 @@ struct verification *verification_create(const struct platform_store_options *st
 
 void verification_destroy(struct verification **at)
 {
-    struct verification *verification = *at;
-    *at = NULL;
+    struct verification *verification = memory_take(at);
     if (verification == NULL)
         return;
     atomic_store(&verification->stop, true);
@@ -189,10 +188,9 @@ struct last_verifications *last_verifications_create(const struct platform_store
 
 void last_verifications_destroy(struct last_verifications **at)
 {
-    struct last_verifications *last = *at;
+    struct last_verifications *last = memory_take(at);
     if (last == NULL)
         return;
-    *at = NULL;
     refresher_release(last->refresher, &last->hold);
     refresher_destroy(&last->refresher);
     memory_free(last);

@@ -807,8 +807,7 @@ static void free_cache(void *cache)
 
 void sports_cache_destroy(struct sports_cache **cache)
 {
-    struct sports_cache *mine = *cache;
-    *cache = NULL;
+    struct sports_cache *mine = memory_take(cache);
     if (mine == NULL)
         return;
     struct http_deferral *newer;

@@ -108,8 +108,7 @@ enum status catalog_create(struct text stored, struct catalog **catalog,
 
 void catalog_destroy(struct catalog **catalog)
 {
-    struct catalog *mine = *catalog;
-    *catalog = NULL;
+    struct catalog *mine = memory_take(catalog);
     if (mine == NULL)
         return;
     buffer_free(&mine->list);

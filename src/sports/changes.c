@@ -51,8 +51,7 @@ struct changes *changes_create(struct odds_store *odds)
 
 void changes_destroy(struct changes **changes)
 {
-    struct changes *mine = *changes;
-    *changes = NULL;
+    struct changes *mine = memory_take(changes);
     odds_store_watch(mine->odds, NULL);
     CHECK(LIST_EMPTY(&mine->readers));
     uv_mutex_destroy(&mine->lock);

@@ -23,8 +23,7 @@ struct entry *entry_hold(struct entry *entry)
 
 void entry_release(struct entry **entry)
 {
-    struct entry *mine = *entry;
-    *entry = NULL;
+    struct entry *mine = memory_take(entry);
     if (mine == NULL || atomic_fetch_sub_explicit(&mine->references, 1, memory_order_acq_rel) > 1)
         return;
     CHECK(mine->job == NULL); /* a job holds what it works on */

@@ -59,8 +59,7 @@ void sports_drain(struct sports *sports)
 
 void sports_destroy(struct sports **sports)
 {
-    struct sports *mine = *sports;
-    *sports = NULL;
+    struct sports *mine = memory_take(sports);
     if (mine == NULL)
         return;
     changes_destroy(&mine->changes);

@@ -533,8 +533,7 @@ static void on_closed(uv_handle_t *handle)
 
 void waiting_destroy(struct waiting **waiting)
 {
-    struct waiting *mine = *waiting;
-    *waiting = NULL;
+    struct waiting *mine = memory_take(waiting);
     CHECK(mine->count == 0 && TAILQ_EMPTY(&mine->groups));
     if (uv_is_active((uv_handle_t *)&mine->tick))
         stop_ticking(mine);

@@ -279,10 +279,9 @@ struct refresher *refresher_create(const struct refresher_options *options)
 
 void refresher_destroy(struct refresher **at)
 {
-    struct refresher *refresher = *at;
+    struct refresher *refresher = memory_take(at);
     if (refresher == NULL)
         return;
-    *at = NULL;
     background_stop(&refresher->thread); /* after it there is no lock any more */
     CHECK(refresher->current == NULL || refresher->current->references == 1);
     release_locked(refresher, refresher->current);

@@ -263,10 +263,9 @@ struct usage *usage_create(const struct usage_options *options)
 
 void usage_destroy(struct usage **at)
 {
-    struct usage *usage = *at;
+    struct usage *usage = memory_take(at);
     if (usage == NULL)
         return;
-    *at = NULL;
     background_stop(&usage->writer);
     for (size_t i = 0; i < usage->options.threads; i++)
         destroy_thread(&usage->threads[i]);

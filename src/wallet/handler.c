@@ -316,8 +316,7 @@ static void on_prepare_closed(uv_handle_t *prepare)
 
 void wallet_handler_destroy(struct wallet_handler **handler)
 {
-    struct wallet_handler *mine = *handler;
-    *handler = NULL;
+    struct wallet_handler *mine = memory_take(handler);
     if (mine == NULL)
         return;
     hand_over(mine); /* clients may have just closed, but accepted requests are completed */

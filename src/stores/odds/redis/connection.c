@@ -971,8 +971,7 @@ void redis_connection_stop(struct redis_connection *connection)
 
 void redis_connection_destroy(struct redis_connection **connection)
 {
-    struct redis_connection *mine = *connection;
-    *connection = NULL;
+    struct redis_connection *mine = memory_take(connection);
     if (mine == NULL)
         return;
     uv_mutex_destroy(&mine->lock);

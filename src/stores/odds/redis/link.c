@@ -567,8 +567,7 @@ struct redis_link *redis_link_create(const struct redis_link_options *options)
 
 void redis_link_destroy(struct redis_link **link)
 {
-    struct redis_link *mine = *link;
-    *link = NULL;
+    struct redis_link *mine = memory_take(link);
     if (mine == NULL)
         return;
     mailbox_post(mine->mailbox, &mine->stop);

@@ -298,8 +298,7 @@ bool redis_host_set(struct redis_host *host, struct text name, struct text port)
 
 void redis_location_destroy(struct redis_location **location)
 {
-    struct redis_location *mine = *location;
-    *location = NULL;
+    struct redis_location *mine = memory_take(location);
     if (mine == NULL)
         return;
     memory_free(mine->path);

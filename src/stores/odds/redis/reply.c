@@ -85,8 +85,7 @@ static void begin_reply(struct redis_parser *parser)
 
 void redis_parser_destroy(struct redis_parser **parser)
 {
-    struct redis_parser *mine = *parser;
-    *parser = NULL;
+    struct redis_parser *mine = memory_take(parser);
     if (mine == NULL)
         return;
     memory_free(mine->elements);

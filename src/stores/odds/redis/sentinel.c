@@ -291,8 +291,7 @@ static void on_closed(uv_handle_t *handle)
 
 void redis_sentinel_destroy(struct redis_sentinel **sentinel)
 {
-    struct redis_sentinel *mine = *sentinel;
-    *sentinel = NULL;
+    struct redis_sentinel *mine = memory_take(sentinel);
     if (mine == NULL)
         return;
     redis_wire_destroy(&mine->wire);

@@ -165,8 +165,7 @@ static void on_closed(uv_handle_t *handle)
 
 void redis_wire_destroy(struct redis_wire **wire)
 {
-    struct redis_wire *mine = *wire;
-    *wire = NULL;
+    struct redis_wire *mine = memory_take(wire);
     if (mine == NULL)
         return;
     mine->destroyed = true;

@@ -241,8 +241,7 @@ enum status postgres_target_create(struct postgres_target **target, const char *
 
 void postgres_target_destroy(struct postgres_target **at)
 {
-    struct postgres_target *target = *at;
-    *at = NULL;
+    struct postgres_target *target = memory_take(at);
     if (target == NULL)
         return;
     PQconninfoFree(target->options);
