@@ -7,24 +7,15 @@
  * itself, so all parents count. In a container without a cgroup namespace the path is the host's;
  * then the mount point alone is found, which is the container's group.
  */
-#include <sched.h>
 #include <string.h>
-#include <unistd.h>
+
+#include <uv.h>
 
 #include "base/file.h"
 #include "config/settings.h"
 
 #define PROCESSORS_MAX 64
 #define KERNEL_FILE_MAX 65536
-
-static uint32_t affinity(void)
-{
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0)
-        return (uint32_t)CPU_COUNT(&allowed);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (uint32_t)online : 1;
-}
 
 /* Appends a file of the kernel's; nothing when there is none. */
 static void append_file(const char *directory, const char *name, struct buffer *out)
@@ -82,7 +73,7 @@ static void apply_line(const char *root, struct text line, uint32_t *processors)
 uint32_t config_processors(const char *root)
 {
     struct buffer groups = {0};
-    uint32_t processors = affinity();
+    uint32_t processors = uv_available_parallelism(); /* by the affinity */
     append_file(root, "proc/self/cgroup", &groups);
     struct text rest = buffer_text(&groups);
     while (rest.size > 0)
