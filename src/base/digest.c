@@ -47,6 +47,11 @@ void digest_sha256(const void *bytes, size_t size, uint8_t out[DIGEST_SIZE])
     CHECK(EVP_DigestFinal_ex(context, out, NULL) == 1);
 }
 
+void digest_sha1(const void *bytes, size_t size, uint8_t out[DIGEST_SHA1_SIZE])
+{
+    CHECK(EVP_Digest(bytes, size, out, NULL, EVP_sha1(), NULL) == 1);
+}
+
 /* The digest of the padded key followed by the bytes. */
 static void digest_padded(const uint8_t key[HMAC_BLOCK_SIZE], uint8_t pad, const void *bytes,
                           size_t size, uint8_t out[DIGEST_SIZE])

@@ -12,8 +12,10 @@
  */
 
 #define DIGEST_SIZE 32
+#define DIGEST_SHA1_SIZE 20 /* by which Redis scripts compare values */
 
 void digest_sha256(const void *bytes, size_t size, uint8_t out[DIGEST_SIZE]);
+void digest_sha1(const void *bytes, size_t size, uint8_t out[DIGEST_SHA1_SIZE]);
 void digest_hmac_sha256(struct text key, struct text data, uint8_t out[DIGEST_SIZE]);
 
 /* A digest of data that comes in pieces. One thread uses it at a time. */

@@ -25,7 +25,7 @@
 
 #define READ_SIZE ((size_t)256 * 1024)
 #define GROUPS_UNDER_WAY 2U
-#define RENEWALS_TOGETHER 4096U
+#define RENEWALS_TOGETHER 512U /* Redis answers no one else while it compares so many values */
 #define INTEREST_EVERY_NS (50 * UINT64_C(1000000))
 #define INTEREST_WINDOW_MS 10000 /* how far back each look goes: clocks of servers differ */
 
@@ -313,7 +313,8 @@ static void append_answer(struct buffer *out, const struct item *item)
 struct expiring {
     struct event_node node; /* first */
     uint32_t expires_s;
-    uint64_t until_ms; /* monotonic; the store's time is over before */
+    uint8_t published[DIGEST_SHA1_SIZE]; /* the digest of its bytes */
+    uint64_t until_ms;                   /* monotonic; the store's time is over before */
 };
 
 static void forget(struct stream *stream, struct event_node *node)
@@ -345,6 +346,8 @@ static void note_expiry(struct stream *stream, const struct odds_change *change,
     event_table_touch(&stream->expiring, node, now_ms);
     struct expiring *expiring = (struct expiring *)node;
     expiring->expires_s = change->expires_s;
+    if (!change->renew)
+        digest_sha1(change->bytes, change->size, expiring->published);
     expiring->until_ms = now_ms + change->expires_s * UINT64_C(1000);
 }
 
@@ -363,11 +366,13 @@ static void add_renewals(struct stream *stream, struct feed_publication *changes
 {
     struct event_node *node;
     TAILQ_FOREACH (node, &stream->expiring.order, order) {
-        const struct odds_change change = {.kind = node->id.size > 0 ? ODDS_MARKETS : ODDS_CATALOG,
-                                           .sport = node->sport,
-                                           .event = node->id,
-                                           .expires_s = ((const struct expiring *)node)->expires_s,
-                                           .renew = true};
+        const struct expiring *expiring = (const struct expiring *)node;
+        struct odds_change change = {.kind = node->id.size > 0 ? ODDS_MARKETS : ODDS_CATALOG,
+                                     .sport = node->sport,
+                                     .event = node->id,
+                                     .expires_s = expiring->expires_s,
+                                     .renew = true};
+        memcpy(change.renewed, expiring->published, sizeof change.renewed);
         feed_publication_add(changes, &change);
     }
 }

@@ -2,6 +2,7 @@
 
 #include <sys/queue.h>
 
+#include "base/digest.h"
 #include "stores/odds.h"
 
 /*
@@ -16,7 +17,10 @@ struct odds_change {
     const char *bytes;     /* NULL: withdraw the value, or `renew` */
     size_t size;           /* at most ODDS_VALUE_MAX */
     uint32_t expires_s;    /* after so long it is as withdrawn; 0: it stays */
-    bool renew; /* the stored value, if it has not expired: let it expire `expires_s` from now */
+    /* Let the stored value expire `expires_s` from now, if it expires, has not expired, and its
+     * bytes have the SHA-1 `renewed`. */
+    bool renew;
+    uint8_t renewed[DIGEST_SHA1_SIZE];
 };
 #define ODDS_EXPIRES_MOST_S 86400U
 

@@ -154,6 +154,22 @@ def test_a_sign_of_life_renews_what_this_feed_has_published(dealing, feed):
     assert status(dealing, 1) == 404, "a sign of life does not bring it back"
 
 
+def test_a_sign_of_life_renews_no_value_of_another_process(dealing, feed):
+    living = feed(dealing)
+    living.send(odds(1, expires_s=2), odds(2, expires_s=2), odds(3, expires_s=1000))
+    dealing.publish_odds("cricket", 1, [{"n": 11}])  # to stay
+    dealing.run("feed", "odds", "cricket", "3", "-", "--expires", "2", input="[]")
+
+    def the_others_odds_are_gone():
+        assert living.send({"alive": True})[0]["published"]
+        return status(dealing, 3) == 404
+
+    eventually(the_others_odds_are_gone)
+    assert status(dealing, 2) == 200
+    eventually(lambda: status(dealing, 2) == 404)
+    assert status(dealing, 1) == 200
+
+
 @pytest.mark.only("embedded")
 def test_a_clock_that_leaps_does_not_make_odds_live_longer(dealing_by_clock):
     service, clock = dealing_by_clock, dealing_by_clock.clock

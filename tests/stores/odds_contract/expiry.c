@@ -14,10 +14,12 @@ static struct odds_change expiring(struct odds_change change, uint32_t seconds)
     return change;
 }
 
-static struct odds_change renewal(const char *event, uint32_t seconds)
+/* Of a feed that has published these bytes. */
+static struct odds_change renewal(const char *event, const char *bytes, uint32_t seconds)
 {
     struct odds_change change = expiring(odds_change(SPORT_CRICKET, event, NULL), seconds);
     change.renew = true;
+    digest_sha1(bytes, strlen(bytes), change.renewed);
     return change;
 }
 
@@ -61,22 +63,33 @@ TEST_WITH(a_renewed_value_stays_and_keeps_its_version, set_up, tear_down)
         began_ms = clock_monotonic_ms();
         publish_one(store, expiring(odds_change(SPORT_CRICKET, "1", "[1]"), 2));
         version = version_of(store, ODDS_MARKETS, SPORT_CRICKET, "1");
-        publish_one(store, renewal("1", 1000));
+        publish_one(store, renewal("1", "[1]", 1000));
     } while (clock_monotonic_ms() - began_ms >= 2000);
     publish_one(store, expiring(odds_change(SPORT_CRICKET, "2", "[2]"), 2));
-    publish_one(store, renewal("9", 1000)); /* which is not there */
+    publish_one(store, renewal("9", "[9]", 1000)); /* which is not there */
     wait_until_gone(store, "2");
     assert_true(version_of(store, ODDS_MARKETS, SPORT_CRICKET, "1") == version);
     /* A server may miss a value a moment before Redis does; then this comes in time. */
     bool back = true;
     for (int tries = 0; tries < 5 && back; tries++) {
-        publish_one(store, renewal("2", 1));
+        publish_one(store, renewal("2", "[2]", 1));
         back = version_of(store, ODDS_MARKETS, SPORT_CRICKET, "2") != 0;
         if (back)
             wait_until_gone(store, "2");
     }
     assert_false(back);
     assert_not_stored(store, ODDS_MARKETS, SPORT_CRICKET, "9");
+}
+
+TEST_WITH(a_value_that_another_feed_has_replaced_is_not_renewed, set_up, tear_down)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    publish_one(store, odds_change(SPORT_CRICKET, "1", "[1]")); /* to stay */
+    publish_one(store, expiring(odds_change(SPORT_CRICKET, "2", "[22]"), 2));
+    publish_one(store, renewal("1", "[1]", 1));
+    publish_one(store, renewal("2", "[2]", 1000));
+    wait_until_gone(store, "2");
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1", "[1]", 3);
 }
 
 TEST_WITH(the_last_publication_says_whether_a_value_expires, set_up, tear_down)

@@ -394,6 +394,7 @@ TEST_OF(fixture, a_sign_of_life_counts_before_anybody_has_read_it)
     change.bytes = NULL;
     change.size = 0;
     change.renew = true;
+    digest_sha1("[]", 2, change.renewed);
     change.expires_s = 1000;
     assert_int_equal(lmdb_values_publish(values, &change, 1, &error), STATUS_OK);
     while (clock_boot_ms() < published_ms + 4100)
@@ -404,6 +405,41 @@ TEST_OF(fixture, a_sign_of_life_counts_before_anybody_has_read_it)
     assert_int_equal(lmdb_values_look_up(values, &lookup), STATUS_OK);
     assert_true(lookup.versions.odds != 0);
     buffer_free(&expired);
+    lmdb_values_close(&values);
+}
+
+static enum status read_until_of_another_boot(struct lmdb_lookup *lookup,
+                                              const struct lmdb_view *view)
+{
+    struct lmdb_key key = lmdb_key_of(ODDS_MARKETS, lookup->sport, lookup->event);
+    int64_t *deadline_ms = lookup->context;
+    deadline_ms[0] = lmdb_until_read(view, &key, lookup->odds, clock_boot_id());
+    deadline_ms[1] = lmdb_until_read(view, &key, lookup->odds, clock_boot_id() + 1);
+    return STATUS_OK;
+}
+
+TEST_OF(fixture, a_reboot_ends_a_value_that_expires)
+{
+    struct lmdb_values *values;
+    struct error error = {{0}};
+    struct lmdb_location location = {.root = fixture->root, .create = true, .wait_ms = 1000};
+    struct event_id event = event_number(1);
+    int64_t deadline_ms[2];
+    struct lmdb_lookup lookup = {.sport = SPORT_CRICKET,
+                                 .event = &event,
+                                 .read = read_until_of_another_boot,
+                                 .context = deadline_ms};
+    struct odds_change change = {.kind = ODDS_MARKETS,
+                                 .sport = SPORT_CRICKET,
+                                 .event = event,
+                                 .bytes = "[]",
+                                 .size = 2,
+                                 .expires_s = 1000};
+    assert_int_equal(lmdb_values_open(&values, &location, 1, &error), STATUS_OK);
+    assert_int_equal(lmdb_values_publish(values, &change, 1, &error), STATUS_OK);
+    assert_int_equal(lmdb_values_look_up(values, &lookup), STATUS_OK);
+    assert_true(deadline_ms[0] > clock_boot_ms());
+    assert_int_equal(deadline_ms[1], LMDB_EXPIRED);
     lmdb_values_close(&values);
 }
 

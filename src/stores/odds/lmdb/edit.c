@@ -4,6 +4,7 @@
  */
 #include "stores/odds/lmdb/edit.h"
 
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
@@ -44,19 +45,23 @@ static int write_until(struct lmdb_edit *edit, const struct lmdb_key *key, uint6
     return result == 0 ? lmdb_until_write(&edit->view, key, &until) : result;
 }
 
-/* A sign of life. Neither a value that has expired nor one that does not expire has a new time. */
+/* A sign of life. A value that has expired, that does not expire, or that is not the feed's any
+ * more, keeps the time that it has. */
 static int renew(struct lmdb_edit *edit, const struct odds_change *change, struct lmdb_entry entry,
                  const struct lmdb_entry *before)
 {
     struct lmdb_key key = lmdb_key_of(change->kind, change->sport, &change->event);
     struct lmdb_record record;
+    uint8_t digest[DIGEST_SHA1_SIZE];
     if (before == NULL || before->transaction == 0)
         return 0;
     entry.transaction = before->transaction & ~LMDB_UNTIL;
     int result = lmdb_record_find(&edit->view, &key, entry.transaction, &record);
     if (result != 0 || record.header.expires_ms == 0)
         return result;
-    if (lmdb_until_read(&edit->view, &key, entry.transaction, edit->boot) == LMDB_EXPIRED)
+    digest_sha1(record.bytes, record.size, digest);
+    if (memcmp(digest, change->renewed, sizeof digest) != 0 ||
+        lmdb_until_read(&edit->view, &key, entry.transaction, edit->boot) == LMDB_EXPIRED)
         return 0;
     result = write_until(edit, &key, entry.transaction, change->expires_s);
     entry.transaction |= LMDB_UNTIL;

@@ -207,15 +207,14 @@ int lmdb_until_delete(const struct lmdb_view *view, const struct lmdb_key *value
     return result == MDB_NOTFOUND ? 0 : result; /* lost: the value has expired */
 }
 
-/* Within one boot the wall clock has no say. After another it has, but never for more than the
- * value's lifetime. */
+/* A reboot ends the value: only the wall clock, which may be behind by then, could tell how long
+ * the machine was down. Where no boot has an id, the wall clock counts, unless it was set back. */
 static int64_t deadline_of(const struct lmdb_until *until, uint64_t boot)
 {
     int64_t now_ms = clock_boot_ms();
-    int64_t left_ms = boot != 0 && until->boot == boot ? until->boot_ms - now_ms
-                                                       : until->wall_ms - clock_wall_ms();
-    if (left_ms > until->lifetime_ms)
-        left_ms = until->lifetime_ms;
+    int64_t left_ms = boot != 0 ? until->boot_ms - now_ms : until->wall_ms - clock_wall_ms();
+    if (until->boot != boot || left_ms > until->lifetime_ms)
+        return LMDB_EXPIRED;
     int64_t deadline_ms = (now_ms + left_ms) / UNTIL_STEP_MS * UNTIL_STEP_MS;
     return deadline_ms <= now_ms ? LMDB_EXPIRED : deadline_ms;
 }

@@ -50,7 +50,7 @@ struct lmdb_until {
     uint64_t transaction; /* which wrote the value */
     uint64_t boot;        /* clock_boot_id(); 0: not known */
     int64_t boot_ms;      /* when it expires, by that boot's clock */
-    int64_t wall_ms;      /* and by the wall clock, for another boot */
+    int64_t wall_ms;      /* and by the wall clock, where boots have no id */
     int64_t lifetime_ms;
 };
 

@@ -76,11 +76,11 @@ static uint64_t version_of(const struct lmdb_values *values, uint64_t transactio
 
 /* Under the lock. Each process judges by its own index, so an end needs no write; the next commit
  * deletes the value. */
-static void expire(struct lmdb_values *values)
+static void expire(struct lmdb_values *values, int64_t now_ms)
 {
     size_t before = values->expired.size;
     if (values->index.next_deadline_ms != 0)
-        lmdb_index_expire(&values->index, clock_boot_ms(), &values->expired);
+        lmdb_index_expire(&values->index, now_ms, &values->expired);
     if (values->expired.size > before)
         (void)atomic_fetch_add(&values->expiries, 1);
     atomic_store(&values->next_deadline_ms, values->index.next_deadline_ms);
@@ -98,7 +98,7 @@ static void expire_if_due(struct lmdb_values *values)
     if (lmdb_values_look_up(values, &nothing) == STATUS_OK)
         return;
     uv_mutex_lock(&values->lock);
-    expire(values);
+    expire(values, clock_boot_ms());
     uv_mutex_unlock(&values->lock);
 }
 
@@ -213,12 +213,13 @@ static void begin_body(void *context)
     struct look *look = context;
     struct lmdb_lookup *lookup = look->lookup;
     struct lmdb_index *index = &look->values->index;
+    int64_t now_ms = clock_boot_ms(); /* so the snapshot has every sign of life that came before */
     look->known = is_known(look);
     look->result = look->known ? 0 : begin_snapshot(look);
     if (look->result != 0)
         return;
     lookup->transaction = index->transaction;
-    expire(look->values); /* before the index is asked */
+    expire(look->values, now_ms); /* before the index is asked */
     lookup->versions.stamp = stamp_of(look->values, lookup->transaction);
     lookup->catalog = writer_of(index, ODDS_CATALOG, lookup->sport, NULL);
     if (lookup->event != NULL)

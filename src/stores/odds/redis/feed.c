@@ -1,5 +1,5 @@
 /*
- * The feed's side of the Redis engine: SET, PEXPIRE, UNLINK, SCAN and sorted sets. Another feed may
+ * The feed's side of the Redis engine: SET, UNLINK, SCAN, a script of PEXPIRE and sorted sets. Another feed may
  * publish with the same commands.
  */
 #include "stores/odds/redis/feed.h"
@@ -24,12 +24,31 @@
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
+/* A script, so that no other feed's value comes between the look at the value and its new time. */
+static const char renewal_script[] =
+    "if redis.call('PTTL',KEYS[1])>0 and redis.sha1hex(redis.call('GET',KEYS[1]))==ARGV[1] "
+    "then redis.call('PEXPIRE',KEYS[1],ARGV[2]) end";
+
+static void append_renewal(struct buffer *out, const char *key, const struct odds_change *change)
+{
+    char hex[2 * DIGEST_SHA1_SIZE], milliseconds[16];
+    hex_write(hex, change->renewed, sizeof change->renewed);
+    (void)snprintf(milliseconds, sizeof milliseconds, "%" PRIu32 "000", change->expires_s);
+    redis_command_begin(out, 6);
+    redis_command_word(out, TEXT("EVAL"));
+    redis_command_word(out, (struct text){renewal_script, sizeof renewal_script - 1});
+    redis_command_word(out, TEXT("1"));
+    redis_command_word(out, text_of(key));
+    redis_command_word(out, (struct text){hex, sizeof hex});
+    redis_command_word(out, text_of(milliseconds));
+}
+
 static void append_change(struct buffer *out, const char *prefix, const struct odds_change *change)
 {
     struct odds_subject subject = odds_subject_of(change->kind, change->sport, &change->event);
     struct redis_key key = redis_key_of_value(prefix, &subject);
     if (change->renew) {
-        redis_command(out, "PEXPIRE %s %" PRIu32 "000", key.text, change->expires_s);
+        append_renewal(out, key.text, change);
         return;
     }
     if (change->bytes == NULL) {
