@@ -268,6 +268,8 @@ static void reply_error(struct http_request *request, const struct http_error *e
     if (error == &error_token_not_good)
         http_request_add_field(request, TEXT("WWW-Authenticate"),
                                TEXT("Bearer error=\"invalid_token\""));
+    if (error->status == 503) /* see http_reply_error_as */
+        http_request_add_field(request, TEXT("Retry-After"), TEXT("1"));
     http_reply_json(request, error->status, buffer_text(&body));
     buffer_free(&body);
 }

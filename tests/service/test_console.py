@@ -493,6 +493,26 @@ def test_a_token_is_used_from_its_addresses_alone(make_service):
         answer = console.ask("GET", "/admin/v1/session", headers={"X-Forwarded-For": forwarded} if forwarded else {})
         assert answer.status == expected, (source, forwarded, answer)
         assert expected == 200 or code(answer) == (403, "token_not_from_here")
+    for name, block in (("all", "::/0"), ("mapped", "::/8")):  # blocks of IPv6 contain no IPv4 client and none whose address cannot be read
+        console = machine(service, name, "reader", "--cidr", block)
+        for headers in ({}, {"X-Forwarded-For": "192.0.2.7"}, {"X-Forwarded-For": "nonsense"}):
+            assert code(console.ask("GET", "/admin/v1/session", headers=headers)) == (403, "token_not_from_here"), (block, headers)
+        answer = console.ask("GET", "/admin/v1/session", headers={"X-Forwarded-For": "2001:db8::9"})
+        assert answer.status == (200 if block == "::/0" else 403)
+
+
+def test_a_request_that_waits_while_the_store_goes_may_be_sent_again_after_a_pause(make_service):
+    service = make_service(own_stores=True)
+    service.start()
+    reader = machine(service, "waits", "reader")
+    path = f"/admin/v1/customers/{service.add_customer('One').id}"
+    tag = reader.ask("GET", path).header("ETag")
+    with ThreadPoolExecutor() as pool:
+        wait = pool.submit(reader.ask, "GET", path, headers={"If-None-Match": tag, "Prefer": "wait=55"})
+        service.platform.take_away()
+        answer = wait.result()
+    assert code(answer) == (503, "store_unavailable") and answer.header("Retry-After") == "1"
+    service.platform.bring_back()
 
 
 def test_guessing_tokens_is_locked_out_by_address(make_service):

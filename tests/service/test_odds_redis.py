@@ -22,8 +22,8 @@ def event_path(number):
     return f"{EVENTS}/{number}"
 
 
-def request(path, key):
-    return f"GET {path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n\r\n"
+def request(path, key, fields=""):
+    return f"GET {path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n{fields}\r\n"
 
 
 class Counted:
@@ -143,7 +143,13 @@ def test_a_server_that_is_gone_is_told_of_at_once_and_its_return_found_soon(deal
 
 def test_a_server_that_is_silent_is_waited_for_no_longer_than_its_deadline(dealing):
     service = dealing(timeout_ms=400)
-    service.odds.server.freeze()
+    tag = service.get(event_path(1), key=service.customer.key).header("ETag")
+    with service.connect() as waiting:
+        waiting.send(request(event_path(1), service.customer.key, f"If-None-Match: {tag}\r\nPrefer: wait=55\r\n"))
+        eventually(lambda: service.metrics()["croupier_waiting_polls"] == 1)
+        service.odds.server.freeze()
+        answer = waiting.receive()
+        assert answer.error == (504, "cache_timeout") and answer.header("Retry-After") == "1"
     for _ in range(3):
         eventually(lambda: get_number(service) == (504, "cache_timeout"))
     assert service.get("/api/v1/health").status == 503
