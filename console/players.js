@@ -21,7 +21,7 @@ const COLUMNS = [
 export async function playersPage(page) {
     const { customer } = page.query;
     const listed = list(page, { path: "players", query: { q: page.query.q, customer }, caption: "Players, the last active first", columns: COLUMNS,
-        search: "Reference or id (player, launch, provider's)",
+        search: "Beginning of the reference, or an id",
         extra: customer && h("span", { class: "inline" }, "of ", customerLink(customer), " · ", h("a", { href: "#/players" }, "of all customers")),
         nothing: empty(`${customer ? "This customer has" : "There are"} no players yet. A player begins with a first launch.`) });
     page.every(10, async () => listed.refresh());

@@ -180,3 +180,7 @@ CREATE TABLE ledger_sum (
     movement_minor bigint NOT NULL,
     PRIMARY KEY (day, customer_id, currency, provider, game, operation, kind, transfer, raised)
 );
+
+-- The console's list of players, by customer and by the beginning of a reference.
+CREATE INDEX player_of_customer ON player (customer_id, number);
+CREATE INDEX player_named ON player (customer_id, lower(reference), number);

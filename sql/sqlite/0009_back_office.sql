@@ -72,3 +72,7 @@ CREATE TABLE ledger_sum (
     movement_minor INTEGER NOT NULL,
     PRIMARY KEY (day, customer_id, currency, provider, game, operation, kind, transfer, raised)
 ) STRICT, WITHOUT ROWID;
+
+-- The console's list of players, by customer and by the beginning of a reference.
+CREATE INDEX player_of_customer ON player (customer_id);
+CREATE INDEX player_named ON player (customer_id, lower(reference));

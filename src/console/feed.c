@@ -256,7 +256,7 @@ static void write_events(const struct event_list *list, int64_t published_ms,
     json_array(&json, "items");
     for (; at < list->count && at - list->page.offset < list->page.limit; at++)
         write_event(list, &list->events[at], &json);
-    console_end_page(&json, &list->page, list->count);
+    console_end_page(&json, list->count, console_next(&list->page, list->count));
     console_tag_answer(call);
 }
 

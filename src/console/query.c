@@ -76,16 +76,21 @@ void console_page(struct console_query *query, struct console_page *page)
 {
     console_parameter(query, "q", page->words);
     page->limit = console_number(query, "limit", CONSOLE_PAGE_MAX, 50);
-    page->offset = console_number(query, "cursor", 10000000, 0);
+    page->offset = console_number(query, "cursor", INT64_MAX, 0);
 }
 
-void console_end_page(struct json_writer *json, const struct console_page *page, uint64_t found)
+void console_end_page(struct json_writer *json, uint64_t found, uint64_t next)
 {
     char cursor[24] = "";
-    if (found > page->offset + page->limit)
-        (void)snprintf(cursor, sizeof cursor, "%" PRIu64, page->offset + page->limit);
+    if (next > 0)
+        (void)snprintf(cursor, sizeof cursor, "%" PRIu64, next);
     json_end(json);
     json_unsigned(json, "found", found);
     json_string_or_null(json, "next", cursor);
     json_end(json);
+}
+
+uint64_t console_next(const struct console_page *page, uint64_t found)
+{
+    return found > page->offset + page->limit ? page->offset + page->limit : 0;
 }

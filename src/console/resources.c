@@ -263,12 +263,6 @@ static enum status begin_list(struct console_call *call, struct listing *listing
     return STATUS_OK;
 }
 
-/* The cursor is how many have been shown: rows are never deleted, and stay in their order. */
-static void end_list(struct listing *listing)
-{
-    console_end_page(&listing->json, &listing->page, listing->met);
-}
-
 enum status console_list(struct console_call *call, struct error *error)
 {
     struct listing listing;
@@ -283,8 +277,8 @@ enum status console_list(struct console_call *call, struct error *error)
     if (status == STATUS_OK)
         status =
             resource_list(listing.resource, call->store, customer, list_record, &listing, error);
-    if (status == STATUS_OK)
-        end_list(&listing);
+    if (status == STATUS_OK) /* rows are never deleted, and stay in their order */
+        console_end_page(&listing.json, listing.met, console_next(&listing.page, listing.met));
     return status;
 }
 
@@ -352,9 +346,8 @@ enum status console_list_players(struct console_call *call, struct error *error)
                                      &players, error);
     if (status == STATUS_OK)
         status = write_players(&listing, &players, error);
-    listing.met = players.found;
     if (status == STATUS_OK)
-        end_list(&listing);
+        console_end_page(&listing.json, players.found, players.next);
     return status;
 }
 

@@ -184,7 +184,7 @@ static enum status write_rounds(struct console_call *call, const struct ledger_r
     json_array(&listing->json, "items");
     enum status status =
         viewer_read_rounds(call->store, &viewer_operator, asked, list_round, listing, error);
-    console_end_page(&listing->json, &listing->page, listing->met);
+    console_end_page(&listing->json, listing->met, console_next(&listing->page, listing->met));
     console_end(call, CONSOLE_SUMS);
     return status;
 }

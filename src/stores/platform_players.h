@@ -40,19 +40,20 @@ MUST_CHECK enum status platform_players_named(struct platform_store *store, cons
                                               const char *reference, struct player_record *players,
                                               size_t most, size_t *count, struct error *error);
 
-/* Players, the last active first: those of the newest 20,000 operations, then the others, the
- * newest first. `customer_id` "": of all customers. `words` "": any; else whose reference has them,
- * or whose id, launch or id at a provider is just that. `found`: how many there are. One
- * snapshot. */
+/* Players, the last active first: those of the newest 2,000 operations, then the others, the newest
+ * first. With `words` those whose id, launch or id at a provider is just that, then those whose
+ * reference begins so, in capitals or not, in order of customer and reference. `customer_id` "": of
+ * all customers. `cursor`: 0, or `next` of the page before, which is 0 at the end. `found`: how many
+ * there are. One snapshot; the cost does not depend on the number of players, but for counting. */
 #define PLAYERS_PAGE_MAX 200
 struct players_page {
     char ids[PLAYERS_PAGE_MAX][PLAYER_ID_SIZE];
     size_t count;
-    uint64_t found;
+    uint64_t found, next;
 };
 MUST_CHECK enum status platform_players_active(struct platform_store *store,
                                                const char *customer_id, const char *words,
-                                               uint64_t offset, uint64_t limit,
+                                               uint64_t cursor, uint64_t limit,
                                                struct players_page *page, struct error *error);
 
 /* Adds players as they are, id and time included, without their blocks, in one transaction: for

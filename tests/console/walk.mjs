@@ -510,7 +510,7 @@ walk("players", async () => {
     await title("Players");
     // A list by default, with customers by name; one box takes whatever somebody has of a player.
     await seen("Demo Sportsbook", "main tbody");
-    const search = "Reference or id (player, launch, provider's)";
+    const search = "Beginning of the reference, or an id";
     await write(search, "nobody has this", "searchbox");
     await seen("Nothing has");
     const launch = (await page.evaluate(async (id) => (await fetch(`/admin/v1/players/${id}`)).json(), given.player.id)).launches[0];

@@ -765,12 +765,25 @@ def test_players_are_found_by_what_somebody_has_of_them_the_last_active_first(ho
 
     order = [players[0], players[1], players[2]]
     assert found(f"customer={customer.id}") == order
-    page = owner.get(f"players?customer={customer.id}&limit=1&cursor=1")
-    assert ([one["player_id"] for one in page["items"]], page["found"], page["next"]) == ([players[1]], 3, "2")
-    assert page["items"][0]["last_active_at"] and owner.get(f"players/{players[2]}")["last_active_at"] is None
+    assert owner.get(f"players/{players[1]}")["last_active_at"] and owner.get(f"players/{players[2]}")["last_active_at"] is None
+
+    def pages(query):
+        """The pages of one player each, by the cursor of the one before."""
+        ids, cursor = [], ""
+        while cursor is not None:
+            page = owner.get(f"players?{query}&limit=1{cursor and f'&cursor={cursor}'}")
+            assert page["found"] == 3
+            ids += [one["player_id"] for one in page["items"]]
+            cursor = page["next"]
+        return ids
+
+    add_player(house, house.customer, "never-active")
+    assert pages(f"customer={customer.id}") == pages("q=p_") == order
+    everybody = owner.get("players")
+    assert [one["player_id"] for one in everybody["items"]][:2] == order[:2] and everybody["found"] == len(everybody["items"])
     assert found("q=P_") == order and found("q=p_1") == found(f"q={players[1]}") == [players[1]]
     assert found(f"q={launch['launch_id']}") == found(f"q={launch['provider_player_id']}") == [players[2]]
-    assert found("q=%25") == found(f"q=p_1&customer={house.customer.id}") == []
+    assert found("q=%25") == found("q=_1") == found(f"q=p_1&customer={house.customer.id}") == []
 
 
 def test_all_that_is_wrong_is_said_at_once(house, owner):

@@ -114,53 +114,105 @@ enum status platform_players_named(struct platform_store *store, const char *cus
     return record_find_several(store, &player_table, &parameters, players, count, error);
 }
 
-/* ---- the last active first ------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
-/* $1: a customer, $2: the words; "": any. Replacing tells in either engine whether a text has
- * them. */
-#define FITS                                                                                 \
-    " WHERE ($1 = '' OR player.customer_id = $1) AND ($2 = '' OR player.id = $2"             \
-    " OR replace(lower(player.reference), lower($2), '') <> lower(player.reference)"         \
-    " OR player.id IN (SELECT player_id FROM launch WHERE id = $2 AND player_id IS NOT NULL" \
-    "  UNION SELECT launch.player_id FROM provider CROSS JOIN launch"                        \
-    "   WHERE launch.provider_id = provider.id AND launch.subject = $2"                      \
-    "   AND launch.player_id IS NOT NULL))"
+/* The newest operations say who is active: so many rows are read, however many there are. */
+#define NEWEST                                                                                  \
+    "(SELECT player_number, number FROM ledger_transaction ORDER BY number DESC LIMIT 2000) AS" \
+    " newest"
 
-static const char count_players[] = "SELECT count(*) FROM player" FITS;
+/* $1: a customer or "", $2: the number with which the page before ended, $3: how many. The second
+ * column is the cursor of the next page. */
+static const char list_active[] =
+    "SELECT player.id, 2 * recent.number FROM"
+    " (SELECT player_number, max(number) AS number FROM " NEWEST " GROUP BY player_number)"
+    " AS recent CROSS JOIN player"
+    " WHERE player.number = recent.player_number AND ($1 = '' OR player.customer_id = $1)"
+    " AND recent.number < $2 ORDER BY recent.number DESC LIMIT $3";
+#define COUNT(whose_) "SELECT count(*) FROM player WHERE " whose_
+#define LIST_OTHERS(whose_, order_)                                                       \
+    "SELECT player.id, 2 * player.number + 1 FROM player WHERE " whose_                   \
+    " AND player.number < $2 AND player.number NOT IN (SELECT player_number FROM " NEWEST \
+    ") ORDER BY " order_ "player.number DESC LIMIT $3"
 
-/* The newest operations of the ledger say who is active: so many rows are read, however many there
- * are. */
-static const char list_players[] =
-    "SELECT player.id FROM player LEFT JOIN"
-    " (SELECT player_number, max(number) AS number FROM"
-    "  (SELECT player_number, number FROM ledger_transaction ORDER BY number DESC LIMIT 20000)"
-    "  AS newest GROUP BY player_number) AS recent ON recent.player_number = player.number" FITS
-    " ORDER BY coalesce(recent.number, 0) DESC, player.number DESC LIMIT $3 OFFSET $4";
+/* Of all, and of one customer, each by an index. With BETWEEN, PostgreSQL cannot leave the customer
+ * out of the order, and so does not walk through the players of all. */
+#define ALL "$1 = ''"
+#define OF_ONE "player.customer_id BETWEEN $1 AND $1"
+static const char *const count_players[] = {COUNT(ALL), COUNT("player.customer_id = $1")};
+static const char *const list_others[] = {LIST_OTHERS(ALL, ""),
+                                          LIST_OTHERS(OF_ONE, "player.customer_id DESC, ")};
 
-static bool on_active(void *context, const struct sql_row *row)
+/* $2: the words, $3: the cursor, here an offset, $4: how many. References have no character above
+ * 'z'. */
+#define KNOWN                                                                      \
+    " FROM player WHERE ($1 = '' OR player.customer_id = $1) AND player.id IN"     \
+    " (SELECT id FROM player WHERE id = $2"                                        \
+    "  UNION SELECT player_id FROM launch WHERE id = $2 AND player_id IS NOT NULL" \
+    "  UNION SELECT launch.player_id FROM provider CROSS JOIN launch"              \
+    "   WHERE launch.provider_id = provider.id AND launch.subject = $2"            \
+    "   AND launch.player_id IS NOT NULL)"
+#define NAMED                                                                     \
+    " FROM customer CROSS JOIN player WHERE player.customer_id = customer.id"     \
+    " AND ($1 = '' OR customer.id = $1) AND lower(player.reference) >= lower($2)" \
+    " AND lower(player.reference) < lower($2) || '~'"                             \
+    " AND player.id NOT IN (SELECT player.id" KNOWN ")"
+#define KNOWN_COUNT "(SELECT count(*)" KNOWN ")"
+static const char count_found[] = "SELECT " KNOWN_COUNT " + (SELECT count(*)" NAMED ")";
+static const char list_known[] = "SELECT player.id, CAST($3 AS bigint) + $4 - 1" KNOWN
+                                 " ORDER BY player.number LIMIT $4 OFFSET $3";
+static const char list_named[] =
+    "SELECT player.id, CAST($3 AS bigint) + $4 - 1" NAMED
+    " ORDER BY customer.id, lower(player.reference), player.number LIMIT $4"
+    " OFFSET CASE WHEN $3 > " KNOWN_COUNT " THEN $3 - " KNOWN_COUNT " ELSE 0 END";
+
+struct listing {
+    struct players_page *page;
+    uint64_t limit, last;
+};
+
+static bool on_player(void *context, const struct sql_row *row)
 {
-    struct players_page *page = context;
+    struct listing *listing = context;
+    struct players_page *page = listing->page;
+    if (page->count == listing->limit) {
+        page->next = listing->last;
+        return false;
+    }
     (void)text_copy_plain(sql_text(row, 0), page->ids[page->count++], PLAYER_ID_SIZE);
-    return page->count < PLAYERS_PAGE_MAX;
+    listing->last = (uint64_t)sql_integer(row, 1);
+    return true;
 }
 
 enum status platform_players_active(struct platform_store *store, const char *customer_id,
-                                    const char *words, uint64_t offset, uint64_t limit,
+                                    const char *words, uint64_t cursor, uint64_t limit,
                                     struct players_page *page, struct error *error)
 {
-    struct sql_parameters parameters[2] = {0};
+    const bool search = words[0] != '\0', of_one = customer_id[0] != '\0';
+    const uint64_t before[] = {cursor == 0       ? INT64_MAX
+                               : cursor % 2 == 0 ? cursor / 2
+                                                 : 0,
+                               cursor % 2 == 0 ? INT64_MAX : cursor / 2};
+    struct listing listing = {page, limit, 0};
+    struct sql_parameters parameters[3] = {0};
     struct sql_query queries[] = {
-        {.sql = count_players,
-         .parameters = &parameters[0],
+        {.sql = search ? count_found : count_players[of_one],
          .row = sql_take_integer,
          .context = &page->found},
-        {.sql = list_players, .parameters = &parameters[1], .row = on_active, .context = page}};
+        {.sql = search ? list_known : list_active, .row = on_player, .context = &listing},
+        {.sql = search ? list_named : list_others[of_one], .row = on_player, .context = &listing}};
     CHECK(limit <= PLAYERS_PAGE_MAX);
     *page = (struct players_page){.count = 0};
-    for (size_t i = 0; i < 2; i++)
-        SQL_ADD(&parameters[i], SQL_STRING(customer_id), SQL_STRING(words));
-    SQL_ADD(&parameters[1], SQL_INTEGER(limit), SQL_INTEGER(offset));
-    return store->engine->sql->read(store, queries, 2, error);
+    for (size_t i = 0; i < 3; i++) {
+        queries[i].parameters = &parameters[i];
+        SQL_ADD(&parameters[i], SQL_STRING(customer_id));
+        if (search)
+            SQL_ADD(&parameters[i], SQL_STRING(words));
+        if (i > 0)
+            SQL_ADD(&parameters[i], SQL_INTEGER(search ? cursor : before[i - 1]),
+                    SQL_INTEGER(limit + 1));
+    }
+    return store->engine->sql->read(store, queries, 3, error);
 }
 
 /* ---- copying --------------------------------------------------------------------------------- */
