@@ -861,6 +861,7 @@ static enum status start(struct app *app, struct error *error)
         .page = app->options->page,
         .page_context = app->options->page_context,
         .log = app->log,
+        .user_header = config->trusted_user_header,
     };
     status = operator_listener_create(&app->operator_listener, &listener, error);
     status = name_setting(status, LISTENER_OPERATOR, error);

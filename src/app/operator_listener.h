@@ -31,8 +31,9 @@ struct operator_listener_options {
      * or false. */
     bool (*page)(void *context, uv_loop_t *loop, struct http_request *request);
     void *page_context;
-    struct http_tls *tls; /* borrowed; NULL: plain */
-    struct log *log;      /* borrowed; may be NULL */
+    struct http_tls *tls;    /* borrowed; NULL: plain */
+    struct log *log;         /* borrowed; may be NULL */
+    const char *user_header; /* [operator] trusted_user_header; copied */
 };
 
 MUST_CHECK enum status operator_listener_create(struct operator_listener **listener,

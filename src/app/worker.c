@@ -92,8 +92,8 @@ static void start_serving(struct worker *worker)
     worker->waits = service_waits(&worker->service);
     worker->service = (struct service){
         .shared = shared,
-        .admission = admission_create(shared->policies, config->trusted_proxies,
-                                      config->trusted_proxy_count),
+        .admission = admission_create(shared->policies, config->trusted_proxies.blocks,
+                                      config->trusted_proxies.count),
         .rates = rate_limiter_create(&rates),
         .sports = sports_cache_create(shared->sports, worker->mailbox,
                                       metrics_cells(options->metrics, sports_counted_metrics),
@@ -186,8 +186,8 @@ static void reload_here(struct mail *mail)
     struct order *order = (struct order *)(void *)mail;
     struct worker *worker = order->worker;
     const struct config *config = order->config;
-    admission_set_trusted_proxies(worker->service.admission, config->trusted_proxies,
-                                  config->trusted_proxy_count);
+    admission_set_trusted_proxies(worker->service.admission, config->trusted_proxies.blocks,
+                                  config->trusted_proxies.count);
     const struct http_deadlines deadlines = deadlines_of(config);
     for (size_t i = 0; i < WORKER_LISTENERS; i++)
         if (worker->servers[i] != NULL)

@@ -170,3 +170,11 @@ void cidr_format(const struct cidr *cidr, char out[CIDR_TEXT_SIZE])
     bool dotted = is_v4(&cidr->network) && cidr->prefix >= 96;
     (void)snprintf(out, CIDR_TEXT_SIZE, "%s/%d", address, cidr->prefix - (dotted ? 96 : 0));
 }
+
+bool address_is_loopback(const struct address *address)
+{
+    struct cidr v4, v6;
+    CHECK(cidr_parse(TEXT("127.0.0.0/8"), &v4, NULL) == STATUS_OK &&
+          cidr_parse(TEXT("::1/128"), &v6, NULL) == STATUS_OK);
+    return cidr_contains(&v4, address) || cidr_contains(&v6, address);
+}

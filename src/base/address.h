@@ -41,6 +41,8 @@ bool address_is_unspecified(const struct address *address);
 /* A block of one family contains no address of the other: ::/0 contains no IPv4 client. No block
  * contains 0.0.0.0 or ::, which stands for a client address that could not be read. */
 bool cidr_contains(const struct cidr *cidr, const struct address *address);
+/* Is it of 127.0.0.0/8, or ::1? */
+bool address_is_loopback(const struct address *address);
 bool cidrs_contain(const struct cidr *cidrs, size_t count, const struct address *address);
 /* Does the block span the whole of IPv4, be it written as IPv4 or as a wider block of IPv6? */
 bool cidr_is_everyone(const struct cidr *cidr);

@@ -34,6 +34,7 @@ struct snapshot {
     char **values;                        /* one a setting */
     char **origins;                       /* where each was written; NULL: the default */
     struct buffer odds_uri, platform_uri; /* with a password from a file */
+    struct buffer user_secret;
 };
 
 static struct snapshot *snapshot_of(const struct config *config)
@@ -52,7 +53,9 @@ static void snapshot_free(struct snapshot *snapshot)
     memory_free(snapshot->config.path);
     buffer_wipe(&snapshot->odds_uri);
     buffer_wipe(&snapshot->platform_uri);
-    settings_free_lists(&snapshot->config);
+    buffer_wipe(&snapshot->user_secret);
+    memory_free(snapshot->config.trusted_proxies.blocks);
+    memory_free(snapshot->config.trusted_user_proxies.blocks);
     memory_free(snapshot);
 }
 
@@ -245,18 +248,20 @@ static void check_apart(struct loading *loading, const struct listener *one,
 }
 
 #define PASSWORD_MAX 1024
+#define USER_SECRET_LEAST 16
 
 /* Reads the one line of a file. */
-static enum status read_password(const char *path, struct buffer *password, struct error *error)
+static enum status read_password(const char *path, size_t least, struct buffer *password,
+                                 struct error *error)
 {
     enum status status = file_read_secret(path, PASSWORD_MAX + 2, password, error);
     while (password->size > 0 && strchr("\r\n", password->data[password->size - 1]) != NULL)
         password->size--;
-    bool line = password->size > 0 && password->size <= PASSWORD_MAX &&
+    bool line = password->size >= least && password->size <= PASSWORD_MAX &&
                 text_is_plain(buffer_text(password));
     if (status == STATUS_OK && !line)
-        status = error_set(error, STATUS_INVALID, "%s: is not one line of 1 to %d bytes", path,
-                           PASSWORD_MAX);
+        status = error_set(error, STATUS_INVALID, "%s: is not one line of %zu to %d bytes", path,
+                           least, PASSWORD_MAX);
     return status;
 }
 
@@ -275,7 +280,7 @@ static enum status insert_password(const char *uri, const char *path, struct buf
     if (has_password)
         return error_set(error, STATUS_INVALID, "the address in `store` has a password as well");
     struct buffer password = {0};
-    enum status status = read_password(path, &password, error);
+    enum status status = read_password(path, 1, &password, error);
     const char *at = memchr(authority, '@', strcspn(authority, "/?"));
     const char *end = at != NULL ? at : authority;
     buffer_append(out, uri, (size_t)(end - uri));
@@ -300,6 +305,31 @@ static void add_password(struct loading *loading, const char *section, const cha
             loading->snapshot->origins[setting_find(text_of(section), TEXT("password_file"))],
             &error);
     *store = (char *)(uintptr_t)buffer_string(out);
+}
+
+/* A sign-in proxy on this machine is known by its secret: an address is anybody's here. */
+static void add_user_secret(struct loading *loading)
+{
+    struct snapshot *snapshot = loading->snapshot;
+    struct config *config = &snapshot->config;
+    const struct cidr_list *proxies = &config->trusted_user_proxies;
+    const char *key = "trusted_user_secret_file";
+    struct error error;
+    enum status status = STATUS_OK;
+    if (config->trusted_user_secret_file[0] != '\0')
+        status = read_password(config->trusted_user_secret_file, USER_SECRET_LEAST,
+                               &snapshot->user_secret, &error);
+    else
+        for (size_t i = 0; i < proxies->count; i++)
+            if (address_is_loopback(&proxies->blocks[i].network)) {
+                status = error_set(&error, STATUS_INVALID, "has loopback, which needs %s", key);
+                key = "trusted_user_proxies";
+                break;
+            }
+    config->trusted_user_secret = buffer_text(&snapshot->user_secret);
+    if (status != STATUS_OK)
+        problems_add(&loading->problems, status,
+                     snapshot->origins[setting_find(TEXT("operator"), text_of(key))], &error);
 }
 
 static void add_passwords(struct loading *loading)
@@ -389,6 +419,7 @@ static void load(struct loading *loading, const char *path, const char *const *o
     if (loading->problems.count == 0) {
         resolve_secrets_key_file(snapshot);
         add_passwords(loading);
+        add_user_secret(loading);
     }
 }
 

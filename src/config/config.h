@@ -30,12 +30,16 @@ struct listen_address {
     uint16_t port; /* 0: any free port (tests) */
 };
 
+struct cidr_list {
+    struct cidr *blocks;
+    size_t count;
+};
+
 struct config {
     /* [server] */
     struct listen_address listen;
     uint32_t threads; /* resolved: at least 1 */
-    struct cidr *trusted_proxies;
-    size_t trusted_proxy_count;
+    struct cidr_list trusted_proxies;
     char *tls_certificate; /* path of a PEM chain, or "" for plain HTTP */
     char *tls_key;
     uint32_t drain_seconds;
@@ -54,6 +58,10 @@ struct config {
     char *operator_hosts;           /* host names of the console, comma-separated; "": see docs */
     char *operator_tls_certificate; /* as of [server] */
     char *operator_tls_key;
+    char *trusted_user_header; /* the field in which a sign-in proxy names an operator; "": none */
+    struct cidr_list trusted_user_proxies;
+    char *trusted_user_secret_file;
+    struct text trusted_user_secret; /* which it holds; empty: there is none */
     /* [provider] */
     struct listen_address provider_listen; /* `text` is "": providers' calls are not listened for */
     char *provider_tls_certificate;        /* as of [server] */

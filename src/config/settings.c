@@ -128,9 +128,7 @@ static enum status read_proxies(const struct setting *setting, char *value, void
                                 struct error *error)
 {
     (void)setting;
-    (void)field;
-    struct config *config =
-        (struct config *)(void *)((char *)field - offsetof(struct config, trusted_proxies));
+    struct cidr_list *list = field;
     struct text rest = text_of(value);
     struct buffer blocks = {0};
     size_t count = 0;
@@ -139,8 +137,8 @@ static enum status read_proxies(const struct setting *setting, char *value, void
         enum status status = cidr_parse(item, &block, error);
         if (status == STATUS_OK && cidr_is_everyone(&block))
             status = error_set(error, STATUS_INVALID,
-                               "'%.*s' would let every client claim any address; list the "
-                               "addresses of the proxies",
+                               "'%.*s' would trust every client; list the addresses of the "
+                               "proxies",
                                shown(item), item.at);
         if (status != STATUS_OK) {
             error_prefix(error, "item %zu", count + 1);
@@ -150,17 +148,9 @@ static enum status read_proxies(const struct setting *setting, char *value, void
         buffer_append(&blocks, &block, sizeof block);
         count++;
     }
-    settings_free_lists(config);
-    config->trusted_proxies = (struct cidr *)(void *)blocks.data;
-    config->trusted_proxy_count = count;
+    memory_free(list->blocks);
+    *list = (struct cidr_list){(struct cidr *)(void *)blocks.data, count};
     return STATUS_OK;
-}
-
-void settings_free_lists(struct config *config)
-{
-    memory_free(config->trusted_proxies);
-    config->trusted_proxies = NULL;
-    config->trusted_proxy_count = 0;
 }
 
 static enum status read_text(const struct setting *setting, char *value, void *field,
@@ -306,6 +296,14 @@ const struct setting settings[] = {
     SETTING("operator", "tls_key", "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE,
             operator_tls_key, read_text, 0, 0,
             "file with the private key (PEM) for HTTPS there; goes with tls_certificate"),
+    SETTING("operator", "trusted_user_header", "", 0, trusted_user_header, read_prefix, 0, 0,
+            "header field in which a sign-in proxy names an operator of the console; empty: off"),
+    SETTING("operator", "trusted_user_proxies", "", SETTING_RELOADABLE | SETTING_LIST,
+            trusted_user_proxies, read_proxies, 0, 0,
+            "addresses and CIDR blocks of sign-in proxies, comma-separated"),
+    SETTING("operator", "trusted_user_secret_file", "", SETTING_RELOADABLE | SETTING_FILE,
+            trusted_user_secret_file, read_text, 0, 0,
+            "file with the secret that sign-in proxies send, in one line; on loopback they must"),
     SETTING("provider", "listen", "", 0, provider_listen, read_listen_or_off, 0, 0,
             "address and port where providers of games move players' money; empty: off"),
     SETTING("provider", "tls_certificate", "",

@@ -31,9 +31,6 @@ enum setting_rule {
 extern const struct setting settings[];
 extern const size_t setting_count;
 
-/* Frees a field that owns more than its text (the list of trusted proxies). */
-void settings_free_lists(struct config *config);
-
 /* The index of a setting, or setting_count. Names are exact. */
 size_t setting_find(struct text section, struct text key);
 bool setting_section_exists(struct text section);

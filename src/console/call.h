@@ -46,8 +46,9 @@ struct console_call {
     struct text query, body;
     struct text if_match;             /* as sent; at NULL: it was not */
     struct address client;            /* behind trusted proxies; ::, if it is unknown */
-    char secret[CREDENTIAL_SIZE + 1]; /* of the cookie, or the token; "": there is none */
-    bool by_token;
+    char secret[CREDENTIAL_SIZE + 1]; /* the cookie's, the token or, by a proxy, the name of the
+                                         operator; "": there is none */
+    enum signed_in_by by;
     struct signed_in signed_in;
 
     /* The answer. */

@@ -137,12 +137,15 @@ static void sign_changes(struct console_call *call)
 static enum status admit(struct console_call *call, struct error *error)
 {
     const struct text secret = text_of(call->secret);
-    enum status status = call->by_token ? tokens_admit(call->store, secret, &call->client,
-                                                       call->now_ms, &call->signed_in, error)
-                                        : credential_find_session(call->store, secret, call->now_ms,
-                                                                  &call->signed_in, error);
+    enum status status =
+        call->by == BY_TOKEN ? tokens_admit(call->store, secret, &call->client, call->now_ms,
+                                            &call->signed_in, error)
+        : call->by == BY_PROXY
+            ? credential_admit_named(call->store, call->secret, &call->client, call->now_ms,
+                                     &call->signed_in, error)
+            : credential_find_session(call->store, secret, call->now_ms, &call->signed_in, error);
     if (status == STATUS_NOT_FOUND)
-        call->refusal = call->by_token ? &error_token_not_good : &error_not_signed_in;
+        call->refusal = call->by == BY_TOKEN ? &error_token_not_good : &error_not_signed_in;
     else if (status == STATUS_CONFLICT)
         call->refusal = &error_token_not_from_here;
     if (status != STATUS_OK)
@@ -230,7 +233,8 @@ static void run_job(struct work *work)
         job->error = &error_not_found;
     else if (status != STATUS_OK) {
         job->error = error_of(call, status);
-        if (call->refusal == NULL || call->refusal == &error_role_too_low) {
+        if (call->refusal == NULL || call->refusal == &error_role_too_low ||
+            (call->refusal == &error_not_signed_in && call->by == BY_PROXY)) {
             job->reason = error;
             if (status < STATUS_MALFORMED) /* from there on a store's name begins the text */
                 find_field(call, error.text);
@@ -508,11 +512,12 @@ static bool is_json(const struct http_request *request)
 
 /* No page of another site can send a token, so a request with one comes from nowhere else. */
 static const struct http_error *judge_change(const struct console *console,
-                                             const struct http_request *request, bool by_token)
+                                             const struct http_request *request,
+                                             enum signed_in_by by)
 {
     if (!is_change(request))
         return NULL;
-    if (!by_token && !is_same_origin(console, request))
+    if (by != BY_TOKEN && !is_same_origin(console, request))
         return &error_not_same_origin;
     bool bare = request->body.size == 0 && request->field_count[HTTP_FIELD_CONTENT_TYPE] == 0;
     return bare || is_json(request) ? NULL : &error_not_json;
@@ -535,11 +540,30 @@ static unsigned find_cookies(const struct http_request *request, struct text *va
     return count;
 }
 
-/* A request has the cookie of a session or a token; without both `secret` is empty. Another scheme
- * than Bearer is the business of a proxy before us. */
-static const struct http_error *read_credential(const struct http_request *request,
-                                                struct text *secret, bool *by_token)
+/* Does a sign-in proxy send the request? The address of its connection says so, and its secret if
+ * there is one, which there must be for an address that every process of this machine has. */
+static bool is_from_sign_in_proxy(const struct config *config, const struct http_request *request)
 {
+    const struct cidr_list *proxies = &config->trusted_user_proxies;
+    struct text secret = config->trusted_user_secret;
+    struct text sent = http_request_only_field(request, HTTP_FIELD_X_CROUPIER_PROXY_SECRET);
+    if (!cidrs_contain(proxies->blocks, proxies->count, &request->peer))
+        return false;
+    return secret.size == 0
+               ? !address_is_loopback(&request->peer)
+               : sent.size == secret.size && CRYPTO_memcmp(sent.at, secret.at, secret.size) == 0;
+}
+
+/* A request has the cookie of a session, a token, or an operator's name from a sign-in proxy;
+ * without them `secret` is empty. Another scheme than Bearer is the business of a proxy before us.
+ */
+static const struct http_error *read_credential(const struct console *console,
+                                                const struct http_request *request,
+                                                struct text *secret, enum signed_in_by *by)
+{
+    unsigned names = is_from_sign_in_proxy(console->config, request)
+                         ? request->field_count[HTTP_FIELD_NAMED]
+                         : 0;
     struct text line;
     struct text token = TEXT("");
     struct text cookie = TEXT("");
@@ -548,11 +572,14 @@ static const struct http_error *read_credential(const struct http_request *reque
     for (uint32_t at = 0;
          (line = http_request_next_field(request, HTTP_FIELD_AUTHORIZATION, &at)).at != NULL;)
         tokens += admission_bearer(line, &token);
-    if (tokens > 0 && cookies > 0)
+    *by = names > 0 ? BY_PROXY : tokens > 0 ? BY_TOKEN : BY_SESSION;
+    if (names + (tokens > 0) + (cookies > 0) > 1)
         return &error_two_credentials;
-    *by_token = tokens > 0;
-    *secret = tokens == 1 ? token : cookies == 1 ? cookie : TEXT("");
-    if (secret->at == NULL || secret->size > CREDENTIAL_LENGTH)
+    *secret = names == 1     ? http_request_field(request, HTTP_FIELD_NAMED)
+              : tokens == 1  ? token
+              : cookies == 1 ? cookie
+                             : TEXT("");
+    if (secret->at == NULL || secret->size > CREDENTIAL_LENGTH || !text_is_plain(*secret))
         *secret = TEXT("");
     return NULL;
 }
@@ -602,8 +629,8 @@ static struct address client_of(const struct console *console, const struct http
 {
     const struct config *config = console->config;
     struct address client;
-    return admission_client_behind(request, config->trusted_proxies, config->trusted_proxy_count,
-                                   &client)
+    return admission_client_behind(request, config->trusted_proxies.blocks,
+                                   config->trusted_proxies.count, &client)
                ? client
                : (struct address){{0}};
 }
@@ -645,10 +672,12 @@ static void call_api(struct console *console, struct http_request *request)
     const struct console_route *route =
         console_route_find(request->path, request->method, values, &methods);
     struct text secret = TEXT("");
-    bool by_token = false;
-    const struct http_error *error = read_credential(request, &secret, &by_token);
+    enum signed_in_by by = BY_SESSION;
+    const struct http_error *error = read_credential(console, request, &secret, &by);
     if (error == NULL)
-        error = judge_change(console, request, by_token);
+        error = judge_change(console, request, by);
+    if (error == &error_two_credentials && by == BY_PROXY)
+        set_cookie(console, request, "", 0); /* of a session from before there was a proxy */
     if (route == NULL && methods.size > 0) {
         http_request_add_field(request, TEXT("Allow"), buffer_text(&methods));
         reply_error(request, &error_method_not_allowed, NULL, "");
@@ -659,7 +688,7 @@ static void call_api(struct console *console, struct http_request *request)
     } else {
         struct job *job = make_job(console, request);
         job->call.route = route;
-        job->call.by_token = by_token;
+        job->call.by = by;
         memcpy(job->call.secret, secret.at, secret.size);
         if (console_decode(values[0], false, job->call.id) &&
             console_decode(values[1], false, job->call.part)) {
@@ -692,16 +721,6 @@ bool console_handle(struct console *console, struct http_request *request)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static bool is_loopback(const char *host)
-{
-    struct address address;
-    struct cidr v4, v6;
-    CHECK(address_parse(text_of(host), &address) == STATUS_OK &&
-          cidr_parse(TEXT("127.0.0.0/8"), &v4, NULL) == STATUS_OK &&
-          cidr_parse(TEXT("::1/128"), &v6, NULL) == STATUS_OK);
-    return cidr_contains(&v4, &address) || cidr_contains(&v6, &address);
-}
-
 static void name_hosts(struct console *console)
 {
     const struct config *config = console->config;
@@ -722,7 +741,9 @@ struct console *console_create(const struct console_options *options)
     console->options = *options;
     console->config = config_hold(options->config);
     console->secure = console->config->operator_tls_certificate[0] != '\0';
-    console->refused = !console->secure && !is_loopback(console->config->operator_listen.host);
+    struct address address;
+    CHECK(address_parse(text_of(console->config->operator_listen.host), &address) == STATUS_OK);
+    console->refused = !console->secure && !address_is_loopback(&address);
     console->mailbox = mailbox_create(options->loop);
     console->sign_ins = lockout_create();
     console->tokens = lockout_create();

@@ -4,7 +4,7 @@
 
 /* Refusals of the console, beside errors of HTTP (docs/admin.yaml). */
 #define CONSOLE_ERRORS(ROW, CAUSE)                                                          \
-    ROW(two_credentials, 400, "Send a session's cookie or a token, not both.")              \
+    ROW(two_credentials, 400, "Send one: a session's cookie, a token or a proxy's name.")   \
     ROW(not_signed_in, 401, "Sign in first.")                                               \
     ROW(link_not_good, 401, "The link is over or was used. Ask for another one.")           \
     ROW(token_not_good, 401, "The token is unknown, revoked or over.")                      \

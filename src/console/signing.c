@@ -31,7 +31,7 @@ enum status console_sign_in(struct console_call *call, struct error *error)
     struct text value = TEXT("");
     struct credential session;
     char link[CREDENTIAL_SIZE + 1] = "";
-    if (call->by_token)
+    if (call->by == BY_TOKEN)
         return refuse_token(call, error);
     if (strict_json_object(call->body, names, 1, &value) != STRICT_JSON_OK ||
         !strict_json_string(value, link, sizeof link))
@@ -59,9 +59,11 @@ enum status console_who_am_i(struct console_call *call, struct error *error)
 
 enum status console_sign_out(struct console_call *call, struct error *error)
 {
-    if (call->by_token)
+    if (call->by == BY_TOKEN)
         return refuse_token(call, error);
     call->status = 204;
     call->ends_session = true;
+    if (call->by == BY_PROXY) /* the proxy signs in and out */
+        return STATUS_OK;
     return credential_end(call->store, call->signed_in.session.id, call->now_ms, error);
 }

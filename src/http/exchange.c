@@ -43,6 +43,7 @@ struct http_exchange *http_exchange_begin(struct http_connection *connection)
     exchange->magic = EXCHANGE_MAGIC;
     write_id(server, exchange->request.id);
     http_intake_start(&exchange->intake);
+    exchange->intake.named_field = server->options.named_field;
     exchange->request.peer = connection->peer;
     exchange->request.connection = connection;
     exchange->request.connection_user =

@@ -79,26 +79,28 @@ const char *http_method_name(enum http_method method);
 
 /* The header fields that handlers read, with their names in small letters. Others are checked and
  * dropped. */
-#define HTTP_FIELDS(ROW)                              \
-    ROW(HOST, "host")                                 \
-    ROW(AUTHORIZATION, "authorization")               \
-    ROW(X_API_KEY, "x-api-key")                       \
-    ROW(X_FORWARDED_FOR, "x-forwarded-for")           \
-    ROW(ACCEPT_ENCODING, "accept-encoding")           \
-    ROW(IF_NONE_MATCH, "if-none-match")               \
-    ROW(CONTENT_TYPE, "content-type")                 \
-    ROW(CONTENT_ENCODING, "content-encoding")         \
-    ROW(EXPECT, "expect")                             \
-    ROW(PREFER, "prefer")                             \
-    ROW(TRACEPARENT, "traceparent")                   \
-    ROW(X_CROUPIER_PROVIDER, "x-croupier-provider")   \
-    ROW(X_CROUPIER_TIMESTAMP, "x-croupier-timestamp") \
-    ROW(X_CROUPIER_SIGNATURE, "x-croupier-signature") \
-    ROW(X_CROUPIER_KEY_ID, "x-croupier-key-id")       \
-    ROW(COOKIE, "cookie")                             \
-    ROW(IF_MATCH, "if-match")                         \
-    ROW(ORIGIN, "origin")                             \
-    ROW(SEC_FETCH_SITE, "sec-fetch-site")
+#define HTTP_FIELDS(ROW)                                    \
+    ROW(HOST, "host")                                       \
+    ROW(AUTHORIZATION, "authorization")                     \
+    ROW(X_API_KEY, "x-api-key")                             \
+    ROW(X_FORWARDED_FOR, "x-forwarded-for")                 \
+    ROW(ACCEPT_ENCODING, "accept-encoding")                 \
+    ROW(IF_NONE_MATCH, "if-none-match")                     \
+    ROW(CONTENT_TYPE, "content-type")                       \
+    ROW(CONTENT_ENCODING, "content-encoding")               \
+    ROW(EXPECT, "expect")                                   \
+    ROW(PREFER, "prefer")                                   \
+    ROW(TRACEPARENT, "traceparent")                         \
+    ROW(X_CROUPIER_PROVIDER, "x-croupier-provider")         \
+    ROW(X_CROUPIER_TIMESTAMP, "x-croupier-timestamp")       \
+    ROW(X_CROUPIER_SIGNATURE, "x-croupier-signature")       \
+    ROW(X_CROUPIER_KEY_ID, "x-croupier-key-id")             \
+    ROW(COOKIE, "cookie")                                   \
+    ROW(IF_MATCH, "if-match")                               \
+    ROW(ORIGIN, "origin")                                   \
+    ROW(SEC_FETCH_SITE, "sec-fetch-site")                   \
+    ROW(X_CROUPIER_PROXY_SECRET, "x-croupier-proxy-secret") \
+    ROW(NAMED, "") /* named_field of the server's options */
 #define HTTP_FIELD_DECLARE(field_, name_) HTTP_FIELD_##field_,
 enum http_field { HTTP_FIELDS(HTTP_FIELD_DECLARE) HTTP_FIELD_OTHER };
 #define HTTP_FIELD_COUNT HTTP_FIELD_OTHER
@@ -297,6 +299,7 @@ struct http_server_options {
     size_t request_user_size;    /* bytes at request->user */
     size_t connection_user_size; /* bytes at request->connection_user; wiped on close */
     uint32_t connection_limit;   /* of this thread */
+    struct text named_field;     /* a further field that the handler reads; "": none. Borrowed */
     /* At the limit the server closes another connection for a new one: first one whose client does
      * not read its answer, then one without a whole request, then one that is being answered. It
      * refuses the new one only if every other connection's request is with the handler. */

@@ -364,6 +364,8 @@ static void take_field(struct http_intake *intake, struct http_request *request,
     struct text value =
         text_trim((struct text){intake->bytes.data + span->value_at, span->value_size});
     int field = field_of_name(name);
+    if (field == HTTP_FIELD_OTHER && text_equals_ignore_case(intake->named_field, name))
+        field = HTTP_FIELD_NAMED;
     if (field == FIELD_CONTENT_LENGTH) {
         framing->lengths++;
         framing->length = value;

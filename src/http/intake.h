@@ -59,7 +59,8 @@ struct http_intake {
     uint32_t body_at, body_size;
     uint32_t wire_body; /* bytes after the head, framing included */
     enum chunk_line chunk_line;
-    const char *feed; /* start of the piece that llhttp is parsing */
+    struct text named_field; /* see struct http_server_options; set after http_intake_start */
+    const char *feed;        /* start of the piece that llhttp is parsing */
     struct buffer bytes;
     struct http_intake_span spans[HTTP_FIELDS_MAX];
     struct http_field_line lines[HTTP_FIELDS_MAX];

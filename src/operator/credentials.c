@@ -12,6 +12,7 @@
 #include "operator/operators.h"
 
 #define ID_LENGTH (CREDENTIAL_LENGTH - 43)
+#define DAY_MS INT64_C(86400000)
 _Static_assert(DIGEST_SIZE == CREDENTIAL_DIGEST_SIZE, "a credential is stored as its SHA-256");
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -114,8 +115,9 @@ enum status credential_find_session(struct platform_store *store, struct text se
 
 void operator_act(struct platform_store *store, const struct signed_in *as, const char *command)
 {
+    static const char *const means[] = {"console", "token", "proxy"};
     char who[TRAIL_WHO_SIZE];
-    (void)snprintf(who, sizeof who, "%s %s", as->by_token ? "token" : "console", as->who.name);
+    (void)snprintf(who, sizeof who, "%s %s", means[as->by], as->who.name);
     platform_store_act_as(store, who, command);
 }
 
@@ -142,6 +144,53 @@ enum status credential_sign_in(struct platform_store *store, struct text link, c
         *session = made;
     }
     OPENSSL_cleanse(made.secret, sizeof made.secret);
+    return status;
+}
+
+/* The day's session has an id of its own, so that it is found again. */
+static enum status find_daily_session(struct platform_store *store, struct signed_in *found,
+                                      const struct address *from, int64_t now_ms,
+                                      struct error *error)
+{
+    char id[CREDENTIAL_ID_SIZE] = "ses_";
+    char text[OPERATOR_NAME_SIZE + 48];
+    uint8_t digest[DIGEST_SIZE];
+    struct credential made;
+    const int64_t day = now_ms / DAY_MS;
+    int size = snprintf(text, sizeof text, "%s %lld %lld", found->who.name,
+                        (long long)found->who.created_ms, (long long)day);
+    digest_sha256(text, (size_t)size, digest);
+    hex_write(id + strlen(id), digest, (ID_LENGTH - strlen(id)) / 2);
+    enum status status = platform_get(store, &credential_table, id, &found->session, error);
+    if (status != STATUS_NOT_FOUND)
+        return status;
+    operator_act(store, found, "sign in");
+    generate(&made, "ses_", found->who.name, now_ms, (day + 1) * DAY_MS - now_ms);
+    OPENSSL_cleanse(made.secret, sizeof made.secret);
+    memcpy(made.record.id, id, sizeof id);
+    address_format(from, made.record.address);
+    found->session = made.record;
+    status = platform_add(store, &credential_table, &made.record, error);
+    return status == STATUS_EXISTS ? STATUS_OK : status; /* another request was first */
+}
+
+enum status credential_admit_named(struct platform_store *store, const char *name,
+                                   const struct address *from, int64_t now_ms,
+                                   struct signed_in *signed_in, struct error *error)
+{
+    struct signed_in found = {.by = BY_PROXY, .who = {.role = ROLE_READER}};
+    enum status status = resource_get(&operator_resource, store, name, &found.who, error);
+    if (status != STATUS_OK)
+        return status;
+    if (!found.who.enabled)
+        return error_set(error, STATUS_NOT_FOUND, "operator '%s' is disabled", found.who.name);
+    if (found.who.role == ROLE_OWNER)
+        return error_set(error, STATUS_NOT_FOUND, "an owner signs in by a link");
+    status = find_daily_session(store, &found, from, now_ms, error);
+    if (status == STATUS_OK && found.session.ended_ms != 0)
+        status = error_set(error, STATUS_NOT_FOUND, "the session of this day (UTC) was ended");
+    if (status == STATUS_OK)
+        *signed_in = found;
     return status;
 }
 

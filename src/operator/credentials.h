@@ -27,9 +27,12 @@ struct credential {
     struct credential_record record;
 };
 
+/* How somebody signed in, which the audit trail has before the name: "console anna". */
+enum signed_in_by { BY_SESSION, BY_TOKEN, BY_PROXY };
+
 /* The operator and the session, as the store has them now; or a token, as if it were both. */
 struct signed_in {
-    bool by_token;
+    enum signed_in_by by;
     struct operator_record who;
     struct credential_record session;
 };
@@ -52,12 +55,19 @@ MUST_CHECK enum status credential_find_session(struct platform_store *store, str
                                                int64_t now_ms, struct signed_in *signed_in,
                                                struct error *error);
 
+/* An operator whom a sign-in proxy names, but no owner. The first request of a day (UTC) begins a
+ * session until its end, which nobody has the secret of, and so leaves a row in the audit trail.
+ * NOT_FOUND: the operator may not sign in so, or the session was ended; the error says why. */
+MUST_CHECK enum status credential_admit_named(struct platform_store *store, const char *name,
+                                              const struct address *from, int64_t now_ms,
+                                              struct signed_in *signed_in, struct error *error);
+
 /* Ends a session (or a link that was not used). OK also when it was over before. NOT_FOUND. */
 MUST_CHECK enum status credential_end(struct platform_store *store, const char *id, int64_t now_ms,
                                       struct error *error);
 
-/* The store acts as an operator in the console, or as a token: "console NAME" and "token NAME" in
- * the audit trail. */
+/* The store acts as who has signed in: "console NAME", "token NAME" or "proxy NAME" in the audit
+ * trail. */
 void operator_act(struct platform_store *store, const struct signed_in *as, const char *command);
 
 /* The sessions that are neither over nor ended, as begun: only listed. */

@@ -144,7 +144,7 @@ static enum status refuse(struct error *error)
 static void sign_in(const struct token_record *token, struct signed_in *signed_in)
 {
     *signed_in = (struct signed_in){
-        .by_token = true,
+        .by = BY_TOKEN,
         .who = {.role = token->role, .enabled = true, .usable = true},
         .session = {.created_ms = token->created_ms, .expires_ms = token->expires_ms},
     };

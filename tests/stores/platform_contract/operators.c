@@ -295,7 +295,7 @@ static enum status call(struct fixture *fixture, const char *token, const char *
     enum status status =
         tokens_admit(fixture->store, text_of(token), &address, now_ms, &signed_in, &fixture->error);
     if (status == STATUS_OK) {
-        assert_true(signed_in.by_token && signed_in.who.role == ROLE_OPERATOR);
+        assert_true(signed_in.by == BY_TOKEN && signed_in.who.role == ROLE_OPERATOR);
         assert_memory_equal(signed_in.session.id, token, strlen(signed_in.session.id));
     }
     return status;

@@ -70,7 +70,7 @@ TEST(without_a_file_everything_has_its_default)
     assert_string_equal(config->listen.host, "127.0.0.1");
     assert_int_equal(config->listen.port, 8080);
     assert_true(config->threads >= 1);
-    assert_int_equal(config->trusted_proxy_count, 0);
+    assert_int_equal(config->trusted_proxies.count, 0);
     assert_string_equal(config->tls_certificate, "");
     assert_int_equal(config->drain_seconds, 10);
     assert_int_equal(config->drain_idle_ms, 1000);
@@ -138,13 +138,13 @@ TEST(lists_hold_addresses_and_blocks)
                                             "    2001:db8::/32 ; the other office\n"
                                             "\t203.0.113.9,\n"
                                             "threads = 1\n");
-    assert_int_equal(config->trusted_proxy_count, 4);
+    assert_int_equal(config->trusted_proxies.count, 4);
     struct address inside;
     assert_int_equal(address_parse(TEXT("2001:db8::17"), &inside), STATUS_OK);
-    assert_true(cidr_contains(&config->trusted_proxies[2], &inside));
+    assert_true(cidr_contains(&config->trusted_proxies.blocks[2], &inside));
     assert_int_equal(address_parse(TEXT("203.0.113.9"), &inside), STATUS_OK);
-    assert_true(cidr_contains(&config->trusted_proxies[3], &inside));
-    assert_false(cidr_contains(&config->trusted_proxies[1], &inside));
+    assert_true(cidr_contains(&config->trusted_proxies.blocks[3], &inside));
+    assert_false(cidr_contains(&config->trusted_proxies.blocks[1], &inside));
     assert_int_equal(config->threads, 1);
     config_release(&config);
 }
@@ -414,7 +414,7 @@ TEST(lists_are_refused_with_the_item)
                    ":2: [server] trusted_proxies: item 2: 'proxy.example' is not an address");
     expect_refusal("[server]\ntrusted_proxies = 10.0.0.1/8\n", "did you mean 10.0.0.0/8?");
     expect_refusal("[server]\ntrusted_proxies = 10.0.0.0/8, 0.0.0.0/0\n",
-                   "item 2: '0.0.0.0/0' would let every client claim any address");
+                   "item 2: '0.0.0.0/0' would trust every client");
     expect_refusal("[server]\ntrusted_proxies = ::/0\n", "every client");
     expect_refusal("[server]\ntrusted_proxies = ::ffff:0.0.0.0/96\n", "every client");
     expect_refusal("[server]\ntrusted_proxies = 10.0.0.0/33\n",
