@@ -66,8 +66,7 @@ struct remembered {
         struct log_kept text;
     } logged;
     struct usage_row *usage;    /* of the last customer */
-    struct rate_budget *budget; /* of that customer, held; NULL: none yet */
-    bool counted;               /* the connection is one of its `counts` */
+    struct rate_budget *budget; /* of that customer, held, with the connection in its `counts` */
     bool waiting;               /* the current request is one of its waiting polls */
 };
 
@@ -91,27 +90,26 @@ static void end_wait(struct remembered *remembered)
 static void forget_customer(struct remembered *remembered)
 {
     end_wait(remembered);
-    if (remembered->counted)
-        (void)atomic_fetch_sub(&remembered->budget->counts.connections, 1);
-    remembered->counted = false;
+    if (remembered->budget == NULL)
+        return;
+    (void)atomic_fetch_sub(&remembered->budget->counts.connections, 1);
     rate_budget_release(&remembered->budget);
 }
 
-/* Counts the connection for this customer from now on, unless the peer is a proxy. False: the
- * customer is at its limit, and the request was replied to. */
+/* Counts the connection for this customer from now on, a proxy's too: a proxy cannot use it for
+ * another one before this customer has read the answer. False: the customer is at its limit, and
+ * the request was replied to. */
 static bool count_connection(struct service *service, struct http_request *request,
                              const struct policy *policy)
 {
     struct remembered *remembered = request->connection_user;
     forget_customer(remembered);
-    bool proxy = admission_is_proxy(service->admission, &request->peer);
-    if (!proxy && !take(service, CONNECTIONS_PER_CUSTOMER, &policy->budget->counts.connections)) {
+    if (!take(service, CONNECTIONS_PER_CUSTOMER, &policy->budget->counts.connections)) {
         http_request_end_connection(request);
         http_reply_error(request, &error_connections_of_customer);
         return false;
     }
     remembered->budget = rate_budget_hold(policy->budget);
-    remembered->counted = !proxy;
     return true;
 }
 

@@ -1,19 +1,20 @@
 // A customer whose polls all share one HTTP/2 connection, for test_edge.py.
 //
-// usage: http2_client.mjs URL CERTIFICATE KEY
+// usage: http2_client.mjs URL CERTIFICATE KEY [WINDOW]
 //
+// With WINDOW 0 the server may send heads and no bodies: the client reads nothing.
 // Each line of the input is a poll: {"id", "path", "tag", "wait"}. It is sent at once, however many wait. Each line
 // of the output is an answer, as it comes: {"id", "status", "tag", "applied", "body"}. The first line says what was
-// agreed on: {"protocol", "streams"}. {"id", "path", "unfinished": true} begins a POST and never ends it. {"cancel": ID} gives a poll up. When the input ends, the connection is closed,
-// whatever waits on it.
+// agreed on: {"protocol", "streams"}. {"id", "path", "unfinished": true} begins a POST and never ends it. {"cancel": ID}
+// gives a poll up. When the input ends, the connection is closed, whatever waits on it.
 import { readFileSync } from "node:fs";
 import { connect, constants } from "node:http2";
 import { createInterface } from "node:readline";
 
-const [url, certificate, key] = process.argv.slice(2);
+const [url, certificate, key, window] = process.argv.slice(2);
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 const streams = new Map();
-const session = connect(url, { ca: readFileSync(certificate) });
+const session = connect(url, { ca: readFileSync(certificate), ...(window && { settings: { initialWindowSize: Number(window) } }) });
 session.once("remoteSettings", ({ maxConcurrentStreams }) =>
   say({ protocol: session.alpnProtocol, streams: maxConcurrentStreams }));
 session.on("goaway", (code) => say({ goaway: code }));

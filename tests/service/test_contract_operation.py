@@ -747,10 +747,20 @@ def test_one_customer_has_a_share_of_the_connections(make_service):
             stack.enter_context(connection)
         assert limited(service, "connections_per_customer") == 1
         eventually(lambda: service.metrics()["croupier_connections"] == 4)
-        proxied = stack.enter_context(service.connect(source="127.0.0.9"))
-        for connection, key in ((proxied, one.key), (held[0], other.key)):  # this one is the other's now
+
+        def ask(connection, key):
             connection.send(f"GET /api/v1/sports HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\nX-Forwarded-For: 127.0.0.3\r\n\r\n")
-            assert connection.receive().status == 200
+            return connection.receive()
+        # A proxy's connection counts for the customer of its last request.
+        proxied = stack.enter_context(service.connect(source="127.0.0.9"))
+        assert ask(proxied, other.key).status == 200
+        assert ask(proxied, one.key).error == (503, "overloaded")
+        assert ask(held[0], other.key).status == 200  # this one is the other's now
+        proxied = stack.enter_context(service.connect(source="127.0.0.9"))
+        assert ask(proxied, one.key).status == 200
+        with service.connect(source="127.0.0.2") as over:
+            assert ask(over, one.key).error == (503, "overloaded")
+        assert ask(proxied, other.key).status == 200
         for connection in fills(service, 1, "127.0.0.2", one.key):
             stack.enter_context(connection)
 
