@@ -169,6 +169,16 @@ export function choice(label, options, value, changed) {
         Object.entries(options).map(([of, text]) => h("option", { value: of, selected: of === (value ?? "") }, text))));
 }
 
+/** One of the records that the server lists, by name; "": all. */
+export async function pick(page, label, path, value, changed) {
+    const { items } = await get(path, { limit: 200 }, page.signal);
+    return choice(label, { "": "all", ...(value && { [value]: value }), ...Object.fromEntries(items.map((one) => [one.id, one.name])) }, value, changed);
+}
+
+/** A day; "": any. */
+export const day = (label, value, changed) => h("label", { class: "inline" }, `${label} `,
+    h("input", { type: "date", value: value ?? "", onchange: (event) => changed(event.target.value) }));
+
 // ---- forms ----
 
 /*

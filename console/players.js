@@ -226,7 +226,7 @@ export async function playerPage(page) {
     show(player);
     follow(page, path, { show, refused: () => {} });
     return { title: `Player ${player.player_reference}`, state: blocked ? badge("bad", "blocked") : badge("good", "may play"),
-        actions: [history(player.player_id), page.may("operator") && action(blocked ? "Change the block" : "Block",
+        actions: [h("a", { class: "button", href: `#/rounds?player=${player.player_id}&state=all` }, "Rounds played"), history(player.player_id), page.may("operator") && action(blocked ? "Change the block" : "Block",
             () => block(page, player), { class: blocked ? null : "danger" })],
         content: [top, blocked && section("Blocks", blockTable(page, player)), section("Statement", money.content), section("Launches", launches)] };
 }

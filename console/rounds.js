@@ -1,10 +1,10 @@
 // Rounds: what players staked and won under one round of a provider, and those that stay open.
 import { amount, badge, copyable, h, number } from "./dom.js";
-import { choice, empty, list } from "./parts.js";
+import { choice, day, empty, list, pick, searchField } from "./parts.js";
 import { customerLink } from "./names.js";
 
 const STATES = { open: ["warn", "open"], ended: ["good", "ended"], settled: ["good", "settled"] };
-const SHOWN = { true: "open rounds", false: "all rounds" };
+const SHOWN = { open: "open", ended: "ended", settled: "settled", all: "all" };
 const AGES = { "": "any age", "1h": "older than an hour", "24h": "older than a day", "7d": "older than a week" };
 
 /* What a provider did otherwise than once. */
@@ -26,14 +26,14 @@ const COLUMNS = [
 ];
 
 export async function roundsPage(page) {
-    const { provider, customer, q, open = "true", older_than: age } = page.query;
-    const shown = list(page, { path: "rounds", query: { q, provider, customer, open, older_than: age }, caption: "Rounds, the oldest first", columns: COLUMNS,
-        search: "A part of the round's id",
-        extra: [choice("Show", SHOWN, open, (chosen) => shown.reload({ open: chosen })),
-            choice("of", AGES, age, (chosen) => shown.reload({ older_than: chosen })),
-            (provider || customer) && h("span", { class: "inline" }, provider && `of ${provider} `, customer && ["of ", customerLink(customer), " "], "· ",
-                h("a", { href: "#/rounds" }, "of all"))],
-        nothing: empty("No round of the last 30 days is like that.") });
+    const { provider, customer, player, q, state = "open", older_than: age, from, to } = page.query;
+    const change = (name) => (chosen) => shown.reload({ [name]: chosen });
+    const picked = await Promise.all([pick(page, "Customer", "customers", customer, change("customer")), pick(page, "Provider", "providers", provider, change("provider"))]);
+    const shown = list(page, { path: "rounds", query: { q, player, provider, customer, state, older_than: age, from, to }, caption: "Rounds, the newest first",
+        columns: COLUMNS, search: "A part of the round's id",
+        extra: [searchField("Player's id", player, change("player")), choice("State", SHOWN, state, change("state")), choice("of", AGES, age, change("older_than")),
+            picked, day("From", from, change("from")), day("To", to, change("to"))],
+        nothing: empty("No round of these days is like that.") });
     return { title: "Rounds", content: [h("p", { class: "quiet" }, "A round is open while a bet of it is neither rolled back nor settled, and its provider has not said ",
-        "that it ended. Providers settle rounds: ask them about old ones."), shown] };
+        "that it ended. Providers settle rounds: ask them about old ones. Without a day, rounds of the last 30 days are shown."), shown] };
 }

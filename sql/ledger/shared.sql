@@ -176,7 +176,8 @@ GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 -- ---- rounds ----
 
--- An entry from $1 on of a round, of the customer $3 or all (''), and of the provider $4 or all.
+-- An entry from $1 on of a round, of the customer $3 or all (''), of the provider $4 or all, and of
+-- the player $6 or all.
 -- `target` is the transaction that an entry says something of: a ROLLBACK of another, else itself.
 -- `bet` is the DEBIT of it: its own, or the one that it settles or settled; a CREDIT without one is
 -- its own.
@@ -194,6 +195,7 @@ SELECT ledger_transaction.player_number AS player_number, {PROVIDER} AS provider
 FROM {FROM_THEN_ON} AND ledger_transaction.sequence IS NOT NULL
   AND ledger_transaction.created_ms >= $1 AND {ROUND} <> ''
   AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR {PROVIDER} = $4)
+  AND ($6 = '' OR player.id = $6)
 
 -- The targets that are rolled back, and the bets on which CREDITs stand. Two joins with these cost
 -- less than half of what window functions over all entries cost, which sort them twice.
@@ -229,8 +231,8 @@ FROM ({ROUND_FATES}) AS fate
 GROUP BY player_number, round, provider
 HAVING max(CASE WHEN operation <> 'ROLLBACK' AND bet = number THEN 1 ELSE 0 END) = 1
 
--- Those that began before $2; with $5 = 1 those that are open. The oldest first. Rounds are made of
--- numbers of players; names are read for those that are shown.
+-- Those that began before $2; with $5 = 1 those that are open. The oldest first; with $7 = 1 the
+-- newest. Rounds are made of numbers of players; names are read for those that are shown.
 -- field rounds
 WITH entry AS ({ROUND_ENTRIES}),
 undone AS (SELECT DISTINCT target FROM entry WHERE operation = 'ROLLBACK'),
@@ -244,7 +246,8 @@ SELECT player.id, player.customer_id, player.reference, player.currency, currenc
 FROM ({ROUNDS}) AS round {INNER} player ON player.number = round.player_number
 {INNER} currency ON currency.code = player.currency
 WHERE began < $2 AND ($5 = 0 OR last_open > last_end)
-ORDER BY began, player.id {BYTES}, provider {BYTES}, round.round {BYTES}
+ORDER BY CASE WHEN $7 = 1 THEN -began ELSE began END, player.id {BYTES}, provider {BYTES},
+  round.round {BYTES}
 
 -- ---- checks: what is wrong, and a statement that names the first row of which that holds ----
 

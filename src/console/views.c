@@ -158,6 +158,7 @@ enum status console_statement(struct console_call *call, struct error *error)
 struct rounds_listing {
     struct json_writer json;
     struct console_page page;
+    size_t state; /* 0: any, or the state behind it */
     uint64_t met;
 };
 
@@ -165,7 +166,8 @@ static bool list_round(void *context, const struct ledger_round *round)
 {
     struct rounds_listing *listing = context;
     const struct console_page *page = &listing->page;
-    if (strstr(round->round_id, page->words) == NULL)
+    if (strstr(round->round_id, page->words) == NULL ||
+        (listing->state > 0 && round->state != listing->state - 1))
         return true;
     if (listing->met >= page->offset && listing->met - page->offset < page->limit)
         fields_write_object(ledger_round_fields, round, &listing->json);
@@ -191,22 +193,25 @@ static enum status write_rounds(struct console_call *call, const struct ledger_r
 
 enum status console_rounds(struct console_call *call, struct error *error)
 {
-    static const char *const open[] = {"false", "true", NULL};
+    static const char *const states[] = {"all", "open", "ended", "settled", NULL};
     struct console_query query = {.text = call->query, .error = error};
     struct rounds_listing listing = {.json = {.out = &call->answer}};
     struct ledger_rounds_asked asked;
+    char player[CONSOLE_VALUE_SIZE];
     char customer[CONSOLE_VALUE_SIZE];
     char provider[CONSOLE_VALUE_SIZE];
     char from[CONSOLE_VALUE_SIZE];
     char to[CONSOLE_VALUE_SIZE];
     char older_than[CONSOLE_VALUE_SIZE];
+    listing.state = console_choice(&query, "state", states);
     const struct viewer_rounds given = {.customer_id = customer,
                                         .provider_id = provider,
                                         .from = from,
                                         .to = to,
                                         .older_than = older_than,
-                                        .open = console_choice(&query, "open", open) == 1};
+                                        .open = listing.state == LEDGER_ROUND_OPEN + 1};
     console_page(&query, &listing.page);
+    console_parameter(&query, "player", player);
     console_parameter(&query, "customer", customer);
     console_parameter(&query, "provider", provider);
     console_parameter(&query, "from", from);
@@ -215,6 +220,8 @@ enum status console_rounds(struct console_call *call, struct error *error)
     enum status status = query.status;
     if (status == STATUS_OK)
         status = viewer_ask_rounds(&given, call->now_ms, &asked, error);
+    asked.player_id = player;
+    asked.newest_first = true;
     return status == STATUS_OK ? write_rounds(call, &asked, &listing, error) : status;
 }
 

@@ -101,9 +101,11 @@ struct ledger_round {
 struct ledger_rounds_asked {
     /* Rounds that began in this time. Entries from before are not read, later ones are. */
     struct ledger_scope scope;
-    bool open; /* only those that are open */
+    const char *player_id; /* NULL or "": of all */
+    bool open;             /* only those that are open */
+    bool newest_first;     /* else the oldest */
 };
-/* The oldest first. The cost depends on the number of entries since the time began. */
+/* The cost depends on the number of entries since the time began. */
 typedef bool ledger_round_visitor(void *context, const struct ledger_round *round);
 MUST_CHECK enum status platform_ledger_rounds(struct platform_store *store,
                                               const struct ledger_rounds_asked *asked,

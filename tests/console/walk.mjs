@@ -640,13 +640,24 @@ walk("rounds", async () => {
     await press("that stay open", "link");
     await title("Rounds");
     await page.waitForSelector(".list .empty, .list tbody tr");
-    await page.select(".controls select", "false");
+    await page.select(".controls select", "all");
     await page.waitForFunction(() => [...document.querySelectorAll("main tbody tr")].some((row) => row.textContent.includes("settled")));
-    assert.match(page.url(), /provider=dune-studio/);
+    assert.match(page.url(), /provider=dune-studio&state=all/);
     await look("rounds");
-    await press("of all", "link");
-    await page.waitForFunction(() => location.hash === "#/rounds");
-    await page.waitForSelector(".list .empty, .list tbody tr");
+    // The address holds the filter: the way back from a player leads to the same rows.
+    await page.click("main tbody tr a[href^='#/players/']");
+    await page.waitForFunction(() => location.hash.startsWith("#/players/"));
+    await page.goBack();
+    await page.waitForFunction(() => location.hash === "#/rounds?provider=dune-studio&state=all" && document.querySelector(".controls select")?.value === "all"
+        && [...document.querySelectorAll("main tbody tr")].some((row) => row.textContent.includes("settled")));
+    // From a player to its rounds, and another day has none.
+    await visit(`#/players/${given.player.id}`);
+    await press("Rounds played", "link");
+    await page.waitForFunction((id) => location.hash === `#/rounds?player=${id}&state=all`, {}, given.player.id);
+    await seen("r1", "main tbody");
+    await visit(`#/rounds?player=${given.player.id}&state=all&to=2020-01-01`);
+    await seen("No round of these days");
+    assert.deepEqual(await page.$$eval(".controls input[type=date]", (days) => days.map((day) => day.value)), ["", "2020-01-01"]);
 });
 
 walk("operators", async () => {

@@ -833,13 +833,17 @@ def test_rounds_are_listed_and_narrowed_and_shown_by_page(house, owner):
     def rounds(query=""):
         return [one["round_id"] for one in owner.get(f"rounds?q=played-{query}")["items"]]
 
-    assert rounds() == ["played-1", "played-2"] and rounds("&open=true") == ["played-1"]
+    assert rounds() == rounds("&state=all") == ["played-2", "played-1"]
+    assert rounds("&state=open") == ["played-1"] and rounds("&state=settled") == ["played-2"] and rounds("&state=ended") == []
+    assert rounds(f"&player={player}") == rounds() and rounds(f"&player={player}&state=settled") == ["played-2"]
+    assert rounds(f"&player={house.player}") == rounds("&player=ply_0") == []
     assert rounds(f"&customer={customer.id}&provider=acme") == rounds() and rounds("&provider=other") == rounds("&customer=cus_0") == []
     assert rounds("&older_than=24h") == rounds("&to=2020-01-01") == [] and rounds("&from=2020-01-01") == rounds("&older_than=0s") == rounds()
     first = owner.get("rounds?q=played-&limit=1")
-    assert (first["found"], first["items"][0]["stake_minor"], first["items"][0]["state"]) == (2, 100, "open")
-    assert owner.get(f"rounds?q=played-&limit=1&cursor={first['next']}")["items"][0]["win_minor"] == 700
-    for query, message in {"open=perhaps": "open: must be false or true", "from=2026": "from: must be a date, as 2026-11-21",
+    assert (first["found"], first["items"][0]["win_minor"], first["items"][0]["state"]) == (2, 700, "settled")
+    [other] = owner.get(f"rounds?q=played-&limit=1&cursor={first['next']}")["items"]
+    assert (other["stake_minor"], other["state"]) == (100, "open")
+    for query, message in {"state=perhaps": "state: must be all, open, ended or settled", "from=2026": "from: must be a date, as 2026-11-21",
                            "from=2026-02-02&to=2026-02-01": "from: must not be after to",
                            "older_than=old": "older_than: must be how long ago, as 24h or 7d, or a time"}.items():
         refused = owner.ask("GET", f"/admin/v1/rounds?{query}")
@@ -847,7 +851,7 @@ def test_rounds_are_listed_and_narrowed_and_shown_by_page(house, owner):
     told = house.run("wallet", "rounds", "--from", "2026", status=2)
     assert "from: must be a date" in told.errors
     [told] = [one for one in house.ask("wallet", "rounds", "--open", "--customer", customer.id) if one["player_id"] == player]
-    assert told == first["items"][0]
+    assert told == other
 
 
 def test_settings_hide_passwords(house, owner):

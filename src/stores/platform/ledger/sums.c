@@ -197,7 +197,9 @@ enum status platform_ledger_rounds(struct platform_store *store,
     struct rounds_reading reading = {store, visit, context};
     struct sql_parameters parameters = {0};
     add_scope(&parameters, &asked->scope);
-    SQL_ADD(&parameters, SQL_INTEGER(asked->open));
+    SQL_ADD(&parameters, SQL_INTEGER(asked->open),
+            SQL_STRING(asked->player_id != NULL ? asked->player_id : ""),
+            SQL_INTEGER(asked->newest_first));
     return ledger_read(store, store->engine->texts->rounds, &parameters, take_round, &reading,
                        error);
 }
