@@ -32,9 +32,16 @@ uint64_t clock_loop_ms(const uv_loop_t *loop)
     return uv_now(loop);
 }
 
-void clock_refresh_loop(uv_loop_t *loop)
+void clock_make_timer(uv_loop_t *loop, uv_timer_t *timer, void *data)
 {
-    uv_update_time(loop);
+    CHECK(uv_timer_init(loop, timer) == 0);
+    timer->data = data;
+}
+
+void clock_start_timer(uv_timer_t *timer, uv_timer_cb fired, uint64_t after_ms, uint64_t every_ms)
+{
+    uv_update_time(timer->loop);
+    CHECK(uv_timer_start(timer, fired, after_ms, every_ms) == 0);
 }
 
 int64_t clock_boot_ms(void)

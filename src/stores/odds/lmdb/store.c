@@ -295,11 +295,10 @@ static struct lmdb_store *create(const struct odds_engine *engine,
 {
     struct lmdb_store *store = memory_alloc_zeroed(1, sizeof *store);
     odds_store_begin(&store->base, engine);
-    CHECK(uv_loop_init(&store->loop) == 0 && uv_timer_init(&store->loop, &store->tick) == 0);
-    CHECK(uv_timer_init(&store->loop, &store->pace) == 0);
+    CHECK(uv_loop_init(&store->loop) == 0);
+    clock_make_timer(&store->loop, &store->tick, store);
+    clock_make_timer(&store->loop, &store->pace, store);
     CHECK(uv_async_init(&store->loop, &store->wake, on_wake) == 0);
-    store->tick.data = store;
-    store->pace.data = store;
     store->wake.data = store;
     store->watch = lmdb_watch_create(&store->base, &store->loop, store, on_due);
     char *path = memory_copy_string(root);

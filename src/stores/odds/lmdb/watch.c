@@ -43,11 +43,10 @@ struct lmdb_watch *lmdb_watch_create(struct odds_store *store, uv_loop_t *loop, 
     watch->store = store;
     watch->owner = owner;
     watch->due = due;
-    CHECK(uv_fs_event_init(loop, &watch->file) == 0 && uv_timer_init(loop, &watch->again) == 0);
-    CHECK(uv_timer_init(loop, &watch->expiry) == 0);
-    watch->expiry.data = watch;
+    CHECK(uv_fs_event_init(loop, &watch->file) == 0);
     watch->file.data = watch;
-    watch->again.data = watch;
+    clock_make_timer(loop, &watch->again, watch);
+    clock_make_timer(loop, &watch->expiry, watch);
     return watch;
 }
 

@@ -142,8 +142,7 @@ static uint32_t greeting_ms(const struct redis_connection *connection)
 
 static void set_step(struct redis_connection *connection, uint64_t delay_ms)
 {
-    clock_refresh_loop(connection->options.loop);
-    CHECK(uv_timer_start(&connection->step, on_step, delay_ms, 0) == 0);
+    clock_start_timer(&connection->step, on_step, delay_ms, 0);
 }
 
 /* ---- standing -------------------------------------------------------------------------------- */
@@ -538,10 +537,9 @@ static void start_beats(struct redis_connection *connection)
 {
     uint64_t every_ms = between(window_ms(connection) / BEATS_A_WINDOW, 1, WINDOW_MS_MAX);
     uint64_t ask_ms = connection->options.link->ask_ms;
-    clock_refresh_loop(connection->options.loop);
-    CHECK(uv_timer_start(&connection->beat, on_beat, every_ms, every_ms) == 0);
+    clock_start_timer(&connection->beat, on_beat, every_ms, every_ms);
     if (redis_connection_asks(connection))
-        CHECK(uv_timer_start(&connection->ask, on_ask, ask_ms, ask_ms) == 0);
+        clock_start_timer(&connection->ask, on_ask, ask_ms, ask_ms);
 }
 
 /* ---- greeting -------------------------------------------------------------------------------- */
@@ -944,12 +942,9 @@ struct redis_connection *redis_connection_create(const struct redis_connection_o
 
 void redis_connection_start(struct redis_connection *connection)
 {
-    CHECK(uv_timer_init(connection->options.loop, &connection->step) == 0);
-    CHECK(uv_timer_init(connection->options.loop, &connection->beat) == 0);
-    CHECK(uv_timer_init(connection->options.loop, &connection->ask) == 0);
-    connection->step.data = connection;
-    connection->beat.data = connection;
-    connection->ask.data = connection;
+    clock_make_timer(connection->options.loop, &connection->step, connection);
+    clock_make_timer(connection->options.loop, &connection->beat, connection);
+    clock_make_timer(connection->options.loop, &connection->ask, connection);
     const struct redis_location *location = connection->options.link->location;
     if (location->way == REDIS_BY_SENTINEL)
         ask_for_master(connection, false, 0);

@@ -56,12 +56,6 @@ struct redis_link {
     bool stopping;
 };
 
-static void start_timer(uv_timer_t *timer, uv_timer_cb callback, uint64_t delay_ms)
-{
-    clock_refresh_loop(timer->loop);
-    CHECK(uv_timer_start(timer, callback, delay_ms, 0) == 0);
-}
-
 /* ---- the connection's standing --------------------------------------------------------------- */
 
 enum status redis_link_now(const struct redis_link *link)
@@ -115,7 +109,7 @@ static void arm_deadline(struct redis_link *link, uint64_t deadline_ns)
     uint64_t now_ns = clock_monotonic_ns();
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
     link->deadline_ns = deadline_ns;
-    start_timer(&link->deadline, on_deadline, (left_ns + NS_PER_MS - 1) / NS_PER_MS);
+    clock_start_timer(&link->deadline, on_deadline, (left_ns + NS_PER_MS - 1) / NS_PER_MS, 0);
 }
 
 /* Ends the calls of the list that are due. Returns whether there were any, and when the next one
@@ -152,7 +146,7 @@ static void on_deadline(uv_timer_t *timer)
     uint64_t next_ns = 0;
     if (due_ns == 0) {
         link->due_ns = clock_monotonic_ns();
-        start_timer(&link->deadline, on_deadline, 1);
+        clock_start_timer(&link->deadline, on_deadline, 1, 0);
         return;
     }
     link->due_ns = 0;
@@ -282,7 +276,7 @@ static void lose_asked(void *owner, enum status status, bool hope)
     struct redis_call *call;
     struct redis_call *newer;
     (void)hope;
-    start_timer(&link->later, on_later, LATER_MS);
+    clock_start_timer(&link->later, on_later, LATER_MS, 0);
     TAILQ_FOREACH (call, &link->waiting, others)
         call->asked = false;
     for (call = TAILQ_FIRST(&link->sent); call != NULL; call = newer) {
@@ -350,7 +344,7 @@ static bool send_again(struct redis_link *link, struct redis_call *call)
         end_sent(call);
     }
     if (again && redirect == REDIS_LATER)
-        start_timer(&link->later, on_later, LATER_MS);
+        clock_start_timer(&link->later, on_later, LATER_MS, 0);
     if (redirect == REDIS_MOVED)
         redis_connection_moved(link->connection);
     else if (again)
@@ -514,7 +508,7 @@ static void on_end(uv_timer_t *timer)
 static void end_when_over(struct redis_link *link)
 {
     if (link->stopping && atomic_load(&link->under_way) == 0)
-        start_timer(&link->end, on_end, 0);
+        clock_start_timer(&link->end, on_end, 0, 0);
 }
 
 static void on_stop(struct mail *mail)
@@ -552,12 +546,9 @@ struct redis_link *redis_link_create(const struct redis_link_options *options)
                                                            .lost = lose_calls};
     made->connection = redis_connection_create(&of_connection);
     made->stop.deliver = on_stop;
-    CHECK(uv_timer_init(&made->loop, &made->deadline) == 0);
-    CHECK(uv_timer_init(&made->loop, &made->later) == 0);
-    CHECK(uv_timer_init(&made->loop, &made->end) == 0);
-    made->deadline.data = made;
-    made->later.data = made;
-    made->end.data = made;
+    clock_make_timer(&made->loop, &made->deadline, made);
+    clock_make_timer(&made->loop, &made->later, made);
+    clock_make_timer(&made->loop, &made->end, made);
     /* It keeps the loop running until end_when_over sets it. */
     CHECK(uv_timer_start(&made->end, on_end, UINT64_MAX, 0) == 0);
     /* The thread takes no signals, so OpenSSL cannot raise SIGPIPE. */

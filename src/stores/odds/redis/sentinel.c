@@ -105,8 +105,7 @@ static void start_late(struct redis_sentinel *sentinel)
 {
     uint32_t ms = sentinel->options.link->timeout_ms;
     ms = ms < ASK_MS_MIN ? ASK_MS_MIN : ms > ASK_MS_MAX ? ASK_MS_MAX : ms;
-    clock_refresh_loop(sentinel->late.loop);
-    CHECK(uv_timer_start(&sentinel->late, on_late, ms, 0) == 0);
+    clock_start_timer(&sentinel->late, on_late, ms, 0);
 }
 
 static void on_lost(void *owner, const char *why)
@@ -275,8 +274,7 @@ struct redis_sentinel *redis_sentinel_create(const struct redis_sentinel_options
 {
     struct redis_sentinel *sentinel = memory_alloc_zeroed(1, sizeof *sentinel);
     sentinel->options = *options;
-    CHECK(uv_timer_init(options->loop, &sentinel->late) == 0);
-    sentinel->late.data = sentinel;
+    clock_make_timer(options->loop, &sentinel->late, sentinel);
     memcpy(sentinel->hosts, options->link->location->hosts, sizeof options->link->location->hosts);
     sentinel->host_count = options->link->location->host_count;
     for (size_t i = 0; i < ASKED_MAX; i++)
