@@ -20,8 +20,8 @@
 
 #include "base/memory.h"
 
-#define PORT_OF_REDIS 6379
-#define PORT_OF_SENTINEL 26379
+#define PORT_OF_REDIS "6379"
+#define PORT_OF_SENTINEL "26379"
 #define DATABASE_MAX 999999
 
 static bool invalid(struct error *error, const char *what)
@@ -63,40 +63,23 @@ static bool is_clean(struct text text, const char *others)
 }
 
 /* host, host:port, [v6], [v6]:port */
-static bool read_host(struct text text, uint16_t port, struct redis_host *host)
+static bool read_host(struct text text, struct text port, struct redis_host *host)
 {
-    struct text name = text;
-    struct text rest = {0};
-    const char *close = text.size > 0 && text.at[0] == '[' ? memchr(text.at, ']', text.size) : NULL;
-    bool v6 = close != NULL;
-    if (v6) {
-        name = (struct text){text.at + 1, (size_t)(close - text.at) - 1};
-        rest = (struct text){close + 1, text.size - name.size - 2};
-    } else {
-        const char *colon = memchr(text.at, ':', text.size);
-        if (colon != NULL) {
-            name.size = (size_t)(colon - text.at);
-            rest = (struct text){colon, text.size - name.size};
-        }
-    }
-    if (!is_clean(name, v6 ? ":." : ".-_") || name.size >= REDIS_HOST_SIZE)
+    bool v6 = text_starts_with(text, TEXT("["));
+    struct text rest = text;
+    if (v6)
+        (void)text_cut(&rest, '[');
+    struct text name = text_cut(&rest, v6 ? ']' : ':');
+    if (v6 && (rest.at == NULL || text_cut(&rest, ':').size > 0))
         return false;
-    uint64_t number = port;
-    if (rest.size > 0) {
-        struct text digits = {rest.at + 1, rest.size - 1};
-        if (rest.at[0] != ':' || text_to_u64(digits, UINT16_MAX, &number) != STATUS_OK ||
-            number == 0)
-            return false;
-    }
-    memcpy(host->name, name.at, name.size);
-    host->name[name.size] = '\0';
-    host->port = (uint16_t)number;
-    return true;
+    return is_clean(name, v6 ? ":." : ".-_") &&
+           redis_host_set(host, name, rest.at != NULL ? rest : port);
 }
 
 static bool read_hosts(struct redis_location *location, struct text text, struct error *error)
 {
-    uint16_t port = location->way == REDIS_BY_SENTINEL ? PORT_OF_SENTINEL : PORT_OF_REDIS;
+    struct text port =
+        text_of(location->way == REDIS_BY_SENTINEL ? PORT_OF_SENTINEL : PORT_OF_REDIS);
     while (text.at != NULL) {
         if (location->host_count == REDIS_HOSTS_MAX)
             return invalid(error, "there are more than 16 hosts");
