@@ -23,6 +23,24 @@ char *file_follow_link(const char *path)
     return followed;
 }
 
+void file_close(int *descriptor)
+{
+    int reason = errno;
+    if (*descriptor >= 0)
+        (void)close(*descriptor);
+    *descriptor = -1;
+    errno = reason;
+}
+
+char *file_beside(const char *path, const char *ending)
+{
+    size_t size = strlen(path);
+    char *beside = memory_alloc(size + strlen(ending) + 1);
+    memcpy(beside, path, size);
+    memcpy(beside + size, ending, strlen(ending) + 1);
+    return beside;
+}
+
 static int read_all(int descriptor, size_t most, struct buffer *out)
 {
     while (out->size <= most) {
@@ -80,8 +98,7 @@ enum status file_read_secret(const char *path, size_t most, struct buffer *out, 
         status = error_set(error, reason == ENOENT ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE,
                            "%s: cannot be read by user %u (%s)", path, (unsigned)geteuid(),
                            strerror(reason));
-    if (descriptor >= 0)
-        (void)close(descriptor);
+    file_close(&descriptor);
     return status;
 }
 
@@ -105,8 +122,7 @@ int file_sync_directory(const char *path)
 {
     int descriptor = open_directory_of(path);
     int reason = descriptor < 0 || fsync(descriptor) != 0 ? errno : 0;
-    if (descriptor >= 0)
-        (void)close(descriptor);
+    file_close(&descriptor);
     return reason;
 }
 
@@ -142,8 +158,7 @@ static bool give_to_owner(int descriptor, const char *path)
     int directory = open_directory_of(path);
     bool given = directory >= 0 && fstat(directory, &facts) == 0 &&
                  fchown(descriptor, facts.st_uid, facts.st_gid) == 0;
-    if (directory >= 0)
-        (void)close(directory);
+    file_close(&directory);
     return given;
 }
 
@@ -153,8 +168,7 @@ enum status file_make_directory(const char *path, mode_t mode, struct error *err
         return errno == EEXIST ? STATUS_OK : failed(error, path, "made");
     int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool given = descriptor >= 0 && give_to_owner(descriptor, path);
-    if (descriptor >= 0)
-        (void)close(descriptor);
+    file_close(&descriptor);
     return given ? STATUS_OK : failed(error, path, "made");
 }
 
@@ -248,8 +262,7 @@ static enum status run(struct passing *passing, mode_t mode, struct file_print *
     }
     if (status == STATUS_OK && passing->to != NULL && fsync(passing->into) != 0)
         status = failed(error, passing->to, "written");
-    if (passing->from >= 0)
-        (void)close(passing->from);
+    file_close(&passing->from);
     if (passing->into >= 0) {
         (void)close(passing->into);
         if (status != STATUS_OK)

@@ -18,6 +18,13 @@
  * it. SQLite names the files beside a database by the target. */
 char *file_follow_link(const char *path);
 
+/* Closes a descriptor and makes it -1; does nothing if it is. errno stays as it was. */
+void file_close(int *descriptor);
+
+/* The path of a file beside another one, named by it and an ending ("-wal"), or within it
+ * ("/data.mdb"); the caller frees it. */
+char *file_beside(const char *path, const char *ending);
+
 /* Syncs the directory that `path` is in, which makes the file's name durable. Returns 0 or an
  * errno. */
 int file_sync_directory(const char *path);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "stores/odds/lmdb/guard.h"
 
@@ -39,14 +40,6 @@
 #define WRITER_WAIT_MS 10000
 
 /* ---- small helpers --------------------------------------------------------------------------- */
-
-static char *join(const char *a, const char *b)
-{
-    struct buffer text = {0};
-    buffer_append_format(&text, "%s%s", a, b);
-    (void)buffer_string(&text);
-    return text.data;
-}
 
 static enum status path_error(struct error *error, const char *path, const char *verb, int number)
 {
@@ -194,9 +187,7 @@ static void close_files(struct lmdb_env *env)
     env->env = NULL;
     env->identity = 0;
     release_folder(env);
-    if (env->folder >= 0)
-        (void)close(env->folder);
-    env->folder = -1;
+    file_close(&env->folder);
 }
 
 void lmdb_env_close(struct lmdb_env *env)
@@ -437,9 +428,9 @@ static enum status open_folder(struct lmdb_env *env, const struct lmdb_location 
  * reading would answer with what the new store does not hold. */
 static enum status set_aside(const char *folder, struct error *error)
 {
-    char *aside = join(folder, ".damaged");
-    char *data = join(aside, "/data.mdb");
-    char *lock = join(aside, "/lock.mdb");
+    char *aside = file_beside(folder, ".damaged");
+    char *data = file_beside(aside, "/data.mdb");
+    char *lock = file_beside(aside, "/lock.mdb");
     (void)unlink(data);
     (void)unlink(lock);
     (void)rmdir(aside);
@@ -475,10 +466,10 @@ static enum status open_or_renew(struct lmdb_env *env, const struct lmdb_locatio
 enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_location *location,
                           struct lmdb_index *index, struct error *error)
 {
-    char *folder = join(location->root, "/values");
+    char *folder = file_beside(location->root, "/values");
     *env = (struct lmdb_env){.folder = -1,
-                             .data_path = join(folder, "/data.mdb"),
-                             .lock_path = join(folder, "/lock.mdb")};
+                             .data_path = file_beside(folder, "/data.mdb"),
+                             .lock_path = file_beside(folder, "/lock.mdb")};
     if (location->create)
         make_root(location->root);
     int root = open(location->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -490,8 +481,7 @@ enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_location *loca
                         location->root);
     if (status == STATUS_OK)
         status = open_or_renew(env, location, index, folder, error);
-    if (root >= 0)
-        (void)close(root); /* and its lock */
+    file_close(&root); /* and its lock */
     memory_free(folder);
     return status;
 }

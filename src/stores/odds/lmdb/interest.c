@@ -19,6 +19,7 @@
 
 #include "base/checksum.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "stores/odds_engine.h"
 
@@ -161,10 +162,7 @@ struct lmdb_interest *lmdb_interest_create(struct odds_store *store, const char 
                                            struct log *log)
 {
     struct lmdb_interest *interest = memory_alloc_zeroed(1, sizeof *interest);
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s/interest.map", root);
-    interest->path = memory_copy_string(buffer_string(&path));
-    buffer_free(&path);
+    interest->path = file_beside(root, "/interest.map");
     interest->log = log;
     interest->store = store;
     return interest;

@@ -49,15 +49,13 @@ static int rewrite(int descriptor)
  * closing them here drops none. */
 static int renew_files(const struct sqlite_store *store)
 {
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s-wal", store->path);
-    int log = open(buffer_string(&path), O_RDWR | O_CLOEXEC);
+    char *path = file_beside(store->path, "-wal");
+    int log = open(path, O_RDWR | O_CLOEXEC);
     int reason = log < 0 ? errno : rewrite(log);
-    if (log >= 0)
-        (void)close(log);
+    file_close(&log);
     if (reason == 0)
         reason = file_sync_directory(store->path);
-    buffer_free(&path);
+    memory_free(path);
     return reason;
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "stores/platform/sqlite/index_guard.h"
 #include "stores/platform/sqlite/sqlite.h"
@@ -282,8 +283,7 @@ static void forget(struct open_files *forgotten)
         link = &(*link)->next;
     *link = forgotten->next;
     for (enum part part = DATABASE; part < PARTS; part++) {
-        if (forgotten->pins[part] >= 0)
-            (void)close(forgotten->pins[part]);
+        file_close(&forgotten->pins[part]);
         memory_free(forgotten->names[part]);
     }
     memory_free(forgotten->path);
@@ -298,10 +298,7 @@ static struct open_files *record(const struct sqlite_store *store, struct error 
     const char *database = sqlite3_db_filename(store->database, "main");
     files->path = memory_copy_string(store->path);
     for (enum part part = DATABASE; part < PARTS; part++) {
-        struct buffer name = {0};
-        buffer_append_format(&name, "%s%s", database, endings[part]);
-        files->names[part] = memory_copy_string(buffer_string(&name));
-        buffer_free(&name);
+        files->names[part] = file_beside(database, endings[part]);
         files->pins[part] = open(files->names[part], O_PATH | O_CLOEXEC);
         if (files->pins[part] < 0 || fstat(files->pins[part], &files->opened[part]) != 0)
             reason = errno;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "stores/platform/sqlite/sqlite.h"
 
@@ -45,10 +46,9 @@ static bool set_lock(const struct file_use *use, short kind)
 
 bool sqlite_is_beside(const struct sqlite_store *store, const char *ending, struct stat *facts)
 {
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s%s", store->path, ending);
-    bool found = stat(buffer_string(&path), facts) == 0;
-    buffer_free(&path);
+    char *path = file_beside(store->path, ending);
+    bool found = stat(path, facts) == 0;
+    memory_free(path);
     return found;
 }
 

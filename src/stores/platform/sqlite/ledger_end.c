@@ -13,6 +13,7 @@
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "stores/ledger_audit.h"
 #include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
@@ -104,14 +105,13 @@ static enum status read_highest(const char *path, struct watermark *mark, struct
  * A slot that is read while its process writes it may be half of each; then it is whole soon. */
 static enum status read_mark(const char *database, struct watermark *mark, struct error *error)
 {
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s-last", database);
-    enum status status = read_highest(buffer_string(&path), mark, error);
+    char *path = file_beside(database, "-last");
+    enum status status = read_highest(path, mark, error);
     for (int again = 0; again < READ_AGAIN && status == STATUS_MALFORMED; again++) {
         clock_pause_ns(1000 * 1000);
-        status = read_highest(buffer_string(&path), mark, error);
+        status = read_highest(path, mark, error);
     }
-    buffer_free(&path);
+    memory_free(path);
     return status;
 }
 
@@ -133,20 +133,17 @@ static bool write_slots(int file, const struct watermark slots[SLOTS])
  * keeps another process from making the same file. Returns a descriptor, or -1 with errno. */
 static int make_file(const char *path, const char *database, const struct watermark slots[SLOTS])
 {
-    struct buffer unnamed = {0};
-    buffer_append_format(&unnamed, "%s-new", path);
-    const char *name = buffer_string(&unnamed);
+    char *name = file_beside(path, "-new");
     (void)unlink(name); /* of a process that was killed, perhaps another user's */
     int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file >= 0 && !(give_to_users(file, database) && write_slots(file, slots) &&
                        rename(name, path) == 0 && file_sync_directory(path) == 0)) {
         int reason = errno;
         (void)unlink(name);
-        (void)close(file);
+        file_close(&file);
         errno = reason;
-        file = -1;
     }
-    buffer_free(&unnamed);
+    memory_free(name);
     return file;
 }
 
@@ -156,24 +153,23 @@ static enum status make_mark(const char *database, const struct watermark *mark,
                              struct error *error)
 {
     struct watermark slots[SLOTS] = {0};
-    struct buffer path = {0};
+    char *path = file_beside(database, "-last");
     enum status status = STATUS_OK;
     slots[own_slot()] = *mark;
     slots[own_slot()].sum = sum_of(mark);
-    buffer_append_format(&path, "%s-last", database);
-    int opened = open(buffer_string(&path), O_RDWR | O_CLOEXEC);
+    int opened = open(path, O_RDWR | O_CLOEXEC);
     bool is_set = opened >= 0 && write_slots(opened, slots);
     if (opened < 0 && errno == ENOENT) {
-        opened = make_file(buffer_string(&path), database, slots);
+        opened = make_file(path, database, slots);
         is_set = opened >= 0;
     }
     if (!is_set)
-        status = failed(buffer_string(&path), error);
-    buffer_free(&path);
+        status = failed(path, error);
+    memory_free(path);
     if (status == STATUS_OK)
         *file = opened;
-    else if (opened >= 0)
-        (void)close(opened);
+    else
+        file_close(&opened);
     return status;
 }
 
@@ -182,10 +178,9 @@ static bool is_named(int file, const char *database)
 {
     struct stat opened;
     struct stat named;
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s-last", database);
-    bool found = fstat(file, &opened) == 0 && stat(buffer_string(&path), &named) == 0;
-    buffer_free(&path);
+    char *path = file_beside(database, "-last");
+    bool found = fstat(file, &opened) == 0 && stat(path, &named) == 0;
+    memory_free(path);
     return found && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 

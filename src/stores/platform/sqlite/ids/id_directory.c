@@ -51,25 +51,24 @@ static enum status adopt_mode(int descriptor, const struct stat *database, struc
 enum status id_directory_open(struct id_directory *directory, const char *database, bool create,
                               struct error *error)
 {
-    struct buffer path = {0};
     struct id_directory opened = {.descriptor = -1};
     enum status status = STATUS_OK;
     bool made = false;
     if (stat(database, &opened.database) != 0)
         return failed(error, database);
-    buffer_append_format(&path, "%s-ids", database);
+    char *path = file_beside(database, "-ids");
     if (create) {
-        made = mkdir(buffer_string(&path), S_IRWXU) == 0;
+        made = mkdir(path, S_IRWXU) == 0;
         if (!made && errno != EEXIST)
-            status = failed(error, buffer_string(&path));
+            status = failed(error, path);
     }
     if (status == STATUS_OK) {
-        opened.descriptor = open(buffer_string(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        opened.descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (opened.descriptor < 0)
             status = errno == ENOENT ? error_set(error, STATUS_NOT_FOUND, "there is none")
-                                     : failed(error, buffer_string(&path));
+                                     : failed(error, path);
     }
-    buffer_free(&path);
+    memory_free(path);
     if (status == STATUS_OK && made) {
         status = adopt_mode(opened.descriptor, &opened.database, error);
         int reason = status == STATUS_OK ? file_sync_directory(database) : 0;
@@ -85,9 +84,7 @@ enum status id_directory_open(struct id_directory *directory, const char *databa
 
 void id_directory_close(struct id_directory *directory)
 {
-    if (directory->descriptor >= 0)
-        (void)close(directory->descriptor);
-    directory->descriptor = -1;
+    file_close(&directory->descriptor);
 }
 
 enum status id_directory_lock(const struct id_directory *directory, uint32_t patience_ms,
@@ -137,8 +134,7 @@ static DIR *open_list(const struct id_directory *directory, struct error *error)
     if (list != NULL)
         return list;
     (void)failed(error, "opendir");
-    if (descriptor >= 0)
-        (void)close(descriptor);
+    file_close(&descriptor);
     return NULL;
 }
 
@@ -207,8 +203,7 @@ void id_directory_tidy(const struct id_directory *directory)
         /* A process that still writes the file holds its lock. */
         if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
             (void)unlinkat(directory->descriptor, entry->d_name, 0);
-        if (descriptor >= 0)
-            (void)close(descriptor);
+        file_close(&descriptor);
     }
     (void)closedir(list);
 }
