@@ -32,7 +32,7 @@ struct audit {
     uint64_t followed; /* sequences of the entries before the first ones read, in a recent audit */
     uint64_t expected; /* entries, as the accounts say */
     struct error *error;
-    enum status status; /* of the first fault that a visitor found */
+    enum status status; /* of a fault in a decline or a clearing account */
 };
 
 /* The break is at a player's entry, or at a decline. */
@@ -41,10 +41,9 @@ static enum status broken_at(struct audit *audit, const char *player_id, const c
 {
     (void)snprintf(audit->result.broken.player_id, sizeof audit->result.broken.player_id, "%s",
                    player_id);
-    audit->status = error_set(audit->error, STATUS_MALFORMED,
-                              "the ledger is broken: player %s, %s %" PRIu64 ": %s", player_id,
-                              what_it_is, at, what);
-    return audit->status;
+    return error_set(audit->error, STATUS_MALFORMED,
+                     "the ledger is broken: player %s, %s %" PRIu64 ": %s", player_id, what_it_is,
+                     at, what);
 }
 
 static enum status broken(struct audit *audit, const char *player_id, uint64_t sequence,
@@ -120,8 +119,7 @@ static enum status verify_entry(struct audit *audit, const struct ledger_transac
     return flaw == NULL ? STATUS_OK : broken(audit, entry->player_id, entry->sequence, flaw);
 }
 
-static enum status take_entry(void *context, const struct sql_row *row, bool *wanted,
-                              struct error *error)
+static enum status take_entry(void *context, const struct sql_row *row, struct error *error)
 {
     const int after = LEDGER_TRANSACTION_COLUMN_COUNT;
     struct audit *audit = context;
@@ -135,10 +133,9 @@ static enum status take_entry(void *context, const struct sql_row *row, bool *wa
         return platform_damaged(audit->store, "an entry of the ledger is malformed", error);
     if (sql_integer(row, after + 3) != 0)
         audit->followed += before.sequence;
-    if (verify_entry(audit, &entry, &before) != STATUS_OK) {
-        *wanted = false;
-        return STATUS_OK;
-    }
+    enum status status = verify_entry(audit, &entry, &before);
+    if (status != STATUS_OK)
+        return status;
     if (++audit->result.entries % PROGRESS_STEP == 0)
         progress_tell(options->watch, "entries", audit->result.entries, audit->total);
     return STATUS_OK;
@@ -174,8 +171,7 @@ static enum status declines_fit(struct audit *audit, const struct ledger_account
     return flaw == NULL ? STATUS_OK : broken_decline(audit, account->player.id, declines, flaw);
 }
 
-static enum status take_account(void *context, const struct sql_row *row, bool *wanted,
-                                struct error *error)
+static enum status take_account(void *context, const struct sql_row *row, struct error *error)
 {
     const int after = LEDGER_ACCOUNT_COLUMN_COUNT + LEDGER_DECLINED_COLUMN_COUNT;
     struct audit *audit = context;
@@ -191,24 +187,20 @@ static enum status take_account(void *context, const struct sql_row *row, bool *
     audit->expected += account.sequence;
     audit->result.players += account.sequence > 0;
     enum status status = account_fits(audit, &account, &last);
-    if (status == STATUS_OK && !audit->options->recent)
-        status = declines_fit(audit, &account, (uint64_t)sql_integer(row, after + 3), head);
-    *wanted = status == STATUS_OK;
-    return STATUS_OK;
+    return status != STATUS_OK || audit->options->recent
+               ? status
+               : declines_fit(audit, &account, (uint64_t)sql_integer(row, after + 3), head);
 }
 
 /* A player whose entries are not as many as its account says. */
-static enum status take_miscounted(void *context, const struct sql_row *row, bool *wanted,
-                                   struct error *error)
+static enum status take_miscounted(void *context, const struct sql_row *row, struct error *error)
 {
     struct audit *audit = context;
     char player_id[PLAYER_ID_SIZE];
-    (void)wanted;
     (void)error;
     (void)ledger_read_string(row, 0, player_id, sizeof player_id);
-    (void)broken(audit, player_id, (uint64_t)sql_integer(row, 1),
-                 "the account has another last sequence than its entries");
-    return STATUS_OK;
+    return broken(audit, player_id, (uint64_t)sql_integer(row, 1),
+                  "the account has another last sequence than its entries");
 }
 
 /* ---- declines and clearing accounts ---------------------------------------------------------- */
@@ -220,15 +212,15 @@ static bool verify_decline(void *context, const struct ledger_transaction *decli
     struct audit *audit = context;
     uint8_t hash[LEDGER_HASH_SIZE];
     if ((before == NULL) != (decline->decline == 1)) {
-        (void)broken_decline(audit, decline->player_id, decline->decline - 1,
-                             "this decline is not there, but a later one is");
+        audit->status = broken_decline(audit, decline->player_id, decline->decline - 1,
+                                       "this decline is not there, but a later one is");
         return false;
     }
     ledger_decline_hash(decline, before != NULL ? before : zeros, hash);
     if (memcmp(hash, decline->hash, sizeof hash) == 0)
         return true;
-    (void)broken_decline(audit, decline->player_id, decline->decline,
-                         "the chain is broken: something in the decline was changed");
+    audit->status = broken_decline(audit, decline->player_id, decline->decline,
+                                   "the chain is broken: something in the decline was changed");
     return false;
 }
 
@@ -254,9 +246,8 @@ static enum status read_rows(struct audit *audit, const char *all, const char *s
 {
     struct sql_parameters parameters = SQL_PARAMETERS(SQL_INTEGER(audit->options->since_ms));
     bool recent = audit->options->recent;
-    enum status status = ledger_read(audit->store, recent ? since : all,
-                                     recent ? &parameters : NULL, take, audit, audit->error);
-    return status == STATUS_OK ? audit->status : status;
+    return ledger_read(audit->store, recent ? since : all, recent ? &parameters : NULL, take, audit,
+                       audit->error);
 }
 
 static enum status audit_accounts(struct audit *audit)
@@ -267,8 +258,6 @@ static enum status audit_accounts(struct audit *audit)
         return status;
     status =
         ledger_read(audit->store, texts->miscounted, NULL, take_miscounted, audit, audit->error);
-    if (status == STATUS_OK)
-        status = audit->status;
     return status != STATUS_OK
                ? status
                : ledger_broken_row(audit->error, TEXT("entries"), "they are no account's");

@@ -35,13 +35,11 @@ struct keeping {
     struct buffer rows;
 };
 
-static enum status take_row(void *context, const struct sql_row *row, bool *wanted,
-                            struct error *error)
+static enum status take_row(void *context, const struct sql_row *row, struct error *error)
 {
     struct keeping *keeping = context;
     struct kept_row kept = {.day = sql_integer(row, 0)};
     bool sound = ledger_read_string(row, TEXTS, kept.kind, sizeof kept.kind);
-    (void)wanted;
     for (int i = 0; i < TEXTS - 1; i++)
         sound &= ledger_read_string(row, 1 + i, kept.texts[i], sizeof kept.texts[i]);
     for (int i = 0; i < INTEGERS; i++)

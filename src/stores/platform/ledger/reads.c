@@ -19,9 +19,8 @@ struct reading {
 static bool on_row(void *context, const struct sql_row *row)
 {
     struct reading *reading = context;
-    bool wanted = true;
-    reading->status = reading->take(reading->context, row, &wanted, reading->error);
-    return wanted && reading->status == STATUS_OK;
+    reading->status = reading->take(reading->context, row, reading->error);
+    return reading->status == STATUS_OK;
 }
 
 static enum status run_query(struct platform_store *store, struct sql_query query,
@@ -31,7 +30,7 @@ static enum status run_query(struct platform_store *store, struct sql_query quer
     query.row = on_row;
     query.context = &reading;
     enum status status = store->engine->sql->read(store, &query, 1, error);
-    return status == STATUS_OK ? reading.status : status;
+    return status == STATUS_OK && reading.status != LEDGER_ENOUGH ? reading.status : status;
 }
 
 enum status ledger_read(struct platform_store *store, const char *sql,
@@ -52,10 +51,8 @@ enum status ledger_read_page(struct platform_store *store, const char *sql,
 }
 
 /* Into a number of 64 bits. */
-static enum status take_number(void *context, const struct sql_row *row, bool *wanted,
-                               struct error *error)
+static enum status take_number(void *context, const struct sql_row *row, struct error *error)
 {
-    (void)wanted;
     (void)error;
     *(int64_t *)context = sql_integer(row, 0);
     return STATUS_OK;
@@ -82,15 +79,13 @@ struct visit {
     void *context;
 };
 
-static enum status take_transaction(void *context, const struct sql_row *row, bool *wanted,
-                                    struct error *error)
+static enum status take_transaction(void *context, const struct sql_row *row, struct error *error)
 {
     const struct visit *visit = context;
     struct ledger_transaction transaction;
     if (!ledger_read_row(visit->store, row, &transaction))
         return platform_damaged(visit->store, "a transaction is malformed", error);
-    *wanted = visit->transaction(visit->context, &transaction);
-    return STATUS_OK;
+    return ledger_more(visit->transaction(visit->context, &transaction));
 }
 
 enum status platform_ledger_transactions(struct platform_store *store,
@@ -131,22 +126,18 @@ struct walk {
     bool stopped;
 };
 
-static enum status take_entry(void *context, const struct sql_row *row, bool *wanted,
-                              struct error *error)
+static enum status take_entry(void *context, const struct sql_row *row, struct error *error)
 {
     struct walk *walk = context;
     struct ledger_transaction entry;
     if (!ledger_read_row(walk->store, row, &entry) || !ledger_is_entry(&entry))
         return platform_damaged(walk->store, "an entry of the ledger is malformed", error);
     walk->cut_off = walk->checked && entry.sequence != walk->next;
-    if (walk->cut_off) {
-        *wanted = false;
-        return STATUS_OK;
-    }
+    if (walk->cut_off)
+        return LEDGER_ENOUGH;
     walk->next = entry.sequence + 1;
     walk->stopped = !walk->visit(walk->context, &entry);
-    *wanted = !walk->stopped;
-    return STATUS_OK;
+    return ledger_more(!walk->stopped);
 }
 
 /* The entries of one player from `walk->next` on, until before another. */
@@ -205,8 +196,7 @@ enum status platform_ledger_entries(struct platform_store *store, struct ledger_
 
 /* ---- declines -------------------------------------------------------------------------------- */
 
-static enum status take_decline(void *context, const struct sql_row *row, bool *wanted,
-                                struct error *error)
+static enum status take_decline(void *context, const struct sql_row *row, struct error *error)
 {
     const int after = LEDGER_TRANSACTION_COLUMN_COUNT;
     const struct visit *visit = context;
@@ -220,8 +210,7 @@ static enum status take_decline(void *context, const struct sql_row *row, bool *
     if (!sound)
         return platform_damaged(visit->store, "a decline is malformed", error);
     bool follows = ledger_read_hash(row, after + 2, before);
-    *wanted = visit->decline(visit->context, &decline, follows ? before : NULL);
-    return STATUS_OK;
+    return ledger_more(visit->decline(visit->context, &decline, follows ? before : NULL));
 }
 
 enum status platform_ledger_declines(struct platform_store *store, ledger_decline_visitor *visit,
@@ -233,8 +222,7 @@ enum status platform_ledger_declines(struct platform_store *store, ledger_declin
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-static enum status take_clearing(void *context, const struct sql_row *row, bool *wanted,
-                                 struct error *error)
+static enum status take_clearing(void *context, const struct sql_row *row, struct error *error)
 {
     const struct visit *visit = context;
     struct ledger_clearing clearing = {.balance_minor = sql_integer(row, 2)};
@@ -242,8 +230,7 @@ static enum status take_clearing(void *context, const struct sql_row *row, bool 
     sound &= ledger_read_string(row, 1, clearing.currency, sizeof clearing.currency);
     if (!sound)
         return platform_damaged(visit->store, "a clearing account is malformed", error);
-    *wanted = visit->clearing(visit->context, &clearing, sql_integer(row, 3));
-    return STATUS_OK;
+    return ledger_more(visit->clearing(visit->context, &clearing, sql_integer(row, 3)));
 }
 
 enum status platform_ledger_clearings(struct platform_store *store, ledger_clearing_visitor *visit,
@@ -282,14 +269,12 @@ enum status platform_ledger_balance(struct platform_store *store, const char *pl
 #define PREVIOUS_COLUMN (LEDGER_TRANSACTION_COLUMN_COUNT + LEDGER_ACCOUNT_COLUMN_COUNT)
 
 /* A transaction, its player's account, the hash before it, its number. */
-static enum status take_newest(void *context, const struct sql_row *row, bool *wanted,
-                               struct error *error)
+static enum status take_newest(void *context, const struct sql_row *row, struct error *error)
 {
     struct ledger_transaction entry;
     struct ledger_account account;
     uint8_t previous[LEDGER_HASH_SIZE];
     const char *flaw = "it is malformed";
-    (void)wanted;
     if (ledger_read_row(context, row, &entry) && ledger_is_entry(&entry) &&
         ledger_read_account(row, LEDGER_TRANSACTION_COLUMN_COUNT, &account))
         flaw = ledger_entry_flaw(
@@ -315,13 +300,11 @@ enum status ledger_broken_row(struct error *error, struct text row, const char *
                      (int)row.size, row.at, what);
 }
 
-static enum status take_broken(void *context, const struct sql_row *row, bool *wanted,
-                               struct error *error)
+static enum status take_broken(void *context, const struct sql_row *row, struct error *error)
 {
     const struct ledger_check_text *check = context;
     char name[TRANSACTION_ID_SIZE + 64];
     char what[64];
-    (void)wanted;
     (void)ledger_read_string(row, 0, name, sizeof name);
     if (check->what == NULL)
         (void)ledger_read_string(row, 1, what, sizeof what);

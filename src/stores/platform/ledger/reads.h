@@ -7,10 +7,14 @@
 /* Reading the ledger by an engine's texts; for the files in stores/platform/ledger and the engines'
  * `recover`. */
 
-/* Hands on the rows of a text, from one snapshot and in constant memory. `take` returns a status;
- * `wanted` is true and may be unset to stop early. It must not use the store. */
-typedef enum status ledger_row_taker(void *context, const struct sql_row *row, bool *wanted,
-                                     struct error *error);
+/* Hands on the rows of a text, from one snapshot and in constant memory. `take` returns
+ * LEDGER_ENOUGH to stop early, which is no failure. It must not use the store. */
+#define LEDGER_ENOUGH STATUS_PENDING
+typedef enum status ledger_row_taker(void *context, const struct sql_row *row, struct error *error);
+static inline enum status ledger_more(bool wanted)
+{
+    return wanted ? STATUS_OK : LEDGER_ENOUGH;
+}
 MUST_CHECK enum status ledger_read(struct platform_store *store, const char *sql,
                                    struct sql_parameters *parameters, ledger_row_taker *take,
                                    void *context, struct error *error);

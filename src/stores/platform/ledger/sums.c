@@ -103,8 +103,7 @@ static void read_kinds(const struct sql_row *row, int column, struct ledger_sum 
     }
 }
 
-static enum status take_sum(void *context, const struct sql_row *row, bool *wanted,
-                            struct error *error)
+static enum status take_sum(void *context, const struct sql_row *row, struct error *error)
 {
     const struct summing *summing = context;
     struct ledger_sum sum = {.currency_exponent = (uint8_t)sql_integer(row, 2),
@@ -116,8 +115,7 @@ static enum status take_sum(void *context, const struct sql_row *row, bool *want
         return error_set(error, STATUS_MALFORMED, "a sum of the ledger is malformed");
     add_movements(&read.all, &read.transfers);
     ledger_sum_add(&sum, &read);
-    *wanted = summing->visit(summing->context, &sum);
-    return STATUS_OK;
+    return ledger_more(summing->visit(summing->context, &sum));
 }
 
 /* $1 to $4 */
@@ -159,8 +157,7 @@ struct rounds_reading {
     void *context;
 };
 
-static enum status take_round(void *context, const struct sql_row *row, bool *wanted,
-                              struct error *error)
+static enum status take_round(void *context, const struct sql_row *row, struct error *error)
 {
     const struct rounds_reading *reading = context;
     const int64_t state = sql_integer(row, 17);
@@ -186,8 +183,7 @@ static enum status take_round(void *context, const struct sql_row *row, bool *wa
     sound &= ledger_read_string(row, 7, round.round_id, sizeof round.round_id);
     if (!sound || state < 0 || state >= LEDGER_ROUND_STATE_COUNT)
         return platform_damaged(reading->store, "a round is malformed", error);
-    *wanted = reading->visit(reading->context, &round);
-    return STATUS_OK;
+    return ledger_more(reading->visit(reading->context, &round));
 }
 
 enum status platform_ledger_rounds(struct platform_store *store,

@@ -25,8 +25,7 @@ static enum status lost_place(const struct page *page, struct error *error)
                      page->store->location, (long long)page->tail->place);
 }
 
-static enum status take_numbered(void *context, const struct sql_row *row, bool *wanted,
-                                 struct error *error)
+static enum status take_numbered(void *context, const struct sql_row *row, struct error *error)
 {
     struct page *page = context;
     struct ledger_tail *tail = page->tail;
@@ -45,8 +44,7 @@ static enum status take_numbered(void *context, const struct sql_row *row, bool 
     if (is_place)
         return STATUS_OK;
     tail->more = ++page->count == LEDGER_PAGE;
-    *wanted = page->visit(page->context, number, &entry) && !tail->more;
-    return STATUS_OK;
+    return ledger_more(page->visit(page->context, number, &entry) && !tail->more);
 }
 
 /* Returns how far the next page may go. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json_writer.h"
-#include "stores/platform/engine.h"
+#include "stores/platform/ledger/reads.h"
 #include "stores/platform/trail.h"
 #include "stores/platform_verifications.h"
 
@@ -78,11 +78,11 @@ enum status platform_verification_put(struct platform_store *store,
 }
 
 struct reading {
-    struct verifications *found;
-    bool sound; /* no row is malformed */
+    struct platform_store *store;
+    struct verifications found;
 };
 
-static bool on_row(void *context, const struct sql_row *row)
+static enum status take_row(void *context, const struct sql_row *row, struct error *error)
 {
     struct reading *reading = context;
     struct verification_record record = {
@@ -97,32 +97,25 @@ static bool on_row(void *context, const struct sql_row *row)
     bool whole =
         text_equals(sql_text(row, 0), text_of(verification_scope_name(VERIFICATION_WHOLE)));
     record.scope = whole ? VERIFICATION_WHOLE : VERIFICATION_RECENT;
-    reading->sound = record.started_ms > 0 && reason.size < sizeof record.reason;
-    if (!reading->sound)
-        return false;
+    if (record.started_ms <= 0 || reason.size >= sizeof record.reason)
+        return platform_damaged(reading->store, "a verification of the ledger is malformed", error);
     if (reason.size > 0)
         memcpy(record.reason, reason.at, reason.size);
-    reading->found->of[record.scope] = record;
-    return true;
+    reading->found.of[record.scope] = record;
+    return STATUS_OK;
 }
 
 enum status platform_verifications(struct platform_store *store, struct verifications *found,
                                    struct error *error)
 {
-    struct verifications read = {0};
-    struct reading reading = {&read, true};
-    struct sql_query query = {
-        .sql = "SELECT scope, started_ms, ended_ms, since_ms, sound, entries, players, reason"
-               " FROM ledger_verification",
-        .row = on_row,
-        .context = &reading};
+    static const char list[] = "SELECT scope, started_ms, ended_ms, since_ms, sound, entries,"
+                               " players, reason FROM ledger_verification";
+    struct reading reading = {.store = store};
     for (int scope = 0; scope < VERIFICATION_SCOPE_COUNT; scope++)
-        read.of[scope].scope = (enum verification_scope)scope;
-    enum status status = store->engine->sql->read(store, &query, 1, error);
-    if (status == STATUS_OK && !reading.sound)
-        return platform_damaged(store, "a verification of the ledger is malformed", error);
+        reading.found.of[scope].scope = (enum verification_scope)scope;
+    enum status status = ledger_read_page(store, list, NULL, take_row, &reading, error);
     if (status == STATUS_OK)
-        *found = read;
+        *found = reading.found;
     return status;
 }
 
