@@ -80,46 +80,32 @@ static uint64_t mix(uint64_t value)
     return value ^ value >> 31;
 }
 
-static void add_operation_name(struct row_arrays *rows, uint64_t number)
+static void name_operation(char id[33], uint64_t number)
 {
-    char id[33];
-    (void)snprintf(id, sizeof id, "%016" PRIx64 "%016" PRIx64, mix(number), mix(~number));
-    arrays_add_string(rows, id);
+    (void)snprintf(id, 33, "%016" PRIx64 "%016" PRIx64, mix(number), mix(~number));
 }
 
 static void add_entry(struct row_arrays *entries, uint64_t number, uint64_t player)
 {
     static const uint8_t hash[LEDGER_HASH_SIZE] = {1};
+    const struct column_value none = {.kind = COLUMN_TEXT, .null = true};
     const bool debit = number % 2 == 0;
-    const int64_t integers[] = {(int64_t)number,
-                                1,
-                                (int64_t)player,
-                                (int64_t)number,
-                                100,
-                                debit ? -100 : 100,
-                                1000000000000,
-                                1700000000000,
-                                0};
-    char round[32];
+    char round[32], id[33], debit_id[33];
     (void)snprintf(round, sizeof round, "r-%" PRIu64, number / 2);
-    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
-        arrays_add_integer(entries, integers[i]);
-    add_operation_name(entries, number);
-    arrays_add_string(entries, debit ? "DEBIT" : "CREDIT");
-    arrays_add_string(entries, "applied");
-    if (debit)
-        arrays_add_optional(entries, "");
-    else
-        add_operation_name(entries, number - 1);
-    arrays_add_string(entries, "northbridge-roulette");
-    arrays_add_string(entries, round);
-    arrays_add_hash(entries, hash);
-    arrays_add_optional(entries, "");
+    name_operation(id, number);
+    name_operation(debit_id, number - 1);
+    ARRAYS_ADD(entries, SQL_INTEGER(number), SQL_INTEGER(1), SQL_INTEGER(player),
+               SQL_INTEGER(number), SQL_INTEGER(100), SQL_INTEGER(debit ? -100 : 100),
+               SQL_INTEGER(1000000000000), SQL_INTEGER(1700000000000), SQL_INTEGER(0),
+               SQL_STRING(id), SQL_STRING(debit ? "DEBIT" : "CREDIT"), SQL_STRING("applied"),
+               debit ? none : SQL_STRING(debit_id), SQL_STRING("northbridge-roulette"),
+               SQL_STRING(round), SQL_HASH(hash), none);
 }
 
-static void send_statement(const struct bare *bare, const char *name, struct row_arrays *rows)
+static void send_statement(const struct bare *bare, const char *name, struct row_arrays *rows,
+                           int columns)
 {
-    const struct sql_parameters *parameters = rows != NULL ? arrays_bind(rows) : NULL;
+    const struct sql_parameters *parameters = rows != NULL ? arrays_bind(rows, columns) : NULL;
     const int count = parameters != NULL ? parameters->count : 0;
     const char *values[COLUMNS];
     int sizes[COLUMNS];
@@ -147,8 +133,8 @@ static void read_results(const struct bare *bare)
 static void write_batch(struct bare *bare)
 {
     static const uint8_t head[LEDGER_HASH_SIZE] = {2};
-    struct row_arrays entries = {.width = COLUMNS};
-    struct row_arrays accounts = {.width = 4};
+    struct row_arrays entries = {0};
+    struct row_arrays accounts = {0};
     bool changed[PLAYERS] = {false};
     for (uint64_t i = 0; i < bare->batch; i++, bare->number++) {
         const uint64_t player = mix(bare->number / 2) % PLAYERS;
@@ -156,15 +142,13 @@ static void write_batch(struct bare *bare)
         if (changed[player])
             continue;
         changed[player] = true;
-        arrays_add_integer(&accounts, (int64_t)player);
-        arrays_add_integer(&accounts, 1000000000000);
-        arrays_add_integer(&accounts, (int64_t)bare->number);
-        arrays_add_hash(&accounts, head);
+        ARRAYS_ADD(&accounts, SQL_INTEGER(player), SQL_INTEGER(1000000000000),
+                   SQL_INTEGER(bare->number), SQL_HASH(head));
     }
-    send_statement(bare, "begin", NULL);
-    send_statement(bare, "insert", &entries);
-    send_statement(bare, "update", &accounts);
-    send_statement(bare, "commit", NULL);
+    send_statement(bare, "begin", NULL, 0);
+    send_statement(bare, "insert", &entries, COLUMNS);
+    send_statement(bare, "update", &accounts, 4);
+    send_statement(bare, "commit", NULL, 0);
     check(bare, PQpipelineSync(bare->connection) == 1);
     read_results(bare);
     arrays_free(&entries);

@@ -36,6 +36,16 @@ struct sql_parameters {
 #define SQL_FLAG(flag_) ((struct column_value){.kind = COLUMN_FLAG, .integer = (flag_)})
 #define SQL_BYTES(at_, size_) \
     ((struct column_value){.kind = COLUMN_BYTES, .bytes = {(const char *)(at_), (size_)}})
+/* NULL unless it is given; and a text that is NULL where it is "". */
+static inline struct column_value sql_given(bool given, struct column_value value)
+{
+    value.null |= !given;
+    return value;
+}
+static inline struct column_value sql_optional(const char *string)
+{
+    return sql_given(string[0] != '\0', SQL_STRING(string));
+}
 void sql_add(struct sql_parameters *parameters, const struct column_value *values, int count);
 void sql_parameters_free(struct sql_parameters *parameters); /* the texts made for them */
 

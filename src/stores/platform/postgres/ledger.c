@@ -96,17 +96,6 @@ struct writing {
     struct row_arrays clearings, new_clearings;
 };
 
-static struct writing *make_writing(void)
-{
-    struct writing *writing = memory_alloc_zeroed(1, sizeof *writing);
-    writing->kept.width = 20;
-    writing->rollbacks.width = writing->declines.width = 4;
-    writing->accounts.width = writing->new_accounts.width = 4;
-    writing->declined.width = writing->clearings.width = 3;
-    writing->new_clearings.width = 2;
-    return writing;
-}
-
 static void free_writing(struct writing *writing)
 {
     arrays_free(&writing->kept);
@@ -211,45 +200,28 @@ static int64_t debit_number(const struct ledger_batch *batch, const struct writi
                : 0;
 }
 
-static void add_positive(struct row_arrays *rows, int64_t value) /* 0 is NULL */
-{
-    if (value > 0)
-        arrays_add_integer(rows, value);
-    else
-        arrays_add(rows, ARRAY_BIGINT, NULL, 0);
-}
-
-static void add_kept(struct row_arrays *kept, const struct kept_row *row, int64_t number,
+static void add_kept(struct row_arrays *rows, const struct kept_row *row, int64_t number,
                      int64_t settles)
 {
-    const struct ledger_transaction *given = row->kept;
-    const bool is_entry = !row->is_key && ledger_is_entry(given);
-    const char *const texts[] = {ledger_operation_name(given->operation),
-                                 ledger_outcome_name(given->outcome), given->reference,
-                                 given->game_id, given->round_id};
-    const int64_t integers[] = {(int64_t)given->sequence, given->movement_minor,
-                                given->balance_minor};
-    arrays_add_integer(kept, number);
-    arrays_add_integer(kept, row->owner_number);
-    arrays_add_integer(kept, row->player_number);
-    arrays_add_string(kept, row->id);
-    add_positive(kept, row->late);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        arrays_add_optional(kept, row->is_key ? "" : texts[i]);
-    arrays_add_integer(kept, row->is_key ? 0 : given->amount_minor);
-    arrays_add_integer(kept, given->created_ms);
-    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
-        if (is_entry)
-            arrays_add_integer(kept, integers[i]);
-        else
-            arrays_add(kept, ARRAY_BIGINT, NULL, 0);
-    arrays_add(kept, ARRAY_BYTEA, is_entry ? given->hash : NULL, LEDGER_HASH_SIZE);
-    arrays_add_optional(kept, row->is_key ? "" : given->launch_id);
-    arrays_add_optional(kept, row->is_key || given->kind == LEDGER_WIN
-                                  ? ""
-                                  : enum_name(&ledger_kinds, given->kind));
-    add_positive(kept, given->round_ended && !row->is_key);
-    add_positive(kept, settles);
+    const struct ledger_transaction *kept = row->kept;
+    const bool whole = !row->is_key;
+    const bool is_entry = whole && ledger_is_entry(kept);
+    ARRAYS_ADD(
+        rows, SQL_INTEGER(number), SQL_INTEGER(row->owner_number), SQL_INTEGER(row->player_number),
+        SQL_STRING(row->id), sql_given(row->late, SQL_INTEGER(1)),
+        sql_given(whole, SQL_STRING(ledger_operation_name(kept->operation))),
+        sql_given(whole, SQL_STRING(ledger_outcome_name(kept->outcome))),
+        sql_given(whole, sql_optional(kept->reference)),
+        sql_given(whole, sql_optional(kept->game_id)),
+        sql_given(whole, sql_optional(kept->round_id)), SQL_INTEGER(whole ? kept->amount_minor : 0),
+        SQL_INTEGER(kept->created_ms), sql_given(is_entry, SQL_INTEGER(kept->sequence)),
+        sql_given(is_entry, SQL_INTEGER(kept->movement_minor)),
+        sql_given(is_entry, SQL_INTEGER(kept->balance_minor)),
+        sql_given(is_entry, SQL_HASH(kept->hash)), sql_given(whole, sql_optional(kept->launch_id)),
+        sql_given(whole && kept->kind != LEDGER_WIN,
+                  SQL_STRING(enum_name(&ledger_kinds, kept->kind))),
+        sql_given(whole && kept->round_ended, SQL_INTEGER(1)),
+        sql_given(settles > 0, SQL_INTEGER(settles)));
 }
 
 static void add_rows(const struct ledger_batch *batch, struct writing *writing)
@@ -264,15 +236,13 @@ static void add_rows(const struct ledger_batch *batch, struct writing *writing)
         if (row->is_key)
             continue;
         if (!ledger_is_entry(row->kept)) {
-            arrays_add_integer(&writing->declines, row->player_number);
-            arrays_add_integer(&writing->declines, (int64_t)row->kept->decline);
-            arrays_add_integer(&writing->declines, number);
-            arrays_add_hash(&writing->declines, row->kept->hash);
+            ARRAYS_ADD(&writing->declines, SQL_INTEGER(row->player_number),
+                       SQL_INTEGER(row->kept->decline), SQL_INTEGER(number),
+                       SQL_HASH(row->kept->hash));
         } else if (row->kept->operation == LEDGER_ROLLBACK) {
-            arrays_add_integer(&writing->rollbacks, row->owner_number);
-            arrays_add_string(&writing->rollbacks, row->kept->reference);
-            arrays_add_integer(&writing->rollbacks, row->player_number);
-            arrays_add_integer(&writing->rollbacks, number);
+            ARRAYS_ADD(&writing->rollbacks, SQL_INTEGER(row->owner_number),
+                       SQL_STRING(row->kept->reference), SQL_INTEGER(row->player_number),
+                       SQL_INTEGER(number));
         }
     }
 }
@@ -284,17 +254,13 @@ static void add_accounts(const struct ledger_batch *batch, struct writing *writi
         const int64_t number = batch->loaded.players[i].player_number;
         if (batch->players[i].changed) {
             const bool stored = batch->loaded.players[i].account.sequence > 0;
-            struct row_arrays *accounts = stored ? &writing->accounts : &writing->new_accounts;
-            arrays_add_integer(accounts, number);
-            arrays_add_integer(accounts, account->balance_minor);
-            arrays_add_integer(accounts, (int64_t)account->sequence);
-            arrays_add_hash(accounts, account->head);
+            ARRAYS_ADD(stored ? &writing->accounts : &writing->new_accounts, SQL_INTEGER(number),
+                       SQL_INTEGER(account->balance_minor), SQL_INTEGER(account->sequence),
+                       SQL_HASH(account->head));
         }
-        if (batch->players[i].declined) {
-            arrays_add_integer(&writing->declined, number);
-            arrays_add_integer(&writing->declined, (int64_t)account->declines);
-            arrays_add_hash(&writing->declined, account->declines_head);
-        }
+        if (batch->players[i].declined)
+            ARRAYS_ADD(&writing->declined, SQL_INTEGER(number), SQL_INTEGER(account->declines),
+                       SQL_HASH(account->declines_head));
     }
 }
 
@@ -329,13 +295,11 @@ static void add_clearings(const struct ledger_batch *batch, struct writing *writ
         const struct clearing_sum *sum = &sums[i];
         if (sum->movement_minor == 0)
             continue;
-        arrays_add_integer(&writing->clearings, sum->customer_number);
-        arrays_add_string(&writing->clearings, sum->currency);
-        arrays_add_integer(&writing->clearings, sum->movement_minor);
-        if (sum->stored)
-            continue;
-        arrays_add_integer(&writing->new_clearings, sum->customer_number);
-        arrays_add_string(&writing->new_clearings, sum->currency);
+        ARRAYS_ADD(&writing->clearings, SQL_INTEGER(sum->customer_number),
+                   SQL_STRING(sum->currency), SQL_INTEGER(sum->movement_minor));
+        if (!sum->stored)
+            ARRAYS_ADD(&writing->new_clearings, SQL_INTEGER(sum->customer_number),
+                       SQL_STRING(sum->currency));
     }
 }
 
@@ -422,25 +386,26 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
     const struct {
         const char *sql;
         struct row_arrays *rows;
+        int columns;
         size_t least; /* rows; with fewer it is left out */
     } steps[] = {
-        {insert_declines, &writing->declines, 1}, /* see the triggers */
-        {writing->only_entries ? insert_entries : insert_kept, &writing->kept, 1},
-        {insert_rollbacks, &writing->rollbacks, 1},
-        {write_declined, &writing->declined, 1},
-        {update_accounts, &writing->accounts, 1},
-        {insert_accounts, &writing->new_accounts, 1},
-        {insert_clearings, &writing->new_clearings, 1},
-        {lock_sums, &writing->clearings, 2},
-        {add_to_clearings, &writing->clearings, 1},
+        {insert_declines, &writing->declines, 4, 1}, /* see the triggers */
+        {writing->only_entries ? insert_entries : insert_kept, &writing->kept, 20, 1},
+        {insert_rollbacks, &writing->rollbacks, 4, 1},
+        {write_declined, &writing->declined, 3, 1},
+        {update_accounts, &writing->accounts, 4, 1},
+        {insert_accounts, &writing->new_accounts, 4, 1},
+        {insert_clearings, &writing->new_clearings, 2, 1},
+        {lock_sums, &writing->clearings, 3, 2},
+        {add_to_clearings, &writing->clearings, 3, 1},
     };
     struct sql_query queries[sizeof steps / sizeof steps[0] + 1];
     size_t count = 0;
     bool limited = false;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
         if (arrays_count(steps[i].rows) >= steps[i].least)
-            queries[count++] =
-                (struct sql_query){.sql = steps[i].sql, .parameters = arrays_bind(steps[i].rows)};
+            queries[count++] = (struct sql_query){
+                .sql = steps[i].sql, .parameters = arrays_bind(steps[i].rows, steps[i].columns)};
     queries[count++] = (struct sql_query){.sql = postgres_commit};
     enum status status = postgres_run(store, queries, count, error);
     for (size_t i = 0; i < count; i++)
@@ -531,7 +496,7 @@ enum status postgres_ledger_commit(struct platform_store *base, const struct led
         *unknown = status != STATUS_OK;
         return status;
     }
-    struct writing *writing = make_writing();
+    struct writing *writing = memory_alloc_zeroed(1, sizeof *writing);
     list_transactions(postgres_ledger_of(store), batch, writing);
     list_keys(writing);
     add_rows(batch, writing);

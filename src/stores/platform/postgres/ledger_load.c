@@ -48,11 +48,6 @@ static struct loading *make_loading(struct postgres_store *store, struct ledger_
     loading->store = store;
     loading->ledger = postgres_ledger_of(store);
     loading->batch = batch;
-    loading->new_players.width = loading->new_owners.width = 1;
-    loading->numbers.width = loading->bare.width = 1;
-    loading->names.width = 3;
-    loading->clearings.width = 2;
-    loading->ids.width = 3;
     return loading;
 }
 
@@ -140,21 +135,21 @@ static enum status load_unknown_ids(struct loading *loading, bool *begun, struct
     ledger->connects = loading->store->connects;
     for (size_t i = 0; i < batch->player_count; i++)
         if (fact_cache_player(ledger->cache, batch->players[i].player_id) == NULL)
-            arrays_add_string(&loading->new_players, batch->players[i].player_id);
+            ARRAYS_ADD(&loading->new_players, SQL_STRING(batch->players[i].player_id));
     for (size_t i = 0; i < batch->fact_count; i++)
         if (fact_cache_owner(ledger->cache, batch->facts[i].owner_id) == NULL)
-            arrays_add_string(&loading->new_owners, batch->facts[i].owner_id);
+            ARRAYS_ADD(&loading->new_owners, SQL_STRING(batch->facts[i].owner_id));
     *begun = arrays_count(&loading->new_players) > 0 || arrays_count(&loading->new_owners) > 0;
     if (!*begun)
         return STATUS_OK;
     struct sql_query queries[] = {{.sql = postgres_begin},
                                   {.sql = use_indexes},
                                   {.sql = postgres_ledger_texts.players_of_ids,
-                                   .parameters = arrays_bind(&loading->new_players),
+                                   .parameters = arrays_bind(&loading->new_players, 1),
                                    .row = on_player,
                                    .context = loading},
                                   {.sql = find_owners,
-                                   .parameters = arrays_bind(&loading->new_owners),
+                                   .parameters = arrays_bind(&loading->new_owners, 1),
                                    .row = on_owner,
                                    .context = loading}};
     return run(loading, queries, 4, error);
@@ -236,17 +231,15 @@ static void list_players(struct loading *loading)
     qsort(loading->players, loading->count, sizeof loading->players[0], compare_numbered);
     for (size_t i = 0; i < loading->count; i++) {
         const struct player_record *player = &loading->players[i].player->account.player;
-        arrays_add_integer(&loading->numbers, loading->players[i].cached->number);
-        arrays_add_string(&loading->names, player->id);
-        arrays_add_string(&loading->names, player->customer_id);
-        arrays_add_string(&loading->names, player->reference);
+        ARRAYS_ADD(&loading->numbers, SQL_INTEGER(loading->players[i].cached->number));
+        ARRAYS_ADD(&loading->names, SQL_STRING(player->id), SQL_STRING(player->customer_id),
+                   SQL_STRING(player->reference));
         if (!loading->players[i].cached->has_account)
-            arrays_add_integer(&loading->bare, loading->players[i].cached->number);
+            ARRAYS_ADD(&loading->bare, SQL_INTEGER(loading->players[i].cached->number));
     }
-    for (size_t i = 0; i < batch->clearing_count; i++) {
-        arrays_add_integer(&loading->clearings, batch->loaded.clearings[i].customer_number);
-        arrays_add_string(&loading->clearings, batch->clearings[i].currency);
-    }
+    for (size_t i = 0; i < batch->clearing_count; i++)
+        ARRAYS_ADD(&loading->clearings, SQL_INTEGER(batch->loaded.clearings[i].customer_number),
+                   SQL_STRING(batch->clearings[i].currency));
 }
 
 static void list_facts(struct loading *loading)
@@ -258,9 +251,8 @@ static void list_facts(struct loading *loading)
         if (owner == NULL)
             continue;
         loading->asked[loading->asked_count++] = fact;
-        arrays_add_integer(&loading->ids, owner->number);
-        arrays_add_string(&loading->ids, fact->transaction_id);
-        arrays_add_integer(&loading->ids, fact->counts_credits);
+        ARRAYS_ADD(&loading->ids, SQL_INTEGER(owner->number), SQL_STRING(fact->transaction_id),
+                   SQL_INTEGER(fact->counts_credits));
     }
 }
 
@@ -349,8 +341,8 @@ static enum status load(struct loading *loading, bool begun, struct error *error
     size_t count = 0;
     list_players(loading);
     list_facts(loading);
-    struct sql_parameters *numbers = arrays_bind(&loading->numbers);
-    struct sql_parameters *clearings = arrays_bind(&loading->clearings);
+    struct sql_parameters *numbers = arrays_bind(&loading->numbers, 1);
+    struct sql_parameters *clearings = arrays_bind(&loading->clearings, 2);
     const struct {
         const char *sql;
         struct sql_parameters *parameters;
@@ -358,13 +350,13 @@ static enum status load(struct loading *loading, bool begun, struct error *error
         bool left_out;
     } steps[] = {
         {postgres_begin, NULL, NULL, begun},
-        {lock_players, arrays_bind(&loading->bare), NULL, arrays_count(&loading->bare) == 0},
+        {lock_players, arrays_bind(&loading->bare, 1), NULL, arrays_count(&loading->bare) == 0},
         {lock_accounts, numbers, on_account, false},
         {lock_clearings, clearings, NULL, !loading->ledger->lock_clearings},
         {find_declines, numbers, on_declined, false},
-        {find_blocks, arrays_bind(&loading->names), on_block, false},
+        {find_blocks, arrays_bind(&loading->names, 3), on_block, false},
         {find_clearings, clearings, on_clearing, false},
-        {postgres_ledger_texts.facts, arrays_bind(&loading->ids), on_fact, false},
+        {postgres_ledger_texts.facts, arrays_bind(&loading->ids, 3), on_fact, false},
         {take_numbers, NULL, on_numbers, false},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)

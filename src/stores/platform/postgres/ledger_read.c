@@ -40,35 +40,31 @@ bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *aske
     return sound;
 }
 
-/* The results of a query, and whether all of its rows are sound. */
+/* What is asked for. */
 struct answers {
+    struct platform_store *store;
     struct ledger_fact *fact;
     struct ledger_batch_player *players;
     size_t count;
-    bool sound;
 };
 
-static bool on_fact(void *context, const struct sql_row *row)
+static enum status take_fact(void *context, const struct sql_row *row, struct error *error)
 {
     struct answers *answers = context;
-    answers->sound = ledger_read_fact(row, &answers->fact, 1);
-    return answers->sound;
+    return ledger_read_fact(row, &answers->fact, 1)
+               ? STATUS_OK
+               : platform_damaged(answers->store, "a transaction is malformed", error);
 }
 
 enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *fact,
                                struct error *error)
 {
     struct ledger_fact found = {0};
-    struct answers answers = {.fact = &found, .sound = true};
+    struct answers answers = {.store = base, .fact = &found};
     struct sql_parameters parameters =
         SQL_PARAMETERS(SQL_STRING(fact->owner_id), SQL_STRING(fact->transaction_id));
-    struct sql_query query = {.sql = postgres_ledger_texts.fact,
-                              .parameters = &parameters,
-                              .row = on_fact,
-                              .context = &answers};
-    enum status status = postgres_read(postgres_store_of(base), &query, 1, error);
-    if (status == STATUS_OK && !answers.sound)
-        status = platform_damaged(base, "a transaction is malformed", error);
+    enum status status =
+        ledger_read_page(base, postgres_ledger_texts.fact, &parameters, take_fact, &answers, error);
     if (status == STATUS_OK)
         fact->id = found.id;
     return status;
@@ -76,36 +72,31 @@ enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *
 
 /* ---- balances -------------------------------------------------------------------------------- */
 
-static bool on_account(void *context, const struct sql_row *row)
+static enum status take_account(void *context, const struct sql_row *row, struct error *error)
 {
     struct answers *answers = context;
     size_t at = 0;
-    answers->sound = ledger_read_ordinal(row, answers->count, &at) &&
-                     ledger_read_account(row, 1, &answers->players[at].account);
-    if (answers->sound)
-        answers->players[at].found = true;
-    return answers->sound;
+    if (!ledger_read_ordinal(row, answers->count, &at) ||
+        !ledger_read_account(row, 1, &answers->players[at].account))
+        return platform_damaged(answers->store, "an account is malformed", error);
+    answers->players[at].found = true;
+    return STATUS_OK;
 }
 
 enum status postgres_ledger_balances(struct platform_store *base,
                                      struct ledger_batch_player *players, size_t count,
                                      struct error *error)
 {
-    struct answers answers = {.players = players, .count = count, .sound = true};
-    struct row_arrays ids = {.width = 1};
+    struct answers answers = {.store = base, .players = players, .count = count};
+    struct row_arrays ids = {0};
     for (size_t i = 0; i < count; i++) {
-        arrays_add_string(&ids, players[i].player_id);
+        ARRAYS_ADD(&ids, SQL_STRING(players[i].player_id));
         players[i].found = false;
     }
-    struct sql_query query = {.sql = postgres_ledger_texts.accounts_of_ids,
-                              .parameters = arrays_bind(&ids),
-                              .row = on_account,
-                              .context = &answers};
-    enum status status = postgres_read(postgres_store_of(base), &query, 1, error);
+    enum status status = ledger_read_page(base, postgres_ledger_texts.accounts_of_ids,
+                                          arrays_bind(&ids, 1), take_account, &answers, error);
     arrays_free(&ids);
-    return status == STATUS_OK && !answers.sound
-               ? platform_damaged(base, "an account is malformed", error)
-               : status;
+    return status;
 }
 
 /* ---- the horizon of a tail ------------------------------------------------------------------- */
