@@ -2,7 +2,7 @@
 
 #include <sqlite3.h>
 
-#include "base/text.h"
+#include "stores/platform/sql.h"
 
 /*
  * Parameters into statements and columns out of rows, for the files that hold the SQLite engine's
@@ -34,19 +34,19 @@ static inline size_t sqlite_rows_next(size_t left)
 
 /* Binding fails only for want of memory or by a bug. The bytes must live until the statement
  * ran. */
-static inline void bind_string(sqlite3_stmt *statement, int at, const char *string)
+static inline void bind_value(sqlite3_stmt *statement, int at, const struct column_value *value)
 {
-    CHECK(sqlite3_bind_text(statement, at, string, -1, SQLITE_STATIC) == SQLITE_OK);
-}
-
-static inline void bind_integer(sqlite3_stmt *statement, int at, int64_t value)
-{
-    CHECK(sqlite3_bind_int64(statement, at, value) == SQLITE_OK);
-}
-
-static inline void bind_blob(sqlite3_stmt *statement, int at, const void *bytes, int size)
-{
-    CHECK(sqlite3_bind_blob(statement, at, bytes, size, SQLITE_STATIC) == SQLITE_OK);
+    const char *bytes = value->bytes.at != NULL ? value->bytes.at : "";
+    int size = (int)value->bytes.size;
+    CHECK(value->bytes.size <= INT32_MAX);
+    if (value->null)
+        return; /* as after clearing the bindings */
+    if (value->kind == COLUMN_TEXT)
+        CHECK(sqlite3_bind_text(statement, at, bytes, size, SQLITE_STATIC) == SQLITE_OK);
+    else if (value->kind == COLUMN_BYTES)
+        CHECK(sqlite3_bind_blob(statement, at, bytes, size, SQLITE_STATIC) == SQLITE_OK);
+    else
+        CHECK(sqlite3_bind_int64(statement, at, value->integer) == SQLITE_OK);
 }
 
 static inline struct text read_text(sqlite3_stmt *row, int column)

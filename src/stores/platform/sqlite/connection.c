@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "stores/platform/schema.h"
 #include "stores/platform/sqlite/cache.h"
 #include "stores/platform/sqlite/columns.h"
@@ -32,44 +33,36 @@
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* A line of it is "ID: POSIX ADVISORY WRITE PROCESS MAJOR:MINOR:INODE FIRST LAST" (proc(5)). 0: it is
- * not of a process that has that byte of the file locked for itself. */
-static uint64_t holder_in(const char *line, const char *file, uint64_t byte)
+#define WRITE_LOCK_BYTE 120 /* of the -shm file; https://sqlite.org/walformat.html */
+#define WORD_SIZE 64
+
+/* Has a process that byte of the file locked for itself? A line of the kernel's list is
+ * "ID: POSIX ADVISORY WRITE PROCESS MAJOR:MINOR:INODE FIRST LAST" (proc(5)). */
+static bool is_holder(const char *line, const char *file, char process[WORD_SIZE])
 {
-    enum { TYPE = 1, MANNER, ACCESS, PROCESS, FILE_ID, FIRST, LAST, WORDS };
-    struct text text = text_of(line), words[WORDS] = {{0}};
-    struct text rest = text_cut(&text, '\n');
-    uint64_t process = 0, first = 0, last = UINT64_MAX; /* or "EOF" */
-    for (size_t i = 0; i < WORDS && rest.at != NULL;) {
-        words[i] = text_cut(&rest, ' ');
-        i += words[i].size > 0;
-    }
-    if (!text_equals(words[TYPE], TEXT("POSIX")) || !text_equals(words[ACCESS], TEXT("WRITE")) ||
-        !text_equals(words[FILE_ID], text_of(file)) ||
-        text_to_u64(words[PROCESS], INT64_MAX, &process) != STATUS_OK ||
-        text_to_u64(words[FIRST], UINT64_MAX, &first) != STATUS_OK ||
-        (!text_equals(words[LAST], TEXT("EOF")) &&
-         text_to_u64(words[LAST], UINT64_MAX, &last) != STATUS_OK))
-        return 0;
-    return first <= byte && byte <= last ? process : 0;
+    char locked[WORD_SIZE], first[WORD_SIZE], last[WORD_SIZE];
+    uint64_t from = 0, to = UINT64_MAX;
+    return sscanf(line, "%*s POSIX %*s WRITE %63s %63s %63s %63s", process, locked, first, last) ==
+               4 &&
+           strcmp(locked, file) == 0 &&
+           text_to_u64(text_of(first), WRITE_LOCK_BYTE, &from) == STATUS_OK &&
+           (strcmp(last, "EOF") == 0 || text_to_u64(text_of(last), to, &to) == STATUS_OK) &&
+           WRITE_LOCK_BYTE <= to;
 }
 
-#define WRITE_LOCK_BYTE 120 /* of the -shm file; https://sqlite.org/walformat.html */
 /* Names the process that has the write lock where the kernel's list has it. The list misses others'
  * namespaces, so nothing but this text depends on it. */
 static enum status locked(const struct sqlite_store *store, struct error *error)
 {
-    char holder[32] = "another process", line[256], file[64] = "";
+    char holder[80] = "another process", line[256], file[WORD_SIZE] = "", process[WORD_SIZE];
     struct stat facts;
     FILE *locks = fopen("/proc/locks", "re");
     if (sqlite_is_beside(store, "-shm", &facts))
         (void)snprintf(file, sizeof file, "%02x:%02x:%ju", major(facts.st_dev), minor(facts.st_dev),
                        (uintmax_t)facts.st_ino);
-    while (locks != NULL && fgets(line, sizeof line, locks) != NULL) {
-        uint64_t process = holder_in(line, file, WRITE_LOCK_BYTE);
-        if (process != 0)
-            (void)snprintf(holder, sizeof holder, "process %ju", (uintmax_t)process);
-    }
+    while (locks != NULL && fgets(line, sizeof line, locks) != NULL)
+        if (is_holder(line, file, process))
+            (void)snprintf(holder, sizeof holder, "process %s", process);
     if (locks != NULL)
         (void)fclose(locks);
     return error_set(error, STATUS_TIMEOUT, "%s: %s kept it locked for more than %u ms; try again",
@@ -218,23 +211,25 @@ struct sql_row sqlite_sql_row(sqlite3_stmt *const *statement)
     return (struct sql_row){row_value, statement, 0};
 }
 
-static enum status bind_numbers(struct sqlite_store *store, const char *sql, const int64_t *numbers,
-                                sqlite3_stmt **statement, struct error *error)
+enum status sqlite_bind(struct sqlite_store *store, const char *sql,
+                        const struct column_value *values, sqlite3_stmt **statement,
+                        struct error *error)
 {
     enum status status = sqlite_statement(store, sql, statement, error);
     if (status != STATUS_OK)
         return status;
     const int count = sqlite3_bind_parameter_count(*statement);
-    CHECK(count == 0 || numbers != NULL);
+    CHECK(count == 0 || values != NULL);
     for (int i = 0; i < count; i++)
-        bind_integer(*statement, i + 1, numbers[i]);
+        bind_value(*statement, i + 1, &values[i]);
     return STATUS_OK;
 }
 
-enum status sqlite_find(struct sqlite_store *store, const char *sql, const int64_t *numbers,
-                        sqlite3_stmt **statement, bool *found, struct error *error)
+enum status sqlite_find(struct sqlite_store *store, const char *sql,
+                        const struct column_value *values, sqlite3_stmt **statement, bool *found,
+                        struct error *error)
 {
-    enum status status = bind_numbers(store, sql, numbers, statement, error);
+    enum status status = sqlite_bind(store, sql, values, statement, error);
     return status == STATUS_OK ? sqlite_first(store, *statement, found, error) : status;
 }
 
@@ -263,20 +258,29 @@ enum status sqlite_end(struct sqlite_store *store, enum status status, struct er
     return status;
 }
 
+enum status sqlite_look_up(struct sqlite_store *store, const char *sql,
+                           const struct column_value *values, bool *found, int64_t *number,
+                           struct error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum status status = sqlite_find(store, sql, values, &statement, found, error);
+    if (status != STATUS_OK)
+        return status;
+    if (*found)
+        *number = sqlite3_column_int64(statement, 0);
+    (void)sqlite3_reset(statement);
+    return STATUS_OK;
+}
+
 enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *value,
                           struct error *error)
 {
-    sqlite3_stmt *statement = NULL;
     bool found = false;
-    enum status status = sqlite_find(store, sql, NULL, &statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (found)
-        *value = sqlite3_column_int64(statement, 0);
-    (void)sqlite3_reset(statement);
-    return found ? STATUS_OK
-                 : error_set(error, STATUS_MALFORMED, "%s: is damaged (no answer to: %s)",
-                             store->path, sql);
+    enum status status = sqlite_look_up(store, sql, NULL, &found, value, error);
+    return status != STATUS_OK || found
+               ? status
+               : error_set(error, STATUS_MALFORMED, "%s: is damaged (no answer to: %s)",
+                           store->path, sql);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -313,8 +317,7 @@ static enum status create_file(const char *path, struct error *error)
     if (descriptor < 0 && errno != EEXIST)
         return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
                          strerror(errno));
-    if (descriptor >= 0)
-        (void)close(descriptor);
+    file_close(&descriptor);
     return STATUS_OK;
 }
 
@@ -552,9 +555,7 @@ void sqlite_disconnect(struct sqlite_store *store)
     id_index_close(&store->index);
     ledger_cache_destroy(&store->cache);
     store->last_number = -1;
-    if (store->mark >= 0)
-        (void)close(store->mark);
-    store->mark = -1;
+    file_close(&store->mark);
 }
 
 enum status sqlite_connect(struct sqlite_store *store, bool create, struct error *error)

@@ -164,21 +164,8 @@ static enum status migrate_step(struct sqlite_store *store, uint32_t *version, s
 /* Is a store sound that has something in it and is about to be changed? */
 static enum status check_soundness(struct sqlite_store *store, struct error *error)
 {
-    sqlite3_stmt *statement;
-    bool found = false;
-    store->work = "looking whether the file is sound";
-    enum status status =
-        sqlite_find(store, "PRAGMA quick_check(1)", NULL, &statement, &found, error);
-    store->work = NULL;
-    if (status != STATUS_OK)
-        return status;
-    const char *verdict = found ? (const char *)sqlite3_column_text(statement, 0) : NULL;
-    if (verdict == NULL || strcmp(verdict, "ok") != 0)
-        status = error_set(error, STATUS_MALFORMED,
-                           "%s: is damaged (%s); nothing was changed; restore a backup first",
-                           store->path, verdict != NULL ? verdict : "no verdict");
-    (void)sqlite3_reset(statement);
-    return status;
+    return sqlite_ask_soundness(store, "PRAGMA quick_check(1)", "looking whether the file is sound",
+                                " (", "); nothing was changed; restore a backup first", error);
 }
 
 /* The connection is there, also to a file that has nothing in it. */

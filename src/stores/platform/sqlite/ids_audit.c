@@ -157,14 +157,12 @@ static enum status sort_later(struct ids_audit *audit, uint64_t key, int64_t num
                               struct error *error)
 {
     sqlite3_stmt *statement;
+    const struct column_value values[] = {
+        SQL_INTEGER(key ^ SIGN_BIT), SQL_INTEGER(number)}; /* in order as signed numbers, too */
     enum status status =
-        sqlite_statement(audit->store, "INSERT INTO temp.audited_id (key, number) VALUES (?1, ?2)",
-                         &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, (int64_t)(key ^ SIGN_BIT)); /* in order as signed numbers, too */
-    bind_integer(statement, 2, number);
-    return sqlite_run(audit->store, statement, error);
+        sqlite_bind(audit->store, "INSERT INTO temp.audited_id (key, number) VALUES (?1, ?2)",
+                    values, &statement, error);
+    return status == STATUS_OK ? sqlite_run(audit->store, statement, error) : status;
 }
 
 static bool take_row(void *context, const struct sql_row *row)
@@ -254,8 +252,8 @@ static enum status take_same(struct ids_audit *audit, const struct id_entry *id,
     struct audited row = {.number = 0};
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_find(audit->store, READ_ROWS " WHERE number = ?1", &id->number,
-                                     &statement, &found, error);
+    enum status status = sqlite_find(audit->store, READ_ROWS " WHERE number = ?1",
+                                     &SQL_INTEGER(id->number), &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     const struct sql_row columns = sqlite_sql_row(&statement);

@@ -13,12 +13,6 @@
 
 #define DAY_MS 86400000
 
-static void bind_if_given(sqlite3_stmt *statement, int at, const char *string)
-{
-    if (string[0] != '\0') /* else NULL */
-        bind_string(statement, at, string);
-}
-
 /* A batch that is being written, with the numbers that its rows refer to. */
 struct writing {
     struct sqlite_store *store;
@@ -37,41 +31,16 @@ static enum status refuse(const struct writing *writing, const char *why, struct
     return error_set(error, STATUS_INVALID, "%s: %s", writing->store->path, why);
 }
 
-/* A parameter: a text, a hash or an integer. */
-struct value {
-    int64_t integer;
-    const char *text;
-    const uint8_t *hash;
-};
-
-static struct value of_integer(int64_t integer)
-{
-    return (struct value){.integer = integer};
-}
-
-static struct value of_hash(const uint8_t hash[LEDGER_HASH_SIZE])
-{
-    return (struct value){.hash = hash};
-}
-
 /* Runs a statement that has to change one row, with as many of the values as it has parameters. If
  * it changes none, the stored row is not the one that the batch was decided from. */
-static enum status change_one(struct writing *writing, const char *sql, const struct value *values,
-                              struct error *error)
+static enum status change_one(struct writing *writing, const char *sql,
+                              const struct column_value *values, struct error *error)
 {
     struct sqlite_store *store = writing->store;
     sqlite3_stmt *statement;
-    enum status status = sqlite_statement(store, sql, &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    for (int i = 0; i < sqlite3_bind_parameter_count(statement); i++)
-        if (values[i].text != NULL)
-            bind_string(statement, i + 1, values[i].text);
-        else if (values[i].hash != NULL)
-            bind_blob(statement, i + 1, values[i].hash, LEDGER_HASH_SIZE);
-        else
-            bind_integer(statement, i + 1, values[i].integer);
-    status = sqlite_run(store, statement, error);
+    enum status status = sqlite_bind(store, sql, values, &statement, error);
+    if (status == STATUS_OK)
+        status = sqlite_run(store, statement, error);
     if (status == STATUS_OK && sqlite3_changes(store->database) != 1) {
         store->failed = true; /* and the cache cannot be trusted */
         status = platform_damaged(&store->base, "an account is not what was written", error);
@@ -180,19 +149,6 @@ static enum status debit_number(struct writing *writing, size_t at, int64_t *num
 #define TRANSACTION_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define TRANSACTION_ROW_SIZE 21
 
-static void bind_entry(struct writing *writing, sqlite3_stmt *statement, int at, size_t kept_at)
-{
-    const struct ledger_transaction *kept = &writing->batch->kept[kept_at];
-    /* The player's entry before this one, which may be of this batch: so rows go in order. */
-    int64_t *last = &writing->last_entries[writing->players[kept_at]];
-    bind_integer(statement, at + 11, (int64_t)kept->sequence);
-    bind_integer(statement, at + 12, kept->movement_minor);
-    bind_integer(statement, at + 13, kept->balance_minor);
-    bind_blob(statement, at + 14, kept->hash, LEDGER_HASH_SIZE);
-    bind_integer(statement, at + 16, *last);
-    *last = writing->first_number + (int64_t)kept_at;
-}
-
 /* `at` is the row's first parameter. */
 static enum status bind_transaction(struct writing *writing, sqlite3_stmt *statement, int at,
                                     size_t kept_at, struct error *error)
@@ -200,6 +156,10 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
     const struct ledger_transaction *kept = &writing->batch->kept[kept_at];
     const struct ledger_stored *account =
         &writing->batch->loaded.players[writing->players[kept_at]];
+    /* The player's entry before this one, which may be of this batch: so rows go in order. */
+    int64_t *last = &writing->last_entries[writing->players[kept_at]];
+    const int64_t number = writing->first_number + (int64_t)kept_at;
+    const bool is_entry = ledger_is_entry(kept);
     int64_t debit = 0;
     enum status status = STATUS_OK;
     if (kept->operation == LEDGER_CREDIT && kept->outcome == LEDGER_APPLIED &&
@@ -207,28 +167,32 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
         status = debit_number(writing, kept_at, &debit, error);
     if (status != STATUS_OK)
         return status;
-    bind_integer(statement, at, writing->first_number + (int64_t)kept_at);
-    bind_integer(statement, at + 1, account->customer_number);
-    bind_integer(statement, at + 2, account->player_number);
-    bind_integer(statement, at + 3, kept->amount_minor);
-    bind_integer(statement, at + 4, kept->created_ms);
-    bind_string(statement, at + 5, kept->transaction_id);
-    bind_string(statement, at + 6, ledger_operation_name(kept->operation));
-    bind_string(statement, at + 7, ledger_outcome_name(kept->outcome));
-    bind_if_given(statement, at + 8, kept->reference);
-    bind_if_given(statement, at + 9, kept->game_id);
-    bind_if_given(statement, at + 10, kept->round_id);
-    if (debit != 0) /* else NULL, as what follows of a decline */
-        bind_integer(statement, at + 15, debit);
-    bind_integer(statement, at + 16, 0);
-    bind_if_given(statement, at + 17, kept->provider_id);
-    bind_if_given(statement, at + 18, kept->launch_id);
-    if (kept->kind != LEDGER_WIN)
-        bind_string(statement, at + 19, enum_name(&ledger_kinds, kept->kind));
-    if (kept->round_ended)
-        bind_integer(statement, at + 20, 1);
-    if (ledger_is_entry(kept))
-        bind_entry(writing, statement, at, kept_at);
+    const struct column_value values[TRANSACTION_ROW_SIZE] = {
+        SQL_INTEGER(number),
+        SQL_INTEGER(account->customer_number),
+        SQL_INTEGER(account->player_number),
+        SQL_INTEGER(kept->amount_minor),
+        SQL_INTEGER(kept->created_ms),
+        SQL_STRING(kept->transaction_id),
+        SQL_STRING(ledger_operation_name(kept->operation)),
+        SQL_STRING(ledger_outcome_name(kept->outcome)),
+        sql_optional(kept->reference),
+        sql_optional(kept->game_id),
+        sql_optional(kept->round_id),
+        sql_given(is_entry, SQL_INTEGER(kept->sequence)),
+        sql_given(is_entry, SQL_INTEGER(kept->movement_minor)),
+        sql_given(is_entry, SQL_INTEGER(kept->balance_minor)),
+        sql_given(is_entry, SQL_HASH(kept->hash)),
+        sql_given(debit != 0, SQL_INTEGER(debit)),
+        SQL_INTEGER(is_entry ? *last : 0),
+        sql_optional(kept->provider_id),
+        sql_optional(kept->launch_id),
+        sql_given(kept->kind != LEDGER_WIN, SQL_STRING(enum_name(&ledger_kinds, kept->kind))),
+        sql_given(kept->round_ended, SQL_INTEGER(1))};
+    for (int i = 0; i < TRANSACTION_ROW_SIZE; i++)
+        bind_value(statement, at + i, &values[i]);
+    if (is_entry)
+        *last = number;
     return STATUS_OK;
 }
 
@@ -249,9 +213,9 @@ static enum status write_decline(struct writing *writing, size_t at, struct erro
 {
     const struct ledger_transaction *decline = &writing->batch->kept[at];
     const struct ledger_stored *player = &writing->batch->loaded.players[writing->players[at]];
-    const struct value values[] = {
-        of_integer(player->player_number), of_integer((int64_t)decline->decline),
-        of_integer(writing->first_number + (int64_t)at), of_hash(decline->hash)};
+    const struct column_value values[] = {
+        SQL_INTEGER(player->player_number), SQL_INTEGER(decline->decline),
+        SQL_INTEGER(writing->first_number + (int64_t)at), SQL_HASH(decline->hash)};
     return change_one(writing,
                       "INSERT INTO ledger_decline (player_number, position, transaction_number,"
                       " hash) VALUES (?1, ?2, ?3, ?4)",
@@ -262,8 +226,8 @@ static enum status write_decline(struct writing *writing, size_t at, struct erro
 static enum status write_day(struct writing *writing, size_t at, struct error *error)
 {
     int64_t day = writing->batch->kept[at].created_ms / DAY_MS;
-    const struct value values[] = {of_integer(writing->first_number + (int64_t)at),
-                                   of_integer(day)};
+    const struct column_value values[] = {SQL_INTEGER(writing->first_number + (int64_t)at),
+                                          SQL_INTEGER(day)};
     if (day == writing->last_day)
         return STATUS_OK;
     writing->last_day = day;
@@ -293,15 +257,15 @@ static enum status write_account(struct writing *writing, size_t player, struct 
 {
     const struct ledger_account *account = &writing->batch->players[player].account;
     const struct ledger_stored *stored = &writing->batch->loaded.players[player];
-    const struct value values[] = {of_integer(stored->player_number),
-                                   of_integer(account->balance_minor),
-                                   of_integer((int64_t)account->sequence),
-                                   of_hash(account->head),
-                                   of_integer(writing->last_entries[player]),
-                                   of_integer(stored->account.balance_minor),
-                                   of_integer((int64_t)stored->account.sequence),
-                                   of_hash(stored->account.head),
-                                   of_integer(stored->last_number)};
+    const struct column_value values[] = {SQL_INTEGER(stored->player_number),
+                                          SQL_INTEGER(account->balance_minor),
+                                          SQL_INTEGER(account->sequence),
+                                          SQL_HASH(account->head),
+                                          SQL_INTEGER(writing->last_entries[player]),
+                                          SQL_INTEGER(stored->account.balance_minor),
+                                          SQL_INTEGER(stored->account.sequence),
+                                          SQL_HASH(stored->account.head),
+                                          SQL_INTEGER(stored->last_number)};
     return change_one(
         writing,
         stored->account.sequence == 0
@@ -317,10 +281,10 @@ static enum status write_declined(struct writing *writing, size_t player, struct
 {
     const struct ledger_account *account = &writing->batch->players[player].account;
     const struct ledger_stored *stored = &writing->batch->loaded.players[player];
-    const struct value values[] = {
-        of_integer(stored->player_number), of_integer((int64_t)account->declines),
-        of_hash(account->declines_head), of_integer((int64_t)stored->account.declines),
-        of_hash(stored->account.declines_head)};
+    const struct column_value values[] = {
+        SQL_INTEGER(stored->player_number), SQL_INTEGER(account->declines),
+        SQL_HASH(account->declines_head), SQL_INTEGER(stored->account.declines),
+        SQL_HASH(stored->account.declines_head)};
     return change_one(writing,
                       "INSERT INTO ledger_declined (player_number, declines, head)"
                       " VALUES (?1, ?2, ?3) ON CONFLICT (player_number)"
@@ -333,10 +297,9 @@ static enum status write_clearing(struct writing *writing, size_t at, struct err
 {
     const struct ledger_clearing *clearing = &writing->batch->clearings[at];
     const struct ledger_stored_clearing *stored = &writing->batch->loaded.clearings[at];
-    const struct value values[] = {of_integer(stored->customer_number),
-                                   {.text = clearing->currency},
-                                   of_integer(clearing->balance_minor),
-                                   of_integer(stored->balance_minor)};
+    const struct column_value values[] = {
+        SQL_INTEGER(stored->customer_number), SQL_STRING(clearing->currency),
+        SQL_INTEGER(clearing->balance_minor), SQL_INTEGER(stored->balance_minor)};
     return change_one(writing,
                       stored->found
                           ? "UPDATE ledger_clearing SET balance_minor = ?3"
@@ -348,9 +311,9 @@ static enum status write_clearing(struct writing *writing, size_t at, struct err
 
 static enum status write_last(struct writing *writing, struct error *error)
 {
-    const struct value values[] = {
-        of_integer(writing->first_number + (int64_t)writing->batch->kept_count - 1),
-        of_integer(writing->first_number - 1)};
+    const struct column_value values[] = {
+        SQL_INTEGER(writing->first_number + (int64_t)writing->batch->kept_count - 1),
+        SQL_INTEGER(writing->first_number - 1)};
     return change_one(writing, "UPDATE ledger_last SET number = ?1 WHERE one = 1 AND number = ?2",
                       values, error);
 }

@@ -40,8 +40,8 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
     enum status status = sqlite_player_number(store, player_id, &number, error);
     if (status != STATUS_OK || number == 0)
         return status;
-    status = sqlite_find(store, sqlite_ledger_texts.account_of_number, &number, &statement, &found,
-                         error);
+    status = sqlite_find(store, sqlite_ledger_texts.account_of_number, &SQL_INTEGER(number),
+                         &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     const struct sql_row row = sqlite_sql_row(&statement);
@@ -75,28 +75,20 @@ enum status sqlite_ledger_balances(struct platform_store *base, struct ledger_ba
 static enum status load_clearing(struct sqlite_store *store, struct ledger_clearing *clearing,
                                  struct ledger_stored_clearing *loaded, struct error *error)
 {
-    sqlite3_stmt *statement;
     enum status status =
         sqlite_customer_number(store, clearing->customer_id, &loaded->customer_number, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(store,
-                                  "SELECT balance_minor FROM ledger_clearing"
-                                  " WHERE customer_number = ?1 AND currency = ?2",
-                                  &statement, error);
     if (status != STATUS_OK)
         return status;
     if (loaded->customer_number == 0)
         return platform_damaged(&store->base, "the customer of a player is not there", error);
-    bind_integer(statement, 1, loaded->customer_number);
-    bind_string(statement, 2, clearing->currency);
-    status = sqlite_first(store, statement, &loaded->found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (loaded->found)
-        clearing->balance_minor = sqlite3_column_int64(statement, 0);
+    const struct column_value key[] = {SQL_INTEGER(loaded->customer_number),
+                                       SQL_STRING(clearing->currency)};
+    status = sqlite_look_up(store,
+                            "SELECT balance_minor FROM ledger_clearing"
+                            " WHERE customer_number = ?1 AND currency = ?2",
+                            key, &loaded->found, &clearing->balance_minor, error);
     loaded->balance_minor = clearing->balance_minor;
-    (void)sqlite3_reset(statement);
-    return STATUS_OK;
+    return status;
 }
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -136,19 +128,13 @@ static enum status load_blocks(struct sqlite_store *store, struct ledger_batch *
         sqlite_number(store, "SELECT EXISTS (SELECT 1 FROM player_block)", &any, error);
     for (size_t i = 0; i < batch->player_count && status == STATUS_OK; i++) {
         struct ledger_batch_player *player = &batch->players[i];
-        sqlite3_stmt *statement;
         bool found = false;
         player->account.player.blocked_until_ms = 0;
-        if (any == 0 || !player->found)
-            continue;
-        status =
-            sqlite_find(store, "SELECT (" PLAYER_BLOCKED_UNTIL ") FROM player WHERE number = ?1",
-                        &batch->loaded.players[i].player_number, &statement, &found, error);
-        if (status != STATUS_OK)
-            return status;
-        if (found)
-            player->account.player.blocked_until_ms = sqlite3_column_int64(statement, 0);
-        (void)sqlite3_reset(statement);
+        if (any != 0 && player->found)
+            status = sqlite_look_up(
+                store, "SELECT (" PLAYER_BLOCKED_UNTIL ") FROM player WHERE number = ?1",
+                &SQL_INTEGER(batch->loaded.players[i].player_number), &found,
+                &player->account.player.blocked_until_ms, error);
     }
     return status;
 }

@@ -14,17 +14,8 @@ static void bind_parameter(sqlite3_stmt *statement, int number, const struct col
     char name[16];
     (void)snprintf(name, sizeof name, "$%d", number);
     int at = sqlite3_bind_parameter_index(statement, name);
-    const char *bytes = value->bytes.at != NULL ? value->bytes.at : "";
-    int size = (int)value->bytes.size;
-    CHECK(at > 0 && value->bytes.size <= INT32_MAX);
-    if (value->null)
-        return; /* as after clearing the bindings */
-    if (value->kind == COLUMN_TEXT)
-        CHECK(sqlite3_bind_text(statement, at, bytes, size, SQLITE_STATIC) == SQLITE_OK);
-    else if (value->kind == COLUMN_BYTES)
-        bind_blob(statement, at, bytes, size);
-    else
-        bind_integer(statement, at, value->integer);
+    CHECK(at > 0);
+    bind_value(statement, at, value);
 }
 
 static enum status run_query(struct sqlite_store *store, struct sql_query *query,

@@ -20,24 +20,15 @@ struct ledger_cache *sqlite_cache(struct sqlite_store *store)
 static enum status find_number(struct sqlite_store *store, const char *sql, const char *id,
                                int64_t *number, struct error *error)
 {
-    sqlite3_stmt *statement;
     bool found = false;
     struct ledger_cache *cache = sqlite_cache(store);
     *number = ledger_cache_number(cache, id);
     if (*number != 0)
         return STATUS_OK;
-    enum status status = sqlite_statement(store, sql, &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_string(statement, 1, id);
-    status = sqlite_first(store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    *number = found ? sqlite3_column_int64(statement, 0) : 0;
-    (void)sqlite3_reset(statement);
-    if (*number != 0)
+    enum status status = sqlite_look_up(store, sql, &SQL_STRING(id), &found, number, error);
+    if (status == STATUS_OK && *number != 0)
         ledger_cache_put_number(cache, id, *number);
-    return STATUS_OK;
+    return status;
 }
 
 enum status sqlite_customer_number(struct sqlite_store *store, const char *id, int64_t *number,
@@ -69,8 +60,8 @@ static enum status find_player(struct sqlite_store *store, int64_t number,
     *player = ledger_cache_player(cache, number);
     if (*player != NULL)
         return STATUS_OK;
-    enum status status = sqlite_find(store, sqlite_ledger_texts.player_of_number, &number,
-                                     &statement, &found, error);
+    enum status status = sqlite_find(store, sqlite_ledger_texts.player_of_number,
+                                     &SQL_INTEGER(number), &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     const struct sql_row row = sqlite_sql_row(&statement);
@@ -161,8 +152,8 @@ enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct l
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status =
-        sqlite_find(store, sqlite_ledger_texts.verified_row, &number, &statement, &found, error);
+    enum status status = sqlite_find(store, sqlite_ledger_texts.verified_row, &SQL_INTEGER(number),
+                                     &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     const struct sql_row columns = sqlite_sql_row(&statement);

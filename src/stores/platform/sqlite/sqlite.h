@@ -102,11 +102,18 @@ MUST_CHECK enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *st
 /* The row that a statement is at; it borrows the pointer. */
 struct sql_row sqlite_sql_row(sqlite3_stmt *const *statement);
 
-/* The first row of a constant SQL text, as sqlite_first, whose parameters are `numbers`: as many as
- * it has. */
-MUST_CHECK enum status sqlite_find(struct sqlite_store *store, const char *sql,
-                                   const int64_t *numbers, sqlite3_stmt **statement, bool *found,
+/* The prepared statement of a constant SQL text, with as many of the values as it has parameters. */
+MUST_CHECK enum status sqlite_bind(struct sqlite_store *store, const char *sql,
+                                   const struct column_value *values, sqlite3_stmt **statement,
                                    struct error *error);
+
+/* Its first row, as sqlite_first; and the first column of that row, where there is one. */
+MUST_CHECK enum status sqlite_find(struct sqlite_store *store, const char *sql,
+                                   const struct column_value *values, sqlite3_stmt **statement,
+                                   bool *found, struct error *error);
+MUST_CHECK enum status sqlite_look_up(struct sqlite_store *store, const char *sql,
+                                      const struct column_value *values, bool *found,
+                                      int64_t *number, struct error *error);
 
 /* sqlite_ready, and a transaction that has the write lock from its beginning. */
 MUST_CHECK enum status sqlite_begin(struct sqlite_store *store, struct error *error);
@@ -154,6 +161,11 @@ enum status sqlite_ledger_id(struct platform_store *, struct ledger_fact *, stru
 void sqlite_ledger_index_facts(struct platform_store *, struct ledger_index_facts *);
 
 /* audit.c */
+/* Asks SQLite whether its file is sound, by a pragma. STATUS_MALFORMED: it is not; its own words go
+ * between `before` and `after`. */
+MUST_CHECK enum status sqlite_ask_soundness(struct sqlite_store *store, const char *question,
+                                            const char *work, const char *before, const char *after,
+                                            struct error *error);
 enum status sqlite_ledger_integrity(struct platform_store *, const char **, struct error *);
 enum status sqlite_ledger_counterparts(struct platform_store *, struct error *);
 
