@@ -130,47 +130,41 @@ static void move_stamp(struct redis_versions *versions)
     (void)atomic_fetch_add_explicit(&versions->stamp, 1, memory_order_release);
 }
 
+/* A copy of the entry of a value, for a look; zeros where there is none. */
+static struct entry look(struct redis_versions *versions, const struct odds_subject *subject)
+{
+    size_t set = lock_set(versions, subject);
+    const struct entry *found = find(versions, set, subject);
+    struct entry entry = found != NULL ? *found : (struct entry){0};
+    unlock_set(versions, set);
+    return entry;
+}
+
 uint64_t redis_versions_find(struct redis_versions *versions, const struct odds_subject *subject)
 {
-    uint64_t version = ODDS_VERSION_UNKNOWN;
-    size_t set = lock_set(versions, subject);
-    const struct entry *entry = find(versions, set, subject);
-    if (entry != NULL && entry->current)
-        version = entry->stored ? entry->version : 0;
-    unlock_set(versions, set);
-    return version;
+    const struct entry entry = look(versions, subject);
+    return !entry.current ? ODDS_VERSION_UNKNOWN : entry.stored ? entry.version : 0;
 }
 
 bool redis_versions_is_unreadable(struct redis_versions *versions,
                                   const struct odds_subject *subject)
 {
-    size_t set = lock_set(versions, subject);
-    const struct entry *entry = find(versions, set, subject);
-    bool unreadable = entry != NULL && !entry->readable;
-    unlock_set(versions, set);
-    return unreadable;
+    const struct entry entry = look(versions, subject);
+    return entry.used && !entry.readable;
 }
 
 int64_t redis_versions_published_ms(struct redis_versions *versions,
                                     const struct odds_subject *subject)
 {
-    size_t set = lock_set(versions, subject);
-    const struct entry *entry = find(versions, set, subject);
-    bool absent = entry == NULL || (!entry->stored && !entry->heard);
-    int64_t published_ms = absent ? 0 : entry->published_ms;
-    unlock_set(versions, set);
-    return published_ms;
+    const struct entry entry = look(versions, subject);
+    return entry.stored || entry.heard ? entry.published_ms : 0;
 }
 
 bool redis_versions_is_over(struct redis_versions *versions, const struct odds_subject *subject,
                             uint64_t now_ns)
 {
-    size_t set = lock_set(versions, subject);
-    const struct entry *entry = find(versions, set, subject);
-    bool over =
-        entry != NULL && entry->stored && entry->expires_ns != 0 && entry->expires_ns <= now_ns;
-    unlock_set(versions, set);
-    return over;
+    const struct entry entry = look(versions, subject);
+    return entry.stored && entry.expires_ns != 0 && entry.expires_ns <= now_ns;
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */
@@ -262,14 +256,11 @@ static bool is_renewed(const struct entry *entry, const struct redis_seen *seen)
 bool redis_versions_limit(struct redis_versions *versions, const struct odds_subject *subject,
                           struct redis_seen *seen)
 {
-    size_t set = lock_set(versions, subject);
-    const struct entry *entry = find(versions, set, subject);
-    bool limited = entry != NULL && !entry->heard && entry->expires_ns != 0 && seen->stored &&
-                   is_same(entry, seen) &&
-                   (seen->expires_ns == 0 || seen->expires_ns > entry->expires_ns + LEAP_NS);
+    const struct entry entry = look(versions, subject);
+    bool limited = !entry.heard && entry.expires_ns != 0 && seen->stored && is_same(&entry, seen) &&
+                   (seen->expires_ns == 0 || seen->expires_ns > entry.expires_ns + LEAP_NS);
     if (limited)
-        seen->expires_ns = entry->expires_ns;
-    unlock_set(versions, set);
+        seen->expires_ns = entry.expires_ns;
     return limited;
 }
 
