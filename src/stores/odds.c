@@ -315,16 +315,6 @@ static void write_expired(const struct metric *metric, const void *facts, struct
     }
 }
 
-static void write_connected(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    metric_number(out, metric->name, NULL, ((const struct odds_facts *)facts)->connected ? 1 : 0);
-}
-
-static void write_asks(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    metric_number(out, metric->name, NULL, ((const struct odds_facts *)facts)->asks ? 1 : 0);
-}
-
 static void write_round_trip(const struct metric *metric, const void *facts, struct buffer *out)
 {
     uint64_t ns = ((const struct odds_facts *)facts)->round_trip_ns;
@@ -348,10 +338,10 @@ const struct metric odds_metrics[] = {
                 "Values read from the odds store"),
     METRIC_FACT("croupier_odds_reopened_total", "counter", struct odds_facts, reopened,
                 "Times the odds store was opened or connected again"),
-    METRIC_WRITTEN("croupier_odds_connected", "gauge", write_connected,
-                   "1 while the odds store is open or connected, else 0"),
-    METRIC_WRITTEN("croupier_odds_asking", "gauge", write_asks,
-                   "1 while the Redis server reports no changes, so that each request asks it"),
+    METRIC_FACT("croupier_odds_connected", "gauge", struct odds_facts, connected,
+                "1 while the odds store is open or connected, else 0"),
+    METRIC_FACT("croupier_odds_asking", "gauge", struct odds_facts, asks,
+                "1 while the Redis server reports no changes, so that each request asks it"),
     METRIC_FACT("croupier_odds_invalidations_total", "counter", struct odds_facts, invalidations,
                 "Changes of stored values that a Redis server has reported"),
     METRIC_WRITTEN("croupier_odds_round_trip_seconds", "gauge", write_round_trip,

@@ -82,10 +82,10 @@ struct odds_facts {
     /* Values whose time was over without a new publication. Redis: those that were read before. */
     uint64_t expired[SPORT_COUNT];
     int64_t expired_ms[SPORT_COUNT]; /* wall clock, of the last of them; 0: there was none */
-    bool connected;                  /* or open */
+    uint64_t connected;              /* 1: connected or open; else 0 */
     uint64_t invalidations;          /* changes that a server has reported */
     uint64_t round_trip_ns;          /* to a server and back, of late; 0: not known */
-    bool asks;                       /* as odds_store_asks */
+    uint64_t asks;                   /* as odds_store_asks: 1 or 0 */
 };
 void odds_store_facts(struct odds_store *store, struct odds_facts *facts);
 /* Logs how many values of each sport have expired since the last call. One thread, now and then. */

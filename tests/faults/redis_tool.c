@@ -232,7 +232,7 @@ static void tell_facts(void)
         " dropped=%" PRIu64 " connected=%d invalidations=%" PRIu64 " round_trip_ns=%" PRIu64
         " asks=%d",
         facts.reads, facts.errors, facts.reopened, facts.interest_written, facts.interest_dropped,
-        facts.connected, facts.invalidations, facts.round_trip_ns, facts.asks);
+        (int)facts.connected, facts.invalidations, facts.round_trip_ns, (int)facts.asks);
 }
 
 static void obey(void)

@@ -157,7 +157,7 @@ static void lmdb_facts(struct odds_store *store, struct odds_facts *facts)
     struct lmdb_lookup lookup = {.read = read_times, .context = facts};
     lmdb_store_facts(store, facts);
     if (facts->connected && look_up(store, &lookup, NULL) != STATUS_OK)
-        facts->connected = false;
+        facts->connected = 0;
 }
 
 /* The record's own word, unchecked: nothing is served by it. */
