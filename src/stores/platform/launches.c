@@ -7,23 +7,19 @@
 #include "stores/platform/records.h"
 #include "stores/platform_players.h"
 
-struct adding {
-    const struct launch_record *records;
-    size_t count;
-};
-
 static enum status add_launches(struct sql_flight *flight, void *context, struct error *error)
 {
-    const struct adding *adding = context;
+    const struct sql_records *adding = context;
+    const struct launch_record *records = adding->at;
     for (size_t i = 0; i < adding->count; i++)
-        (void)sql_flight_of(flight, &launch_table, STATEMENT_ADD, &adding->records[i]);
+        (void)sql_flight_of(flight, &launch_table, STATEMENT_ADD, &records[i]);
     return sql_flight_run(flight, true, error);
 }
 
 enum status platform_launches_add(struct platform_store *store, const struct launch_record *records,
                                   size_t count, struct error *error)
 {
-    struct adding adding = {records, count};
+    struct sql_records adding = {records, count};
     enum status status = records_check(&launch_table, records, count, error);
     return status != STATUS_OK || count == 0 ? status
                                              : sql_transact(store, add_launches, &adding, error);

@@ -217,18 +217,13 @@ enum status platform_players_active(struct platform_store *store, const char *cu
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-struct putting {
-    const struct player_record *records;
-    size_t count;
-};
-
 /* A currency goes before the players that have it. */
 static enum status put_players(struct sql_flight *flight, void *context, struct error *error)
 {
-    const struct putting *putting = context;
+    const struct sql_records *putting = context;
     const char *currency = "";
     for (size_t i = 0; i < putting->count; i++) {
-        const struct player_record *record = &putting->records[i];
+        const struct player_record *record = (const struct player_record *)putting->at + i;
         if (strcmp(record->currency, currency) != 0)
             bind_currency(sql_flight_add(flight, add_currency)->parameters, record);
         currency = record->currency;
@@ -240,7 +235,7 @@ static enum status put_players(struct sql_flight *flight, void *context, struct 
 enum status platform_player_put(struct platform_store *store, const struct player_record *records,
                                 size_t count, struct error *error)
 {
-    struct putting putting = {records, count};
+    struct sql_records putting = {records, count};
     enum status status = records_check(&player_table, records, count, error);
     return status != STATUS_OK || count == 0 ? status
                                              : sql_transact(store, put_players, &putting, error);

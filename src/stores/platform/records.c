@@ -410,20 +410,16 @@ static int compare_uses(const void *a, const void *b)
                   KEY_DIGEST_SIZE);
 }
 
-struct touching {
-    struct key_use *uses;
-    size_t count;
-};
-
 static enum status touch_keys(struct sql_flight *flight, void *context, struct error *error)
 {
-    const struct touching *touching = context;
+    const struct sql_records *touching = context;
+    const struct key_use *uses = touching->at;
     for (size_t i = 0; i < touching->count; i++) {
         struct sql_query *query =
             sql_flight_add(flight, "UPDATE api_key SET last_used_ms = $2 WHERE digest = $1"
                                    " AND coalesce(last_used_ms, 0) < $2");
-        SQL_ADD(query->parameters, SQL_BYTES(touching->uses[i].digest, KEY_DIGEST_SIZE),
-                SQL_INTEGER(touching->uses[i].used_ms));
+        SQL_ADD(query->parameters, SQL_BYTES(uses[i].digest, KEY_DIGEST_SIZE),
+                SQL_INTEGER(uses[i].used_ms));
     }
     return sql_flight_run(flight, true, error);
 }
@@ -435,9 +431,10 @@ enum status platform_key_touch(struct platform_store *store, const struct key_us
 {
     if (count == 0)
         return STATUS_OK;
-    struct touching touching = {memory_copy(uses, count * sizeof *uses), count};
-    qsort(touching.uses, count, sizeof *uses, compare_uses);
+    struct key_use *sorted = memory_copy(uses, count * sizeof *uses);
+    struct sql_records touching = {sorted, count};
+    qsort(sorted, count, sizeof *uses, compare_uses);
     enum status status = sql_transact(store, touch_keys, &touching, error);
-    memory_free(touching.uses);
+    memory_free(sorted);
     return status;
 }

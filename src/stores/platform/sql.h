@@ -171,6 +171,12 @@ struct sql_query *sql_flight_of(struct sql_flight *flight, const struct record_t
 /* Runs what was added. `last`: nothing has to be decided after it. */
 MUST_CHECK enum status sql_flight_run(struct sql_flight *flight, bool last, struct error *error);
 
+/* Records that one transaction writes: the context of its body. */
+struct sql_records {
+    const void *at;
+    size_t count;
+};
+
 /* One transaction of flights (sql_verbs.transact); the flight is empty when `body` is called. */
 typedef enum status sql_flights(struct sql_flight *flight, void *context, struct error *error);
 MUST_CHECK enum status sql_transact(struct platform_store *store, sql_flights *body, void *context,
