@@ -285,27 +285,26 @@ enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* The directory of a path, into `out`. */
-static void directory_of(const char *path, struct buffer *out)
-{
-    const char *slash = strrchr(path, '/');
-    buffer_append(out, slash == NULL ? "." : path,
-                  slash == NULL || slash == path ? 1 : (size_t)(slash - path));
-}
-
-static enum status examine_directory(const char *path, const char *directory, struct error *error)
+static enum status examine_directory(const char *path, struct error *error)
 {
     struct stat facts;
+    struct buffer text = {0};
+    const char *slash = strrchr(path, '/');
+    enum status status = STATUS_OK;
+    buffer_append(&text, slash == NULL ? "." : path,
+                  slash == NULL || slash == path ? 1 : (size_t)(slash - path));
+    const char *directory = buffer_string(&text);
     if (stat(directory, &facts) != 0 && errno == ENOENT)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: there is no directory %s; make it, writable for user %u", path,
-                         directory, (unsigned)geteuid());
+        status = error_set(error, STATUS_UNAVAILABLE,
+                           "%s: there is no directory %s; make it, writable for user %u", path,
+                           directory, (unsigned)geteuid());
     /* WAL needs files beside the database, so the directory matters as much as the file. */
-    if (faccessat(AT_FDCWD, directory, R_OK | W_OK | X_OK, AT_EACCESS) != 0)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: its directory %s cannot be written by user %u (%s)", path, directory,
-                         (unsigned)geteuid(), strerror(errno));
-    return STATUS_OK;
+    else if (faccessat(AT_FDCWD, directory, R_OK | W_OK | X_OK, AT_EACCESS) != 0)
+        status = error_set(error, STATUS_UNAVAILABLE,
+                           "%s: its directory %s cannot be written by user %u (%s)", path,
+                           directory, (unsigned)geteuid(), strerror(errno));
+    buffer_free(&text);
+    return status;
 }
 
 static enum status create_file(const char *path, struct error *error)
@@ -324,38 +323,35 @@ static enum status create_file(const char *path, struct error *error)
 /* Says what is wrong with the file in words that SQLite does not have; makes it when asked to. */
 static enum status examine_file(struct sqlite_store *store, bool create, struct error *error)
 {
-    struct buffer directory = {0};
-    directory_of(store->path, &directory);
     struct stat facts;
     struct stat mark;
     int missing = stat(store->path, &facts) != 0 ? errno : 0;
-    enum status status = examine_directory(store->path, buffer_string(&directory), error);
-    if (status == STATUS_OK && missing != 0 && missing != ENOENT)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%s)", store->path,
-                           strerror(missing));
-    else if (status == STATUS_OK && (missing != 0 ? create : facts.st_size == 0) &&
-             sqlite_is_beside(store, "-last",
-                              &mark)) /* SQLite would delete the log of an empty file */
-        status = error_set(error, STATUS_UNAVAILABLE,
-                           "%s: there is no database, and %s-last says that there was one; put it"
-                           " back or restore a backup, or remove %s-last to begin an empty ledger",
-                           store->path, store->path, store->path);
-    else if (status == STATUS_OK && missing != 0 && create)
-        status = create_file(store->path, error);
-    else if (status == STATUS_OK && missing != 0)
-        status =
-            error_set(error, STATUS_UNAVAILABLE,
-                      "%s: there is no such file; is its disk mounted? Where there never was one,"
-                      " run: croupier migrate",
-                      store->path);
-    else if (status == STATUS_OK && !S_ISREG(facts.st_mode))
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: is not a regular file", store->path);
-    else if (status == STATUS_OK && faccessat(AT_FDCWD, store->path, R_OK | W_OK, AT_EACCESS) != 0)
-        status =
-            error_set(error, STATUS_UNAVAILABLE, "%s: cannot be read and written by user %u (%s)",
-                      store->path, (unsigned)geteuid(), strerror(errno));
-    buffer_free(&directory);
-    return status;
+    enum status status = examine_directory(store->path, error);
+    if (status != STATUS_OK)
+        return status;
+    if (missing != 0 && missing != ENOENT)
+        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%s)", store->path,
+                         strerror(missing));
+    /* SQLite would delete the log of an empty file. */
+    if ((missing != 0 ? create : facts.st_size == 0) && sqlite_is_beside(store, "-last", &mark))
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "%s: there is no database, and %s-last says that there was one; put it"
+                         " back or restore a backup, or remove %s-last to begin an empty ledger",
+                         store->path, store->path, store->path);
+    if (missing != 0 && create)
+        return create_file(store->path, error);
+    if (missing != 0)
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "%s: there is no such file; is its disk mounted? Where there never was"
+                         " one, run: croupier migrate",
+                         store->path);
+    if (!S_ISREG(facts.st_mode))
+        return error_set(error, STATUS_UNAVAILABLE, "%s: is not a regular file", store->path);
+    if (faccessat(AT_FDCWD, store->path, R_OK | W_OK, AT_EACCESS) != 0)
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "%s: cannot be read and written by user %u (%s)", store->path,
+                         (unsigned)geteuid(), strerror(errno));
+    return STATUS_OK;
 }
 
 /* Nothing changes on a read-only file system, so SQLite needs neither locks nor shared memory
