@@ -603,8 +603,8 @@ TEST_OF(fixture, ids_of_the_same_key_are_told_apart)
         (void)snprintf(name[0], sizeof name[0], "id-%u", one);
         for (unsigned other = 0; other < one; other++) {
             (void)snprintf(name[1], sizeof name[1], "id-%u", other);
-            shared += sqlite_id_key(ledger, 1 + one % 2, "", text_of(name[0])) ==
-                      sqlite_id_key(ledger, 1 + other % 2, "", text_of(name[1]));
+            shared += sqlite_id_key(ledger, 1 + one % 2, "", text_of(name[0]), false) ==
+                      sqlite_id_key(ledger, 1 + other % 2, "", text_of(name[1]), false);
         }
         assert_true(is_found(fixture, 1 + one % 2, one));
     }
@@ -655,14 +655,20 @@ TEST_WITH(a_key_is_the_same_for_ever_in_one_ledger, set_up, tear_down)
     const struct text id = TEXT("id-0");
     /* SipHash-2-4 of the customer's number, 8 bytes, lowest first, and the id, or a line feed and
      * the id; by another program. */
-    assert_int_equal(sqlite_id_key(one, 1, "", id), 0x2150a15b4284167aULL);
-    assert_int_equal(sqlite_settling_key(one, 1, "", id), 0x90fd6572da877f40ULL);
-    assert_int_not_equal(sqlite_id_key(other, 1, "", id), sqlite_id_key(one, 1, "", id));
-    assert_int_not_equal(sqlite_id_key(one, 1, "acme", id), sqlite_id_key(one, 1, "", id));
-    assert_int_not_equal(sqlite_id_key(one, 1, "acme", id), sqlite_id_key(one, 1, "other", id));
-    assert_int_equal(sqlite_id_key(one, 1, "acme", id), sqlite_id_key(one, 2, "acme", id));
-    assert_int_not_equal(sqlite_id_key(one, 2, "", id), sqlite_id_key(one, 1, "", id));
-    assert_int_not_equal(sqlite_id_key(one, 1, "", TEXT("id-1")), sqlite_id_key(one, 1, "", id));
+    assert_int_equal(sqlite_id_key(one, 1, "", id, false), 0x2150a15b4284167aULL);
+    assert_int_equal(sqlite_id_key(one, 1, "", id, true), 0x90fd6572da877f40ULL);
+    assert_int_not_equal(sqlite_id_key(other, 1, "", id, false),
+                         sqlite_id_key(one, 1, "", id, false));
+    assert_int_not_equal(sqlite_id_key(one, 1, "acme", id, false),
+                         sqlite_id_key(one, 1, "", id, false));
+    assert_int_not_equal(sqlite_id_key(one, 1, "acme", id, false),
+                         sqlite_id_key(one, 1, "other", id, false));
+    assert_int_equal(sqlite_id_key(one, 1, "acme", id, false),
+                     sqlite_id_key(one, 2, "acme", id, false));
+    assert_int_not_equal(sqlite_id_key(one, 2, "", id, false),
+                         sqlite_id_key(one, 1, "", id, false));
+    assert_int_not_equal(sqlite_id_key(one, 1, "", TEXT("id-1"), false),
+                         sqlite_id_key(one, 1, "", id, false));
 }
 
 TEST_OF(fixture, what_others_do_with_the_files_through_sqlite_raises_no_alarm)

@@ -18,10 +18,9 @@
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Makes the key of the customer's number, or of 0 and the provider, and a text of at most 1 +
- * TRANSACTION_ID_SIZE. */
-static uint64_t key_of(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
-                       const char *provider_id, const char *prefix, struct text id)
+/* Makes the key of the customer's number, or of 0 and the provider, and the id. */
+uint64_t sqlite_id_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
+                       const char *provider_id, struct text id, bool settling)
 {
     char bytes[sizeof customer_number + PROVIDER_ID_SIZE + 1 + TRANSACTION_ID_SIZE];
     size_t size = sizeof customer_number;
@@ -34,24 +33,12 @@ static uint64_t key_of(const uint8_t identity[ID_IDENTITY_SIZE], int64_t custome
         size += provider_size;
         bytes[size++] = '/'; /* no id contains it */
     }
-    if (prefix[0] != '\0')
-        bytes[size++] = prefix[0];
+    if (settling)
+        bytes[size++] = '\n'; /* no id begins with it */
     memcpy(bytes + size, id.at, id.size);
     return hash_keyed(identity, bytes, size + id.size) & IDS_KEY_MASK;
 }
 _Static_assert(ID_IDENTITY_SIZE == HASH_KEY_SIZE, "which ledger it is, is the key");
-
-uint64_t sqlite_id_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
-                       const char *provider_id, struct text id)
-{
-    return key_of(identity, customer_number, provider_id, "", id);
-}
-
-uint64_t sqlite_settling_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
-                             const char *provider_id, struct text id)
-{
-    return key_of(identity, customer_number, provider_id, "\n", id); /* no id begins with it */
-}
 
 static bool settles(const struct ledger_transaction *transaction)
 {
@@ -71,42 +58,38 @@ size_t sqlite_row_keys(const uint8_t identity[ID_IDENTITY_SIZE], int64_t custome
     const struct text reference = text_of(transaction->reference);
     const char *provider = transaction->provider_id;
     size_t count = 0;
-    keys[count++] = sqlite_id_key(identity, customer_number, provider, id);
+    keys[count++] = sqlite_id_key(identity, customer_number, provider, id, false);
     if (rolls_back(transaction))
-        keys[count++] = sqlite_id_key(identity, customer_number, provider, reference);
+        keys[count++] = sqlite_id_key(identity, customer_number, provider, reference, false);
     if (settles(transaction))
-        keys[count++] = sqlite_settling_key(identity, customer_number, provider, reference);
+        keys[count++] = sqlite_id_key(identity, customer_number, provider, reference, true);
     return count;
 }
 
 /* ---- the index ------------------------------------------------------------------------------- */
 
-struct reading {
-    const struct sqlite_store *store;
-    struct id_feed *feed;
-};
-
 /* The index reads rows by these. */
 struct rows_asked {
     struct sqlite_store *store;
-    const char *id; /* NULL: all; else only those that a look-up of it may need */
+    const char *id;       /* NULL: all; else only those that a look-up of it may need */
+    struct id_feed *feed; /* takes them */
 };
 
 static bool feed_row(void *context, const struct ledger_row *row)
 {
-    const struct reading *reading = context;
+    const struct rows_asked *asked = context;
     uint64_t keys[ROW_KEYS_MAX];
     size_t count =
-        sqlite_row_keys(reading->store->ledger, row->customer_number, &row->transaction, keys);
-    return id_feed_row(reading->feed, row->number, keys, count, row->hash);
+        sqlite_row_keys(asked->store->ledger, row->customer_number, &row->transaction, keys);
+    return id_feed_row(asked->feed, row->number, keys, count, row->hash);
 }
 
 static enum status read_rows(void *context, int64_t first, int64_t last, struct id_feed *feed,
                              struct error *error)
 {
-    const struct rows_asked *asked = context;
-    struct reading reading = {asked->store, feed};
-    return sqlite_rows_visit(asked->store, first, last, asked->id, feed_row, &reading, error);
+    struct rows_asked *asked = context;
+    asked->feed = feed;
+    return sqlite_rows_visit(asked->store, first, last, asked->id, feed_row, asked, error);
 }
 
 static enum status read_row_hash(void *context, int64_t number, uint8_t row_hash[ID_ROW_HASH_SIZE],
@@ -272,8 +255,7 @@ static enum status find_rows(struct sqlite_store *store, struct ledger_fact *fac
         of_provider ? STATUS_OK : sqlite_customer_number(store, fact->owner_id, &customer, error);
     if (status != STATUS_OK || customer == 0)
         return status;
-    uint64_t key = settling ? sqlite_settling_key(store->ledger, customer, provider, id)
-                            : sqlite_id_key(store->ledger, customer, provider, id);
+    uint64_t key = sqlite_id_key(store->ledger, customer, provider, id, settling);
     while (status == STATUS_OK && count == FOUND_AT_ONCE &&
            fact->id.standing_credits <= LEDGER_BATCH_MAX) {
         count = 0;
@@ -362,7 +344,7 @@ enum status sqlite_load_fact_once(struct sqlite_store *store, struct ledger_fact
                                   struct error *error)
 {
     struct id_index *kept = store->index;
-    struct rows_asked asked = {store, fact->transaction_id};
+    struct rows_asked asked = {.store = store, .id = fact->transaction_id};
     const struct id_source source = source_of(&asked);
     int64_t last = 0;
     enum status status = find_end(store, &last, error);

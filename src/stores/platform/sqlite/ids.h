@@ -17,12 +17,10 @@
  * Without it, a client that chooses ids could search for many with one key, at 2^32 attempts for
  * the first two, and each look-up of one of them would read the rows of all.
  */
-/* The key that leads to the transaction of that id, and to the ROLLBACK that rolled the id back. */
+/* The key that leads to the transaction of that id, and to the ROLLBACK that rolled the id back; or
+ * (`settling`) to the CREDITs that were applied and refer to the DEBIT of that id. */
 uint64_t sqlite_id_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
-                       const char *provider_id, struct text id);
-/* The key that leads to the CREDITs that were applied and refer to the DEBIT of that id. */
-uint64_t sqlite_settling_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
-                             const char *provider_id, struct text id);
+                       const char *provider_id, struct text id, bool settling);
 
 #define ROW_KEYS_MAX 2 /* keys of one row */
 /* The keys that lead to a transaction; their count. */

@@ -264,7 +264,7 @@ static enum status take_same(struct ids_audit *audit, const struct id_entry *id,
     const struct ledger_transaction *transaction = &row.transaction;
     if (transaction->operation == LEDGER_CREDIT &&
         sqlite_id_key(audit->store->ledger, row.customer_number, transaction->provider_id,
-                      text_of(transaction->transaction_id)) != id->key)
+                      text_of(transaction->transaction_id), false) != id->key)
         return STATUS_OK;
     for (size_t i = 0; i < audit->same_count; i++) {
         const char *what = compare_rows(&audit->same[i], &row);
