@@ -342,7 +342,7 @@ const struct config *command_config(const struct command_line *line)
     if (outcome->config != NULL)
         return outcome->config;
     struct buffer *problems = command_buffer(line);
-    if (config_load_all(&outcome->config, command_config_path(line), NULL, problems) == STATUS_OK)
+    if (config_load_all(&outcome->config, command_config_path(line), problems) == STATUS_OK)
         return outcome->config;
     for (struct text rest = buffer_text(problems); rest.at != NULL;) {
         struct text problem = text_cut(&rest, '\n');

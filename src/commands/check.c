@@ -353,7 +353,7 @@ void run_check(const struct command_line *line)
     const struct config *config = NULL;
     if (report.json != NULL)
         json_array(report.json, NULL);
-    bool sound = config_load_all(&config, command_config_path(line), NULL, problems) == STATUS_OK;
+    bool sound = config_load_all(&config, command_config_path(line), problems) == STATUS_OK;
     if (sound)
         check_config(&report, config);
     else

@@ -61,30 +61,22 @@ static void snapshot_free(struct snapshot *snapshot)
 
 /* ---- one value ------------------------------------------------------------------------------- */
 
-static char *copy_text(struct text text)
-{
-    char *copy = memory_alloc(text.size + 1);
-    if (text.size > 0)
-        memcpy(copy, text.at, text.size);
-    copy[text.size] = '\0';
-    return copy;
-}
-
 /* A file's "credential:NAME" is the path where systemd puts it for this service, or for the one
  * that runs, which a command beside it may read. */
 static char *copy_value(const struct setting *setting, struct text value)
 {
-    static const struct text start = TEXT_INIT("credential:");
-    if ((setting->rules & SETTING_FILE) == 0 || !text_starts_with(value, start))
-        return copy_text(value);
-    struct buffer path = {0};
+    struct text name = value;
+    struct buffer copy = {0};
     const char *directory = getenv("CREDENTIALS_DIRECTORY");
-    buffer_append_format(&path, "%s/%.*s",
-                         directory != NULL ? directory : "/run/credentials/croupier.service",
-                         (int)(value.size - start.size), value.at + start.size);
-    char *copy = copy_text(buffer_text(&path));
-    buffer_free(&path);
-    return copy;
+    if ((setting->rules & SETTING_FILE) != 0 &&
+        text_equals(text_cut(&name, ':'), TEXT("credential")) && name.at != NULL) {
+        buffer_append_format(&copy, "%s/",
+                             directory != NULL ? directory : "/run/credentials/croupier.service");
+        value = name;
+    }
+    buffer_append_text(&copy, value);
+    (void)buffer_string(&copy); /* ends it with NUL */
+    return copy.data;
 }
 
 /* Reads the value into its field and keeps it; the one that stood there before is forgotten. */
@@ -212,10 +204,9 @@ struct listener {
 };
 
 /* Says where a setting was written; NULL when it has its default. */
-static const char *origin_of(const struct loading *loading, const struct listener *listener,
-                             const char *key)
+static const char *origin_of(const struct loading *loading, const char *section, const char *key)
 {
-    return loading->snapshot->origins[setting_find(text_of(listener->section), text_of(key))];
+    return loading->snapshot->origins[setting_find(text_of(section), text_of(key))];
 }
 
 /* A certificate goes with a key. */
@@ -228,7 +219,8 @@ static void check_tls(struct loading *loading, const struct listener *listener)
     (void)error_set(&error, STATUS_INVALID, "needs %s as well",
                     has_key ? "tls_certificate" : "tls_key");
     problems_add(&loading->problems, STATUS_INVALID,
-                 origin_of(loading, listener, has_key ? "tls_key" : "tls_certificate"), &error);
+                 origin_of(loading, listener->section, has_key ? "tls_key" : "tls_certificate"),
+                 &error);
 }
 
 static void check_apart(struct loading *loading, const struct listener *one,
@@ -238,9 +230,9 @@ static void check_apart(struct loading *loading, const struct listener *one,
         strcmp(one->at->host, other->at->host) != 0)
         return;
     struct error error;
-    const char *origin = origin_of(loading, other, "listen");
+    const char *origin = origin_of(loading, other->section, "listen");
     if (origin == NULL)
-        origin = origin_of(loading, one, "listen");
+        origin = origin_of(loading, one->section, "listen");
     CHECK(origin != NULL); /* the defaults differ */
     (void)error_set(&error, STATUS_INVALID, "%s and %s cannot both have %s", one->what, other->what,
                     one->at->text);
@@ -300,10 +292,8 @@ static void add_password(struct loading *loading, const char *section, const cha
         return;
     enum status status = insert_password(*store, path, out, &error);
     if (status != STATUS_OK)
-        problems_add(
-            &loading->problems, status,
-            loading->snapshot->origins[setting_find(text_of(section), TEXT("password_file"))],
-            &error);
+        problems_add(&loading->problems, status, origin_of(loading, section, "password_file"),
+                     &error);
     *store = (char *)(uintptr_t)buffer_string(out);
 }
 
@@ -328,18 +318,7 @@ static void add_user_secret(struct loading *loading)
             }
     config->trusted_user_secret = buffer_text(&snapshot->user_secret);
     if (status != STATUS_OK)
-        problems_add(&loading->problems, status,
-                     snapshot->origins[setting_find(TEXT("operator"), text_of(key))], &error);
-}
-
-static void add_passwords(struct loading *loading)
-{
-    struct snapshot *snapshot = loading->snapshot;
-    struct config *config = &snapshot->config;
-    add_password(loading, "odds", config->odds_password_file, &config->odds_store,
-                 &snapshot->odds_uri);
-    add_password(loading, "platform", config->platform_password_file, &config->platform_store,
-                 &snapshot->platform_uri);
+        problems_add(&loading->problems, status, origin_of(loading, "operator", key), &error);
 }
 
 /* Rules between settings. */
@@ -393,24 +372,22 @@ static void resolve_secrets_key_file(struct snapshot *snapshot)
     buffer_append_string(&path, "secrets.key");
     size_t setting = setting_find(TEXT("casino"), TEXT("secrets_key_file"));
     memory_free(snapshot->values[setting]);
-    snapshot->values[setting] = copy_text(buffer_text(&path));
-    snapshot->config.secrets_key_file = snapshot->values[setting];
-    buffer_free(&path);
+    (void)buffer_string(&path); /* ends it with NUL */
+    snapshot->config.secrets_key_file = snapshot->values[setting] = path.data;
 }
 
 static void load(struct loading *loading, const char *path, const char *const *overrides)
 {
     struct snapshot *snapshot = loading->snapshot;
+    struct config *config = &snapshot->config;
     for (size_t i = 0; i < setting_count; i++)
         CHECK(set_value(snapshot, i, text_of(settings[i].about.default_text), NULL, NULL) ==
               STATUS_OK);
     struct stat facts;
     bool has_default = path == NULL && stat(CONFIG_DEFAULT_PATH, &facts) == 0;
-    snapshot->config.path = memory_copy_string(path != NULL  ? path
-                                               : has_default ? CONFIG_DEFAULT_PATH
-                                                             : "");
-    if (snapshot->config.path[0] != '\0' || path != NULL)
-        config_file_read(snapshot->config.path, take_value, loading, &loading->problems);
+    config->path = memory_copy_string(path != NULL ? path : has_default ? CONFIG_DEFAULT_PATH : "");
+    if (config->path[0] != '\0' || path != NULL)
+        config_file_read(config->path, take_value, loading, &loading->problems);
     take_environment(loading);
     take_overrides(loading, overrides);
     /* A setting that was refused has its default still, which says nothing of another. */
@@ -418,7 +395,10 @@ static void load(struct loading *loading, const char *path, const char *const *o
         check_together(loading);
     if (loading->problems.count == 0) {
         resolve_secrets_key_file(snapshot);
-        add_passwords(loading);
+        add_password(loading, "odds", config->odds_password_file, &config->odds_store,
+                     &snapshot->odds_uri);
+        add_password(loading, "platform", config->platform_password_file, &config->platform_store,
+                     &snapshot->platform_uri);
         add_user_secret(loading);
     }
 }
@@ -461,11 +441,10 @@ enum status config_load(const struct config **config, const char *path,
     return status;
 }
 
-enum status config_load_all(const struct config **config, const char *path,
-                            const char *const *overrides, struct buffer *lines)
+enum status config_load_all(const struct config **config, const char *path, struct buffer *lines)
 {
     struct problems problems = {0};
-    enum status status = load_whole(config, path, overrides, &problems);
+    enum status status = load_whole(config, path, NULL, &problems);
     buffer_append_text(lines, buffer_text(&problems.lines));
     if (problems.count > PROBLEMS_SHOWN_MAX)
         buffer_append_format(lines, "\nand %u more", problems.count - PROBLEMS_SHOWN_MAX);

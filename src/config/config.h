@@ -102,10 +102,10 @@ struct config {
 MUST_CHECK enum status config_load(const struct config **config, const char *path,
                                    const char *const *overrides, struct error *error);
 
-/* The same; `problems` gets all that is wrong, one a line without a newline at the end (after the
+/* The same without overrides; `problems` gets all that is wrong, one a line without a newline at the end (after the
  * twentieth: how many more). */
 MUST_CHECK enum status config_load_all(const struct config **config, const char *path,
-                                       const char *const *overrides, struct buffer *problems);
+                                       struct buffer *problems);
 
 /* What `threads = 0` means. The kernel's files are below `root`, "" but in tests. */
 uint32_t config_processors(const char *root);

@@ -240,6 +240,15 @@ static enum status read_format(const struct setting *setting, char *value, void 
             offsetof(struct config, field_), read_, least_, most_, rules_              \
     }
 
+/* Two rows: the files of a listener that has HTTPS. */
+#define HTTPS_SETTINGS(section, certificate, key, what)                                            \
+    SETTING(section, "tls_certificate", "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE, \
+            certificate, read_text, 0, 0,                                                          \
+            "file with the certificate chain (PEM) for " what "; goes with tls_key"),              \
+        SETTING(section, "tls_key", "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE,     \
+                key, read_text, 0, 0,                                                              \
+                "file with the private key (PEM) for " what "; goes with tls_certificate")
+
 const struct setting settings[] = {
     SETTING("server", "listen", "127.0.0.1:8080", 0, listen, read_listen, 0, 0,
             "address and port of the public API; port 0 takes any free one"),
@@ -248,12 +257,7 @@ const struct setting settings[] = {
     SETTING("server", "trusted_proxies", "", SETTING_RELOADABLE | SETTING_LIST, trusted_proxies,
             read_proxies, 0, 0,
             "addresses and CIDR blocks whose X-Forwarded-For is believed, comma-separated"),
-    SETTING("server", "tls_certificate", "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE,
-            tls_certificate, read_text, 0, 0,
-            "file with the certificate chain (PEM) for HTTPS; goes with tls_key"),
-    SETTING("server", "tls_key", "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE, tls_key,
-            read_text, 0, 0,
-            "file with the private key (PEM) for HTTPS; goes with tls_certificate"),
+    HTTPS_SETTINGS("server", tls_certificate, tls_key, "HTTPS"),
     SETTING("server", "drain_seconds", "10", SETTING_RELOADABLE, drain_seconds, read_number, 0,
             3600, "seconds that requests in flight get to finish at the end, 0 to 3600"),
     SETTING("server", "drain_idle_ms", "1000", SETTING_RELOADABLE, drain_idle_ms, read_number, 0,
@@ -289,13 +293,7 @@ const struct setting settings[] = {
     SETTING("operator", "hosts", "", 0, operator_hosts, read_text, 0, 0,
             "names with ports that the console is opened by, comma-separated; empty: the address "
             "and port of listen, and localhost"),
-    SETTING("operator", "tls_certificate", "",
-            SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE, operator_tls_certificate,
-            read_text, 0, 0,
-            "file with the certificate chain (PEM) for HTTPS there; goes with tls_key"),
-    SETTING("operator", "tls_key", "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE,
-            operator_tls_key, read_text, 0, 0,
-            "file with the private key (PEM) for HTTPS there; goes with tls_certificate"),
+    HTTPS_SETTINGS("operator", operator_tls_certificate, operator_tls_key, "HTTPS there"),
     SETTING("operator", "trusted_user_header", "", 0, trusted_user_header, read_prefix, 0, 0,
             "header field in which a sign-in proxy names an operator of the console; empty: off"),
     SETTING("operator", "trusted_user_proxies", "", SETTING_RELOADABLE | SETTING_LIST,
@@ -306,13 +304,7 @@ const struct setting settings[] = {
             "file with the secret that sign-in proxies send, in one line; on loopback they must"),
     SETTING("provider", "listen", "", 0, provider_listen, read_listen_or_off, 0, 0,
             "address and port where providers of games move players' money; empty: off"),
-    SETTING("provider", "tls_certificate", "",
-            SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE, provider_tls_certificate,
-            read_text, 0, 0,
-            "file with the certificate chain (PEM) for HTTPS there; goes with tls_key"),
-    SETTING("provider", "tls_key", "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE,
-            provider_tls_key, read_text, 0, 0,
-            "file with the private key (PEM) for HTTPS there; goes with tls_certificate"),
+    HTTPS_SETTINGS("provider", provider_tls_certificate, provider_tls_key, "HTTPS there"),
     SETTING("odds", "store", "embedded:/var/lib/croupier/odds", 0, odds_store, read_odds_store, 0,
             0,
             "the odds store: embedded:DIR, redis://HOST, rediss://HOST, unix:PATH, "

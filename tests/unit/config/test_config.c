@@ -214,7 +214,7 @@ static void expect_problems(const char *text, const char *expected)
     const struct config *config = NULL;
     struct buffer problems = {0};
     write_bytes(text, strlen(text));
-    assert_int_equal(config_load_all(&config, path, NULL, &problems), STATUS_INVALID);
+    assert_int_equal(config_load_all(&config, path, &problems), STATUS_INVALID);
     assert_null(config);
     struct buffer shown = {0}; /* "PATH:3: …" as ":3: …" */
     struct text rest = buffer_text(&problems);
@@ -276,7 +276,7 @@ TEST(after_twenty_the_rest_is_counted)
         buffer_append_string(&text, "nonsense\n");
     write_bytes(text.data, text.size);
     struct buffer problems = {0};
-    assert_int_equal(config_load_all(&config, path, NULL, &problems), STATUS_INVALID);
+    assert_int_equal(config_load_all(&config, path, &problems), STATUS_INVALID);
     size_t lines = 1;
     for (size_t i = 0; i < problems.size; i++)
         lines += problems.data[i] == '\n' ? 1 : 0;
