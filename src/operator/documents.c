@@ -14,7 +14,7 @@ static bool write_kind(const struct field *field, const void *transaction,
 
 static const struct field_type kind_type = {write_kind, NULL};
 
-static const struct field transaction_fields[] = {
+const struct field ledger_transaction_fields[] = {
     {"customer", .type = &field_text, OF_ENTRY(customer_id)},
     {"player_id", .type = &field_text, OF_ENTRY(player_id)},
     {"transaction_id", .type = &field_text, OF_ENTRY(transaction_id)},
@@ -28,14 +28,13 @@ static const struct field transaction_fields[] = {
     {"round_id", .type = &field_text_or_null, OF_ENTRY(round_id)},
     {"provider", .type = &field_text_or_null, OF_ENTRY(provider_id)},
     {"launch_id", .type = &field_text_or_null, OF_ENTRY(launch_id)},
-    {"kind", .type = &kind_type},
+    {"kind", .type = &kind_type, OF_ENTRY(kind), .names = &ledger_kinds},
     {"round_ended", .type = &field_yes_no, OF_ENTRY(round_ended)},
     {"created_at", .type = &field_time, OF_ENTRY(created_ms)},
     {0},
 };
 
-/* An entry's fields use this, too. */
-static const struct field entry_fields[] = {
+const struct field ledger_entry_fields[] = {
     {"sequence", .type = &field_count, OF_ENTRY(sequence)},
     {"movement_minor", .type = &field_amount, OF_ENTRY(movement_minor)},
     {"balance_minor", .type = &field_amount, OF_ENTRY(balance_minor)},
@@ -46,9 +45,9 @@ static const struct field entry_fields[] = {
 void wallet_write_transaction(struct json_writer *json,
                               const struct ledger_transaction *transaction)
 {
-    fields_write(transaction_fields, transaction, json);
+    fields_write(ledger_transaction_fields, transaction, json);
     if (ledger_is_entry(transaction))
-        fields_write(entry_fields, transaction, json);
+        fields_write(ledger_entry_fields, transaction, json);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */

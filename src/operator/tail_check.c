@@ -13,113 +13,73 @@
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "base/strict_json.h"
+#include "operator/documents.h"
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
 struct line {
+    struct ledger_transaction entry; /* first: its fields are the line's */
     int64_t number;
-    struct ledger_transaction entry;
 };
 
-enum kind { STRING, NUMBER, SMALL_NUMBER, WORD, FLAG, TIME, HASH };
-
-#define IN_LINE(member) offsetof(struct line, member), sizeof(((struct line *)NULL)->member)
-#define MEMBER(name, kind, member)                   \
-    {                                                \
-        TEXT_INIT(name), kind, IN_LINE(member), NULL \
-    }
-
-static const struct member {
-    struct text name;
-    enum kind kind;
-    size_t at, size;
-    const struct enum_names *names;
-} members[] = {
-    MEMBER("number", NUMBER, number),
-    MEMBER("customer", STRING, entry.customer_id),
-    MEMBER("player_id", STRING, entry.player_id),
-    MEMBER("transaction_id", STRING, entry.transaction_id),
-    {TEXT_INIT("operation"), WORD, IN_LINE(entry.operation), &ledger_operations},
-    {TEXT_INIT("outcome"), WORD, IN_LINE(entry.outcome), &ledger_outcomes},
-    MEMBER("amount_minor", NUMBER, entry.amount_minor),
-    MEMBER("currency", STRING, entry.currency),
-    MEMBER("currency_exponent", SMALL_NUMBER, entry.currency_exponent),
-    MEMBER("reference_transaction_id", STRING, entry.reference),
-    MEMBER("game_id", STRING, entry.game_id),
-    MEMBER("round_id", STRING, entry.round_id),
-    MEMBER("provider", STRING, entry.provider_id),
-    MEMBER("launch_id", STRING, entry.launch_id),
-    {TEXT_INIT("kind"), WORD, IN_LINE(entry.kind), &ledger_kinds},
-    MEMBER("round_ended", FLAG, entry.round_ended),
-    MEMBER("created_at", TIME, entry.created_ms),
-    MEMBER("sequence", NUMBER, entry.sequence),
-    MEMBER("movement_minor", NUMBER, entry.movement_minor),
-    MEMBER("balance_minor", NUMBER, entry.balance_minor),
-    MEMBER("hash", HASH, entry.hash),
+static const struct field number_fields[] = {
+    {"number", .type = &field_amount, FIELD_OF(line, number)},
+    {0},
 };
-#define MEMBERS (sizeof members / sizeof members[0])
-
-static bool read_number(struct text value, int64_t *number)
-{
-    bool negative = text_starts_with(value, TEXT("-"));
-    uint64_t digits = 0;
-    if (negative)
-        value = (struct text){value.at + 1, value.size - 1};
-    if (text_to_u64(value, INT64_MAX, &digits) != STATUS_OK)
-        return false;
-    *number = negative ? -(int64_t)digits : (int64_t)digits;
-    return true;
-}
 
 /* Into a zeroed struct. A member that is null or missing stays zero. */
-static bool read_member(const struct member *member, struct text value, struct line *line)
+static bool read_member(const struct field *field, struct text value, struct line *line)
 {
     char string[128];
-    int64_t number = 0;
-    char *into = (char *)line + member->at;
+    int64_t exponent = 0;
+    void *into = field_value_to_set(field, line);
     if (value.at == NULL || json_text_kind(value) == JSON_TEXT_NULL)
         return true;
-    switch (member->kind) {
-    case STRING:
-        return strict_json_string(value, into, member->size);
-    case NUMBER:
-        return read_number(value, (int64_t *)(void *)into);
-    case SMALL_NUMBER:
-        if (!read_number(value, &number) || number < 0 || number > INT8_MAX)
-            return false;
-        *into = (char)number;
-        return true;
-    case FLAG:
+    if (field->type == &field_text || field->type == &field_text_or_null)
+        return strict_json_string(value, into, field->room);
+    if (field->type == &field_amount || field->type == &field_count)
+        return json_text_integer(value, into);
+    if (field->type == &field_exponent) {
+        bool fits = json_text_integer(value, &exponent) && exponent >= 0 && exponent <= INT8_MAX;
+        *(uint8_t *)into = (uint8_t)exponent;
+        return fits;
+    }
+    if (field->type == &field_yes_no) {
         *(bool *)into = text_equals(value, TEXT("true"));
         return *(bool *)into || text_equals(value, TEXT("false"));
-    case WORD:
-        return strict_json_string(value, string, sizeof string) &&
-               enum_read(member->names, text_of(string), into);
-    case TIME:
-        return strict_json_string(value, string, sizeof string) &&
-               clock_parse_rfc3339(text_of(string), (int64_t *)(void *)into) == STATUS_OK;
-    case HASH:
-        return strict_json_string(value, string, sizeof string) &&
-               hex_read(text_of(string), (uint8_t *)into, member->size);
     }
-    return false;
+    if (!strict_json_string(value, string, sizeof string))
+        return false;
+    if (field->type == &field_time)
+        return clock_parse_rfc3339(text_of(string), into) == STATUS_OK;
+    return field->type == &field_hex ? hex_read(text_of(string), into, field->room)
+                                     : enum_read(field->names, text_of(string), into);
 }
+
+#define MEMBERS_MAX 32
 
 static enum status read_line(struct text text, struct line *line, struct error *error)
 {
-    struct text names[MEMBERS];
-    struct text values[MEMBERS];
-    for (size_t i = 0; i < MEMBERS; i++)
-        names[i] = members[i].name;
-    enum strict_json form = strict_json_object(text, names, MEMBERS, values);
+    const struct field *const tables[] = {number_fields, ledger_transaction_fields,
+                                          ledger_entry_fields};
+    const struct field *fields[MEMBERS_MAX];
+    struct text names[MEMBERS_MAX];
+    struct text values[MEMBERS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        for (const struct field *field = tables[i]; field->type != NULL; field++) {
+            CHECK(count < MEMBERS_MAX);
+            names[count] = text_of(field->name);
+            fields[count++] = field;
+        }
+    enum strict_json form = strict_json_object(text, names, count, values);
     if (form == STRICT_JSON_UNKNOWN_FIELD)
         return error_set(error, STATUS_MALFORMED, "has a member that entries do not have");
     if (form != STRICT_JSON_OK)
         return error_set(error, STATUS_MALFORMED, "is not a line of JSON that wallet tail writes");
-    for (size_t i = 0; i < MEMBERS; i++)
-        if (!read_member(&members[i], values[i], line))
-            return error_set(error, STATUS_MALFORMED, "the value of %s is not sound",
-                             members[i].name.at);
+    for (size_t i = 0; i < count; i++)
+        if (!read_member(fields[i], values[i], line))
+            return error_set(error, STATUS_MALFORMED, "the value of %s is not sound", names[i].at);
     const struct ledger_transaction *entry = &line->entry;
     bool is_entry = line->number > 0 && entry->sequence >= 1 && entry->sequence <= INT64_MAX &&
                     entry->player_id[0] != '\0' && ledger_is_entry(entry) &&
