@@ -3,7 +3,7 @@
  * do. An operator who looks at an event shows interest in it, as a customer does, so a feed that
  * goes by interest keeps it fresh.
  */
-#include "console/feed.h"
+#include "console/handlers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The ledger's figures are this instance's since its start; verifications are the store's. */
-#include "console/ledger.h"
+#include "console/handlers.h"
 
 #include "base/json_writer.h"
 #include "operator/verification.h"

@@ -1,8 +1,12 @@
-/* See overview.h. All of it is read from memory. */
-#include "console/overview.h"
+/* All of it is read from memory. */
+#include "console/handlers.h"
 
 #include "console/history.h"
 #include "operator/customers.h"
+
+/* Nothing of a sport was published for so long: it is stale, as the alarm CroupierFeedStopped has
+ * it. */
+#define FEED_STOPPED_S 120
 
 /* ---- the house ------------------------------------------------------------------------------- */
 
@@ -25,8 +29,7 @@ static void write_feed(const struct console_call *call, int64_t at_ms, struct js
         else
             json_null(json, "age_seconds");
         json_unsigned(json, "stale_events", sports.ages[i].stale);
-        json_bool(json, "stale",
-                  (known && age_s > OVERVIEW_FEED_STOPPED_S) || sports.ages[i].stale > 0);
+        json_bool(json, "stale", (known && age_s > FEED_STOPPED_S) || sports.ages[i].stale > 0);
         json_end(json);
     }
     json_end(json);

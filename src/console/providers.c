@@ -1,5 +1,5 @@
 /* A secret that is given is never answered; one that is made here is answered once, as a key is. */
-#include "console/providers.h"
+#include "console/handlers.h"
 
 #include <openssl/crypto.h>
 

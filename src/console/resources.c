@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "console/body.h"
 #include "console/errors.h"
+#include "console/handlers.h"
 #include "console/routes.h"
 #include "operator/addresses.h"
 #include "operator/keys.h"

@@ -3,16 +3,7 @@
 #include "console/call.h"
 #include "operator/resource.h"
 
-/* Handlers of what every resource has, by the resource of the call's route. */
-console_handler console_list, console_show, console_add, console_change, console_remove;
-
-/* Handlers of one resource each: they issue and revoke keys and tokens, block players, give links
- * to operators, and end sessions. */
-console_handler console_issue_key, console_revoke_key, console_list_players, console_block_player,
-    console_add_operator, console_link_operator, console_end_session, console_issue_token,
-    console_revoke_token;
-
-/* ---- for handlers of what a resource does otherwise ------------------------------------------ */
+/* For handlers of what a resource does otherwise than console_add and console_show. */
 
 #define CONSOLE_REQUIRED_MAX 2
 struct console_making {

@@ -3,14 +3,7 @@
 
 #include <string.h>
 
-#include "console/feed.h"
-#include "console/ledger.h"
-#include "console/overview.h"
-#include "console/providers.h"
-#include "console/resources.h"
-#include "console/signing.h"
-#include "console/tail.h"
-#include "console/views.h"
+#include "console/handlers.h"
 #include "operator/addresses.h"
 #include "operator/customers.h"
 #include "operator/games.h"

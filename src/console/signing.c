@@ -1,5 +1,5 @@
-/* The session of who asks; see signing.h. */
-#include "console/signing.h"
+/* The session of who asks. */
+#include "console/handlers.h"
 
 #include <openssl/crypto.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * A request that waits keeps its tail, and is asked again every second. So the horizon of the
  * ledger moves on from look to look, and each look reads what is new.
  */
-#include "console/tail.h"
+#include "console/handlers.h"
 
 #include <string.h>
 

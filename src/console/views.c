@@ -1,5 +1,5 @@
-/* Documents of the console that no table of fields describes; see views.h. */
-#include "console/views.h"
+/* Documents of the console that no table of fields describes. */
+#include "console/handlers.h"
 
 #include <limits.h>
 #include <stdio.h>
