@@ -20,8 +20,9 @@ static enum status next(struct text *rest, struct cidr *one, struct error *error
     return cidr_parse(text_trim(text_cut(rest, ',')), one, error);
 }
 
-enum status cidrs_add(struct text text, struct cidr *cidrs, size_t room, size_t *count,
-                      struct error *error)
+/* Appends the blocks of a text to an array; one that is there is not added again. */
+static enum status append(struct text text, struct cidr *cidrs, size_t room, size_t *count,
+                          struct error *error)
 {
     size_t found = *count;
     while (text.at != NULL) {
@@ -39,8 +40,23 @@ enum status cidrs_add(struct text text, struct cidr *cidrs, size_t room, size_t 
     return STATUS_OK;
 }
 
-enum status cidrs_remove(struct text text, struct cidr *cidrs, size_t *count, struct error *error)
+static size_t *count_of(const struct field *field, void *record)
 {
+    return (void *)((char *)record + field->beside);
+}
+
+static enum status add(const struct field *field, struct text text, void *record,
+                       struct error *error)
+{
+    return append(text, field_value_to_set(field, record), field->room / sizeof(struct cidr),
+                  count_of(field, record), error);
+}
+
+static enum status remove_blocks(const struct field *field, struct text text, void *record,
+                                 struct error *error)
+{
+    struct cidr *cidrs = field_value_to_set(field, record);
+    size_t *count = count_of(field, record);
     while (text.at != NULL) {
         struct cidr one;
         enum status status = next(&text, &one, error);
@@ -93,12 +109,14 @@ static enum status set_array(const struct field *field, struct text text, void *
     size_t room = field->room / sizeof found[0];
     size_t count = 0;
     CHECK(room <= CIDRS_MAX);
-    enum status status = cidrs_add(text, found, room, &count, error);
+    enum status status = append(text, found, room, &count, error);
     if (status != STATUS_OK)
         return status;
     memcpy(field_value_to_set(field, record), found, count * sizeof found[0]);
-    memcpy((char *)record + field->beside, &count, sizeof count);
+    *count_of(field, record) = count;
     return STATUS_OK;
 }
 
 const struct field_type field_cidrs = {write_array, set_array};
+const struct field_type field_cidrs_added = {NULL, add};
+const struct field_type field_cidrs_removed = {NULL, remove_blocks};

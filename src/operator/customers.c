@@ -9,32 +9,11 @@
 #include "operator/cidrs.h"
 #include "records/customer.h"
 
-/* ---- address blocks -------------------------------------------------------------------------- */
-
-static enum status add_cidrs(const struct field *field, struct text text, void *record,
-                             struct error *error)
-{
-    struct customer_record *customer = record;
-    (void)field;
-    return cidrs_add(text, customer->cidrs, CIDRS_MAX, &customer->cidr_count, error);
-}
-
-static enum status remove_cidrs(const struct field *field, struct text text, void *record,
-                                struct error *error)
-{
-    struct customer_record *customer = record;
-    (void)field;
-    return cidrs_remove(text, customer->cidrs, &customer->cidr_count, error);
-}
-
 /* ---- the fields ------------------------------------------------------------------------------ */
 
 /* A view begins with the record. */
 #define OF_RECORD(member) FIELD_OF(customer_record, member)
 _Static_assert(offsetof(struct customer_view, record) == 0, "a view is read as its record");
-
-static const struct field_type added_cidrs_type = {NULL, add_cidrs};
-static const struct field_type removed_cidrs_type = {NULL, remove_cidrs};
 
 static const struct field fields[] = {
     {"id", "id", "ID", &field_text, OF_RECORD(id)},
@@ -50,10 +29,12 @@ static const struct field fields[] = {
                 .set_help = "the address blocks that it may call from, instead of those it has",
                 .no_name = "no-cidrs", .no_help = "no address block: denied everywhere",
                 .repeatable = true}},
-    {"added_cidrs", NULL, NULL, &added_cidrs_type,
+    {"added_cidrs", NULL, NULL, &field_cidrs_added, OF_RECORD(cidrs),
+     .beside = offsetof(struct customer_record, cidr_count),
      .option = {"add-cidr", "CIDR", .set_help = "an address block that it may call from as well",
                 .repeatable = true}},
-    {"removed_cidrs", NULL, NULL, &removed_cidrs_type,
+    {"removed_cidrs", NULL, NULL, &field_cidrs_removed, OF_RECORD(cidrs),
+     .beside = offsetof(struct customer_record, cidr_count),
      .option = {"remove-cidr", "CIDR",
                 .set_help = "an address block that it may not call from any more",
                 .repeatable = true}},
