@@ -38,8 +38,8 @@ struct console {
     struct console_options options;
     struct mailbox *mailbox;
     struct work_pool *pool;
-    struct lockout *sign_ins; /* that failed, */
-    struct lockout *tokens;   /* and tokens that were not good: neither keeps the other out */
+    struct lockout sign_ins; /* that failed, */
+    struct lockout tokens;   /* and tokens that were not good: neither keeps the other out */
     struct console_facts facts;
     struct console_services services;
     const struct config *config; /* in force */
@@ -437,7 +437,7 @@ static uint32_t note_failure(const struct job *job)
         console->facts.refused[CONSOLE_REFUSED_ADDRESS]++;
     if (!by_link && (refusal != &error_token_not_good || job->until_ms != 0))
         return 0;
-    struct lockout *lockout = by_link ? console->sign_ins : console->tokens;
+    struct lockout *lockout = by_link ? &console->sign_ins : &console->tokens;
     uint32_t left = lockout_seconds(lockout, &job->call.client, clock_monotonic_ms());
     if (left == 0)
         lockout_note_failure(lockout, &job->call.client, clock_monotonic_ms());
@@ -745,8 +745,6 @@ struct console *console_create(const struct console_options *options)
     CHECK(address_parse(text_of(console->config->operator_listen.host), &address) == STATUS_OK);
     console->refused = !console->secure && !address_is_loopback(&address);
     console->mailbox = mailbox_create(options->loop);
-    console->sign_ins = lockout_create();
-    console->tokens = lockout_create();
     console->services.sources = options->sources;
     console->services.started_ms = clock_wall_ms();
     console->services.verification = verification_create(&console->options.platform);
@@ -789,8 +787,6 @@ void console_destroy(struct console **at)
     history_destroy(&console->services.history);
     while (console->idle_count > 0)
         platform_store_close(&console->idle[--console->idle_count]);
-    lockout_destroy(&console->sign_ins);
-    lockout_destroy(&console->tokens);
     verification_destroy(&console->services.verification);
     config_release(&console->config);
     buffer_free(&console->hosts);

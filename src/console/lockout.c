@@ -3,29 +3,6 @@
 
 #include <string.h>
 
-#include "base/memory.h"
-
-#define ADDRESSES 256
-
-struct lockout {
-    struct window {
-        struct address client;
-        uint64_t began_ms;
-        uint32_t failures; /* 0: no window */
-    } windows[ADDRESSES];
-};
-
-struct lockout *lockout_create(void)
-{
-    return memory_alloc_zeroed(1, sizeof(struct lockout));
-}
-
-void lockout_destroy(struct lockout **lockout)
-{
-    memory_free(*lockout);
-    *lockout = NULL;
-}
-
 /* Counted as one: an IPv4 address, or the network that an IPv6 address is in. */
 static struct address client_of(const struct address *address)
 {
@@ -40,8 +17,8 @@ static struct address client_of(const struct address *address)
 static size_t find(const struct lockout *lockout, const struct address *client)
 {
     size_t chosen = 0;
-    for (size_t i = 0; i < ADDRESSES; i++) {
-        const struct window *window = &lockout->windows[i];
+    for (size_t i = 0; i < LOCKOUT_ADDRESSES; i++) {
+        const struct lockout_window *window = &lockout->windows[i];
         if (window->failures > 0 && address_equals(&window->client, client))
             return i;
         if (window->began_ms < lockout->windows[chosen].began_ms)
@@ -50,7 +27,8 @@ static size_t find(const struct lockout *lockout, const struct address *client)
     return chosen;
 }
 
-static bool is_open(const struct window *window, const struct address *client, uint64_t now_ms)
+static bool is_open(const struct lockout_window *window, const struct address *client,
+                    uint64_t now_ms)
 {
     return window->failures > 0 && address_equals(&window->client, client) &&
            now_ms - window->began_ms < LOCKOUT_WINDOW_MS;
@@ -60,7 +38,7 @@ uint32_t lockout_seconds(const struct lockout *lockout, const struct address *ad
                          uint64_t now_ms)
 {
     struct address client = client_of(address);
-    const struct window *window = &lockout->windows[find(lockout, &client)];
+    const struct lockout_window *window = &lockout->windows[find(lockout, &client)];
     if (!is_open(window, &client, now_ms) || window->failures < LOCKOUT_FAILURES_MAX)
         return 0;
     return (uint32_t)((window->began_ms + LOCKOUT_WINDOW_MS - now_ms + 999) / 1000);
@@ -69,8 +47,8 @@ uint32_t lockout_seconds(const struct lockout *lockout, const struct address *ad
 void lockout_note_failure(struct lockout *lockout, const struct address *address, uint64_t now_ms)
 {
     struct address client = client_of(address);
-    struct window *window = &lockout->windows[find(lockout, &client)];
+    struct lockout_window *window = &lockout->windows[find(lockout, &client)];
     if (!is_open(window, &client, now_ms))
-        *window = (struct window){.client = client, .began_ms = now_ms};
+        *window = (struct lockout_window){.client = client, .began_ms = now_ms};
     window->failures++;
 }

@@ -16,9 +16,15 @@
 #define LOCKOUT_WINDOW_MS 60000
 #define LOCKOUT_FAILURES_MAX 5
 
-struct lockout;
-struct lockout *lockout_create(void);
-void lockout_destroy(struct lockout **lockout);
+#define LOCKOUT_ADDRESSES 256
+
+struct lockout { /* starts as zeros; only lockout.c looks into it */
+    struct lockout_window {
+        struct address client;
+        uint64_t began_ms;
+        uint32_t failures; /* 0: no window */
+    } windows[LOCKOUT_ADDRESSES];
+};
 
 /* 0: a bad attempt is refused as such. Otherwise returns the seconds for which it gets 429. */
 uint32_t lockout_seconds(const struct lockout *lockout, const struct address *address,
