@@ -194,6 +194,13 @@ const char *command_option(const struct command_line *line, const char *name)
     return count == 0 ? NULL : command_option_at(line, name, count - 1);
 }
 
+const char *command_option_or(const struct command_line *line, const char *name,
+                              const char *otherwise)
+{
+    const char *given = command_option(line, name);
+    return given != NULL ? given : otherwise;
+}
+
 bool command_json(const struct command_line *line)
 {
     return command_option(line, "json") != NULL;

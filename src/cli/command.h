@@ -75,6 +75,9 @@ size_t command_argument_count(const struct command_line *line);
 const void *command_subject(const struct command_line *line); /* of the group */
 /* The last value given, or NULL. Flags give "". */
 const char *command_option(const struct command_line *line, const char *name);
+/* The same, and `otherwise` where it is not given. */
+const char *command_option_or(const struct command_line *line, const char *name,
+                              const char *otherwise);
 size_t command_option_count(const struct command_line *line, const char *name);
 const char *command_option_at(const struct command_line *line, const char *name, size_t index);
 bool command_json(const struct command_line *line);

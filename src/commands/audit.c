@@ -34,17 +34,11 @@ static bool see(void *context, const void *record)
     return resource_listing_see(&listing->rows, record);
 }
 
-static const char *option_or(const struct command_line *line, const char *name, const char *none)
-{
-    const char *given = command_option(line, name);
-    return given == NULL ? none : given;
-}
-
 static struct trail_search read_search(const struct command_line *line)
 {
     const char *since = command_option(line, "since");
-    struct trail_search search = {.object = option_or(line, "object", ""),
-                                  .who = option_or(line, "who", ""),
+    struct trail_search search = {.object = command_option_or(line, "object", ""),
+                                  .who = command_option_or(line, "who", ""),
                                   .before = command_number(line, "before", 1, INT64_MAX, 0),
                                   .limit = command_number(line, "limit", 1, ROWS_MAX, ROWS),
                                   .operators = true};

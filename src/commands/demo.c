@@ -332,9 +332,8 @@ static void add_override(struct demo *demo, const char *name, const char *value)
 
 static enum status load_config(struct demo *demo, struct error *error)
 {
-    const char *given = command_config_path(demo->line);
-    return config_load(&demo->config, given != NULL ? given : demo->config_file, demo->overrides,
-                       error);
+    return config_load(&demo->config, command_option_or(demo->line, "config", demo->config_file),
+                       demo->overrides, error);
 }
 
 /* The operator's port is not worth failing for, unless that very one was asked for. */
@@ -383,10 +382,9 @@ static enum status check_stores(const struct demo *demo, struct error *error)
 
 static enum status configure(struct demo *demo, struct error *error)
 {
-    const char *directory = command_option(demo->line, "dir");
+    const char *directory = command_option_or(demo->line, "dir", "./demo-data");
     const char *listen = command_option(demo->line, "listen");
-    enum status status = demo_take_directory(directory != NULL ? directory : "./demo-data",
-                                             &demo->directory, &demo->lock, error);
+    enum status status = demo_take_directory(directory, &demo->directory, &demo->lock, error);
     if (status == STATUS_OK)
         status = demo_write_config(demo->directory, &demo->config_file, error);
     if (status != STATUS_OK)
@@ -467,9 +465,9 @@ void run_demo(const struct command_line *line)
     if (status == STATUS_OK)
         status = prepare(&demo, error);
     if (status == STATUS_OK) {
-        const char *given = command_config_path(line);
         const struct app_options options = {.config = demo.config,
-                                            .config_path = given != NULL ? given : demo.config_file,
+                                            .config_path =
+                                                command_option_or(line, "config", demo.config_file),
                                             .overrides = demo.overrides,
                                             .log = demo.log,
                                             .odds = demo.odds,

@@ -183,24 +183,18 @@ static void run(struct following *following)
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
-static const char *option_or_none(const struct command_line *line, const char *name)
-{
-    const char *given = command_option(line, name);
-    return given == NULL ? "" : given;
-}
-
 void run_wallet_tail(const struct command_line *line)
 {
     struct following *following = begin(line, TAIL_LEDGER);
-    following->tail.customer_id = option_or_none(line, "customer");
+    following->tail.customer_id = command_option_or(line, "customer", "");
     run(following);
 }
 
 void run_audit_tail(const struct command_line *line)
 {
     struct following *following = begin(line, TAIL_AUDIT);
-    following->tail.trail = (struct trail_search){.object = option_or_none(line, "object"),
-                                                  .who = option_or_none(line, "who"),
+    following->tail.trail = (struct trail_search){.object = command_option_or(line, "object", ""),
+                                                  .who = command_option_or(line, "who", ""),
                                                   .operators = true};
     run(following);
 }
