@@ -245,14 +245,6 @@ static bool unseal(void *context, const void *visited)
     return true;
 }
 
-/* Does it open what is stored? A store that fails says nothing of the key. */
-static void try_secrets(struct unsealing *unsealing, struct platform_store *platform)
-{
-    struct error error = {0};
-    if (platform_list(platform, &provider_table, NULL, unseal, unsealing, &error) != STATUS_OK)
-        unsealing->failed[0] = '\0';
-}
-
 static const char *secrets_remedy(enum status status)
 {
     if (status == STATUS_INVALID)
@@ -272,8 +264,10 @@ static void check_secrets(struct report *report, const struct config *config,
     enum status status = secrets_open_key(&secrets, config->secrets_key_file, &error);
     if (status == STATUS_OK && platform != NULL) {
         struct unsealing unsealing = {.secrets = secrets};
-        try_secrets(&unsealing, platform);
-        if (unsealing.failed[0] != '\0')
+        /* Does it open what is stored? A store that fails says nothing of the key. */
+        if (platform_list(platform, &provider_table, NULL, unseal, &unsealing, &error) ==
+                STATUS_OK &&
+            unsealing.failed[0] != '\0')
             status = error_set(&error, STATUS_MALFORMED,
                                "%s is not the key that the secret of provider %s was stored under",
                                config->secrets_key_file, unsealing.failed);

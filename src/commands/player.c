@@ -110,8 +110,8 @@ static void print_player(const struct command_line *line, struct platform_store 
                          const char *id)
 {
     struct player_view player = {0};
-    const struct player_question question = {.id = id};
-    command_require_verb(line, players_find(store, &question, &player, command_error(line)));
+    command_require_verb(line,
+                         resource_get(&player_resource, store, id, &player, command_error(line)));
     if (command_json(line))
         resource_print(line, &player_resource, &player);
     else

@@ -27,12 +27,6 @@ static void free_secret(struct secret *secret)
 
 /* ---- the body -------------------------------------------------------------------------------- */
 
-static enum status wrong(struct error *error)
-{
-    return error_set(error, STATUS_INVALID, "secret: must be a text of 1 to %u bytes",
-                     SECRETS_PLAIN_MAX);
-}
-
 /* Reads the member `secret`, or makes a secret when it is not there or null. `alone`: it may be the
  * only member. */
 static enum status read_secret(const struct console_call *call, bool alone, struct secret *secret,
@@ -60,7 +54,8 @@ static enum status read_secret(const struct console_call *call, bool alone, stru
     return json_text_kind(value) == JSON_TEXT_STRING && json_text_unescape(value, &secret->plain) &&
                    secret->plain.size > 0 && secret->plain.size <= SECRETS_PLAIN_MAX
                ? STATUS_OK
-               : wrong(error);
+               : error_set(error, STATUS_INVALID, "secret: must be a text of 1 to %u bytes",
+                           SECRETS_PLAIN_MAX);
 }
 
 /* The key of a file that is wrong is the server's fault, not the request's. */

@@ -322,8 +322,8 @@ static enum status write_players(struct listing *listing, const struct players_p
     enum status status = STATUS_OK;
     for (size_t i = 0; i < players->count && status == STATUS_OK; i++) {
         struct player_view player = {.entries = 0};
-        const struct player_question question = {.id = players->ids[i]};
-        status = players_find(listing->call->store, &question, &player, error);
+        status =
+            resource_get(&player_resource, listing->call->store, players->ids[i], &player, error);
         if (status == STATUS_OK)
             resource_write(&player_resource, &player, &listing->json);
     }

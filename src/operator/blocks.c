@@ -31,13 +31,7 @@ static enum status set_reason(const struct field *field, struct text text, void 
     return field_set_text(field, text, record, error);
 }
 
-static enum status set_early(const struct field *field, struct text text, void *record,
-                             struct error *error)
-{
-    return field_yes_no.set(field, text, record, error);
-}
-
-static const struct field_type early_type = {NULL, set_early};
+static const struct field_type early_type = {NULL, field_set_yes_no};
 
 #define OF_RECORD(member) FIELD_OF(block_record, member)
 

@@ -66,14 +66,6 @@ static enum status set_word(const struct field *field, struct text text, void *r
     return STATUS_INVALID;
 }
 
-static bool write_words(const struct field *field, const void *record,
-                        const struct field_output *out)
-{
-    (void)record;
-    buffer_append_string(out->text, field->words);
-    return true;
-}
-
 enum status field_set_text(const struct field *field, struct text text, void *record,
                            struct error *error)
 {
@@ -133,11 +125,14 @@ static bool write_usable(const struct field *field, const void *record,
 {
     if (*(const bool *)field_value(field, record))
         return false;
-    return out->json != NULL ? write_yes_no(field, record, out) : write_words(field, record, out);
+    if (out->json != NULL)
+        return write_yes_no(field, record, out);
+    buffer_append_string(out->text, field->words);
+    return true;
 }
 
-static enum status set_yes_no(const struct field *field, struct text text, void *record,
-                              struct error *error)
+enum status field_set_yes_no(const struct field *field, struct text text, void *record,
+                             struct error *error)
 {
     bool yes = text_equals(text, TEXT("yes"));
     if (!yes && text.at != NULL && !text_equals(text, TEXT("no")))
@@ -146,8 +141,8 @@ static enum status set_yes_no(const struct field *field, struct text text, void 
     return STATUS_OK;
 }
 
-const struct field_type field_yes_no = {write_yes_no, set_yes_no};
-const struct field_type field_enabled = {write_enabled, set_yes_no};
+const struct field_type field_yes_no = {write_yes_no, field_set_yes_no};
+const struct field_type field_enabled = {write_enabled, field_set_yes_no};
 const struct field_type field_usable = {write_usable, NULL};
 
 /* ---- numbers and times ----------------------------------------------------------------------- */
@@ -201,20 +196,15 @@ static bool write_amount(const struct field *field, const void *record,
                                            : *(const int64_t *)field_value(field, record);
     if (out->json != NULL && minor == LEDGER_SUM_UNKNOWN) {
         json_null(out->json, field->name);
-        return true;
-    }
-    if (out->json != NULL) {
+    } else if (out->json != NULL) {
         json_integer(out->json, field->name, minor);
-        return true;
-    }
-    if (minor == LEDGER_SUM_UNKNOWN) {
+    } else if (minor == LEDGER_SUM_UNKNOWN) {
         buffer_append_string(out->text, "unknown");
-        return true;
+    } else {
+        currency_format(minor, *((const uint8_t *)record + field->beside), amount);
+        buffer_append_format(out->text, "%s%s", minor == LEDGER_SUM_MOST ? "more than " : "",
+                             amount);
     }
-    if (minor == LEDGER_SUM_MOST)
-        buffer_append_string(out->text, "more than ");
-    currency_format(minor, *((const uint8_t *)record + field->beside), amount);
-    buffer_append_string(out->text, amount);
     return true;
 }
 

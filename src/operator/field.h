@@ -98,6 +98,9 @@ field_setter field_set_expiry;
 /* Puts a text into a char[], when it is UTF-8 without control characters that fits with its NUL. */
 field_setter field_set_text;
 
+/* Sets a bool. */
+field_setter field_set_yes_no;
+
 /* The fields that have a name, as members of an object that is open, and as an object. */
 void fields_write(const struct field *fields, const void *record, struct json_writer *json);
 void fields_write_object(const struct field *fields, const void *record, struct json_writer *json);

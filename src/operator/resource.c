@@ -50,11 +50,6 @@ static enum status check(const struct resource *resource, const void *record, st
 
 /* ---- removed records ------------------------------------------------------------------------- */
 
-static bool *flag_at(void *record, size_t at)
-{
-    return (bool *)((char *)record + at);
-}
-
 static bool is_removed(const struct resource *resource, const void *record)
 {
     return resource->state.removed != 0 &&
@@ -63,8 +58,8 @@ static bool is_removed(const struct resource *resource, const void *record)
 
 static void mark_removed(const struct resource *resource, void *record)
 {
-    *flag_at(record, resource->state.removed) = true;
-    *flag_at(record, resource->state.enabled) = false;
+    *(bool *)((char *)record + resource->state.removed) = true;
+    *(bool *)((char *)record + resource->state.enabled) = false;
     memset((char *)record + resource->state.revision, 0, sizeof(uint64_t));
 }
 
