@@ -2,7 +2,7 @@
 import { get, metrics } from "./api.js";
 import { ago, badge, bytes, copyable, duration, facts, fill, h, number, time, words } from "./dom.js";
 import { customerLink } from "./names.js";
-import { empty, later, list, problem, searchField, section, table } from "./parts.js";
+import { choice, day, empty, later, list, problem, searchField, section, table } from "./parts.js";
 
 // ---- audit ----
 
@@ -61,12 +61,16 @@ function objectLink(row) {
         : place ? h("a", { href: `#/${place}/${encodeURIComponent(row.object)}` }, row.object) : copyable(row.object)];
 }
 
+const KINDS = { "": "any", customer: "customers", key: "keys", address: "addresses", provider: "providers", game: "games", "list of games": "lists of games",
+    block: "blocks", verification: "verifications", operator: "operators", credential: "links and sessions", token: "tokens" };
+
 export async function auditPage(page) {
-    const { object: asked, who: author, since: from } = page.query;
-    const shown = list(page, { path: "audit", query: { limit: 50, object: asked, who: author, since: from }, caption: "Changes, newest first", next: "before",
+    const { object: asked, who: author, since: from, kind, day: on } = page.query;
+    const shown = list(page, { path: "audit", query: { limit: 50, object: asked, who: author, since: from, kind, day: on }, caption: "Changes, newest first", next: "before",
         extra: [searchField("Object's id", page.query.object, (object) => shown.reload({ object })),
             searchField("Operator or user", page.query.who, (who) => shown.reload({ who })),
-            searchField("Since: 12h, 7d, 2026-11-01", page.query.since, (since) => shown.reload({ since }))],
+            searchField("Since: 12h, 7d, 2026-11-01", page.query.since, (since) => shown.reload({ since })),
+            choice("What", KINDS, kind, (chosen) => shown.reload({ kind: chosen })), day("Day", on, (chosen) => shown.reload({ day: chosen }))],
         nothing: empty("Nothing was changed that fits.", h("a", { href: "#/audit", onclick: () => page.again() }, "Show all")),
         columns: [
             { label: "When", when: (row) => row.at },

@@ -244,8 +244,22 @@ static bool list_row(void *context, const void *record)
     return true;
 }
 
+static int64_t read_day(struct console_query *query, const char *name, int64_t otherwise)
+{
+    char text[CONSOLE_VALUE_SIZE];
+    int64_t day = otherwise;
+    console_parameter(query, name, text);
+    if (text[0] != '\0' && clock_parse_day(text_of(text), &day) != STATUS_OK)
+        console_refuse_parameter(query, name, "must be a date, as 2026-11-21");
+    return day;
+}
+
 enum status console_audit(struct console_call *call, struct error *error)
 {
+    static const char *const kinds[] = {
+        "",       "customer", "key",   "address",      "provider", "game",       "list of games",
+        "player", "block",    "token", "verification", "operator", "credential", "ledger",
+        NULL};
     char object[CONSOLE_VALUE_SIZE];
     char who[CONSOLE_VALUE_SIZE];
     char since[CONSOLE_VALUE_SIZE];
@@ -256,6 +270,8 @@ enum status console_audit(struct console_call *call, struct error *error)
     console_parameter(&query, "object", object);
     console_parameter(&query, "who", who);
     console_parameter(&query, "since", since);
+    search.kind = kinds[console_choice(&query, "kind", kinds)];
+    const int64_t day = read_day(&query, "day", -1);
     search.before = console_number(&query, "before", INT64_MAX, 0);
     search.limit = console_number(&query, "limit", ROWS_MAX, ROWS);
     enum status status = query.status;
@@ -263,6 +279,9 @@ enum status console_audit(struct console_call *call, struct error *error)
         status = time_parse_past(text_of(since), call->now_ms, &search.since_ms, error);
     if (status != STATUS_OK)
         return status;
+    if (day >= 0 && day * CLOCK_DAY_MS > search.since_ms)
+        search.since_ms = day * CLOCK_DAY_MS;
+    search.until_ms = (day + 1) * CLOCK_DAY_MS;
     json_object(&listing.json, NULL);
     json_array(&listing.json, "items");
     status = platform_trail_search(call->store, &search, list_row, &listing, error);
@@ -287,16 +306,6 @@ static bool write_movement(void *context, const struct ledger_sum *sum)
 {
     fields_write_object(usage_movement_fields, sum, context);
     return true;
-}
-
-static int64_t read_day(struct console_query *query, const char *name, int64_t otherwise)
-{
-    char text[CONSOLE_VALUE_SIZE];
-    int64_t day = otherwise;
-    console_parameter(query, name, text);
-    if (text[0] != '\0' && clock_parse_day(text_of(text), &day) != STATUS_OK)
-        console_refuse_parameter(query, name, "must be a date, as 2026-11-21");
-    return day;
 }
 
 static void write_day(struct json_writer *json, const char *name, int64_t day)

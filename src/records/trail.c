@@ -47,7 +47,8 @@ const struct record_table trail_table = {
                  columns),
     .order = "number",
     .search = "number >= $1 AND number < $2 AND at_ms >= $3 AND ($4 = '' OR object = $4)"
-              " AND ($5 = '' OR who = $5) ORDER BY number DESC",
+              " AND ($5 = '' OR who = $5) AND ($6 = '' OR kind = $6) AND at_ms < $7"
+              " ORDER BY number DESC",
     .counter = "audit_revision",
     .checked = true,
     .unaudited = true,

@@ -47,12 +47,13 @@ MUST_CHECK enum status platform_key_revoke(struct platform_store *store, const c
 /* ---- the audit trail ------------------------------------------------------------------------- */
 
 struct trail_search {
-    const char *object; /* "": any */
-    const char *who;    /* "": any author */
-    int64_t since_ms;
-    uint64_t before; /* a row's number; 0: from the last one */
-    size_t limit;    /* at least 1 */
-    bool operators;  /* also rows about operators, their links and sessions, and tokens */
+    const char *object;         /* "": any */
+    const char *who;            /* "": any author */
+    const char *kind;           /* NULL or "": any */
+    int64_t since_ms, until_ms; /* 0: without an end */
+    uint64_t before;            /* a row's number; 0: from the last one */
+    size_t limit;               /* at least 1 */
+    bool operators; /* also rows about operators, their links and sessions, and tokens */
 };
 /* The rows that are searched for, the last one first, at most `limit`. Reads them in parts, so that
  * no query takes long; each is a snapshot. `see` must not call the store. */
@@ -66,7 +67,7 @@ MUST_CHECK enum status platform_trail_search(struct platform_store *store,
 MUST_CHECK enum status platform_trail_after(struct platform_store *store, uint64_t after,
                                             size_t limit, uint64_t *last, record_function *see,
                                             void *context, struct error *error);
-/* Is the row searched for? `since_ms`, `before` and `limit` do not count. */
+/* Is the row searched for? Times, `kind`, `before` and `limit` do not count. */
 bool platform_trail_wants(const struct trail_search *search, const struct trail_record *row);
 
 /* ---- operators' credentials ------------------------------------------------------------------ */

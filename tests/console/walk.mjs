@@ -614,6 +614,9 @@ walk("audit", async () => {
     await page.evaluate(() => scrollTo(0, 600)); // the head of a table stays below the page's
     await page.waitForFunction(() => scrollY > 0
         && Math.abs(document.querySelector("main thead th").getBoundingClientRect().top - document.querySelector("header").getBoundingClientRect().bottom) <= 1);
+    await page.select(".controls select", "key");
+    await page.waitForFunction(() => location.hash === "#/audit?kind=key" && [...document.querySelectorAll("main tbody tr")].every((row) => row.cells[3].textContent.startsWith("key ")));
+    await page.select(".controls select", "");
     await write("Object's id", given.player.id, "searchbox");
     await page.waitForFunction((id) => [...document.querySelectorAll("main tbody tr")].length >= 2
         && [...document.querySelectorAll("main tbody tr")].every((row) => row.textContent.includes(id)), {}, given.player.id);

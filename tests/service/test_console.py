@@ -195,6 +195,26 @@ def test_owners_alone_see_the_audit_of_operators(house, owner):
     assert owner.get("audit?object=secretive")["items"]
 
 
+def test_the_audit_is_narrowed_by_kind_and_day(house, owner):
+    rows = owner.get("audit?limit=1000")["items"]
+    kinds, days = ({of(row) for row in rows} for of in (lambda row: row["kind"], lambda row: row["at"][:10]))
+    assert {"customer", "operator"} <= kinds
+
+    def found(query):
+        """Of those rows: a verification may end meanwhile."""
+        return owner.get(f"audit?limit=1000&before={rows[0]['number'] + 1}&{query}")["items"]
+
+    for kind in kinds:
+        assert found(f"kind={kind.replace(' ', '%20')}") == [row for row in rows if row["kind"] == kind]
+    for day in days:
+        assert found(f"day={day}") == found(f"day={day}&since=2020-01-01") == [row for row in rows if row["at"].startswith(day)]
+    assert found("day=2020-01-01") == found("day=1970-01-01") == found(f"day={max(days)}&since=2100-01-01") == []
+    assert house.signed_in["reader"].get("audit?kind=operator")["items"] == []
+    for query in ("kind=nonsense", "day=2026-13-01", "day=yesterday"):
+        refused = owner.ask("GET", f"/admin/v1/audit?{query}")
+        assert (code(refused), refused.json()["error"]["field"]) == ((422, "invalid"), query.partition("=")[0])
+
+
 def test_what_is_answered_is_what_the_document_says(house, owner):
     customer = house.customer.id
     asked = {"/admin/v1/keys": f"?customer={customer}", "/admin/v1/customers/{id}": customer, "/admin/v1/players/{id}": house.player,

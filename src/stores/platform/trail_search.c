@@ -50,7 +50,9 @@ enum status platform_trail_search(struct platform_store *store, const struct tra
         uint64_t start = end > ROWS_AT_ONCE ? end - ROWS_AT_ONCE : 1;
         struct sql_parameters parameters =
             SQL_PARAMETERS(SQL_INTEGER(start), SQL_INTEGER(end), SQL_INTEGER(search->since_ms),
-                           SQL_STRING(search->object), SQL_STRING(search->who));
+                           SQL_STRING(search->object), SQL_STRING(search->who),
+                           SQL_STRING(search->kind != NULL ? search->kind : ""),
+                           SQL_INTEGER(search->until_ms > 0 ? search->until_ms : INT64_MAX));
         status = record_search(store, &trail_table, &parameters, see_found, &searching, error);
         end = start;
     }
