@@ -448,7 +448,7 @@ TEST_OF(fixture, what_the_server_says_becomes_a_status)
     } cases[] = {{"disk_full", STATUS_FULL},
                  {"query_canceled", STATUS_TIMEOUT},
                  {"lock_not_available", STATUS_TIMEOUT},
-                 {"read_only_sql_transaction", STATUS_UNAVAILABLE},
+                 {"read_only_sql_transaction", STATUS_READ_ONLY},
                  {"cannot_connect_now", STATUS_UNAVAILABLE},
                  {"insufficient_privilege", STATUS_UNAVAILABLE},
                  {"io_error", STATUS_UNAVAILABLE},
