@@ -377,6 +377,8 @@ def admin(taken, service, shop, player):
     anna.take("listAudit", "audit?limit=1&object=high-tide")
     anna.take("tailAudit", "audit/tail?object=high-tide")
     anna.take("getUsage", "usage?wallet=true")
+    anna.take("getReport", "report", first=2)
+    anna.take("listEntries", "entries?figure=stake&limit=2")
     stranger.refuse("not_signed_in", "session", status=401)
     stranger.refuse("link_not_good", "session", "POST", {"link": link}, 401)
     bela.refuse("role_too_low", "operators", status=403)

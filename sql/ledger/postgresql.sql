@@ -79,8 +79,8 @@ SELECT entry.* FROM {PARTS} CROSS JOIN LATERAL (SELECT {COLUMNS}
 
 -- field entered
 {ENTERED(JOINS, NOTHING)}
--- field entered_of_provider
-{ENTERED(ORIGIN, OF_PROVIDER_4)}
+-- field entered_of_report
+{ENTERED(ORIGIN, OF_REPORT)}
 -- field entries_of_player
 {ENTRIES(JOINS)} {OF_PLAYER} {BY_PLAYER}
 -- field entries_of_player_and_provider

@@ -52,6 +52,19 @@ AND {PROVIDER} = $4
 -- define OF_PROVIDER_2
 AND {PROVIDER} = $2
 
+-- Of the figures of a report, the one that the entry is a part of. What rolls back has that of what
+-- it rolled back.
+-- define ROLLED_BACK_OR_OWN
+CASE WHEN ledger_transaction.operation = 'ROLLBACK' THEN one.operation
+  ELSE ledger_transaction.operation END
+-- define FIGURE
+CASE WHEN {TRANSFER} = 1
+  THEN CASE WHEN {ROLLED_BACK_OR_OWN} = 'CREDIT' THEN 'paid_in' ELSE 'paid_out' END
+  WHEN {ROLLED_BACK_OR_OWN} = 'DEBIT' THEN 'stake'
+  ELSE coalesce(nullif({KIND}, ''), 'win') END
+-- define OF_REPORT
+AND ($4 = 1 OR {PROVIDER} = $5) AND ($6 = 1 OR {GAME} = $7) AND ($8 = '' OR {FIGURE} = $8)
+
 -- field transactions
 SELECT {COLUMNS} FROM ledger_transaction {ROW_JOINS}
 WHERE ledger_transaction.operation IS NOT NULL ORDER BY ledger_transaction.number
@@ -136,7 +149,8 @@ CASE WHEN ledger_transaction.operation = 'ROLLBACK' THEN one.kind ELSE ledger_tr
 -- Where $8 is 1, the entries that are in ledger_sum already come from there.
 -- field sums
 SELECT customer_id, currency, exponent, day, provider, game, round {SUMS(0)} {SUMS(1)}
-  {KIND_SUMS('promo')} {KIND_SUMS('jackpot')} {KIND_SUMS('adjustment')}
+  {KIND_SUMS('promo')} {KIND_SUMS('jackpot')} {KIND_SUMS('adjustment')},
+  (SELECT name FROM customer WHERE customer.id {BYTES} = entry.customer_id)
 FROM (SELECT player.customer_id {BYTES} AS customer_id, player.currency {BYTES} AS currency,
     currency.exponent AS exponent,
     CASE WHEN $5 = 1 THEN ledger_transaction.created_ms / {DAY} ELSE 0 END AS day,

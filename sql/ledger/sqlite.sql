@@ -92,8 +92,8 @@ WITH sorted AS MATERIALIZED (SELECT ledger_transaction.number FROM ledger_transa
 
 -- field entered
 {ENTERED(JOINS, NOTHING)}
--- field entered_of_provider
-{ENTERED(ORIGIN, OF_PROVIDER_4)}
+-- field entered_of_report
+{ENTERED(ORIGIN, OF_REPORT)}
 -- field entries
 {ENTRIES(JOINS, NOTHING)}
 -- field entries_of_provider

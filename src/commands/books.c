@@ -403,15 +403,17 @@ void run_rounds(const struct command_line *line)
 {
     struct rounds_shown shown = {.line = line};
     struct error *error = command_error(line);
-    const struct viewer_rounds given = {.customer_id = command_option(line, "customer"),
-                                        .provider_id = command_option(line, "provider"),
-                                        .from = command_option(line, "from"),
-                                        .to = command_option(line, "to"),
-                                        .older_than = command_option(line, "older-than"),
-                                        .open = command_option(line, "open") != NULL};
-    struct ledger_rounds_asked asked;
+    const struct viewer_days given = {.customer_id = command_option(line, "customer"),
+                                      .provider_id = command_option(line, "provider"),
+                                      .from = command_option(line, "from"),
+                                      .to = command_option(line, "to"),
+                                      .before = VIEWER_ROUND_DAYS};
+    const char *older_than = command_option(line, "older-than");
+    const int64_t now_ms = clock_wall_ms();
+    struct ledger_rounds_asked asked = {.open = command_option(line, "open") != NULL};
     char since[CLOCK_DAY_SIZE];
-    if (viewer_ask_rounds(&given, clock_wall_ms(), &asked, error) != STATUS_OK)
+    if (viewer_ask_days(&given, now_ms, &asked.scope, error) != STATUS_OK ||
+        viewer_ask_older(older_than, now_ms, &asked.scope, error) != STATUS_OK)
         command_usage(line, "%s", error->text);
     struct platform_store *store = command_platform(line);
     wallet_require(line, store, &customer_table, given.customer_id);

@@ -12,7 +12,7 @@
 struct usage_shown {
     const struct command_line *line;
     struct json_writer *json; /* NULL: for people */
-    struct viewer_usage asked;
+    struct ledger_scope asked;
 };
 
 static bool show_requests(void *context, const struct usage_record *record)
@@ -32,9 +32,9 @@ static void begin_requests(const struct usage_shown *shown)
     char date[CLOCK_DAY_SIZE];
     struct json_writer *json = shown->json;
     if (json != NULL) {
-        clock_format_day(shown->asked.from_day, date);
+        clock_format_day(clock_day(shown->asked.from_ms), date);
         json_string(json, "from", date);
-        clock_format_day(shown->asked.to_day, date);
+        clock_format_day(clock_day(shown->asked.to_ms) - 1, date);
         json_string(json, "to", date);
         json_array(json, "requests");
     }
@@ -60,29 +60,21 @@ static void read_usage(struct platform_store *store, struct usage_shown *shown)
                                          shown, command_error(shown->line)));
     begin_movements(shown);
     command_require(shown->line,
-                    viewer_read_movements(store, &viewer_operator, &shown->asked, show_movement,
-                                          shown, command_error(shown->line)));
-}
-
-static bool read_day(const struct command_line *line, const char *option, int64_t *day)
-{
-    const char *given = command_option(line, option);
-    return given == NULL || clock_parse_day(text_of(given), day) == STATUS_OK;
+                    viewer_read_sums(store, &viewer_operator, &shown->asked, false, show_movement,
+                                     shown, command_error(shown->line)));
 }
 
 void run_usage(const struct command_line *line)
 {
-    struct usage_shown shown = {.line = line, .asked = {.customer_id = command_argument(line, 0)}};
-    struct viewer_usage *asked = &shown.asked;
-    asked->to_day = clock_day(clock_wall_ms());
-    bool sound = read_day(line, "to", &asked->to_day);
-    asked->from_day = asked->to_day;
-    sound = sound && read_day(line, "from", &asked->from_day);
-    if (!sound || asked->from_day > asked->to_day)
-        command_usage(line, "--from and --to are dates, as 2026-11-21, and the first is not after "
-                            "the second");
+    struct usage_shown shown = {.line = line};
+    struct error *error = command_error(line);
+    const struct viewer_days given = {.customer_id = command_argument(line, 0),
+                                      .from = command_option(line, "from"),
+                                      .to = command_option(line, "to")};
+    if (viewer_ask_days(&given, clock_wall_ms(), &shown.asked, error) != STATUS_OK)
+        command_usage(line, "%s", error->text);
     struct platform_store *store = command_platform(line);
-    wallet_require(line, store, &customer_table, asked->customer_id);
+    wallet_require(line, store, &customer_table, given.customer_id);
     shown.json = command_object(line, JSON_COMPACT);
     read_usage(store, &shown);
 }

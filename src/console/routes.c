@@ -91,6 +91,8 @@ static const struct console_route routes[] = {
     {READS, API "audit", false, ROLE_READER, console_audit, NULL},
     {READS, API "audit/tail", false, ROLE_READER, console_audit_tail, NULL},
     {READS, API "usage", false, ROLE_READER, console_usage, NULL},
+    {READS, API "report", false, ROLE_READER, console_report, NULL},
+    {READS, API "entries", false, ROLE_READER, console_entries, NULL},
     {READS, API "settings", false, ROLE_READER, console_settings, NULL},
     {READS, API "health", false, ROLE_READER, console_health, NULL},
 };

@@ -155,73 +155,92 @@ enum status console_statement(struct console_call *call, struct error *error)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-struct rounds_listing {
+struct listing {
     struct json_writer json;
     struct console_page page;
     size_t state; /* 0: any, or the state behind it */
     uint64_t met;
 };
 
+/* Counts a row. Is it on the page? */
+static bool count_row(struct listing *listing)
+{
+    const uint64_t before = listing->met++;
+    return before >= listing->page.offset && before - listing->page.offset < listing->page.limit;
+}
+
 static bool list_round(void *context, const struct ledger_round *round)
 {
-    struct rounds_listing *listing = context;
-    const struct console_page *page = &listing->page;
-    if (strstr(round->round_id, page->words) == NULL ||
-        (listing->state > 0 && round->state != listing->state - 1))
-        return true;
-    if (listing->met >= page->offset && listing->met - page->offset < page->limit)
+    struct listing *listing = context;
+    if ((listing->state == 0 || round->state == listing->state - 1) &&
+        strstr(round->round_id, listing->page.words) != NULL && count_row(listing))
         fields_write_object(ledger_round_fields, round, &listing->json);
-    listing->met++;
     return true;
 }
 
-static enum status write_rounds(struct console_call *call, const struct ledger_rounds_asked *asked,
-                                struct rounds_listing *listing, struct error *error)
+/* After STATUS_OK the caller must call console_end. */
+static enum status begin_reading(struct console_call *call, struct error *error)
 {
-    if (!console_begin(call, CONSOLE_SUMS))
-        return error_set(error, STATUS_CONFLICT,
-                         "the ledger is being read for another request; try again");
+    return console_begin(call, CONSOLE_SUMS)
+               ? STATUS_OK
+               : error_set(error, STATUS_CONFLICT,
+                           "the ledger is being read for another request; try again");
+}
+
+static enum status write_rounds(struct console_call *call, const struct ledger_rounds_asked *asked,
+                                struct listing *listing, struct error *error)
+{
+    enum status status = begin_reading(call, error);
+    if (status != STATUS_OK)
+        return status;
     json_object(&listing->json, NULL);
     json_time(&listing->json, "since", asked->scope.from_ms);
     json_array(&listing->json, "items");
-    enum status status =
-        viewer_read_rounds(call->store, &viewer_operator, asked, list_round, listing, error);
+    status = viewer_read_rounds(call->store, &viewer_operator, asked, list_round, listing, error);
     console_end_page(&listing->json, listing->met, console_next(&listing->page, listing->met));
     console_end(call, CONSOLE_SUMS);
     return status;
+}
+
+/* Days that are asked for, with the texts that `scope` points to. */
+struct window {
+    char customer[CONSOLE_VALUE_SIZE], provider[CONSOLE_VALUE_SIZE];
+    char from[CONSOLE_VALUE_SIZE], to[CONSOLE_VALUE_SIZE];
+    struct ledger_scope scope;
+};
+
+static enum status read_window(struct console_query *query, const struct console_call *call,
+                               int64_t before, int64_t most, struct window *window)
+{
+    const struct viewer_days given = {window->customer, window->provider, window->from,
+                                      window->to,       before,           most};
+    console_parameter(query, "customer", window->customer);
+    console_parameter(query, "provider", window->provider);
+    console_parameter(query, "from", window->from);
+    console_parameter(query, "to", window->to);
+    if (query->status == STATUS_OK)
+        query->status = viewer_ask_days(&given, call->now_ms, &window->scope, query->error);
+    return query->status;
 }
 
 enum status console_rounds(struct console_call *call, struct error *error)
 {
     static const char *const states[] = {"all", "open", "ended", "settled", NULL};
     struct console_query query = {.text = call->query, .error = error};
-    struct rounds_listing listing = {.json = {.out = &call->answer}};
-    struct ledger_rounds_asked asked;
+    struct listing listing = {.json = {.out = &call->answer},
+                              .state = console_choice(&query, "state", states)};
     char player[CONSOLE_VALUE_SIZE];
-    char customer[CONSOLE_VALUE_SIZE];
-    char provider[CONSOLE_VALUE_SIZE];
-    char from[CONSOLE_VALUE_SIZE];
-    char to[CONSOLE_VALUE_SIZE];
+    struct ledger_rounds_asked asked = {
+        .player_id = player, .open = listing.state == LEDGER_ROUND_OPEN + 1, .newest_first = true};
+    struct window window = {.scope = {0}};
     char older_than[CONSOLE_VALUE_SIZE];
-    listing.state = console_choice(&query, "state", states);
-    const struct viewer_rounds given = {.customer_id = customer,
-                                        .provider_id = provider,
-                                        .from = from,
-                                        .to = to,
-                                        .older_than = older_than,
-                                        .open = listing.state == LEDGER_ROUND_OPEN + 1};
     console_page(&query, &listing.page);
     console_parameter(&query, "player", player);
-    console_parameter(&query, "customer", customer);
-    console_parameter(&query, "provider", provider);
-    console_parameter(&query, "from", from);
-    console_parameter(&query, "to", to);
     console_parameter(&query, "older_than", older_than);
-    enum status status = query.status;
+    enum status status = read_window(&query, call, VIEWER_ROUND_DAYS, 0, &window);
+    asked.scope = window.scope;
     if (status == STATUS_OK)
-        status = viewer_ask_rounds(&given, call->now_ms, &asked, error);
-    asked.player_id = player;
-    asked.newest_first = true;
+        status = viewer_ask_older(older_than, call->now_ms, &asked.scope, error);
     return status == STATUS_OK ? write_rounds(call, &asked, &listing, error) : status;
 }
 
@@ -315,40 +334,42 @@ static void write_day(struct json_writer *json, const char *name, int64_t day)
     json_string(json, name, date);
 }
 
-struct usage_wanted {
-    struct viewer_usage asked;
-    bool wallet; /* also what was moved, for which each entry of the days is read */
-};
-
-static enum status write_movements(struct console_call *call, const struct usage_wanted *wanted,
-                                   struct json_writer *json, struct error *error)
+/* Begins a document, which is an object. */
+static void write_days(struct json_writer *json, const struct ledger_scope *scope)
 {
-    if (!console_begin(call, CONSOLE_SUMS))
-        return error_set(error, STATUS_CONFLICT,
-                         "what was moved is being added up for another request; try again");
-    json_array(json, "wallet");
-    enum status status = viewer_read_movements(call->store, &viewer_operator, &wanted->asked,
-                                               write_movement, json, error);
-    json_end(json);
+    json_object(json, NULL);
+    write_day(json, "from", clock_day(scope->from_ms));
+    write_day(json, "to", clock_day(scope->to_ms) - 1);
+}
+
+static enum status write_sums(struct console_call *call, const struct ledger_scope *scope,
+                              bool lines, ledger_sum_visitor *visit, void *context,
+                              struct error *error)
+{
+    enum status status = begin_reading(call, error);
+    if (status != STATUS_OK)
+        return status;
+    status = viewer_read_sums(call->store, &viewer_operator, scope, lines, visit, context, error);
     console_end(call, CONSOLE_SUMS);
     return status;
 }
 
-static enum status write_usage(struct console_call *call, const struct usage_wanted *wanted,
-                               struct error *error)
+static enum status write_usage(struct console_call *call, const struct ledger_scope *scope,
+                               bool wallet, struct error *error)
 {
     struct json_writer json = {.out = &call->answer};
-    json_object(&json, NULL);
-    write_day(&json, "from", wanted->asked.from_day);
-    write_day(&json, "to", wanted->asked.to_day);
+    write_days(&json, scope);
     json_array(&json, "requests");
-    enum status status = viewer_read_requests(call->store, &viewer_operator, &wanted->asked,
-                                              write_requests, &json, error);
+    enum status status =
+        viewer_read_requests(call->store, &viewer_operator, scope, write_requests, &json, error);
     json_end(&json);
-    if (!wanted->wallet)
+    if (wallet && status == STATUS_OK) {
+        json_array(&json, "wallet");
+        status = write_sums(call, scope, false, write_movement, &json, error);
+        json_end(&json);
+    } else {
         json_null(&json, "wallet");
-    else if (status == STATUS_OK)
-        status = write_movements(call, wanted, &json, error);
+    }
     json_end(&json);
     return status;
 }
@@ -356,17 +377,92 @@ static enum status write_usage(struct console_call *call, const struct usage_wan
 enum status console_usage(struct console_call *call, struct error *error)
 {
     static const char *const with_wallet[] = {"true", "false", NULL};
-    char customer[CONSOLE_VALUE_SIZE];
+    struct window window = {.scope = {0}};
     struct console_query query = {.text = call->query, .error = error};
-    struct usage_wanted wanted = {.wallet = console_choice(&query, "wallet", with_wallet) == 0};
-    console_parameter(&query, "customer", customer);
-    struct viewer_usage *asked = &wanted.asked;
-    asked->customer_id = customer[0] != '\0' ? customer : NULL;
-    asked->to_day = read_day(&query, "to", clock_day(call->now_ms));
-    asked->from_day = read_day(&query, "from", asked->to_day);
-    if (asked->from_day > asked->to_day || asked->to_day - asked->from_day >= DAYS_MAX)
-        console_refuse_parameter(&query, "from", "must be at most 365 days before to");
-    return query.status == STATUS_OK ? write_usage(call, &wanted, error) : query.status;
+    bool wallet = console_choice(&query, "wallet", with_wallet) == 0;
+    enum status status = read_window(&query, call, 0, DAYS_MAX, &window);
+    return status == STATUS_OK ? write_usage(call, &window.scope, wallet, error) : status;
+}
+
+/* ---- money ----------------------------------------------------------------------------------- */
+
+#define SUMS_MAX 20000 /* of nearly 1 KB each */
+
+static bool write_sum(void *context, const struct ledger_sum *sum)
+{
+    struct listing *listing = context;
+    json_object(&listing->json, NULL);
+    if (sum->day != 0)
+        write_day(&listing->json, "day", sum->day);
+    fields_write(ledger_play_fields, sum, &listing->json);
+    json_end(&listing->json);
+    return ++listing->met <= SUMS_MAX;
+}
+
+enum status console_report(struct console_call *call, struct error *error)
+{
+    struct window window = {.scope = {0}};
+    struct listing listing = {.json = {.out = &call->answer}};
+    struct console_query query = {.text = call->query, .error = error};
+    enum status status = read_window(&query, call, 0, DAYS_MAX, &window);
+    if (status != STATUS_OK)
+        return status;
+    write_days(&listing.json, &window.scope);
+    json_array(&listing.json, "items");
+    status = write_sums(call, &window.scope, true, write_sum, &listing, error);
+    json_end(&listing.json);
+    json_end(&listing.json);
+    if (listing.met > SUMS_MAX)
+        return error_set(error, STATUS_INVALID,
+                         "from: there are more than %d sums; ask for fewer days, or of a customer",
+                         SUMS_MAX);
+    return status;
+}
+
+static bool list_entry(void *context, const struct ledger_transaction *entry)
+{
+    struct listing *listing = context;
+    if (count_row(listing))
+        (void)state_entry(&listing->json, entry);
+    return listing->met <= listing->page.offset + listing->page.limit;
+}
+
+static enum status write_entries(struct console_call *call, const struct ledger_scope *scope,
+                                 struct listing *listing, struct error *error)
+{
+    enum status status = begin_reading(call, error);
+    if (status != STATUS_OK)
+        return status;
+    json_object(&listing->json, NULL);
+    json_array(&listing->json, "items");
+    status = viewer_read_entries(call->store, &viewer_operator, scope, list_entry, listing, error);
+    console_end(call, CONSOLE_SUMS);
+    json_end(&listing->json);
+    json_unsigned_or_null(&listing->json, "next", console_next(&listing->page, listing->met));
+    json_end(&listing->json);
+    return status;
+}
+
+enum status console_entries(struct console_call *call, struct error *error)
+{
+    static const char *const figures[] = {"",           "stake",   "win",      "promo", "jackpot",
+                                          "adjustment", "paid_in", "paid_out", NULL};
+    static const char *const without[] = {"", "game", "provider", "both", NULL};
+    struct window window = {.scope = {0}};
+    char game[CONSOLE_VALUE_SIZE];
+    struct listing listing = {.json = {.out = &call->answer}};
+    struct console_query query = {.text = call->query, .error = error};
+    const size_t figure = console_choice(&query, "figure", figures);
+    const size_t none = console_choice(&query, "without", without);
+    console_page(&query, &listing.page);
+    console_parameter(&query, "game", game);
+    enum status status = read_window(&query, call, 0, DAYS_MAX, &window);
+    window.scope.figure = figures[figure];
+    if (game[0] != '\0' || (none & 1) != 0)
+        window.scope.game_id = game;
+    if ((none & 2) != 0)
+        window.scope.provider_id = window.provider;
+    return status == STATUS_OK ? write_entries(call, &window.scope, &listing, error) : status;
 }
 
 /* ---- settings and health --------------------------------------------------------------------- */

@@ -57,6 +57,7 @@ void wallet_write_transaction(struct json_writer *json,
 const struct field usage_request_fields[] = {
     {"customer", NULL, "CUSTOMER", &field_text_or_null, OF_USAGE(customer_id), .width = -20,
      .words = "(further ones)"},
+    {NULL, NULL, "NAME", &field_text, OF_USAGE(customer_name), .width = -20},
     {"day", NULL, "DAY", &field_day, OF_USAGE(day), .width = -10},
     {"route_group", NULL, "REQUESTS", &field_word, OF_USAGE(group), .width = -8,
      .names = &usage_groups},
@@ -130,6 +131,7 @@ static int64_t other_credits(const void *sum)
 
 const struct field usage_movement_fields[] = {
     {"customer", NULL, "CUSTOMER", &field_text_or_null, OF_SUM(customer_id), .width = -20},
+    {NULL, NULL, "NAME", &field_text, OF_SUM(customer_name), .width = -20},
     {"day", NULL, "DAY", &field_day, OF_SUM(day), .width = -10},
     {"currency", NULL, "WALLET", &field_text, OF_SUM(currency), .width = -8},
     {"currency_exponent", .type = &field_exponent, OF_SUM(currency_exponent)},
@@ -160,6 +162,7 @@ const struct field usage_movement_fields[] = {
 const struct field ledger_play_fields[] = {
     {"customer", NULL, "CUSTOMER", &field_text, OF_SUM(customer_id), .words = "total",
      .width = -20},
+    {NULL, NULL, "NAME", &field_text, OF_SUM(customer_name), .width = -20},
     {"provider", NULL, "PROVIDER", &field_text_or_null, OF_SUM(provider_id), .words = "-",
      .width = -16},
     {"game_id", NULL, "GAME", &field_text_or_null, OF_SUM(game_id), .words = "-", .width = -24},

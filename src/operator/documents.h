@@ -20,7 +20,7 @@ extern const struct field usage_request_fields[];
 extern const struct field usage_movement_fields[];
 /* and what was played at a game or in a round. The fields from LEDGER_PLAY_AT on are the sums
  * alone. */
-#define LEDGER_PLAY_AT 4
+#define LEDGER_PLAY_AT 5
 extern const struct field ledger_play_fields[];
 
 /* Fields of struct ledger_round. */

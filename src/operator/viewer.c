@@ -49,38 +49,7 @@ enum status viewer_read_statement(struct platform_store *store, const struct vie
                                : status;
 }
 
-/* ---- usage ----------------------------------------------------------------------------------- */
-
-enum status viewer_read_requests(struct platform_store *store, const struct viewer *viewer,
-                                 const struct viewer_usage *asked, usage_function *see,
-                                 void *context, struct error *error)
-{
-    const char *customer_id = asked->customer_id;
-    enum status status = narrow(viewer, &customer_id, error);
-    return status == STATUS_OK ? platform_usage_list(store, customer_id, asked->from_day,
-                                                     asked->to_day, see, context, error)
-                               : status;
-}
-
-enum status viewer_read_movements(struct platform_store *store, const struct viewer *viewer,
-                                  const struct viewer_usage *asked, ledger_sum_visitor *visit,
-                                  void *context, struct error *error)
-{
-    struct ledger_scope scope = {
-        .customer_id = asked->customer_id,
-        .from_ms = asked->from_day * CLOCK_DAY_MS,
-        .to_ms = (asked->to_day + 1) * CLOCK_DAY_MS,
-    };
-    enum status status = narrow(viewer, &scope.customer_id, error);
-    if (status == STATUS_OK)
-        platform_ledger_keep_sums(store, LEDGER_SUMS_WORTH_KEEPING);
-    return status == STATUS_OK
-               ? platform_ledger_sums(store, &scope, (struct ledger_grouping){.by_day = true},
-                                      visit, context, error)
-               : status;
-}
-
-/* ---- rounds ---------------------------------------------------------------------------------- */
+/* ---- usage and money ------------------------------------------------------------------------- */
 
 static const char *or_null(const char *given)
 {
@@ -94,40 +63,82 @@ static enum status read_day(const char *name, const char *given, int64_t *day, s
                : error_set(error, STATUS_INVALID, "%s: must be a date, as 2026-11-21", name);
 }
 
-static enum status read_age(const char *given, int64_t now_ms, int64_t *before_ms,
-                            struct error *error)
-{
-    *before_ms = INT64_MAX;
-    return or_null(given) == NULL || time_parse_past(text_of(given), now_ms, before_ms,
-                                                     &(struct error){0}) == STATUS_OK
-               ? STATUS_OK
-               : error_set(error, STATUS_INVALID,
-                           "older_than: must be how long ago, as 24h or 7d, or a time");
-}
-
-enum status viewer_ask_rounds(const struct viewer_rounds *given, int64_t now_ms,
-                              struct ledger_rounds_asked *asked, struct error *error)
+enum status viewer_ask_days(const struct viewer_days *given, int64_t now_ms,
+                            struct ledger_scope *scope, struct error *error)
 {
     int64_t to_day = clock_day(now_ms);
-    int64_t before_ms = INT64_MAX;
     enum status status = read_day("to", given->to, &to_day, error);
-    int64_t from_day = to_day - VIEWER_ROUND_DAYS;
+    int64_t from_day = to_day - given->before;
     if (status == STATUS_OK)
         status = read_day("from", given->from, &from_day, error);
     if (status == STATUS_OK && from_day > to_day)
         status = error_set(error, STATUS_INVALID, "from: must not be after to");
+    if (status == STATUS_OK && given->most > 0 && to_day - from_day >= given->most)
+        status = error_set(error, STATUS_INVALID, "from: must be at most %d days before to",
+                           (int)given->most - 1);
     if (status == STATUS_OK)
-        status = read_age(given->older_than, now_ms, &before_ms, error);
+        *scope = (struct ledger_scope){.from_ms = from_day * CLOCK_DAY_MS,
+                                       .to_ms = (to_day + 1) * CLOCK_DAY_MS,
+                                       .customer_id = or_null(given->customer_id),
+                                       .provider_id = or_null(given->provider_id)};
+    return status;
+}
+
+enum status viewer_read_requests(struct platform_store *store, const struct viewer *viewer,
+                                 const struct ledger_scope *asked, usage_function *see,
+                                 void *context, struct error *error)
+{
+    const char *customer_id = asked->customer_id;
+    enum status status = narrow(viewer, &customer_id, error);
+    return status == STATUS_OK
+               ? platform_usage_list(store, customer_id, clock_day(asked->from_ms),
+                                     clock_day(asked->to_ms) - 1, see, context, error)
+               : status;
+}
+
+enum status viewer_read_sums(struct platform_store *store, const struct viewer *viewer,
+                             const struct ledger_scope *asked, bool lines,
+                             ledger_sum_visitor *visit, void *context, struct error *error)
+{
+    struct ledger_scope scope = *asked;
+    enum status status = narrow(viewer, &scope.customer_id, error);
+    if (status == STATUS_OK)
+        platform_ledger_keep_sums(store, LEDGER_SUMS_WORTH_KEEPING);
+    if (status == STATUS_OK)
+        status = store->ledger->snapshot_begin(store, error);
     if (status != STATUS_OK)
         return status;
-    const int64_t to_ms = (to_day + 1) * CLOCK_DAY_MS;
-    *asked = (struct ledger_rounds_asked){
-        .scope = {.from_ms = from_day * CLOCK_DAY_MS,
-                  .to_ms = before_ms < to_ms ? before_ms : to_ms,
-                  .customer_id = or_null(given->customer_id),
-                  .provider_id = or_null(given->provider_id)},
-        .open = given->open,
-    };
+    status = platform_ledger_sums(store, &scope, (struct ledger_grouping){.by_day = true}, visit,
+                                  context, error);
+    if (status == STATUS_OK && lines)
+        status = platform_ledger_sums(store, &scope, (struct ledger_grouping){.by_game = true},
+                                      visit, context, error);
+    store->ledger->snapshot_end(store);
+    return status;
+}
+
+enum status viewer_read_entries(struct platform_store *store, const struct viewer *viewer,
+                                const struct ledger_scope *asked, ledger_transaction_visitor *visit,
+                                void *context, struct error *error)
+{
+    struct ledger_scope scope = *asked;
+    enum status status = narrow(viewer, &scope.customer_id, error);
+    return status == STATUS_OK ? platform_ledger_entered(store, &scope, visit, context, error)
+                               : status;
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+enum status viewer_ask_older(const char *older_than, int64_t now_ms, struct ledger_scope *scope,
+                             struct error *error)
+{
+    int64_t before_ms = INT64_MAX;
+    if (or_null(older_than) != NULL &&
+        time_parse_past(text_of(older_than), now_ms, &before_ms, error) != STATUS_OK)
+        return error_set(error, STATUS_INVALID,
+                         "older_than: must be how long ago, as 24h or 7d, or a time");
+    if (before_ms < scope->to_ms)
+        scope->to_ms = before_ms;
     return STATUS_OK;
 }
 

@@ -29,35 +29,39 @@ MUST_CHECK enum status viewer_read_statement(struct platform_store *store,
                                              ledger_transaction_visitor *visit, void *context,
                                              struct error *error);
 
-/* Usage of the days from `from_day` to `to_day`, both included, of a customer or of all (NULL): the
- * counts of requests, and what was moved. */
-struct viewer_usage {
-    const char *customer_id;
-    int64_t from_day, to_day;
-};
-MUST_CHECK enum status viewer_read_requests(struct platform_store *store,
-                                            const struct viewer *viewer,
-                                            const struct viewer_usage *asked, usage_function *see,
-                                            void *context, struct error *error);
-MUST_CHECK enum status viewer_read_movements(struct platform_store *store,
-                                             const struct viewer *viewer,
-                                             const struct viewer_usage *asked,
-                                             ledger_sum_visitor *visit, void *context,
-                                             struct error *error);
-
-/* Rounds, as people ask for them; NULL or "": not given. Without `from` they are those of the
- * VIEWER_ROUND_DAYS days before the end of the time. */
-#define VIEWER_ROUND_DAYS 30
-struct viewer_rounds {
+/* Days, as people ask for them; NULL or "": not given. */
+struct viewer_days {
     const char *customer_id, *provider_id;
-    const char *from, *to;  /* dates (UTC), both included: when rounds began */
-    const char *older_than; /* a time as time_parse_past reads it: rounds that began before it */
-    bool open;
+    const char *from, *to; /* dates (UTC), both included; `to` is else today */
+    int64_t before;        /* so many days before `to`, if there is no `from` */
+    int64_t most;          /* days; 0: any number */
 };
 /* Reads the words above at `now_ms`. STATUS_INVALID: `error` begins with the name of the wrong
  * field. */
-MUST_CHECK enum status viewer_ask_rounds(const struct viewer_rounds *given, int64_t now_ms,
-                                         struct ledger_rounds_asked *asked, struct error *error);
+MUST_CHECK enum status viewer_ask_days(const struct viewer_days *given, int64_t now_ms,
+                                       struct ledger_scope *scope, struct error *error);
+
+/* Usage and money of whole days: the counts of requests; sums by day, then, if `lines`, by provider
+ * and game, of one snapshot; and the entries that these are of, in order of time. */
+MUST_CHECK enum status viewer_read_requests(struct platform_store *store,
+                                            const struct viewer *viewer,
+                                            const struct ledger_scope *asked, usage_function *see,
+                                            void *context, struct error *error);
+MUST_CHECK enum status viewer_read_sums(struct platform_store *store, const struct viewer *viewer,
+                                        const struct ledger_scope *asked, bool lines,
+                                        ledger_sum_visitor *visit, void *context,
+                                        struct error *error);
+MUST_CHECK enum status viewer_read_entries(struct platform_store *store,
+                                           const struct viewer *viewer,
+                                           const struct ledger_scope *asked,
+                                           ledger_transaction_visitor *visit, void *context,
+                                           struct error *error);
+
+/* Narrows rounds to those that began before a time, as time_parse_past reads it: `older_than`, unless
+ * it is NULL or "". */
+#define VIEWER_ROUND_DAYS 30 /* before the last, if no first day is given */
+MUST_CHECK enum status viewer_ask_older(const char *older_than, int64_t now_ms,
+                                        struct ledger_scope *scope, struct error *error);
 /* It reads in a snapshot of its own. */
 MUST_CHECK enum status viewer_read_rounds(struct platform_store *store, const struct viewer *viewer,
                                           const struct ledger_rounds_asked *asked,

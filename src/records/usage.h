@@ -16,6 +16,7 @@ extern const struct enum_names usage_groups; /* "sports" */
 struct usage_record {
     int64_t day;                        /* since 1970-01-01 */
     char customer_id[CUSTOMER_ID_SIZE]; /* "": all further ones, together */
+    char customer_name[CUSTOMER_NAME_SIZE];
     enum usage_group group;
     uint64_t requests[USAGE_CLASS_COUNT];
 };

@@ -33,6 +33,8 @@ MUST_CHECK enum status platform_ledger_entries(struct platform_store *store,
 struct ledger_scope {
     int64_t from_ms, to_ms;
     const char *customer_id, *provider_id;
+    /* For platform_ledger_entered alone, where "" is a provider or a game that there is not. */
+    const char *game_id, *figure; /* "stake", "win", "promo" …, "paid_in" or "paid_out" */
 };
 /* The entries of a time, in order of time and decision. The cost depends on their number, not on
  * the length of the ledger. */

@@ -33,6 +33,7 @@ struct ledger_sum {
     char game_id[GAME_REFERENCE_SIZE];
     char round_id[GAME_REFERENCE_SIZE];
     uint8_t currency_exponent;
+    char customer_name[CUSTOMER_NAME_SIZE];
     struct ledger_movements play;                    /* stakes and wins */
     struct ledger_movements transfers;               /* all other entries */
     struct ledger_movements all;                     /* of both */

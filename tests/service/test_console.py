@@ -10,14 +10,14 @@ import ssl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from datetime import date, timedelta
 
 import jsonschema
 import pytest
 import yaml
 
-from croupier import ROOT, Service, certificate, eventually, trusting
-from wallet_model import add_games, add_player, claims_of, credit, debit, send
+from croupier import ROOT, Clock, Service, certificate, eventually, trusting
+from wallet_model import Provider, add_games, add_player, claims_of, credit, debit, launch, rollback, send
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -872,6 +872,130 @@ def test_rounds_are_listed_and_narrowed_and_shown_by_page(house, owner):
     assert "from: must be a date" in told.errors
     [told] = [one for one in house.ask("wallet", "rounds", "--open", "--customer", customer.id) if one["player_id"] == player]
     assert told == other
+
+
+# ---- money ---------------------------------------------------------------------------------------------
+
+FIGURES = {"stake": ("stakes_minor", "rolled_back_stakes_minor", -1), "paid_out": ("transfers_out_minor", "rolled_back_transfers_out_minor", -1),
+           "win": ("wins_minor", "rolled_back_wins_minor", 1), "paid_in": ("transfers_in_minor", "rolled_back_transfers_in_minor", 1),
+           **{kind: (f"{kind}s_minor", f"rolled_back_{kind}s_minor", 1) for kind in ("promo", "jackpot", "adjustment")}}
+NAMES = ("day", "customer", "provider", "game_id", "currency", "currency_exponent")
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory):
+    """Money of every kind: of three days, two customers, two providers and two currencies; service.days are more than these."""
+    clock = Clock(tmp_path_factory.mktemp("clock") / "clock")
+    service = Service(tmp_path_factory.mktemp("money"), {"provider.listen": "127.0.0.1:0"}, clock.environment)
+    try:
+        service.customers = [service.add_customer(name, options=["--casino"]) for name in ("Zürich Spiele", "Harbour")]
+        add_games(service, "roulette", "dice")
+        add_games(service, "bingo", provider="other", secret="another secret, of the other provider")
+        service.start()
+        first = date.fromisoformat(service.ask("wallet", "report")["day"])
+        alice, carl = [add_player(service, customer, "x") for customer in service.customers]
+        yuki = add_player(service, service.customers[0], "yuki", "JPY")
+        moved = [
+            [(0, credit(alice, "in", 100_000)), (0, credit(yuki, "in-y", 9000, currency="JPY")), (1, credit(carl, "in-c", 5005)),
+             (0, debit(alice, "bet", 2500, game_id="roulette", round_id="r1")), (0, debit(alice, "bet-2", 100, game_id="dice", round_id="d1")),
+             (0, debit(yuki, "bet-y", 70, currency="JPY", game_id="bingo", round_id="b1")), (0, debit(alice, "no-game", 33, round_id="of no game"))],
+            [(0, credit(alice, "win", 7001, "bet")), (0, rollback(alice, "undo", "bet-2")), (1, debit(carl, "bet-c", 5, game_id="bingo", round_id="b2")),
+             (0, debit(alice, "out", 1000)), (1, credit(carl, "in-c2", 1))],
+            [(0, rollback(alice, "undo-win", "win")), (1, rollback(carl, "undo-in", "in-c2")), (0, rollback(alice, "undo-out", "out")),
+             (0, rollback(alice, "undo-nothing", "never-came"))]]
+        providers = [Provider(service), Provider(service, "other", "another secret, of the other provider")]
+        for day, undone in zip(moved, ("gift", "pot", "mend")):
+            for whose, document in day:
+                assert send(service, service.customers[whose].key, document).status == 200, document
+            for customer, provider, game in zip(service.customers, providers, ("roulette", "bingo")):
+                _, subject, seat = launch(service, customer, game, "x")
+                name = f"{provider.id}-{moved.index(day)}"
+                for document in (debit(subject, f"{name}-bet", 11, game_id=game, round_id=name, launch_id=seat),
+                                 credit(subject, f"{name}-gift", 3, game_id=game, round_id=name, kind="promo"),
+                                 credit(subject, f"{name}-pot", 900, game_id=game, round_id=name, kind="jackpot"),
+                                 credit(subject, f"{name}-mend", 17, game_id=game, round_id=name, kind="adjustment"),
+                                 rollback(subject, f"{name}-undo", f"{provider.id}-0-{undone}")):
+                    answer = provider.send(document, at=time.time() + clock.ahead[1] / 1e9)
+                    assert answer.status == 200, (document, answer)
+            clock.advance(wall=86400)
+        service.days = [str(first + timedelta(number)) for number in range(5)]
+        service.window = f"from={service.days[0]}&to={service.days[-1]}"
+        service.run("operator", "add", "reader", "--role", "reader")
+        service.reader = sign_in(service, "reader")
+        yield service
+    finally:
+        service.stop()
+
+
+def summed(rows, *by):
+    """Rows with the same names, added up."""
+    sums = {}
+    for row in rows:
+        of = sums.setdefault(tuple(row.get(name) for name in (*by, "currency")), {})
+        for name in row.keys() - set(NAMES):
+            of[name] = of.get(name, 0) + row[name]
+    return sums
+
+
+@pytest.mark.parametrize("narrowed", [{}, {"customer": 0}, {"customer": 1}, {"provider": "acme"}, {"customer": 0, "provider": "other"}])
+def test_money_by_day_customer_provider_and_game_is_that_of_wallet_report(books, narrowed):
+    narrowed = {name: books.customers[value].id if name == "customer" else value for name, value in narrowed.items()}
+    options = [word for name, value in narrowed.items() for word in (f"--{name}", value)]
+    told = [{"day": day, **line} for day in books.days for line in books.ask("wallet", "report", "--day", day, *options)["lines"]]
+    report = books.reader.get(f"report?{books.window}" + "".join(f"&{name}={value}" for name, value in narrowed.items()))
+    assert (report["from"], report["to"]) == (books.days[0], books.days[-1]) and told
+    days, lines = [row for row in report["items"] if "day" in row], [row for row in report["items"] if "day" not in row]
+    assert summed(days, "day", "customer") == summed(told, "day", "customer")
+    assert summed(lines, "customer", "provider", "game_id") == summed(told, "customer", "provider", "game_id")
+    assert len(days) == len(summed(days, "day", "customer")) and len(lines) == len(summed(lines, "customer", "provider", "game_id"))
+    assert narrowed or {name for line in lines for name in FIGURES if line[FIGURES[name][0]]} == set(FIGURES)
+
+
+def entries(books, query):
+    """All entries of a question, page by page."""
+    items, cursor = [], ""
+    while cursor is not None:
+        page = books.reader.get(f"entries?limit=7&{books.window}&{query}{cursor}")
+        items += page["items"]
+        cursor = page["next"] and f"&cursor={page['next']}"
+    return items
+
+
+def test_every_figure_is_the_sum_of_its_entries(books):
+    report = books.reader.get(f"report?{books.window}")["items"]
+    assert len(entries(books, "")) == sum(row["entries"] for row in report if "day" in row)
+    for row in report:
+        if "day" in row:
+            query = f"customer={row['customer']}&from={row['day']}&to={row['day']}"
+            of_row = [entry for entry in books.reader.get(f"entries?limit=200&{query}")["items"] if entry["currency"] == row["currency"]]
+            assert len(of_row) == row["entries"] and all(entry["created_at"].startswith(row["day"]) for entry in of_row)
+            continue
+        without = {(True, True): "&without=both", (True, False): "&without=provider", (False, True): "&without=game"}
+        query = f"customer={row['customer']}&provider={row['provider'] or ''}&game={row['game_id'] or ''}" + without.get(
+            (row["provider"] is None, row["game_id"] is None), "")
+        counted = 0
+        for figure, (name, back, sign) in FIGURES.items():
+            of_figure = [entry for entry in entries(books, f"{query}&figure={figure}") if entry["currency"] == row["currency"]]
+            counted += len(of_figure)
+            assert sum(entry["movement_minor"] for entry in of_figure) == sign * (row[name] - row[back]), (figure, row)
+        assert counted == row["entries"] == len([entry for entry in entries(books, query) if entry["currency"] == row["currency"]]), row
+
+
+def test_what_is_wrong_with_a_question_about_money_is_said(books):
+    for query, message in {"from=2026": "from: must be a date, as 2026-11-21", "from=2026-02-02&to=2026-02-01": "from: must not be after to",
+                           "from=2020-01-01&to=2026-01-01": "from: must be at most 365 days before to"}.items():
+        for path in ("report", "entries", "usage"):
+            refused = books.reader.ask("GET", f"/admin/v1/{path}?{query}")
+            assert (refused.status, refused.json()["error"]["message"], refused.json()["error"]["field"]) == (422, message, "from"), path
+    for query in ("figure=bets", "without=round", "limit=0"):
+        assert code(books.reader.ask("GET", f"/admin/v1/entries?{query}")) == (422, "invalid"), query
+    assert books.reader.get("report?customer=cus_0")["items"] == books.reader.get("entries?game=nothing")["items"] == []
+
+
+def test_reports_for_people_name_customers(books):
+    for command in (("wallet", "report", "--day", books.days[0]), ("usage", "--from", books.days[0], "--to", books.days[-1])):
+        rows = [line for line in books.run(*command).text.splitlines() if books.customers[0].id in line]
+        assert rows and all("Zürich Spiele" in row for row in rows), command
 
 
 def test_settings_hide_passwords(house, owner):

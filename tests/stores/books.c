@@ -770,7 +770,8 @@ TEST(a_customer_sees_its_own_and_nothing_of_others)
     struct platform_store *store = fixture->store;
     const struct viewer viewer = {.customer_id = "cus_1"};
     struct ledger_rounds_asked asked = {.scope = {.to_ms = INT64_MAX, .customer_id = "cus_1"}};
-    struct viewer_usage usage = {.from_day = FIRST_DAY - 2, .to_day = FIRST_DAY + DAYS};
+    struct ledger_scope usage = {.from_ms = (FIRST_DAY - 2) * CLOCK_DAY_MS,
+                                 .to_ms = (FIRST_DAY + DAYS + 1) * CLOCK_DAY_MS};
     const size_t of_customer = check_rounds(fixture, asked).count;
     struct ledger_account account;
     size_t count = 0;
@@ -778,7 +779,7 @@ TEST(a_customer_sees_its_own_and_nothing_of_others)
         count = 0;
         OK(viewer_read_rounds(store, &viewer, &asked, see_of_customer, &count, &fixture->error));
         assert_int_equal(count, of_customer);
-        OK(viewer_read_movements(store, &viewer, &usage, see_movement, &count, &fixture->error));
+        OK(viewer_read_sums(store, &viewer, &usage, false, see_movement, &count, &fixture->error));
         assert_true(count > of_customer);
         asked.scope.customer_id = NULL;
     }
@@ -797,7 +798,7 @@ TEST(a_customer_sees_its_own_and_nothing_of_others)
         viewer_read_statement(store, &viewer, &others, note_sequence, &tail, &fixture->error),
         viewer_read_rounds(store, &viewer, &asked, see_of_customer, &count, &fixture->error),
         viewer_read_requests(store, &viewer, &usage, see_usage, &count, &fixture->error),
-        viewer_read_movements(store, &viewer, &usage, see_movement, &count, &fixture->error)};
+        viewer_read_sums(store, &viewer, &usage, false, see_movement, &count, &fixture->error)};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         assert_int_equal(refused[i], STATUS_NOT_FOUND);
     assert_int_equal(tail.count + count, 0);

@@ -61,15 +61,17 @@ static bool on_row(void *context, const struct sql_row *row)
     struct usage_record record = {.day = sql_integer(row, 1)};
     listing->sound =
         text_copy_plain(sql_text(row, 0), record.customer_id, sizeof record.customer_id) &&
+        text_copy_plain(sql_text(row, 7), record.customer_name, sizeof record.customer_name) &&
         enum_read(&usage_groups, sql_text(row, 2), &record.group);
     for (int class = 0; class < USAGE_CLASS_COUNT; class ++)
         record.requests[class] = (uint64_t)sql_integer(row, 3 + class);
     return listing->sound && listing->see(listing->context, &record);
 }
 
-#define USAGE_OF_DAYS                                                                          \
-    "SELECT customer_id, day, route_group, answers_2xx, answers_3xx, answers_4xx, answers_5xx" \
-    " FROM usage_requests WHERE day >= $1 AND day <= $2"
+#define USAGE_OF_DAYS                                                                              \
+    "SELECT customer_id, day, route_group, answers_2xx, answers_3xx, answers_4xx, answers_5xx,"    \
+    " coalesce((SELECT name FROM customer WHERE id = customer_id), '') FROM usage_requests WHERE " \
+    "day >= $1 AND day <= $2"
 #define USAGE_ORDER " ORDER BY customer_id, day, route_group"
 
 enum status platform_usage_list(struct platform_store *store, const char *customer_id,

@@ -97,6 +97,11 @@ enum status platform_ledger_transactions(struct platform_store *store,
                        error);
 }
 
+static struct text or_empty(const char *given)
+{
+    return text_of(given != NULL ? given : "");
+}
+
 enum status platform_ledger_entered(struct platform_store *store, const struct ledger_scope *scope,
                                     ledger_transaction_visitor *visit, void *context,
                                     struct error *error)
@@ -105,12 +110,14 @@ enum status platform_ledger_entered(struct platform_store *store, const struct l
     struct visit visits = {.store = store, .transaction = visit, .context = context};
     struct sql_parameters parameters =
         SQL_PARAMETERS(SQL_INTEGER(scope->from_ms), SQL_INTEGER(scope->to_ms),
-                       SQL_STRING(scope->customer_id != NULL ? scope->customer_id : ""));
-    if (scope->provider_id != NULL)
-        SQL_ADD(&parameters, SQL_STRING(scope->provider_id));
-    return ledger_read(store,
-                       scope->provider_id != NULL ? texts->entered_of_provider : texts->entered,
-                       &parameters, take_transaction, &visits, error);
+                       SQL_TEXT(or_empty(scope->customer_id)));
+    if (scope->provider_id == NULL && scope->game_id == NULL && or_empty(scope->figure).size == 0)
+        return ledger_read(store, texts->entered, &parameters, take_transaction, &visits, error);
+    SQL_ADD(&parameters, SQL_INTEGER(scope->provider_id == NULL),
+            SQL_TEXT(or_empty(scope->provider_id)), SQL_INTEGER(scope->game_id == NULL),
+            SQL_TEXT(or_empty(scope->game_id)), SQL_TEXT(or_empty(scope->figure)));
+    return ledger_read(store, texts->entered_of_report, &parameters, take_transaction, &visits,
+                       error);
 }
 
 /* ---- entries in the order of players --------------------------------------------------------- */

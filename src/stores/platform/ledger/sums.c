@@ -72,7 +72,8 @@ static bool read_names(const struct sql_row *row, struct ledger_sum *sum)
     sound &= ledger_read_string(row, 1, sum->currency, sizeof sum->currency);
     sound &= ledger_read_string(row, 4, sum->provider_id, sizeof sum->provider_id);
     sound &= ledger_read_string(row, 5, sum->game_id, sizeof sum->game_id);
-    return sound && ledger_read_string(row, 6, sum->round_id, sizeof sum->round_id);
+    sound &= ledger_read_string(row, 6, sum->round_id, sizeof sum->round_id);
+    return sound && ledger_read_string(row, 30, sum->customer_name, sizeof sum->customer_name);
 }
 
 static struct ledger_movements read_movements(const struct sql_row *row, int column)

@@ -17,8 +17,10 @@ struct ledger_check_text {
 struct ledger_texts {
     /* Rows of a transaction. */
     const char *transactions;
-    const char *entered;             /* $1, $2: a time; $3: a customer or "" */
-    const char *entered_of_provider; /* and $4 */
+    const char *entered; /* $1, $2: a time; $3: a customer or "" */
+    /* And unless $4 is 1, of the provider $5; unless $6 is 1, of the game $7; of the figure $8 or
+     * all (""). */
+    const char *entered_of_report;
     const char *tail; /* entries with numbers from $1 to $2, LEDGER_PAGE and one more, by number */
     /* Entries of a player ($1), with a sequence from $2 until before $3; and of a provider ($4). */
     const char *entries_of_player, *entries_of_player_and_provider;
