@@ -66,7 +66,7 @@ export async function customerPage(page) {
         section("Keys", keys(page, customer)),
         h("div", { class: "columns" }, section("Players, the last active first", players(page, customer)),
             section("Denied in the last hour", h("p", { class: "quiet" }, DENIED), denials(page, path))),
-        section("Money moved in the last 14 days", usage(page, customer, requests)),
+        section("Money", usage(page, customer, requests)),
         section("Games", later(page, () => games(page, customer))),
     ] };
 }
@@ -153,29 +153,17 @@ async function games(page, customer) {
 
 const dayOf = (ago) => new Date(Date.now() - ago * 86400000).toISOString().slice(0, 10);
 
+/* Draws the requests of 14 days, and leads to the money of the same days. */
 function usage(page, customer, drawn) {
     const asked = { customer: customer.id, from: dayOf(13), to: dayOf(0) };
-    const place = later(page, async () => {
+    return later(page, async () => {
         const used = await get("usage", { ...asked, wallet: "false" }, page.signal);
         const days = Array.from({ length: 14 }, (_, at) => dayOf(13 - at));
         const sums = (...classes) => days.map((day) => used.requests.filter((row) => row.day === day)
             .reduce((all, row) => all + classes.reduce((some, one) => some + row[one], 0), 0));
         drawn.show(days.map((day) => Date.parse(day) / 1000), [{ label: "answered", colour: 1, values: sums("2xx", "3xx") },
             { label: "refused", colour: 3, values: sums("4xx") }, { label: "failed", colour: 2, values: sums("5xx") }]);
-        return h("button", { type: "button", onclick: () => fill(place, movements(page, asked)) }, "Add up what was moved");
-    });
-    return place;
-}
-
-/* Reads each entry of the ledger in these days, so only when it is asked for. */
-function movements(page, asked) {
-    return later(page, async () => {
-        const used = await get("usage", asked, page.signal);
-        return used.wallet.length === 0 ? empty("No money was moved in these days.") : table([
-            { label: "Day", value: (row) => row.day },
-            ...["debits", "credits", "rollbacks", "transfers_in", "transfers_out", "movement"].map((name) => ({ label: words(name), number: true, value: (row) =>
-                `${row[name] === undefined ? "" : `${number(row[name])} · `}${amount(row[`${name}_minor`], row.currency_exponent, row.currency)}` })),
-        ], used.wallet, { caption: "Wallet operations by day and currency" });
+        return h("a", { href: `#/money?${new URLSearchParams(asked)}` }, "Money of the last 14 days");
     });
 }
 

@@ -53,10 +53,10 @@ function pathOf(points, stepped) {
 /**
  * A chart: `show(at, series, window)` draws it (again). `at`: seconds since 1970; series: [{label, values, colour}], where a
  * value may be null, and colour is the number of one of the four, 1 to 4; 0: it is not drawn. `window`: over how many seconds a value is.
- * Options: `bars`: of days, on each other; `stepped`: values hold; `zero` false: the scale need not begin with 0; `figure`: which
+ * Options: `bars`: of days, on each other; `daily`: a value is of a day; `stepped`: values hold; `zero` false: the scale need not begin with 0; `figure`: which
  * series is the large number above (the first).
  */
-export function graph(page, { title, unit, bars = false, stepped = false, zero = true, figure = 0, write = number }) {
+export function graph(page, { title, unit, bars = false, daily = bars, stepped = false, zero = true, figure = 0, write = number }) {
     const range = h("span", { class: "range" });
     const large = h("b");
     const when = h("span", { class: "when" });
@@ -71,11 +71,11 @@ export function graph(page, { title, unit, bars = false, stepped = false, zero =
     let pointed = null; // a time; null: the newest value is read
 
     const span = () => (shown.at.length > 1 ? shown.at.at(-1) - shown.at[0] : 0);
-    const timeName = (seconds) => (bars ? iso(seconds).slice(0, 10) : span() < DAY ? `${iso(seconds).slice(11, 19)} UTC` : `${moment(iso(seconds)).slice(0, 16)} UTC`);
+    const timeName = (seconds) => (daily ? iso(seconds).slice(0, 10) : span() < DAY ? `${iso(seconds).slice(11, 19)} UTC` : `${moment(iso(seconds)).slice(0, 16)} UTC`);
     function rangeName() {
         const [from, to] = [shown.at[0], shown.at.at(-1)];
         const name = (seconds) => `${span() < DAY ? "" : `${dayName(seconds)} `}${iso(seconds).slice(11, 16)}`;
-        return from === undefined ? "" : bars ? `${dayName(from)} – ${dayName(to)}` : `${name(from)} – ${name(to)}`; // in UTC, as the time beside the value says
+        return from === undefined ? "" : daily ? `${dayName(from)} – ${dayName(to)}` : `${name(from)} – ${name(to)}`; // in UTC, as the time beside the value says
     }
     const total = (at) => shown.series.reduce((sum, one) => sum + (one.values[at] ?? 0), 0);
 
@@ -108,7 +108,7 @@ export function graph(page, { title, unit, bars = false, stepped = false, zero =
 
     function drawTable() {
         if (details.open) {
-            const columns = [{ label: bars ? "Day (UTC)" : "Time (UTC)", value: (at) => (bars ? iso(shown.at[at]).slice(0, 10) : moment(iso(shown.at[at]))) },
+            const columns = [{ label: daily ? "Day (UTC)" : "Time (UTC)", value: (at) => (daily ? iso(shown.at[at]).slice(0, 10) : moment(iso(shown.at[at]))) },
                 ...shown.series.map((one) => ({ label: one.label, number: true, value: (at) => write(one.values[at] ?? null) }))];
             fill(numbers, table(columns, shown.at.map((_, at) => at).reverse(), { caption: title }));
         }
@@ -118,7 +118,7 @@ export function graph(page, { title, unit, bars = false, stepped = false, zero =
         const lines = ticks.map((tick) => [svg("line", { x1: left, x2: width - RIGHT, y1: y(tick), y2: y(tick), class: "grid" }),
             svg("text", { x: left - 7, y: y(tick) + 4, "text-anchor": "end" }, write(tick))]);
         const room = Math.max(1, (width - left) / (10 * LETTER));
-        const step = STEPS.find((one) => (span() + (bars ? DAY : 0)) / one <= room && (!bars || one >= DAY)) ?? STEPS.at(-1);
+        const step = STEPS.find((one) => (span() + (bars ? DAY : 0)) / one <= room && (!daily || one >= DAY)) ?? STEPS.at(-1);
         const first = Math.ceil(shown.at[0] / step) * step;
         for (let at = first; at <= shown.at.at(-1); at += step) {
             const half = tickName(at, step).length * LETTER / 2;
@@ -154,7 +154,7 @@ export function graph(page, { title, unit, bars = false, stepped = false, zero =
             return;
         }
         const values = bars ? shown.at.map((_, at) => total(at)) : shown.series.flatMap((one) => one.values.filter((value) => value !== null && value !== undefined));
-        const ticks = scaleOf(zero ? 0 : Math.min(...values), Math.max(...values, zero ? 0 : -Infinity), 3);
+        const ticks = scaleOf(zero ? Math.min(0, ...values) : Math.min(...values), Math.max(...values, zero ? 0 : -Infinity), 3);
         const left = 12 + LETTER * Math.max(...ticks.map((tick) => write(tick).length));
         const band = (width - left - RIGHT) / shown.at.length;
         const inset = bars ? band / 2 : 0;

@@ -7,6 +7,7 @@ import { casinoPage, editGamePage, editProviderPage, gamePage, importPage, newPr
 import { eventPage, feedPage, sportPage } from "./feed.js";
 import { addressPage, addressesPage, customerPage, customersPage, editAddressPage, editCustomerPage, newAddressPage, newCustomerPage } from "./customers.js";
 import { ledgerPage } from "./ledger.js";
+import { entriesPage, moneyPage } from "./money.js";
 import { operatorsPage } from "./operators.js";
 import { overviewPage } from "./overview.js";
 import { playerPage, playersPage } from "./players.js";
@@ -34,6 +35,8 @@ const ROUTES = [
     ["/casino/providers/new", newProviderPage, "/casino"],
     ["/casino/providers/:id", providerPage, "/casino"],
     ["/casino/providers/:id/edit", editProviderPage, "/casino"],
+    ["/money", moneyPage, "/money"],
+    ["/money/entries", entriesPage, "/money"],
     ["/players", playersPage, "/players"],
     ["/players/:id", playerPage, "/players"],
     ["/rounds", roundsPage, "/rounds"],
@@ -48,7 +51,7 @@ const ROUTES = [
 const GROUPS = [
     ["", [["/", "Overview", "o"]]],
     ["Trade", [["/customers", "Customers", "c"], ["/feed", "Feed", "f"], ["/casino", "Casino", "s"], ["/addresses", "Addresses", "i"]]],
-    ["Money", [["/players", "Players", "p"], ["/rounds", "Rounds", "r"], ["/ledger", "Ledger", "l"]]],
+    ["Money", [["/money", "Money", "m"], ["/players", "Players", "p"], ["/rounds", "Rounds", "r"], ["/ledger", "Ledger", "l"]]],
     ["System", [["/health", "Health", "h"], ["/audit", "Audit", "a"], ["/settings", "Settings", "e"], ["/operators", "Operators", "u", "owner"]]],
 ];
 const MENU = GROUPS.flatMap(([, entries]) => entries);

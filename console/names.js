@@ -16,11 +16,14 @@ async function find(id) {
     return names.get(id);
 }
 
-/** A link to a customer, by name; by its id where that cannot be found. */
-export function customerLink(id) {
-    const link = h("a", { href: `#/customers/${id}`, title: id }, names.get(id) ?? "…");
+/** The name of a customer; its id where that cannot be found. */
+export const customerName = (id) => find(id).catch(() => id);
+
+/** A link to a customer, or elsewhere, by name. */
+export function customerLink(id, href = `#/customers/${id}`) {
+    const link = h("a", { href, title: id }, names.get(id) ?? "…");
     if (!names.has(id)) {
-        find(id).then((name) => fill(link, name), () => fill(link, id));
+        customerName(id).then((name) => fill(link, name));
     }
     return link;
 }

@@ -5,14 +5,14 @@
 //   node walk.mjs '{"modules": DIRECTORY of node_modules, "chromium": PROGRAM,
 //                   "pictures": DIRECTORY, "link": the sign-in link, "api": URL of the customers'
 //                   API, "key": a customer's key, "player": {"id", "reference", "customer"}, "program": croupier,
-//                   "config": of the demo, "backup": a directory to make}'
+//                   "config": of the demo, "backup": a directory to make, "downloads": one that is there}'
 //
 // After every step the page is looked at by axe and photographed. At the end nothing may have been
 // written on the browser's console, and nothing asked of another server. A step that fails names
 // itself and leaves failed.png.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 const given = JSON.parse(process.argv[2]);
@@ -44,7 +44,7 @@ async function open(context) {
     opened.on("console", (message) => (/^Failed to load resource: .* status of 4(01|04|12|22)/.test(message.text())
         && message.location().url.startsWith(`${origin}/admin/v1/`)) || complaints.push(`${step}: ${message.type()}: ${message.text()}`));
     opened.on("pageerror", (error) => complaints.push(`${step}: ${error.stack}`));
-    opened.on("request", (request) => request.url().startsWith(`${origin}/`)
+    opened.on("request", (request) => request.url().startsWith(`${origin}/`) || request.url().startsWith("data:") // the browser's own sign of a calendar
         || complaints.push(`${step}: asks for ${request.url()}`));
     return opened;
 }
@@ -564,10 +564,62 @@ walk("player", async () => {
     await seen(`The block of ${given.player.id} is lifted`);
 });
 
-walk("customer_moved", async () => {
+/** Rows of the table of that caption, as texts of their cells. */
+const cells = (caption) => page.evaluate((of) => [...document.querySelectorAll("main table")].find((one) => one.caption.textContent === of)
+    ?.querySelectorAll("tr").values().map((row) => [...row.cells].map((cell) => cell.textContent)).toArray() ?? [], caption);
+const minor = (text) => Number(text.replaceAll(/[^0-9−]/g, "").replace("−", "-"));
+const told = (...options) => JSON.parse(execFileSync(given.program, ["wallet", "report", "-c", given.config, "--json", ...options]));
+
+walk("money", async () => {
     await visit(`#/customers/${given.player.customer}`);
-    await press("Add up what was moved");
-    await seen("Wallet operations by day");
+    await press("Money of the last 14 days", "link");
+    await title("Money");
+    await page.waitForFunction(() => document.querySelectorAll("main table").length >= 5);
+    assert.match(page.url(), new RegExp(`customer=${given.player.customer}`));
+    await press("of all", "link");
+    await page.waitForFunction(() => !location.hash.includes("customer=") && document.querySelectorAll("main table").length >= 5);
+    const [total] = told().totals;
+    const [[, , ...labels], [, currency, ...figures]] = await cells("All by currency");
+    const shown = Object.fromEntries(labels.map((label, at) => [label, minor(figures[at])]));
+    assert.deepEqual([currency, shown], [total.currency, { Staked: total.stakes_minor, Won: total.wins_minor, "Paid in": total.transfers_in_minor,
+        "Paid out": total.transfers_out_minor, Result: total.result_minor, Entries: total.entries }]);
+    for (const line of told().lines.filter((one) => one.game_id !== null)) {
+        assert.deepEqual((await cells("By game")).find(([game]) => game === line.game_id).slice(2).map(minor).slice(0, 2), [line.stakes_minor, line.wins_minor]);
+    }
+    await page.waitForSelector("figure svg");
+});
+
+walk("money_entries", async () => {
+    await page.evaluate(() => document.querySelector("main td a[title^='Paid in']").click());
+    await title("Entries");
+    await page.waitForSelector("main tbody tr");
+    const paid = (await cells("Entries, as they were made")).slice(1).map(([, , amount]) => minor(amount.replace("+", "")));
+    assert.equal(paid.reduce((sum, one) => sum + one, 0), told().totals[0].transfers_in_minor);
+    await look("money_entries_paid_in");
+    await page.select(".controls select", "stake");
+    await page.waitForFunction(() => location.hash.includes("figure=stake") && !document.querySelector("main tbody").textContent.includes("CREDIT"));
+    await press("Money", "link");
+    await title("Money");
+});
+
+walk("money_download", async () => {
+    const session = await page.createCDPSession();
+    await session.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: given.downloads });
+    await page.waitForSelector("main table");
+    await press("Download as CSV");
+    let text = "";
+    await eventually(() => {
+        const [name] = readdirSync(given.downloads).filter((one) => /^money-.*[.]csv$/.test(one));
+        text = name ? readFileSync(`${given.downloads}/${name}`, "utf8") : "";
+        return text.endsWith("\r\n");
+    });
+    const [head, ...lines] = text.trim().split("\r\n").map((line) => line.split(","));
+    const column = (name) => lines.filter(([day]) => day === "").map((line) => minor(line[head.indexOf(name)].replace("-", "−")));
+    const sum = (name) => column(name).reduce((all, one) => all + one, 0);
+    assert.deepEqual([sum("staked"), sum("result"), sum("entries")], ["stakes_minor", "result_minor", "entries"].map((name) => told().totals[0][name]));
+    assert.ok(lines.every((line) => line[head.indexOf("customer_name")] === "Demo Sportsbook"));
+    await page.select(".controls select", "yesterday");
+    await seen("No money was moved in these days.");
 });
 
 walk("ledger", async () => {
@@ -788,7 +840,7 @@ walk("keyboard", async () => {
 const EVERY = ["/", "/customers", "/customers/new", `/customers/${given.player.customer}`, `/customers/${given.player.customer}/edit`,
     "/addresses", "/addresses/127.0.0.2", "/addresses/127.0.0.2/edit", "/feed", "/feed/football", "/feed/cricket/34000001",
     "/casino", "/casino/games/anubis-falls", "/casino/providers/dune-studio", "/casino/providers/dune-studio/edit", "/casino/providers/new", "/casino/import", "/players",
-    `/players/${given.player.id}`, "/rounds", "/ledger", "/audit", "/health", "/settings", "/operators"];
+    `/players/${given.player.id}`, "/money", `/money/entries?customer=${given.player.customer}`, "/rounds", "/ledger", "/audit", "/health", "/settings", "/operators"];
 
 // The themes differ in nothing but colours.
 const OF_COLOURS = ["color-contrast", "link-in-text-block"];

@@ -78,8 +78,9 @@ def test_an_operator_walks_through_every_page_and_every_change(demo, tmp_path):
     customers = json.loads(subprocess.run([BINARY, "customer", "list", "-c", told["config"], "--json"], capture_output=True,
                                           check=True, env=demo.environment).stdout)
     customer = next(row["id"] for row in customers if row["name"] == "Demo Sportsbook")
+    (tmp_path / "downloads").mkdir()
     given = {"modules": str(node_packages.install(WALK, PICTURES)), "chromium": chromium, "pictures": str(PICTURES), "link": told["console"], "api": told["api"],
-             "key": told["key"], "pid": demo.process.pid, "program": str(BINARY), "config": told["config"], "backup": str(tmp_path / "backup"), "player": {"id": player, "reference": "walker", "customer": customer}}
+             "key": told["key"], "pid": demo.process.pid, "program": str(BINARY), "config": told["config"], "backup": str(tmp_path / "backup"), "downloads": str(tmp_path / "downloads"), "player": {"id": player, "reference": "walker", "customer": customer}}
     done = subprocess.run(["node", WALK / "walk.mjs", json.dumps(given)], capture_output=True, timeout=900 * PATIENCE)
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
     assert demo.end()[0] == 0
