@@ -226,7 +226,7 @@ walk("overview", async () => {
     const row = () => page.$eval("figure tbody tr", (one) => one.textContent);
     const before = await row();
     assert.equal((await asCustomer("/sports", "no key")).status, 403);
-    await seen("Unusable key", "main");
+    await seen("unusable_key", "main");
     await eventually(async () => await row() !== before);
     // One metric has one number, also when both spans are looked at.
     const [live, last] = await page.evaluate(async () => {
