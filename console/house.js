@@ -86,7 +86,7 @@ export async function auditPage(page) {
 
 // ---- health ----
 
-const stateBadge = (state) => badge(state === "ok" ? "good" : "bad", state === "ok" ? "answers" : state ?? "unknown");
+const stateBadge = (state) => badge(state === "ok" ? "good" : "bad", state === "ok" ? "answers" : state === "read_only" ? "takes no changes" : state ?? "unknown");
 const STORES = [["odds_store", "odds", "Odds store", "Customers get 503 on sports routes until it answers. Is the store's process running, and its disk not full?"],
     ["platform_store", "platform", "Platform store", "Nothing can be changed and no money moves until it answers. Policies in memory go on for a second."]];
 const LITTLE = 0.1; // of a disk

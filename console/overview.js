@@ -33,7 +33,7 @@ function wrongs(overview, { health, ledger, figures }) {
     }
     for (const [name, title] of [["odds_store", "The odds store"], ["platform_store", "The platform store"]]) {
         if (health && health[name].status !== "ok") {
-            found.push(["bad", `${title} does not answer${health[name].message ? `: ${health[name].message}` : ""}`, "#/health"]);
+            found.push(["bad", `${title} ${health[name].status === "read_only" ? "takes no changes" : "does not answer"}${health[name].message ? `: ${health[name].message}` : ""}`, "#/health"]);
         }
     }
     if (overview.live.requests_5xx_per_second > 0) {

@@ -3,10 +3,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -52,6 +54,15 @@ static uint64_t count_descriptors(void)
     return count - 3; /* ".", "..", and the directory's own */
 }
 
+/* SQLite's log beside the file; 0: there is none. */
+static uint64_t log_bytes(const char *path)
+{
+    char log[PATH_MAX];
+    struct stat file;
+    (void)snprintf(log, sizeof log, "%s-wal", path);
+    return stat(log, &file) == 0 ? (uint64_t)file.st_size : 0;
+}
+
 /* Measures the file system of a store; NULL: the store is a server. */
 static struct process_disk disk_of(const char *path)
 {
@@ -77,6 +88,7 @@ void process_facts(const struct config *config, int64_t started_ms, struct proce
     };
     int64_t backup_ms = platform_file == NULL ? -1 : backup_last_ms(platform_file);
     facts->backup_age_ms = backup_ms < 0 ? -1 : facts->now_ms - backup_ms;
+    facts->log_bytes = platform_file == NULL ? 0 : log_bytes(platform_file);
     read_memory(facts);
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         facts->cpu_ns = nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
@@ -126,6 +138,8 @@ const struct metric process_metrics[] = {
      .write = write_disks},
     METRIC_WRITTEN("croupier_backup_age_seconds", "gauge", write_backup_age,
                    "Time since croupier backup of an embedded platform store; +Inf: never"),
+    METRIC_FACT("croupier_platform_log_bytes", "gauge", struct process_facts, log_bytes,
+                "Size of the log (-wal) of an embedded platform store"),
     METRIC_AGE("croupier_clock_timestamp_seconds", struct process_facts, now_ms, "NaN",
                "The time by this machine's clock"),
     METRIC_AGE("process_start_time_seconds", struct process_facts, started_ms, "NaN",

@@ -21,6 +21,7 @@ struct process_facts {
     uint64_t descriptors, descriptors_max;
     int64_t started_ms, now_ms; /* wall clock */
     struct process_disk odds, platform;
+    uint64_t log_bytes;    /* of the log of an embedded platform store */
     int64_t backup_age_ms; /* of an embedded platform store; -1: no backup is known */
 };
 

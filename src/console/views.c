@@ -498,7 +498,10 @@ static bool write_store(struct json_writer *json, const char *name, enum status 
                         int64_t bytes, const struct error *error)
 {
     json_object(json, name);
-    json_string(json, "status", status == STATUS_OK ? "ok" : "unreachable");
+    json_string(json, "status",
+                status == STATUS_OK          ? "ok"
+                : status == STATUS_READ_ONLY ? "read_only"
+                                             : "unreachable");
     json_unsigned_or_null(json, "bytes", (uint64_t)bytes);
     json_string_or_null(json, "message", status == STATUS_OK ? NULL : error->text);
     json_end(json);
@@ -529,6 +532,8 @@ enum status console_health(struct console_call *call, struct error *error)
     status = platform_store_ping(call->store, &reason);
     if (status == STATUS_OK)
         status = platform_store_size(call->store, &bytes, &reason);
+    if (status == STATUS_OK)
+        status = platform_store_check_writes(call->store, &reason);
     sound &= write_store(&json, "platform_store", status, bytes, &reason);
     json_string(&json, "status", sound ? "ok" : "degraded");
     json_string(&json, "version", CROUPIER_VERSION);

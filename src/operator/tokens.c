@@ -169,6 +169,8 @@ enum status tokens_admit(struct platform_store *store, struct text token,
         return error_set(error, STATUS_CONFLICT, "the token may not be used from this address");
     if (now_ms - record.last_used_ms >= USE_KEPT_MS)
         status = platform_token_used(store, record.id, now_ms, error);
+    if (status == STATUS_READ_ONLY) /* the machine may still look at what is wrong */
+        status = STATUS_OK;
     if (status == STATUS_OK)
         sign_in(&record, signed_in);
     return status;

@@ -125,6 +125,20 @@ enum status platform_store_size(struct platform_store *store, int64_t *bytes, st
     return sql_read_integer(store, store->engine->size, bytes, error);
 }
 
+enum status platform_store_check_writes(struct platform_store *store, struct error *error)
+{
+    int64_t read_only = 0;
+    enum status status = store->engine->read_only == NULL
+                             ? STATUS_OK
+                             : sql_read_integer(store, store->engine->read_only, &read_only, error);
+    if (status != STATUS_OK || read_only == 0)
+        return status;
+    return error_set(
+        error, STATUS_READ_ONLY,
+        "%s: takes no changes: it is a standby, or default_transaction_read_only is on",
+        store->location);
+}
+
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 static void write_wait(const struct metric *metric, const void *facts, struct buffer *out)
@@ -147,5 +161,9 @@ const struct metric platform_metrics[] = {
                 "Calls done again after a conflict or a lost connection"),
     METRIC_FACT("croupier_platform_timeouts_total", "counter", struct platform_facts, timeouts,
                 "Connections given up because PostgreSQL was silent for too long"),
+    METRIC_FACT("croupier_platform_read_only", "gauge", struct platform_facts, read_only,
+                "1: PostgreSQL took no changes when it was last written or connected to"),
+    METRIC_FACT("croupier_platform_log_held_bytes", "gauge", struct platform_facts, log_held_bytes,
+                "Bytes of SQLite's log that readers kept from being copied, at the last attempt"),
     {0},
 };

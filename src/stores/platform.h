@@ -51,14 +51,17 @@ struct platform_store {
     void *on_wait_context;
 };
 
-/* Counts of all handles of the program, of an engine that is a server. */
+/* Counts of all handles of the program. All but the last are of an engine that is a server. */
 struct platform_facts {
-    atomic_uint_least64_t round_trips;   /* to the server and back, of any size */
-    atomic_uint_least64_t round_trip_ns; /* and how long they took, together */
-    atomic_uint_least64_t connections;   /* open now */
-    atomic_uint_least64_t connects;      /* successful ones, since the start */
-    atomic_uint_least64_t repeats;       /* after a conflict or a lost connection */
-    atomic_uint_least64_t timeouts;      /* the server was silent for too long */
+    atomic_uint_least64_t round_trips;    /* to the server and back, of any size */
+    atomic_uint_least64_t round_trip_ns;  /* and how long they took, together */
+    atomic_uint_least64_t connections;    /* open now */
+    atomic_uint_least64_t connects;       /* successful ones, since the start */
+    atomic_uint_least64_t repeats;        /* after a conflict or a lost connection */
+    atomic_uint_least64_t timeouts;       /* the server was silent for too long */
+    atomic_uint_least64_t read_only;      /* 1: it took no changes when it was last seen */
+    atomic_uint_least64_t log_held_bytes; /* of SQLite's log: could not be copied, as readers are
+                                             at what comes before them */
     atomic_bool unsafe; /* a server that may lose what it acknowledged was seen, and logged */
 };
 
@@ -128,6 +131,10 @@ MUST_CHECK enum status platform_store_ping(struct platform_store *store, struct 
 /* The bytes that its database takes. */
 MUST_CHECK enum status platform_store_size(struct platform_store *store, int64_t *bytes,
                                            struct error *error);
+
+/* STATUS_READ_ONLY: it answers, and takes no changes. */
+MUST_CHECK enum status platform_store_check_writes(struct platform_store *store,
+                                                   struct error *error);
 
 /* The author of changes through this handle from now on, and the command ("customer set"), for the
  * audit trail. Plain text that fits its field (CHECKed); "unknown" until this is called. */

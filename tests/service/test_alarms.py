@@ -129,6 +129,8 @@ CASES = {
                                    {WALLET + '"internal_error"}': "1x60", WALLET + '"ledger_unavailable"}': "0+1x60"}),
     "CroupierPlatformStoreRefusesWrites": (mine("croupier_usage_write_failures_total", "0+1x60"),
                                            mine("croupier_usage_write_failures_total", "0x50 1x10")),
+    "CroupierPlatformStoreReadOnly": (mine("croupier_platform_read_only", "1x60"), mine("croupier_platform_read_only", "1 0x60")),
+    "CroupierPlatformLogHeld": (mine("croupier_platform_log_held_bytes", "3e8x60"), mine("croupier_platform_log_held_bytes", "1e8x60")),
     "CroupierLedgerSlow": ({COMMITS + '"0.25"}': "0+97x60", COMMITS + '"1"}': "0+100x60", COMMITS + '"+Inf"}': "0+100x60"},
                            {COMMITS + '"0.25"}': "0+100x60", COMMITS + '"1"}': "0+100x60", COMMITS + '"+Inf"}': "0+100x60"}),
     "CroupierLedgerBroken": ({f'{VERIFIED}sound{{{ME},scope="recent"}}': "0x60"}, {f'{VERIFIED}sound{{{ME},scope="recent"}}': "1x60"}),

@@ -275,6 +275,41 @@ def test_the_rights_that_the_manual_gives_are_enough_and_no_more(guarded):
             server.sql(f"SET ROLE croupier; {forbidden}", database)
 
 
+def test_a_server_that_becomes_read_only_is_reported(guarded):
+    server = guarded.platform.server
+    customer = guarded.add_customer(options=["--casino"])
+    player = add_player(guarded, customer)
+    token = guarded.run("operator", "token", "add", "tests", "--role", "reader").text.strip()
+    guarded.start()
+    guarded.await_admission(customer.key)
+
+    def stake(number):
+        return post(guarded, "/api/v1/casino/wallet", customer.key, **credit(player, f"t{number}", 1))
+
+    def health():
+        return guarded.request("GET", "/admin/v1/health", address=guarded.operator_address,
+                               headers={"Authorization": f"Bearer {token}"}).json()
+
+    def read_only():
+        return guarded.metrics()["croupier_platform_read_only"]
+
+    assert stake(1).status == 200 and read_only() == 0
+    server.sql("ALTER SYSTEM SET default_transaction_read_only = on")
+    server.sql("SELECT pg_reload_conf()")
+    eventually(lambda: stake(2).status == 503)
+    assert read_only() == 1
+    assert guarded.get("/api/v1/health", key=customer.key).status == 200
+    assert "takes no changes" in guarded.run("check", status=1).text
+    eventually(lambda: health()["platform_store"]["status"] == "read_only")
+    assert health()["status"] == "degraded"
+    server.sql("ALTER SYSTEM RESET default_transaction_read_only")
+    server.sql("SELECT pg_reload_conf()")
+    eventually(lambda: stake(2).status == 200)
+    assert read_only() == 0
+    eventually(lambda: health()["platform_store"]["status"] == "ok")
+    guarded.run("check")
+
+
 def test_a_standby_is_refused_and_taken_when_it_was_promoted(make_service, tmp_path):
     platform = Guarded(tmp_path)
     platform.make()

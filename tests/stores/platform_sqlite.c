@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "stores/platform/schema.h"
 #include "stores/platform_changes.h"
+#include "stores/platform_ledger.h"
 #include "stores/platform_records.h"
 #include "tests.h"
 
@@ -194,6 +195,30 @@ TEST_OF(fixture, a_missing_directory_is_named)
                      STATUS_UNAVAILABLE);
     assert_non_null(strstr(fixture->error.text, "no directory"));
     assert_non_null(strstr(fixture->error.text, "/not"));
+}
+
+TEST_OF(fixture, upkeep_counts_what_a_reader_keeps_it_from_copying)
+{
+    static struct platform_facts facts;
+    const struct platform_store_options options = {
+        .uri = fixture->uri, .timeout_ms = 60000, .create = true, .facts = &facts};
+    OK(platform_store_open(&fixture->store, &options, &fixture->error));
+    sqlite3 *reader, *writer;
+    assert_int_equal(sqlite3_open(fixture->path, &reader), SQLITE_OK);
+    assert_int_equal(sqlite3_open(fixture->path, &writer), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(writer, "CREATE TABLE more (b)", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM more", NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(writer, "INSERT INTO more VALUES (zeroblob(8000000))", NULL, NULL, NULL),
+        SQLITE_OK);
+    OK(fixture->store->ledger->upkeep(fixture->store, &fixture->error));
+    assert_true(facts.log_held_bytes >= 7000000);
+    assert_int_equal(sqlite3_exec(reader, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    OK(fixture->store->ledger->upkeep(fixture->store, &fixture->error));
+    assert_int_equal(facts.log_held_bytes, 0);
+    assert_int_equal(sqlite3_close(reader), SQLITE_OK);
+    assert_int_equal(sqlite3_close(writer), SQLITE_OK);
 }
 
 TEST_OF(fixture, a_directory_in_its_place_is_refused)

@@ -74,7 +74,8 @@ static const char greet[] =
     "  ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
     " || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),"
     " current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',"
-    " pg_backend_pid()";
+    " pg_backend_pid(),"
+    " current_setting('default_transaction_read_only') = 'on'";
 
 /* croupier still uses the server: it may be a test's, or other means may protect its disk. Logged
  * once for all handles of a program, and again if the settings were right in between. */
@@ -112,6 +113,7 @@ static enum status judge(struct postgres_store *store, const struct sql_row *row
 {
     if (is_pooler(store, row))
         return error_set(error, STATUS_INVALID, "%s: " POSTGRES_POOLER, store->location);
+    atomic_store(&store->facts->read_only, sql_flag(row, 0) || sql_flag(row, 8) ? 1U : 0U);
     if (sql_flag(row, 0))
         return error_set(error, STATUS_UNAVAILABLE,
                          "%s: is a standby, which can only be read; name the primary in [platform] "

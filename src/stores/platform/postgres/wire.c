@@ -155,6 +155,8 @@ static enum status failure(struct postgres_store *store, const PGresult *result,
     (void)snprintf(store->sqlstate, sizeof store->sqlstate, "%s", state);
     /* A server that ends the connection may have committed before. */
     bool open = rule->kind == HANG_UP && store->commit_sent;
+    if (rule->status == STATUS_READ_ONLY)
+        atomic_store(&store->facts->read_only, 1);
     store->failed = store->failed || rule->kind == HANG_UP;
     store->unknown = open;
     store->commit_sent = open; /* else it was refused, or skipped */
@@ -472,6 +474,8 @@ static void keep(struct flight *flight, struct sql_query *query, PGresult *resul
         flight->status = error_set(flight->error, STATUS_INTERNAL,
                                    "%s: the transaction had failed and was not committed",
                                    flight->store->location);
+    else if (query->sql == postgres_commit)
+        atomic_store(&flight->store->facts->read_only, 0);
     if (text_to_u64(text_of(PQcmdTuples(result)), UINT64_MAX, &affected) == STATUS_OK)
         query->affected = affected;
     if (query->stream || query->result != NULL)

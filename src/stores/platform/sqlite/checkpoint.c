@@ -17,7 +17,8 @@
 #include "base/memory.h"
 #include "stores/platform/sqlite/sqlite.h"
 
-/* Pages, mostly of 4 KiB. */
+#define PAGE_BYTES 4096U
+/* Pages, mostly of that size. */
 #define LOG_AT_MOST 24000 /* then the commit itself copies the log */
 #define PASS_IS_SHORT 500 /* another pass would gain nothing */
 #define PASSES_MAX 4
@@ -108,7 +109,7 @@ enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *erro
 {
     struct sqlite_store *store = sqlite_store_of(base);
     enum status status = sqlite_ready(store, error);
-    int before = 0;
+    int before = 0, held = 0;
     for (int pass = 0; pass < PASSES_MAX && status == STATUS_OK; pass++) {
         int pages;
         int copied = 0;
@@ -118,11 +119,14 @@ enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *erro
             break;
         if (code != SQLITE_OK)
             status = sqlite_failure(store, error);
+        held = pages - copied > PASS_IS_SHORT ? pages - copied : 0; /* the rest is of new batches */
         if (copied - before < PASS_IS_SHORT)
             break;
         before = copied;
     }
     store->log_attempted = store->log_pages;
+    if (status == STATUS_OK && store->facts != NULL)
+        atomic_store(&store->facts->log_held_bytes, (uint64_t)held * PAGE_BYTES);
     struct stat facts;
     if (status == STATUS_OK && stat(store->path, &facts) == 0) {
         store->size = facts.st_size; /* this checkpoint has written into it */

@@ -54,6 +54,7 @@ static enum status sqlite_open(struct platform_store **store,
     made->base.location = made->path;
     made->timeout_ms = options->timeout_ms;
     made->log = options->log;
+    made->facts = options->facts;
     made->reads = options->reads;
     made->any_file = options->any_file;
     buffer_free(&literal);

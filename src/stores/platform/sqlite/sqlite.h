@@ -46,6 +46,7 @@ struct sqlite_store {
     void (*add_functions)(struct sqlite_store *store); /* of SQL, to each connection */
     const char *work; /* the name of a long step, for the store's watch; NULL: none runs */
     struct log *log;
+    struct platform_facts *facts;       /* may be NULL */
     struct file_use *use;               /* in_use.h; NULL: no file is open */
     struct open_files *files;           /* file_identity.h; NULL: it is not attached */
     const volatile uint32_t *log_index; /* SQLite's mapping of -shm, while it is */
