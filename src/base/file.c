@@ -34,11 +34,7 @@ void file_close(int *descriptor)
 
 char *file_beside(const char *path, const char *ending)
 {
-    size_t size = strlen(path);
-    char *beside = memory_alloc(size + strlen(ending) + 1);
-    memcpy(beside, path, size);
-    memcpy(beside + size, ending, strlen(ending) + 1);
-    return beside;
+    return memory_format("%s%s", path, ending);
 }
 
 static int read_all(int descriptor, size_t most, struct buffer *out)

@@ -1,6 +1,7 @@
 /* Allocation that does not fail; see memory.h. */
 #include "base/memory.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,16 @@ void *memory_resize(void *memory, size_t size)
 char *memory_copy_string(const char *string)
 {
     return memory_copy(string, strlen(string) + 1);
+}
+
+char *memory_format(const char *format, ...)
+{
+    char *made = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vasprintf(&made, format, arguments);
+    va_end(arguments);
+    return memory_required(size < 0 ? NULL : made, 0);
 }
 
 void *memory_copy(const void *bytes, size_t size)

@@ -15,6 +15,8 @@ void *memory_alloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *memory_alloc_zeroed(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
 void *memory_resize(void *memory, size_t size) __attribute__((returns_nonnull));
 char *memory_copy_string(const char *string) __attribute__((malloc, returns_nonnull));
+char *memory_format(const char *format, ...)
+    __attribute__((malloc, returns_nonnull, format(printf, 1, 2))); /* as printf writes it */
 void *memory_copy(const void *bytes, size_t size) __attribute__((malloc, returns_nonnull));
 
 /* Gives memory back; NULL is fine. */

@@ -107,10 +107,9 @@ static struct text value_of(const struct screen *screen, struct text name)
 static void set_file(struct screen *screen, const char *name, const struct demo *demo,
                      const char *file)
 {
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s/%s", demo->directory, file);
-    append_shell_word(add_value(screen, name), buffer_string(&path));
-    buffer_free(&path);
+    char *path = memory_format("%s/%s", demo->directory, file);
+    append_shell_word(add_value(screen, name), path);
+    memory_free(path);
 }
 
 /* Appends where this program is, so that a printed command works whatever the PATH. */

@@ -108,17 +108,14 @@ static void watch_reading(void *argument)
 void command_bound_reading(const struct command_line *line, const char *file, uint32_t timeout_ms)
 {
     uv_thread_t thread;
-    struct buffer log = {0};
     struct reading *reading = memory_alloc_zeroed(1, sizeof *reading); /* for good */
     command_name(line, reading->name, sizeof reading->name);
     reading->hung_max_ms = (uint64_t)HUNG_TIMEOUTS * timeout_ms;
     if (file != NULL) {
         char *followed = file_follow_link(file);
-        buffer_append_format(&log, "%s-wal", followed);
-        memory_free(followed);
-        reading->log = memory_copy_string(buffer_string(&log));
+        reading->log = memory_format("%s-wal", followed);
         reading->log_start = file_size(reading->log);
-        buffer_free(&log);
+        memory_free(followed);
     }
     thread_start(&thread, "reading", watch_reading, reading);
     CHECK(pthread_detach(thread) == 0);

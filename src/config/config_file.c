@@ -36,12 +36,10 @@ static void hand_over(struct reading *reading)
     if (reading->setting == setting_count)
         return;
     const struct setting_description *about = &settings[reading->setting].about;
-    struct buffer origin = {0};
-    buffer_append_format(&origin, "%s:%u: [%s] %s", reading->path, reading->lines[reading->setting],
-                         about->section, about->key);
-    reading->take(reading->context, reading->setting, buffer_text(&reading->value),
-                  buffer_string(&origin));
-    buffer_free(&origin);
+    char *origin = memory_format("%s:%u: [%s] %s", reading->path, reading->lines[reading->setting],
+                                 about->section, about->key);
+    reading->take(reading->context, reading->setting, buffer_text(&reading->value), origin);
+    memory_free(origin);
     buffer_clear(&reading->value);
     reading->setting = setting_count;
 }
@@ -179,10 +177,9 @@ static void read_lines(struct reading *reading, struct text rest)
         enum status status = read_line(reading, line, &error);
         if (status == STATUS_OK)
             continue;
-        struct buffer origin = {0};
-        buffer_append_format(&origin, "%s:%u", reading->path, reading->line);
-        problems_add(reading->problems, status, buffer_string(&origin), &error);
-        buffer_free(&origin);
+        char *origin = memory_format("%s:%u", reading->path, reading->line);
+        problems_add(reading->problems, status, origin, &error);
+        memory_free(origin);
         reading->after_refused = true;
     }
     hand_over(reading);

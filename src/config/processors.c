@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "config/settings.h"
 
 #define PROCESSORS_MAX 64
@@ -20,12 +21,11 @@
 /* Appends a file of the kernel's; nothing when there is none. */
 static void append_file(const char *directory, const char *name, struct buffer *out)
 {
-    struct buffer path = {0};
     size_t before = out->size;
-    buffer_append_format(&path, "%s/%s", directory, name);
-    if (file_read(buffer_string(&path), KERNEL_FILE_MAX, out) != 0)
+    char *path = memory_format("%s/%s", directory, name);
+    if (file_read(path, KERNEL_FILE_MAX, out) != 0)
         out->size = before;
-    buffer_free(&path);
+    memory_free(path);
 }
 
 /* Applies the quota of one group, part of a processor counting as one. Version 2 has one file,

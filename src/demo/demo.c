@@ -25,17 +25,11 @@
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-static const char *join(struct buffer *path, const char *directory, const char *name)
-{
-    buffer_append_format(path, "%s/%s", directory, name);
-    return buffer_string(path);
-}
-
 static enum status take_lock(const char *directory, int *lock, struct error *error)
 {
-    struct buffer path = {0};
-    *lock = open(join(&path, directory, "demo.lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    buffer_free(&path);
+    char *path = memory_format("%s/demo.lock", directory);
+    *lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    memory_free(path);
     if (*lock >= 0 && flock(*lock, LOCK_EX | LOCK_NB) == 0)
         return STATUS_OK;
     if (*lock >= 0 && errno == EWOULDBLOCK)
@@ -93,7 +87,7 @@ enum status demo_write_addresses(const char *file, const char *addresses, struct
 
 enum status demo_write_config(const char *directory, char **file, struct error *error)
 {
-    struct buffer path = {0}, text = {0};
+    struct buffer text = {0};
     buffer_append_format(&text,
                          WRITTEN
                          "# Other commands can use it: croupier customer list -c THIS_FILE\n"
@@ -102,9 +96,8 @@ enum status demo_write_config(const char *directory, char **file, struct error *
                          "[platform]\nstore = sqlite:%s/platform.db\n\n"
                          "[log]\nlevel = warning\n",
                          directory, directory);
-    *file = memory_copy_string(join(&path, directory, "croupier.conf"));
+    *file = memory_format("%s/croupier.conf", directory);
     enum status status = file_make(*file, 0644, buffer_text(&text), error);
-    buffer_free(&path);
     buffer_free(&text);
     return status == STATUS_EXISTS ? demo_write_addresses(*file, "", error) : status;
 }
@@ -112,10 +105,10 @@ enum status demo_write_config(const char *directory, char **file, struct error *
 enum status demo_write_private(const char *directory, const char *name, struct text text,
                                struct error *error)
 {
-    struct buffer path = {0};
-    (void)unlink(join(&path, directory, name));
-    enum status status = file_make(buffer_string(&path), 0600, text, error);
-    buffer_free(&path);
+    char *path = memory_format("%s/%s", directory, name);
+    (void)unlink(path);
+    enum status status = file_make(path, 0600, text, error);
+    memory_free(path);
     return status;
 }
 
@@ -177,9 +170,9 @@ static enum status ensure_key(struct platform_store *store, const char *customer
 /* Reads the keys of the last start, one a line; "" for a malformed one. */
 static void read_keys(const char *directory, struct demo_keys *keys)
 {
-    struct buffer path = {0};
+    char *path = memory_format("%s/" DEMO_KEYS_FILE, directory);
     char *const each[] = {keys->all_sports, keys->limited, keys->disabled};
-    FILE *file = fopen(join(&path, directory, DEMO_KEYS_FILE), "re");
+    FILE *file = fopen(path, "re");
     if (file != NULL)
         (void)setvbuf(file, NULL, _IONBF, 0); /* no copy of them stays in the memory of stdio */
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) {
@@ -189,7 +182,7 @@ static void read_keys(const char *directory, struct demo_keys *keys)
     }
     if (file != NULL)
         (void)fclose(file);
-    buffer_free(&path);
+    memory_free(path);
 }
 
 static enum status write_keys(const char *directory, const struct demo_keys *keys,

@@ -63,13 +63,10 @@ static enum status check_target(const char *target, struct error *error)
 
 static void name_target(struct making *making, const char *directory)
 {
-    struct buffer draft = {0};
     making->target = memory_copy_string(directory);
     for (size_t size = strlen(directory); size > 1 && making->target[size - 1] == '/'; size--)
         making->target[size - 1] = '\0';
-    buffer_append_format(&draft, "%s.unfinished-XXXXXX", making->target);
-    making->draft = memory_copy_string(buffer_string(&draft));
-    buffer_free(&draft);
+    making->draft = memory_format("%s.unfinished-XXXXXX", making->target);
 }
 
 /* ---- its files ------------------------------------------------------------------------------- */
@@ -100,33 +97,30 @@ static enum status add_part(struct making *making, enum backup_part part,
                             enum status (*copy)(struct making *, const char *, struct error *),
                             struct error *error)
 {
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s/%s", making->draft, backup_part_names[part]);
+    char *path = memory_format("%s/%s", making->draft, backup_part_names[part]);
     making->manifest->parts[part].as_of_ms = clock_wall_ms();
-    enum status status = copy(making, buffer_string(&path), error);
+    enum status status = copy(making, path, error);
     if (status == STATUS_OK)
-        status = file_read_print(buffer_string(&path), making->watch,
-                                 &making->manifest->parts[part].print, error);
+        status = file_read_print(path, making->watch, &making->manifest->parts[part].print, error);
     making->manifest->parts[part].there = true;
-    buffer_free(&path);
+    memory_free(path);
     return status;
 }
 
 static enum status add_manifest(const struct making *making, struct error *error)
 {
-    struct buffer path = {0};
     struct buffer text = {0};
     making->manifest->made_ms = clock_wall_ms();
     (void)snprintf(making->manifest->program, sizeof making->manifest->program, "%s (%.30s)",
                    CROUPIER_VERSION_TEXT, croupier_commit);
     backup_manifest_write(making->manifest, &text);
-    buffer_append_format(&path, "%s/" BACKUP_MANIFEST, making->draft);
-    enum status status = file_make(buffer_string(&path), 0600, buffer_text(&text), error);
-    int reason = status == STATUS_OK ? file_sync_directory(buffer_string(&path)) : 0;
+    char *path = memory_format("%s/" BACKUP_MANIFEST, making->draft);
+    enum status status = file_make(path, 0600, buffer_text(&text), error);
+    int reason = status == STATUS_OK ? file_sync_directory(path) : 0;
     if (reason != 0)
         status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", making->draft,
                            strerror(reason));
-    buffer_free(&path);
+    memory_free(path);
     buffer_free(&text);
     return status;
 }

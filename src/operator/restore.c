@@ -37,20 +37,11 @@ struct restoring {
     } files[BACKUP_PART_COUNT];
 };
 
-static char *join(const char *a, const char *separator, const char *b)
-{
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s%s%s", a, separator, b);
-    char *copy = memory_copy_string(buffer_string(&path));
-    buffer_free(&path);
-    return copy;
-}
-
 /* ---- what there is --------------------------------------------------------------------------- */
 
 static enum status read_manifest(struct restoring *restoring, struct error *error)
 {
-    char *path = join(restoring->directory, "/", BACKUP_MANIFEST);
+    char *path = memory_format("%s/" BACKUP_MANIFEST, restoring->directory);
     struct buffer text = {0};
     int reason = file_read(path, MANIFEST_MAX, &text);
     enum status status = STATUS_OK;
@@ -73,7 +64,7 @@ static enum status read_manifest(struct restoring *restoring, struct error *erro
 static enum status require_absent(const char *path, const char *suffix, struct error *error)
 {
     struct stat facts;
-    char *name = join(path, "", suffix);
+    char *name = memory_format("%s%s", path, suffix);
     enum status status = STATUS_OK;
     if (lstat(name, &facts) == 0)
         status = error_set(error, STATUS_EXISTS,
@@ -179,8 +170,8 @@ static enum status copy_part(struct restoring *restoring, enum backup_part part,
     enum status status = part == BACKUP_ODDS ? make_folders(path, error) : STATUS_OK;
     if (status != STATUS_OK)
         return status;
-    char *source = join(restoring->directory, "/", backup_part_names[part]);
-    char *draft = join(path, "", ".restoring");
+    char *source = memory_format("%s/%s", restoring->directory, backup_part_names[part]);
+    char *draft = memory_format("%s.restoring", path);
     status = file_copy(source, draft, modes[part], restoring->watch, &print, error);
     if (status == STATUS_OK)
         restoring->files[part].draft = draft; /* to be removed */

@@ -22,18 +22,14 @@
 /* "platform.db.schema-6.20261122T101530123Z.backup", with milliseconds */
 static char *name_of(const struct sqlite_store *store, uint32_t version)
 {
-    struct buffer name = {0};
     char at[32];
     struct tm utc;
     int64_t now_ms = clock_wall_ms();
     time_t now = (time_t)(now_ms / 1000);
     CHECK(gmtime_r(&now, &utc) != NULL);
     CHECK(strftime(at, sizeof at, "%Y%m%dT%H%M%S", &utc) > 0);
-    buffer_append_format(&name, "%s.schema-%u.%s%03dZ.backup", store->path, version, at,
+    return memory_format("%s.schema-%u.%s%03dZ.backup", store->path, version, at,
                          (int)(now_ms % 1000));
-    char *path = memory_copy_string(buffer_string(&name));
-    buffer_free(&name);
-    return path;
 }
 
 static enum status copy_pages(struct sqlite_store *store, sqlite3 *to, const char *path,
