@@ -402,3 +402,28 @@ def test_the_feeders_of_the_documents_follow_what_is_polled(service, tmp_path, l
 @pytest.mark.parametrize("arguments", [["--interest", "0"], ["--interest", "x"], ["--interest", "3601"], ["now"]])
 def test_usage(service, arguments):
     assert "Usage" in (done := service.run("feed", "stream", *arguments, status=2)).errors or done.errors
+
+
+@pytest.mark.only("embedded")
+@pytest.mark.skipif(subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True).returncode != 0,
+                    reason="no pid namespace may be made here")
+def test_two_containers_with_equal_process_ids_are_told_what_to_do(make_service):
+    service = make_service()
+    container = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", str(BINARY)]
+    options = ["-c", str(service.configuration)]
+    feed = subprocess.Popen([*container, "feed", "stream", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=service.environment)
+    try:
+        feed.stdin.write(b'{"odds": "cricket", "event": "1", "document": []}\n')
+        feed.stdin.flush()
+        assert json.loads(feed.stdout.readline())["published"]
+
+        def publish():
+            return subprocess.run([*container, "feed", "odds", "cricket", "2", "-", *options], input=b"[]", capture_output=True,
+                                  env=service.environment)
+
+        refused = publish()
+        assert refused.returncode == 1
+        assert b"the same id (1) in another container; let the containers share a pid namespace, or use Redis" in refused.stderr
+    finally:
+        feed.communicate()
+    assert publish().returncode == 0

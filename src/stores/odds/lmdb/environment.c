@@ -348,6 +348,12 @@ static enum status opening_status(const struct opening *opening, bool fault, str
         return damaged(error, opening->env, "is damaged");
     if (status == STATUS_OK)
         return STATUS_OK;
+    if (opening->result == EAGAIN) /* LMDB locks the byte of this process's id */
+        return error_set(
+            error, STATUS_UNAVAILABLE,
+            "the odds store at %s is open in a process that has the same id (%d) in "
+            "another container; let the containers share a pid namespace, or use Redis",
+            opening->env->data_path, (int)getpid());
     return error_set(error, status == STATUS_FULL ? status : STATUS_UNAVAILABLE,
                      "the odds store at %s cannot be opened: %s", opening->env->data_path,
                      mdb_strerror(opening->result));
