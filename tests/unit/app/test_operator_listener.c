@@ -48,6 +48,7 @@ static int begin(void **state)
         .write_metrics = write_metrics,
         .why_stuck = why_stuck,
         .why_unready = why_unready,
+        .user_header = "",
         .context = &loop,
     };
     return operator_listener_create(&listener, &options, &error) == STATUS_OK ? 0 : -1;
