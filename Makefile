@@ -70,12 +70,14 @@ test-valkey: $(TESTED)/with-tests ## what is about Redis, against Valkey
 	@$(NINJA) -C $(TESTED)
 	@$(call ALL_TESTS,$(TESTED),$(VALKEY_PAIR),$(WITH_VALKEY),--timeout-multiplier 5 --suite redis)
 
-# Where most changes show: no stores by themselves, no faults, no servers, and of the service not what takes half of the time.
+# Where most changes show: no stores by themselves, no faults, no servers, and of the service not what takes half of the time,
+# nor what takes programs that nothing else here does.
 QUICK_PAIR = embedded,sqlite
 test-quick: ARGUMENTS = $(foreach name,console_pages document_tools examples odds_damage package platform_postgresql reference typed_client \
-	wallet_crashes wallet_tampering,--ignore=tests/service/test_$(name).py)
+	wallet_crashes wallet_tampering,--ignore=tests/service/test_$(name).py) -m 'not takes'
+test-quick: TESTS = test-quick
 test-quick: $(TESTED)/with-tests ## unit tests, and the service from outside on files alone, in less than two minutes
-	@$(SETUP) build test
+	@$(SETUP) build $(TESTS)
 	@$(NINJA) -C $(TESTED)
 	@$(call ALL_TESTS,$(TESTED),$(QUICK_PAIR),,--timeout-multiplier 5 --suite unit)
 
@@ -94,8 +96,9 @@ model-faults: $(TESTED)/with-tests ## plant each fault of tests/service/model/fa
 	@$(SETUP) build test
 	@$(PYTHON) tests/service/model/plant_faults.py $(ARGUMENTS)
 
+TESTS = test
 build/with-tests: build/build.ninja
-	@$(SETUP) build test
+	@$(SETUP) build $(TESTS)
 	@$(MESON) configure build -Dtests=enabled
 	@touch $@
 

@@ -10,6 +10,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "only(*engines): about these engines themselves, and run with them alone")
     config.addinivalue_line("markers", "depends_on(*stores): on nothing of these but \"odds\" and \"platform\" as they are given;"
                             " of the pairs of a run (TEST_PAIRS) that have the same ones, the first is enough")
+    config.addinivalue_line("markers", "takes(*programs): these, which `make test-quick` neither installs nor needs: it leaves this out")
     config.addinivalue_line("markers", "long(seconds): takes so long alone, about, and is begun early")
     if not BINARY.exists():
         pytest.exit(f"{BINARY} is not there: run `make build`, or set CROUPIER_BIN", returncode=2)

@@ -192,6 +192,7 @@ def try_rules(directory, trials):
 
 
 @pytest.mark.depends_on()
+@pytest.mark.takes("promtool")
 def test_each_alarm_fires_when_it_should_and_not_otherwise(tmp_path):
     promtool("check", "rules", RULES_FILE)
     assert set(CASES) == {rule["alert"] for rule in RULES}
@@ -199,6 +200,7 @@ def test_each_alarm_fires_when_it_should_and_not_otherwise(tmp_path):
 
 
 @pytest.mark.depends_on()
+@pytest.mark.takes("promtool")
 def test_a_server_that_was_never_verified_and_one_that_is_gone_are_noticed(tmp_path):
     try_rules(tmp_path, {
         "CroupierLedgerNotVerified": [(mine("process_start_time_seconds", f"-{9 * DAYS}x90"), True)],
@@ -241,6 +243,7 @@ def selectors(expression):
 
 
 @pytest.mark.depends_on("odds", "platform")
+@pytest.mark.takes("promtool")
 def test_every_metric_and_label_of_rules_and_board_is_a_real_one(house):
     house.publish("cricket", [row(1)], {1: match_odds()})
     house.get("/api/v1/cricket/events/1", key=house.customer.key)
@@ -268,6 +271,7 @@ def test_every_metric_and_label_of_rules_and_board_is_a_real_one(house):
 
 
 @pytest.mark.depends_on()
+@pytest.mark.takes("promtool")
 def test_the_board_is_sound(tmp_path):
     assert BOARD["uid"] and BOARD["schemaVersion"] >= 36 and BOARD["id"] is None
     assert [variable["name"] for variable in BOARD["templating"]["list"]] == ["datasource", "job", "instance"]

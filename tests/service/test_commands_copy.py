@@ -140,6 +140,7 @@ def test_a_platform_store_is_moved_with_all_that_it_holds(house, make_service, t
 
 
 @pytest.mark.only("sqlite")
+@pytest.mark.takes("postgresql")
 def test_a_platform_store_moves_to_postgresql_and_back(house, make_service, tmp_path):
     source = house.settings[("platform", "store")]
     postgres = engines.shared_server(engines.Postgres)
@@ -243,6 +244,7 @@ def test_odds_are_copied_byte_for_byte(make_service, tmp_path):
 
 
 @pytest.mark.only("embedded")
+@pytest.mark.takes("redis")
 def test_odds_move_to_redis_and_back(make_service, tmp_path):
     service = make_service()
     documents = {event: match_odds(f"{event}.50") for event in range(1, 201)}

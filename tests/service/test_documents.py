@@ -349,6 +349,7 @@ def test_the_restore_drill(installed):
 
 
 @tries("CONTRIBUTING.md")
+@pytest.mark.takes("postgresql")
 def test_contributing(machine):
     for block in commands_of("CONTRIBUTING.md"):
         machine.run(block.script(), machine.checkout)
@@ -382,6 +383,7 @@ def test_the_console(installed):
 
 
 @tries("docs/feed.md")
+@pytest.mark.takes("redis")
 def test_feed(installed):
     catalog, markets, interest = (block.text for block in blocks_of("docs/feed.md") if block.language == "json")
     (installed.work / "events.json").write_text(catalog)
@@ -405,6 +407,7 @@ def test_feed(installed):
 
 
 @tries("docs/operations.md", "docs/postgresql.md")
+@pytest.mark.takes("redis", "postgresql")
 def test_operations(installed):
     prepare_operations(installed)
     with Redis() as redis, Postgres(tcp=True) as postgres:

@@ -12,7 +12,7 @@ from croupier import BINARY, ROOT, Response, certificate, eventually, row, trust
 from reference import Proxy
 from servers import free_port
 
-pytestmark = [pytest.mark.depends_on("odds"),
+pytestmark = [pytest.mark.depends_on("odds"), pytest.mark.takes("haproxy", "node"),
               pytest.mark.skipif(shutil.which("node") is None, reason="no node here; on Debian: apt install nodejs")]
 
 POLLS = 100

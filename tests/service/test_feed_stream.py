@@ -376,7 +376,8 @@ def test_events_that_are_polled_are_told_of(service, stream):
     assert all("interest" in line for line in feed.end())
 
 
-@pytest.mark.parametrize("language, program", [("python", "/usr/bin/python3"), ("javascript", "node")])
+@pytest.mark.parametrize("language, program", [("python", "/usr/bin/python3"),
+                                               pytest.param("javascript", "node", marks=pytest.mark.takes("node"))])
 def test_the_feeders_of_the_documents_follow_what_is_polled(service, tmp_path, language, program):
     [text] = re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "docs" / "feed.md").read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "feeder").write_text(text)
