@@ -383,22 +383,29 @@ static bool begin_waiting(struct job *job, struct http_request *request)
     return true;
 }
 
-/* Does the client have that answer already, or is there nothing in it? True: it got 304, or waits
- * for another one. */
-static bool has_answer(struct job *job, struct http_request *request, bool *waits)
+static bool has_answer(const struct job *job, const struct http_request *request)
 {
-    *waits = !is_change(request) && job->call.is_empty && begin_waiting(job, request);
-    if (*waits)
-        return true;
-    if (job->call.tag[0] == '\0' || is_change(request) ||
-        !http_matches_etag(request, text_of(job->call.tag)))
-        return false;
-    *waits = begin_waiting(job, request);
-    if (*waits)
-        return true;
-    http_request_add_field(request, TEXT("ETag"), text_of(job->call.tag));
-    reply_without_body(request, 304, "304 Not Modified");
-    return true;
+    return job->call.tag[0] != '\0' && !is_change(request) &&
+           http_matches_etag(request, text_of(job->call.tag));
+}
+
+/* WAITS: the client has the answer already, or there is nothing in it, and its request waits for
+ * another one. */
+enum delivery { REPLIED, WAITS };
+
+static enum delivery answer_call(struct job *job, struct http_request *request)
+{
+    bool known = has_answer(job, request);
+    bool empty = job->call.is_empty && !is_change(request);
+    if ((known || empty) && begin_waiting(job, request))
+        return WAITS;
+    if (known) {
+        http_request_add_field(request, TEXT("ETag"), text_of(job->call.tag));
+        reply_without_body(request, 304, "304 Not Modified");
+    } else {
+        reply_call(job, request);
+    }
+    return REPLIED;
 }
 
 /* Where the pool is full, the next time. */
@@ -460,7 +467,7 @@ static void deliver(struct mail *mail)
     struct job *job = CONTAINER_OF(mail, struct job, mail);
     struct console *console = job->console;
     struct http_request *request = http_deferral_take(&job->deferral);
-    bool waits = false;
+    enum delivery delivery = REPLIED;
     job->with_thread = false;
     console->has_operator = console->has_operator || job->has_operator;
     uint32_t locked_out = note_failure(job);
@@ -470,9 +477,9 @@ static void deliver(struct mail *mail)
         reply_error(request, job->error, &job->call, job->reason.text);
     else if (request != NULL && job->page)
         reply_page(request);
-    else if (request != NULL && !has_answer(job, request, &waits))
-        reply_call(job, request);
-    if (!waits)
+    else if (request != NULL)
+        delivery = answer_call(job, request);
+    if (delivery != WAITS)
         free_job(job);
 }
 
