@@ -447,7 +447,7 @@ struct found {
 
 static struct found missing(struct job job)
 {
-    return (struct found){MISS, job, NULL};
+    return (struct found){.outcome = MISS, .job = job};
 }
 
 static struct found refused(enum status status, const struct http_error *not_found)
@@ -489,7 +489,7 @@ static struct found find_catalog(struct pending_request *pending,
         return missing((struct job){.kind = JOB_CATALOG, .expected = known});
     if (pending->catalog->status != STATUS_OK)
         return refused(pending->catalog->status, &error_catalog_unavailable);
-    return (struct found){HIT};
+    return (struct found){.outcome = HIT};
 }
 
 /* Does the store hold these odds with this row now? */
@@ -564,7 +564,7 @@ static struct found choose_event(struct pending_request *pending,
     if (ready->entry->status != STATUS_OK)
         return refused(ready->entry->status, &error_odds_not_found);
     set_entry(&pending->chosen, ready->entry);
-    return (struct found){HIT};
+    return (struct found){.outcome = HIT};
 }
 
 static struct found choose_list(struct pending_request *pending)
@@ -573,7 +573,7 @@ static struct found choose_list(struct pending_request *pending)
     set_entry(&pending->chosen, pending->catalog);
     note_use(cache, &cache->catalogs[pending->subject.sport], NULL,
              now_ms_of(pending->deferral.request));
-    return (struct found){HIT};
+    return (struct found){.outcome = HIT};
 }
 
 static void look(struct pending_request *pending)
