@@ -1,6 +1,7 @@
 """Odds from Redis, through the whole service: what is asked of the server, how soon a change is seen, and what
 customers are told while it is away. The engine's own tests are tests/faults/test_redis_*.py."""
 
+import json
 import re
 import signal
 import socket
@@ -213,6 +214,37 @@ def test_one_bad_value_is_one_bad_answer(dealing):
     assert get_number(service) == (200, 0)
     put(service, 2, 5)
     assert get_number(service, 2) == (200, 5)
+
+
+def test_a_value_over_the_servers_output_buffer_limit_holds_up_no_other(dealing):
+    service = dealing()
+    redis = service.odds.server
+    redis.call("CONFIG", "SET", "client-output-buffer-limit", "normal 1048576 0 0")
+    redis.call("SET", "odds:cricket:1", json.dumps([{"n": "x" * 3_000_000}]))
+    statuses, others, ending = [], [], []
+    began = time.monotonic()
+
+    def poll():
+        while not ending:
+            statuses.append(get_number(service)[0])
+
+    polling = threading.Thread(target=poll)
+    polling.start()
+    try:
+        eventually(lambda: len(statuses) >= 20)
+        for number in range(100):
+            redis.call("SET", "odds:cricket:2", f'[{{"n":{number}}}]')
+            others.append(get_number(service, 2)[0])
+    finally:
+        ending.append(True)
+        polling.join()
+    assert set(statuses) == {503} and set(others) == {200}
+    # Two losses find it, and one follows each pause of ten seconds.
+    assert service.metrics()["croupier_odds_reopened_total"] <= 2 + (time.monotonic() - began) / 10
+    assert any(line["message"] == "connection to the odds store was lost over a value, which has a pause now"
+               and line["key"] == "odds:cricket:1" for line in service.log_lines())
+    redis.call("CONFIG", "SET", "client-output-buffer-limit", "normal 0 0 0")
+    eventually(lambda: get_number(service)[0] == 200, 60)
 
 
 def test_a_password_is_never_told(make_service):

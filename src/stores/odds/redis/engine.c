@@ -55,7 +55,8 @@
 #include "stores/odds_engine.h"
 
 #define NS_PER_MS ((uint64_t)1000000)
-#define ASK_MS 100 /* unless the options say otherwise */
+#define REFUSED_NS (10000 * NS_PER_MS) /* until a value that is too large is asked for again */
+#define ASK_MS 100                     /* unless the options say otherwise */
 
 struct redis_store {
     struct odds_store base;
@@ -311,11 +312,24 @@ static void reading_reply(struct redis_call *call, unsigned index, const struct 
         remember(reading);
 }
 
+/* The connection, which all values share, was lost over this one; the log has the reason. */
+static void refuse(const struct reading *reading)
+{
+    struct redis_store *store = reading->store;
+    struct redis_key key = redis_key_of_value(store->prefix, &reading->subject);
+    redis_versions_refuse(store->versions, &reading->subject, clock_monotonic_ns() + REFUSED_NS);
+    log_event(store->log, LOG_WARNING,
+              "connection to the odds store was lost over a value, which has a pause now",
+              LOG_STRING("key", key.text));
+}
+
 static void reading_done(struct redis_call *call, enum status status)
 {
     struct reading *reading = (struct reading *)call;
     struct redis_store *store = reading->store;
     struct odds_read *read = reading->read;
+    if (call->losses > 1)
+        refuse(reading);
     read->result = odds_store_counted(&store->base, status != STATUS_OK ? status : reading->got);
     if (read->result == STATUS_OK)
         read->value.published_ms = redis_versions_published_ms(store->versions, &reading->subject);
@@ -615,14 +629,20 @@ static bool reading_more(struct redis_call *call, enum redis_redirect redirect)
 static enum status redis_read(struct odds_store *base, struct odds_read *read)
 {
     struct redis_store *store = redis_store_of(base);
+    struct odds_subject subject = odds_subject_of(read->kind, read->sport, &read->event);
+    uint64_t refused_until_ns = redis_versions_refused(store->versions, &subject);
+    read->value.bytes = NULL;
+    read->catalog.bytes = NULL;
+    if (refused_until_ns > clock_monotonic_ns())
+        return STATUS_UNAVAILABLE;
     struct reading *reading = memory_alloc_zeroed(1, sizeof *reading);
     reading->store = store;
     reading->read = read;
-    reading->subject = odds_subject_of(read->kind, read->sport, &read->event);
-    read->value.bytes = NULL;
-    read->catalog.bytes = NULL;
+    reading->subject = subject;
     reading->call = (struct redis_call){.again = true,
                                         .settle = true,
+                                        .may_be_large = true,
+                                        .losses = refused_until_ns != 0,
                                         .more = reading_more,
                                         .sent = reading_sent,
                                         .reply = reading_reply,

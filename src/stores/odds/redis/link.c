@@ -219,6 +219,12 @@ static void send_asked(struct redis_link *link, struct redis_call *call)
     buffer_free(&commands);
 }
 
+/* It may be the one over which the server ended the connection, so it is sent alone. */
+static bool is_suspect(const struct redis_call *call)
+{
+    return call->may_be_large && call->losses > 0;
+}
+
 /* The next call that may be sent now, or NULL. In a cluster, a link that feeds sends one at a time:
  * a later one must not be carried out before an earlier one that was redirected. */
 static struct redis_call *next_call(const struct redis_link *link)
@@ -226,11 +232,12 @@ static struct redis_call *next_call(const struct redis_link *link)
     bool in_order = !link->options.track && redis_link_is_cluster(link);
     struct redis_call *call;
     if (link->sent_count >= (in_order ? 1 : SENT_MAX) ||
-        uv_is_active((const uv_handle_t *)&link->later))
+        uv_is_active((const uv_handle_t *)&link->later) ||
+        (link->sent_count == 1 && is_suspect(TAILQ_FIRST(&link->sent))))
         return NULL;
     TAILQ_FOREACH (call, &link->waiting, others)
         if (redis_connection_is_up(call->asked ? link->importer : link->connection))
-            return call;
+            return is_suspect(call) && link->sent_count > 0 ? NULL : call;
         else if (in_order)
             return NULL;
     return NULL;
@@ -363,7 +370,7 @@ static void lose_calls(void *owner, enum status status, bool hope)
     /* Moves them from the newest to the oldest, so that they keep their order. */
     for (call = TAILQ_LAST(&link->sent, call_list); call != NULL && hope; call = older) {
         older = TAILQ_PREV(call, call_list, others);
-        if (!call->again || call->asked)
+        if (!call->again || call->asked || (call->may_be_large && ++call->losses > 1))
             continue;
         remove_sent(link, call);
         TAILQ_INSERT_HEAD(&link->waiting, call, others);

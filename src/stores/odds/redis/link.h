@@ -88,7 +88,13 @@ struct redis_call {
      * `bytes` and `replies` are what is still to be sent; after REDIS_ASK to the node that gets the
      * slot, which may get redirected commands only. */
     bool (*more)(struct redis_call *call, enum redis_redirect redirect);
-    bool settle;         /* `done` waits until the call is settled */
+    bool settle; /* `done` waits until the call is settled */
+    /* Of a call with `again`: a server with a client-output-buffer-limit ends the connection over a
+     * reply that is too large. A call that was under way is therefore sent again alone, and ends
+     * if the connection is lost once more. `losses` is the caller's to begin with: 1 sends it alone
+     * at once. In `done` more than 1 means that the connection was lost because of it. */
+    bool may_be_large;
+    unsigned losses;
     uint32_t timeout_ms; /* 0: the store's */
     /* May be NULL. The commands are being sent, for the first time or once more. */
     void (*sent)(struct redis_call *call);

@@ -39,6 +39,7 @@ struct entry {
     bool readable;
     uint64_t version;
     uint64_t expires_ns;
+    uint64_t refused_ns;  /* redis_versions_refuse's time */
     int64_t published_ms; /* wall clock: when the last publication was reported */
     bool heard;           /* a publication was reported since the last read */
     uint8_t digest[DIGEST_SIZE];
@@ -167,6 +168,15 @@ bool redis_versions_is_over(struct redis_versions *versions, const struct odds_s
     return entry.stored && entry.expires_ns != 0 && entry.expires_ns <= now_ns;
 }
 
+uint64_t redis_versions_refused(struct redis_versions *versions, const struct odds_subject *subject)
+{
+    size_t set = lock_set(versions, subject);
+    const struct entry *entry = find(versions, set, subject);
+    uint64_t until_ns = entry == NULL ? 0 : entry->refused_ns;
+    unlock_set(versions, set);
+    return until_ns;
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 void redis_versions_forget(struct redis_versions *versions, const struct odds_subject *subject)
@@ -180,6 +190,19 @@ void redis_versions_forget(struct redis_versions *versions, const struct odds_su
     }
     unlock_set(versions, set);
     move_stamp(versions);
+}
+
+void redis_versions_refuse(struct redis_versions *versions, const struct odds_subject *subject,
+                           uint64_t until_ns)
+{
+    size_t set = lock_set(versions, subject);
+    struct entry *entry = find(versions, set, subject);
+    if (entry == NULL) {
+        entry = make_room(versions, set);
+        *entry = (struct entry){.subject = *subject, .used = true, .readable = true};
+    }
+    entry->refused_ns = until_ns;
+    unlock_set(versions, set);
 }
 
 /* Clears `current` of all that expire until `until_ns`. Returns whether there were any, and when

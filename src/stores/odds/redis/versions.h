@@ -20,6 +20,13 @@ bool redis_versions_is_unreadable(struct redis_versions *versions,
 /* The version, or ODDS_VERSION_UNKNOWN. To be right under a stamp, the stamp is read first. */
 uint64_t redis_versions_find(struct redis_versions *versions, const struct odds_subject *subject);
 
+/* The server ends the connection over it: it is not to be read before `until_ns`. A value that is
+ * noted is refused no more. redis_versions_refused: that time; 0: it is not refused. */
+void redis_versions_refuse(struct redis_versions *versions, const struct odds_subject *subject,
+                           uint64_t until_ns);
+uint64_t redis_versions_refused(struct redis_versions *versions,
+                                const struct odds_subject *subject);
+
 /* Wall clock: when the last publication of the value was reported; 0: not known, or when it was
  * read last it was not stored. */
 int64_t redis_versions_published_ms(struct redis_versions *versions,
