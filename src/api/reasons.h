@@ -8,7 +8,7 @@
 
 #define REASONS_MAX 128 /* the most that there may be */
 
-size_t reason_count(void);
+/* NULL: there are no more. */
 const struct http_error *reason_at(size_t number);
 /* Looks through all of them: for refusals alone. */
 size_t reason_number(const struct http_error *error);

@@ -579,9 +579,10 @@ static void write_connections(const struct metric *metric, const void *facts, st
 static void write_reasons(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const uint64_t *counters = facts;
-    for (size_t i = 0; i < reason_count(); i++) {
+    const struct http_error *error;
+    for (size_t i = 0; (error = reason_at(i)) != NULL; i++) {
         char labels[64];
-        (void)snprintf(labels, sizeof labels, "{reason=\"%s\"}", reason_at(i)->reason);
+        (void)snprintf(labels, sizeof labels, "{reason=\"%s\"}", error->reason);
         if (counters[COUNTED_REASONS + i] > 0)
             metric_number(out, metric->name, labels, counters[COUNTED_REASONS + i]);
     }

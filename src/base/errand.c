@@ -16,7 +16,7 @@ static void on_mail(struct mail *mail)
 {
     struct errand *errand = (struct errand *)(void *)mail;
     uv_mutex_lock(&errand->lock); /* the thread may still hold it */
-    bool abandoned = errand->abandoned;
+    bool abandoned = errand->mailbox == NULL;
     uv_mutex_unlock(&errand->lock);
     if (!abandoned)
         errand->done(errand);
@@ -45,7 +45,6 @@ void errand_start(struct errand *errand, struct mailbox *mailbox, const char *na
 {
     errand->mail.deliver = on_mail;
     errand->mailbox = mailbox;
-    errand->abandoned = false;
     CHECK(uv_mutex_init(&errand->lock) == 0);
     if (!thread_start_detached(name, run, errand))
         answer(errand);
@@ -54,7 +53,6 @@ void errand_start(struct errand *errand, struct mailbox *mailbox, const char *na
 void errand_abandon(struct errand *errand)
 {
     uv_mutex_lock(&errand->lock);
-    errand->abandoned = true;
     errand->mailbox = NULL;
     uv_mutex_unlock(&errand->lock);
 }

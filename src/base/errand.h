@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-
 #include <uv.h>
 
 #include "base/mailbox.h"
@@ -14,10 +12,9 @@
  * errand_start until `destroy`.
  */
 struct errand {
-    struct mail mail;        /* the errand's, as the next four */
-    uv_mutex_t lock;         /* guards `mailbox` and `abandoned` */
-    struct mailbox *mailbox; /* NULL: abandoned before there was a result */
-    bool abandoned;
+    struct mail mail;                       /* the errand's, as the next two */
+    uv_mutex_t lock;                        /* guards `mailbox` */
+    struct mailbox *mailbox;                /* NULL: abandoned */
     void (*run)(struct errand *errand);     /* on the thread; not called when there is no thread */
     void (*done)(struct errand *errand);    /* by the mailbox, never inside of errand_start */
     void (*destroy)(struct errand *errand); /* on either thread */

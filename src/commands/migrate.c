@@ -104,7 +104,7 @@ void run_migrate(const struct command_line *line)
     struct platform_store *store = command_make_platform(line);
     struct migrated migrated = {.before = 0};
     size_t providers = 0;
-    platform_store_watch(store, command_watch(line));
+    store->watch = command_watch(line);
     migrated.backup = require_backup(line, store);
     command_require(line, platform_store_migrate(store, &migrated.before, &migrated.after,
                                                  command_error(line)));

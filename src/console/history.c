@@ -156,11 +156,12 @@ static void write_refusals(const struct history *history, struct json_writer *js
     const struct history_sample *newest = sample_at(&history->rings[HISTORY_MINUTES], 0);
     const struct history_sample *before = sample_at(&history->rings[HISTORY_HOURS], HOUR_STEPS);
     json_array(json, "refusals");
-    for (size_t i = 0; i < reason_count(); i++) {
+    const struct http_error *error;
+    for (size_t i = 0; (error = reason_at(i)) != NULL; i++) {
         if (newest->reasons[i] == 0)
             continue;
         json_object(json, NULL);
-        json_string(json, "reason", reason_at(i)->reason);
+        json_string(json, "reason", error->reason);
         json_unsigned(json, "total", newest->reasons[i]);
         json_unsigned(json, "last_hour", newest->reasons[i] - before->reasons[i]);
         json_end(json);

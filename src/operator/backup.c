@@ -74,9 +74,9 @@ static void name_target(struct making *making, const char *directory)
 static enum status copy_platform(struct making *making, const char *path, struct error *error)
 {
     struct platform_store *store = making->sources->platform;
-    platform_store_watch(store, making->watch);
+    store->watch = making->watch;
     enum status status = platform_store_back_up(store, path, NULL, error);
-    platform_store_watch(store, NULL);
+    store->watch = NULL;
     return status;
 }
 

@@ -430,7 +430,7 @@ enum status platform_copy(struct platform_store *from, struct platform_store *to
                            "broke off is to be thrown away)");
     if (status != STATUS_OK)
         return status;
-    platform_store_begin_copy(to);
+    to->copying = true;
     status = copy_all(&copy, from, prints, &state);
     if (status == STATUS_OK)
         status = verify_copy(&copy, prints);

@@ -69,7 +69,7 @@ static enum status open_store(struct verification *verification, struct platform
 {
     enum status status = platform_store_open(store, &verification->options, error);
     if (status == STATUS_OK)
-        platform_store_stop_when(*store, &verification->stop);
+        (*store)->stop = &verification->stop;
     return status;
 }
 

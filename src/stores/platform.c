@@ -41,28 +41,6 @@ void platform_store_act_as(struct platform_store *store, const char *who, const 
     memcpy(author->command, command, strlen(command));
 }
 
-void platform_store_watch(struct platform_store *store, const struct progress_watch *watch)
-{
-    store->watch = watch;
-}
-
-void platform_store_stop_when(struct platform_store *store, const atomic_bool *stop)
-{
-    store->stop = stop;
-}
-
-void platform_store_on_wait(struct platform_store *store, void (*on_wait)(void *context),
-                            void *context)
-{
-    store->on_wait = on_wait;
-    store->on_wait_context = context;
-}
-
-void platform_store_begin_copy(struct platform_store *store)
-{
-    store->copying = true;
-}
-
 void platform_store_close(struct platform_store **store)
 {
     if (*store == NULL)

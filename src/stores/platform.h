@@ -44,10 +44,20 @@ struct platform_store {
         char who[TRAIL_WHO_SIZE];
         char command[TRAIL_COMMAND_SIZE];
     } author; /* of changes through this handle; see platform_store_act_as */
-    const struct progress_watch *watch; /* of long work; see platform_store_watch; may be NULL */
-    bool copying;                       /* see platform_store_begin_copy */
-    const atomic_bool *stop;            /* see platform_store_stop_when; may be NULL */
-    void (*on_wait)(void *context);     /* see platform_store_on_wait; may be NULL */
+    /* The user of the handle may set what follows. */
+    /* Hears some times a second of progress while the handle migrates or copies a SQLite file, or
+     * checks a store's own pages and indexes. It must not use the store. May be NULL. */
+    const struct progress_watch *watch;
+    /* The handle writes a copy of another store. The copy includes the audit trail as it is, so the
+     * handle adds no rows to it. */
+    bool copying;
+    /* Once it is true, calls of this handle, even one that is under way, end soon with
+     * STATUS_UNAVAILABLE: reading the whole ledger must not hold up the end of a process. Any
+     * thread may set it, and it lives as long as the handle. May be NULL. */
+    const atomic_bool *stop;
+    /* Of an engine that is a server: called on the handle's thread whenever the handle has sent
+     * something and waits for the server. It must not use the store. May be NULL. */
+    void (*on_wait)(void *context);
     void *on_wait_context;
 };
 
@@ -106,21 +116,6 @@ MUST_CHECK enum status platform_store_schema(struct platform_store *store,
 MUST_CHECK enum status platform_store_back_up(struct platform_store *store, const char *to,
                                               char **path, struct error *error);
 
-/* From now on calls of this handle, even one that is under way, end soon with STATUS_UNAVAILABLE
- * once `stop` is true: reading the whole ledger must not hold up the end of a process. `stop`,
- * which any thread may set, lives as long as the handle. */
-void platform_store_stop_when(struct platform_store *store, const atomic_bool *stop);
-
-/* Of an engine that is a server: calls `on_wait` on the handle's thread whenever the handle has
- * sent something and waits for the server. `on_wait` must not use the store. */
-void platform_store_on_wait(struct platform_store *store, void (*on_wait)(void *context),
-                            void *context);
-
-/* Reports progress to `watch` some times a second while this handle migrates or copies a SQLite
- * file, or checks a store's own pages and indexes. `watch` must not use the store. NULL ends the
- * reports. */
-void platform_store_watch(struct platform_store *store, const struct progress_watch *watch);
-
 /* Brings the schema up to this program's, one numbered migration after the other, each in its own
  * transaction; safe to repeat and to run twice at once. Out: the versions before and after. */
 MUST_CHECK enum status platform_store_migrate(struct platform_store *store, uint32_t *before,
@@ -139,10 +134,6 @@ MUST_CHECK enum status platform_store_check_writes(struct platform_store *store,
 /* The author of changes through this handle from now on, and the command ("customer set"), for the
  * audit trail. Plain text that fits its field (CHECKed); "unknown" until this is called. */
 void platform_store_act_as(struct platform_store *store, const char *who, const char *command);
-
-/* The handle writes a copy of another store from now on. The copy includes the audit trail as it
- * is, so the handle adds no rows to it. */
-void platform_store_begin_copy(struct platform_store *store);
 
 /* Numbers that change with every write: revisions, and counts of rows that take none. Players,
  * launches and transactions are counted, which takes long in a snapshot alone. */

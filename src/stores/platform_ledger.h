@@ -121,7 +121,7 @@ struct ledger_horizon {
 
 /* The verbs of an engine for the ledger: `store->ledger->begin(store, batch, error)`. */
 struct ledger_verbs {
-    bool waits; /* `begin` mostly waits for a server; see platform_store_on_wait */
+    bool waits; /* `begin` mostly waits for a server; see `on_wait` of struct platform_store */
     /* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
      * `standing_credits` is exact up to LEDGER_BATCH_MAX, beyond which a batch cannot bring it
      * to 0. */
@@ -181,7 +181,7 @@ struct ledger_verbs {
     /*
      * Checks that the store is as its engine left it: its pages, and its indexes against its
      * tables. STATUS_MALFORMED: `error` names the fault. `how` says in a few words how the engine
-     * checked. The handle's watch (platform_store_watch) hears of it now and then, as it may take
+     * checked. The handle's `watch` hears of it now and then, as it may take
      * long.
      */
     MUST_CHECK enum status (*integrity)(struct platform_store *store, const char **how,

@@ -122,7 +122,7 @@ static void answer_in_trouble(struct lane *lane, struct ledger_job **jobs, size_
     answer_all(lane->ledger, jobs, count);
 }
 
-/* Also while the store waits for its server (platform_store_on_wait). To answer wakes the threads
+/* Also while the store waits for its server (platform_store's `on_wait`). To answer wakes the threads
  * that serve requests, and they would compete with this one before the server has its next
  * batch. */
 static void answer_decided(void *argument)
@@ -161,8 +161,10 @@ static enum status open_store(struct lane *lane, struct error *error)
     enum status status = platform_store_open(&lane->store, &ledger->options.platform, error);
     bool recovers =
         lane == &ledger->writer || !atomic_load_explicit(&ledger->recovered, memory_order_acquire);
-    if (status == STATUS_OK)
-        platform_store_on_wait(lane->store, answer_decided, lane);
+    if (status == STATUS_OK) {
+        lane->store->on_wait_context = lane;
+        lane->store->on_wait = answer_decided;
+    }
     if (status != STATUS_OK || !recovers)
         return status;
     status = lane->store->ledger->recover(lane->store, error);

@@ -440,7 +440,7 @@ TEST_OF(fixture, a_long_step_says_how_far_it_is)
             " SELECT n, 1, 1, n, n - 1, 5, 5, 5 * n, n, 't' || n, 'CREDIT', 'applied', zeroblob(32)"
             " FROM counted");
     OK(open_store(fixture, true));
-    platform_store_watch(fixture->store, &(struct progress_watch){note_watched, &watched});
+    fixture->store->watch = &(struct progress_watch){note_watched, &watched};
     OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
     assert_int_equal(before, 7);
     assert_int_equal(after, NEWEST);

@@ -37,7 +37,7 @@ struct platform_engine {
     const struct player_record *(*player_of)(struct platform_store *store, int64_t number);
 };
 
-/* See platform_store_stop_when. */
+/* See `stop` of struct platform_store. */
 static inline bool platform_store_is_stopped(const struct platform_store *store)
 {
     return store->stop != NULL && atomic_load(store->stop);

@@ -240,7 +240,7 @@ TEST_OF(fixture, a_copy_takes_the_trail_as_it_is)
                                .object = "cus_1",
                                .after = TEXT("{\"enabled\":true}")};
     struct rows rows;
-    platform_store_begin_copy(fixture->store);
+    fixture->store->copying = true;
     OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
     OK(platform_add(fixture->store, &trail_table, &row, &fixture->error));
     row.after = TEXT("{");

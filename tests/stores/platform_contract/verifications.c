@@ -143,10 +143,10 @@ TEST_OF(fixture, a_handle_that_is_stopped_answers_no_more)
     const char *how = NULL;
     atomic_bool stop;
     atomic_init(&stop, false);
-    platform_store_stop_when(store, &stop);
+    store->stop = &stop;
     OK(store->ledger->snapshot_begin(store, &fixture->error));
     const struct progress_watch watch = {raise_flag, &stop};
-    platform_store_watch(store, &watch);
+    store->watch = &watch;
     assert_int_equal(store->ledger->integrity(store, &how, &fixture->error), STATUS_UNAVAILABLE);
     assert_non_null(strstr(fixture->error.text, "not waited for"));
     assert_int_equal(store->ledger->counterparts(store, &fixture->error), STATUS_UNAVAILABLE);

@@ -60,8 +60,7 @@ TEST(messages_are_those_that_the_interface_quotes)
 TEST(every_row_is_filled_and_each_cause_has_a_word_of_its_own)
 {
     size_t codes = 0;
-    assert_true(reason_count() > 80 && reason_count() <= REASONS_MAX);
-    for (size_t i = 0; i < reason_count(); i++) {
+    for (size_t i = 0; reason_at(i) != NULL; i++) {
         const struct http_error *error = reason_at(i);
         bool is_known = false;
         assert_int_equal(reason_number(error), i);
@@ -80,7 +79,7 @@ TEST(every_row_is_filled_and_each_cause_has_a_word_of_its_own)
         }
         codes += !is_known;
     }
-    assert_true(codes > 40 && codes < reason_count());
+    assert_true(codes > 40 && reason_at(codes) != NULL && reason_at(REASONS_MAX) == NULL);
 }
 
 TEST(a_failing_store_is_told_by_what_went_wrong)

@@ -86,7 +86,7 @@ TEST(every_setting_is_there_with_variable_and_default)
 
 TEST(every_error_is_there_with_status_and_message)
 {
-    for (size_t i = 0; i < reason_count(); i++) {
+    for (size_t i = 0; reason_at(i) != NULL; i++) {
         const struct http_error *error = reason_at(i);
         char code[128];
         char status[16];
@@ -114,7 +114,7 @@ TEST(docs_reasons_has_every_reason_and_no_other)
         if (!begins(line, "| `"))
             continue;
         size_t found = 0;
-        for (size_t i = 0; i < reason_count(); i++) {
+        for (size_t i = 0; reason_at(i) != NULL; i++) {
             const struct http_error *error = reason_at(i);
             char row[128];
             if (error->status == 304)
@@ -128,7 +128,7 @@ TEST(docs_reasons_has_every_reason_and_no_other)
             fail_msg("docs/reasons.md: %.*s", (int)line.size, line.at);
         rows++;
     }
-    assert_int_equal(rows, reason_count());
+    assert_true(rows > 0 && reason_at(rows - 1) != NULL && reason_at(rows) == NULL);
     buffer_free(&page);
 }
 
