@@ -204,22 +204,8 @@ static struct admission_memory ask_table(const struct admission *admission, stru
 
 const struct http_error *admission_error_of(enum admission_denial denial)
 {
-    static const struct http_error *const errors[] = {
-        [DENIAL_NO_POLICY] = &error_no_policy,
-        [DENIAL_UNUSABLE_KEY] = &error_unusable_key,
-        [DENIAL_UNKNOWN_KEY] = &error_unknown_key,
-        [DENIAL_REVOKED_KEY] = &error_revoked_key,
-        [DENIAL_EXPIRED_KEY] = &error_expired_key,
-        [DENIAL_CUSTOMER_DISABLED] = &error_customer_disabled,
-        [DENIAL_ADDRESS_NOT_LISTED] = &error_address_not_listed,
-        [DENIAL_UNKNOWN_ADDRESS] = &error_unknown_address,
-        [DENIAL_UNAVAILABLE] = &error_policies_unconfirmed,
-        [DENIAL_NO_KEY] = &error_no_key,
-        [DENIAL_UNKNOWN_PROVIDER] = &error_unknown_provider,
-        [DENIAL_TIMESTAMP] = &error_timestamp,
-        [DENIAL_SIGNATURE] = &error_signature,
-    };
-    return errors[denial];
+    CHECK(denial != DENIAL_NONE);
+    return admission_errors[denial - 1];
 }
 
 enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,

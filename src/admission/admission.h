@@ -92,7 +92,7 @@ struct admission_memory {
     char prefix[KEY_PREFIX_SIZE]; /* of a well-formed key, known or not; else "" */
 };
 
-/* The reason for a refusal, for the operator's log. The client sees only 403 ip_not_allowed or
+/* The reason for a refusal, for the operator's log, in the order of ADMISSION_ERRORS. The client sees only 403 ip_not_allowed or
  * 503. */
 enum admission_denial {
     DENIAL_NONE,         /* admitted */
@@ -113,7 +113,7 @@ enum admission_denial {
     DENIAL_SIGNATURE,        /* none, or not of this body */
 };
 #define DENIAL_COUNT (DENIAL_SIGNATURE + 1)
-/* The answer, whose reason names the denial ("unknown_key"). NULL for DENIAL_NONE. */
+/* The answer, whose reason names the denial ("unknown_key"). Not for DENIAL_NONE. */
 const struct http_error *admission_error_of(enum admission_denial denial);
 
 /*

@@ -7,7 +7,8 @@
 #define SECURITY_CONFIG_UNAVAILABLE \
     503, "security_config_unavailable", "The access policy could not be read."
 
-/* Refusals by admission and the rate limit. */
+/* Refusals by admission and the rate limit. The first ones are in the order of enum
+ * admission_denial, each its reason. */
 #define ADMISSION_ERRORS(ROW, CAUSE)                                               \
     CAUSE(no_policy, IP_NOT_ALLOWED)                                               \
     CAUSE(unusable_key, IP_NOT_ALLOWED)                                            \
@@ -17,6 +18,7 @@
     CAUSE(customer_disabled, IP_NOT_ALLOWED)                                       \
     CAUSE(address_not_listed, IP_NOT_ALLOWED)                                      \
     CAUSE(unknown_address, IP_NOT_ALLOWED)                                         \
+    CAUSE(policies_unconfirmed, SECURITY_CONFIG_UNAVAILABLE)                       \
     CAUSE(no_key, IP_NOT_ALLOWED)                                                  \
     CAUSE(unknown_provider, NOT_ADMITTED)                                          \
     CAUSE(timestamp, NOT_ADMITTED)                                                 \
@@ -25,7 +27,6 @@
     CAUSE(provider_unknown_address, NOT_ADMITTED)                                  \
     CAUSE(connections_of_customer, HTTP_OVERLOADED)                                \
     ROW(rate_limited, 429, "The request budget of the current window is used up.") \
-    CAUSE(policies_unconfirmed, SECURITY_CONFIG_UNAVAILABLE)                       \
     CAUSE(games_unconfirmed, SECURITY_CONFIG_UNAVAILABLE)
 
 ADMISSION_ERRORS(HTTP_ERROR_DECLARE, HTTP_ERROR_DECLARE)

@@ -949,10 +949,8 @@ enum status app_run(const struct app_options *options, struct error *error)
     CHECK(uv_loop_init(&app.loop) == 0);
     app.mailbox = mailbox_create(&app.loop);
     uv_timer_t *const timers[] = {&app.drain_deadline, &app.second, &app.watchdog, &app.starting};
-    for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++) {
-        CHECK(uv_timer_init(&app.loop, timers[i]) == 0);
-        timers[i]->data = &app;
-    }
+    for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++)
+        clock_make_timer(&app.loop, timers[i], &app);
     app.notifier = notifier_create(app.log);
     app.metrics = metrics_create(&(struct metrics_options){
         .threads = app.config->threads, .route_label = route_label, .counted = counted});

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
 
@@ -109,8 +110,7 @@ static void start_serving(struct worker *worker)
     };
     health_waits_init(shared->health, &worker->service.health_waits, &worker->loop);
     start_servers(worker);
-    CHECK(uv_timer_init(&worker->loop, &worker->log_flush) == 0);
-    worker->log_flush.data = worker;
+    clock_make_timer(&worker->loop, &worker->log_flush, worker);
     CHECK(uv_timer_start(&worker->log_flush, on_log_flush, LOG_FLUSH_MS, LOG_FLUSH_MS) == 0);
 }
 

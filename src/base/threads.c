@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -12,8 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
-#define NAME_SIZE 16  /* of Linux */
-#define HURRIED (-10) /* nice value; LimitNICE= of the unit allows it */
+#define NAME_SIZE 16 /* of Linux */
 
 static int start(uv_thread_t *thread, const char *name, void (*run)(void *argument), void *argument)
 {
@@ -69,11 +67,6 @@ uint64_t thread_starved_ms(void)
     }
     buffer_free(&line);
     return waited_ns / 1000000;
-}
-
-void thread_hurry(void)
-{
-    (void)setpriority(PRIO_PROCESS, 0, HURRIED); /* of this thread alone: setpriority(2), NOTES */
 }
 
 bool condition_wait_until(uv_cond_t *condition, uv_mutex_t *lock, uint64_t deadline_ns)

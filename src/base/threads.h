@@ -21,10 +21,6 @@ bool thread_start_detached(const char *name, void (*run)(void *argument), void *
 /* How long this thread has been ready to run and had no processor, since it began; 0 where the kernel
  * does not say. */
 uint64_t thread_starved_ms(void);
-/* Asks for a larger share of the processors for this thread; without the right to (RLIMIT_NICE,
- * CAP_SYS_NICE) it goes on as it is. */
-void thread_hurry(void);
-
 /* Waits for `condition`, with the lock held, until `deadline_ns` by clock_monotonic_ns at most.
  * False, without waiting, when that has passed. It may wake for nothing, as all conditions do:
  *

@@ -760,8 +760,7 @@ struct console *console_create(const struct console_options *options)
     CHECK(uv_mutex_init(&console->lock) == 0);
     name_hosts(console);
     console->look = memory_alloc_zeroed(1, sizeof *console->look);
-    CHECK(uv_timer_init(options->loop, console->look) == 0);
-    console->look->data = console;
+    clock_make_timer(options->loop, console->look, console);
     CHECK(uv_timer_start(console->look, on_look, LOOK_MS, LOOK_MS) == 0);
     on_look(console->look); /* the history begins now */
     if (console->refused)

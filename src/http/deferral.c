@@ -63,8 +63,7 @@ void http_deferral_queue_init(struct http_deferral_queue *queue, uv_loop_t *loop
 {
     *queue = (struct http_deferral_queue){.limit_ms = limit_ms, .late = late};
     TAILQ_INIT(&queue->deferrals);
-    CHECK(uv_timer_init(loop, &queue->timer) == 0);
-    queue->timer.data = queue;
+    clock_make_timer(loop, &queue->timer, queue);
     uv_unref((uv_handle_t *)&queue->timer);
 }
 

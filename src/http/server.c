@@ -310,8 +310,7 @@ struct http_server *http_server_create(const struct http_server_options *options
     base62_random(server->next_id, HTTP_ID_START_SIZE);
     if (options->tls != NULL) /* room to read into, then a record to write from */
         server->plain_buffer = memory_alloc(HTTP_READ_SIZE + HTTP_RECORD_SIZE);
-    CHECK(uv_timer_init(options->loop, &server->sweep) == 0);
-    server->sweep.data = server;
+    clock_make_timer(options->loop, &server->sweep, server);
     server->listener_closed = descriptor < 0;
     if (descriptor >= 0) {
         CHECK(uv_poll_init(options->loop, &server->listener, descriptor) == 0);

@@ -514,9 +514,8 @@ struct waiting *waiting_create(const struct waiting_options *options)
     waiting->options = *options;
     TAILQ_INIT(&waiting->busy);
     TAILQ_INIT(&waiting->groups);
-    CHECK(uv_timer_init(loop, &waiting->tick) == 0);
+    clock_make_timer(loop, &waiting->tick, waiting);
     CHECK(uv_idle_init(loop, &waiting->slice) == 0);
-    waiting->tick.data = waiting;
     waiting->slice.data = waiting;
     waiting->open_handles = 2;
     waiting->reader.mail.deliver = on_changes;

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -259,7 +260,9 @@ static uint32_t refresh(struct refresher *refresher)
 static void run(void *argument)
 {
     struct refresher *refresher = argument;
-    thread_hurry(); /* late by a second, all requests are refused */
+    /* Late by a second, all requests are refused. It is of this thread alone (setpriority(2), NOTES),
+     * and in vain where neither LimitNICE= nor a capability allows it. */
+    (void)setpriority(PRIO_PROCESS, 0, -10);
     while (!background_sleep(&refresher->thread, after_ms(refresh(refresher))))
         continue;
     platform_store_close(&refresher->store);
