@@ -11,11 +11,9 @@
 static const struct http_error *const *const lists[] = {
     http_errors, admission_errors, sports_errors, games_errors, launch_errors, wallet_errors};
 
-#define LISTS (sizeof lists / sizeof lists[0])
-
 const struct http_error *reason_at(size_t number)
 {
-    for (size_t i = 0; i < LISTS; i++)
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (size_t j = 0; lists[i][j] != NULL; j++)
             if (number-- == 0)
                 return lists[i][j];
@@ -25,7 +23,7 @@ const struct http_error *reason_at(size_t number)
 size_t reason_number(const struct http_error *error)
 {
     size_t number = 0;
-    for (size_t i = 0; i < LISTS; i++)
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (size_t j = 0; lists[i][j] != NULL; j++, number++)
             if (lists[i][j] == error)
                 return number;

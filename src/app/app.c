@@ -220,7 +220,7 @@ struct reloading {
     struct buffer restart; /* the changed settings that need one */
 };
 
-static void reload(struct app *app, int asker);
+static reload_asked reload;
 
 static void on_worker_reloaded(void *context)
 {
@@ -350,8 +350,9 @@ static void on_read_again(struct errand *errand)
 }
 
 /* A file may change while it is read, so who asks then has it read once more. */
-static void reload(struct app *app, int asker)
+static void reload(void *context, int asker)
 {
+    struct app *app = context;
     if (app->reading != NULL && app->reload_waits && app->waiting_asker >= 0) {
         reload_answer(asker, false, "others wait for the configuration to be read already");
         return;
@@ -386,11 +387,6 @@ static void abandon_reading(struct app *app)
         reload_answer(app->waiting_asker, false, ending);
     errand_abandon(&app->reading->errand);
     app->reading = NULL;
-}
-
-static void on_reload_asked(void *context, int asker)
-{
-    reload(context, asker);
 }
 
 static void on_signal(uv_signal_t *handle, int signal)
@@ -870,7 +866,7 @@ static enum status start(struct app *app, struct error *error)
     *operator_socket(app) = operator_listener_descriptor(app->operator_listener);
     /* Starts before the stores open, so that a command can ask while they are away. */
     app->reload_socket =
-        reload_socket_create(&app->loop, RELOAD_CONFIGURATION, on_reload_asked, app, app->log);
+        reload_socket_create(&app->loop, RELOAD_CONFIGURATION, reload, app, app->log);
     if (app->options->arguments != NULL)
         app->upgrade_socket =
             reload_socket_create(&app->loop, RELOAD_PROGRAM, on_upgrade_asked, app, app->log);

@@ -57,9 +57,9 @@ static void take_place(struct following *following)
         return;
     }
     if (text_to_u64(number, INT64_MAX, &tail->place) != STATUS_OK || tail->place == 0 ||
-        !hex_read(hash, tail->hash, sizeof tail->hash))
+        !hex_read(hash, tail->ledger.hash, sizeof tail->ledger.hash))
         command_usage(line, "--after must be a number, or NUMBER:HASH as a row's line has them");
-    tail->known = true;
+    tail->ledger.known = true;
 }
 
 /* The line owns it. */

@@ -23,9 +23,9 @@ static void read_place(struct console_query *query, struct tail *asked)
     if (strcmp(text, "0") != 0)
         asked->place = console_number(query, "after", INT64_MAX, 0);
     console_parameter(query, "hash", text);
-    asked->known = text[0] != '\0';
-    if (asked->known &&
-        (asked->place == 0 || !hex_read(text_of(text), asked->hash, sizeof asked->hash)))
+    asked->ledger.known = text[0] != '\0';
+    if (asked->ledger.known && (asked->place == 0 || !hex_read(text_of(text), asked->ledger.hash,
+                                                               sizeof asked->ledger.hash)))
         console_refuse_parameter(query, "hash",
                                  "must be the 64 hexadecimal digits of the row that "
                                  "`after` names");
@@ -64,8 +64,8 @@ static enum status answer(struct console_call *call, struct tail *asked,
     enum status status = read_rows(call, tail, is_first ? LOOKS_MAX : 1, error);
     json_end(&json);
     json_unsigned(&json, "next", tail->place);
-    if (tail->known)
-        json_hex(&json, "next_hash", tail->hash, sizeof tail->hash);
+    if (tail->ledger.known)
+        json_hex(&json, "next_hash", tail->ledger.hash, sizeof tail->ledger.hash);
     else
         json_null(&json, "next_hash");
     json_bool(&json, "more", tail->more);

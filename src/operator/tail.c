@@ -48,8 +48,6 @@ static enum status begin_ledger(struct tail *tail, struct platform_store *store,
             : platform_get(store, &customer_table, tail->customer_id, &customer, error);
     tail->begun = status == STATUS_OK;
     tail->ledger.place = (int64_t)tail->place;
-    tail->ledger.known = tail->known;
-    memcpy(tail->ledger.hash, tail->hash, sizeof tail->hash);
     return status;
 }
 
@@ -60,8 +58,6 @@ static enum status read_ledger(struct tail *tail, struct platform_store *store, 
         return status;
     status = platform_ledger_tail(store, &tail->ledger, write_entry, tail, error);
     tail->place = (uint64_t)tail->ledger.place;
-    tail->known = tail->ledger.known;
-    memcpy(tail->hash, tail->ledger.hash, sizeof tail->hash);
     tail->more = tail->ledger.more;
     tail->whole = tail->ledger.whole;
     return status;
@@ -95,11 +91,12 @@ static bool take_change(void *context, const void *record)
     chain_row(tail, row);
     if (row->number < tail->place)
         return true;
-    if (is_place && tail->known && memcmp(tail->hash, tail->chained, sizeof tail->hash) != 0)
+    if (is_place && tail->ledger.known &&
+        memcmp(tail->ledger.hash, tail->chained, sizeof tail->ledger.hash) != 0)
         return false;
     tail->place = row->number;
-    tail->known = true;
-    memcpy(tail->hash, tail->chained, sizeof tail->hash);
+    tail->ledger.known = true;
+    memcpy(tail->ledger.hash, tail->chained, sizeof tail->ledger.hash);
     if (is_place || !platform_trail_wants(&tail->trail, row))
         return true;
     struct json_writer *json = begin_row(tail, &line);
@@ -125,9 +122,9 @@ static enum status read_trail(struct tail *tail, struct platform_store *store, s
         from = tail->chained_to;
         status = platform_trail_after(store, from, LEDGER_PAGE, &last, take_change, tail, error);
     } while (status == STATUS_OK && tail->chained_to > from && tail->chained_to < place);
-    const bool is_there =
-        place == 0 || tail->chained_to > place ||
-        (tail->chained_to == place && memcmp(tail->hash, tail->chained, sizeof tail->hash) == 0);
+    const bool is_there = place == 0 || tail->chained_to > place ||
+                          (tail->chained_to == place &&
+                           memcmp(tail->ledger.hash, tail->chained, sizeof tail->ledger.hash) == 0);
     if (status == STATUS_OK && !is_there)
         status = error_set(error, STATUS_MALFORMED,
                            "%s: row %" PRIu64 " of the audit trail, which ends with row %" PRIu64

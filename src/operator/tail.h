@@ -23,13 +23,11 @@ struct tail {
     struct json_writer *array;
 
     uint64_t place; /* number of the last row that was read; set it to begin there */
-    bool known;     /* `hash` is that row's: one that is given is checked */
-    uint8_t hash[DIGEST_SIZE];
     bool begun;
-    bool more;     /* there may be more rows at once */
-    bool whole;    /* all is read that was there when the tail began */
-    uint64_t rows; /* written so far */
-    struct ledger_tail ledger;
+    bool more;                 /* there may be more rows at once */
+    bool whole;                /* all is read that was there when the tail began */
+    uint64_t rows;             /* written so far */
+    struct ledger_tail ledger; /* of both: `known` and `hash` are those of the row at the place */
     /* Of the audit trail, whose hashes are a chain from its first row on: `chained` is the hash of
      * row `chained_to`, and `chained_before` of the one before it. */
     uint64_t chained_to;
