@@ -112,9 +112,15 @@ TEST_OF(fixture, players_are_listed_with_the_last_active_first)
     assert_int_equal(page.count, 3);
     assert_string_equal(page.ids[0], players[0].id);
     assert_string_equal(page.ids[1], players[2].id);
-    assert_int_equal(active(fixture, "", "", 2, 1, &page), 3);
-    assert_int_equal(page.count, 1);
-    assert_string_equal(page.ids[0], players[1].id);
+    assert_int_equal(active(fixture, "", "", 0, 1, &page), 3); /* one page after the other */
+    assert_string_equal(page.ids[0], players[0].id);
+    for (size_t next = 3; next-- > 1;) {
+        assert_int_equal(page.count, 1);
+        assert_int_not_equal(page.next, 0);
+        assert_int_equal(active(fixture, "", "", page.next, 1, &page), 3);
+        assert_string_equal(page.ids[0], players[next].id);
+    }
+    assert_int_equal(page.next, 0);
     assert_int_equal(active(fixture, "cus_One", "", 0, 10, &page), 2);
     assert_int_equal(active(fixture, "", "A_", 0, 10, &page), 2); /* and not ax3 */
     assert_int_equal(active(fixture, "cus_Two", "a_1", 0, 10, &page), 0);
