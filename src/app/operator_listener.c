@@ -104,7 +104,6 @@ enum status operator_listener_create(struct operator_listener **listener_at,
         return status;
     struct operator_listener *listener = memory_alloc_zeroed(1, sizeof *listener);
     listener->options = *options;
-    listener->options.user_header = memory_copy_string(options->user_header);
     listener->port = port;
     listener->descriptor = descriptor;
     CHECK(uv_prepare_init(options->loop, &listener->turn) == 0);
@@ -120,7 +119,7 @@ enum status operator_listener_create(struct operator_listener **listener_at,
             .loop = options->loop,
             .tls = options->tls,
             .connection_limit = CONNECTIONS,
-            .named_field = text_of(listener->options.user_header),
+            .named_field = text_of(options->user_header),
             .makes_room = true, /* held connections keep neither scrapes nor operators out */
             .deadlines.header_seconds = HEADER_SECONDS,
             .deadlines.body_seconds = BODY_SECONDS,
@@ -171,7 +170,6 @@ void operator_listener_destroy(struct operator_listener **listener)
     uv_close((uv_handle_t *)&(*listener)->turn, NULL);
     (void)uv_run((*listener)->options.loop, UV_RUN_DEFAULT);
     http_server_destroy(&(*listener)->server);
-    memory_free((char *)(uintptr_t)(*listener)->options.user_header);
     memory_free(*listener);
     *listener = NULL;
 }

@@ -33,7 +33,7 @@ struct operator_listener_options {
     void *page_context;
     struct http_tls *tls;    /* borrowed; NULL: plain */
     struct log *log;         /* borrowed; may be NULL */
-    const char *user_header; /* [operator] trusted_user_header; copied */
+    const char *user_header; /* [operator] trusted_user_header; borrowed */
 };
 
 MUST_CHECK enum status operator_listener_create(struct operator_listener **listener,

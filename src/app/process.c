@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "operator/backup.h"
 
 static uint64_t nanoseconds(struct timeval time)
@@ -57,10 +58,11 @@ static uint64_t count_descriptors(void)
 /* SQLite's log beside the file; 0: there is none. */
 static uint64_t log_bytes(const char *path)
 {
-    char log[PATH_MAX];
+    char *log = file_beside(path, "-wal");
     struct stat file;
-    (void)snprintf(log, sizeof log, "%s-wal", path);
-    return stat(log, &file) == 0 ? (uint64_t)file.st_size : 0;
+    uint64_t bytes = stat(log, &file) == 0 ? (uint64_t)file.st_size : 0;
+    memory_free(log);
+    return bytes;
 }
 
 /* Measures the file system of a store; NULL: the store is a server. */

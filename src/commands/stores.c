@@ -113,7 +113,7 @@ void command_bound_reading(const struct command_line *line, const char *file, ui
     reading->hung_max_ms = (uint64_t)HUNG_TIMEOUTS * timeout_ms;
     if (file != NULL) {
         char *followed = file_follow_link(file);
-        reading->log = memory_format("%s-wal", followed);
+        reading->log = file_beside(followed, "-wal");
         reading->log_start = file_size(reading->log);
         memory_free(followed);
     }
