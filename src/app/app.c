@@ -287,7 +287,7 @@ static enum status read_tls(const struct config *config, const bool wanted[LISTE
     return status;
 }
 
-/* What a thread reads for a reload: a file may be on a mount that hangs, or be a FIFO. */
+/* A reload reads its files on a thread: one may be on a mount that hangs, or be a FIFO. */
 struct reading {
     struct errand errand; /* first */
     struct app *app;

@@ -21,8 +21,8 @@ uint64_t clock_monotonic_ms(void);
 /* clock_monotonic_ms() as of when the loop last woke, which costs nothing: for code that the loop
  * runs. */
 uint64_t clock_loop_ms(const uv_loop_t *loop);
-/* Makes a timer of the loop, with its `data`; and starts one, which counts from now rather than from
- * when the loop woke. `every_ms` 0: once. */
+/* Makes a timer of the loop, with its `data`; and starts one, which counts from now rather than
+ * from when the loop woke. `every_ms` 0: once. */
 void clock_make_timer(uv_loop_t *loop, uv_timer_t *timer, void *data);
 void clock_start_timer(uv_timer_t *timer, uv_timer_cb fired, uint64_t after_ms, uint64_t every_ms);
 /* Time since the machine booted, suspension included, and a number for that boot: two processes of

@@ -44,9 +44,10 @@ MUST_CHECK enum status file_make(const char *path, mode_t mode, struct text cont
 MUST_CHECK int file_read(const char *path, size_t most, struct buffer *out);
 
 /* The same of a file that holds a secret, which the caller wipes. It belongs to root or to the user
- * of this process, and no other user may use it; but its group may read it, as systemd and Kubernetes
- * give it, if that is root's or one of this process. STATUS_NOT_FOUND, STATUS_UNAVAILABLE: it
- * cannot be read; STATUS_INVALID: others may use it, or it is no regular file. */
+ * of this process, and no other user may use it; but its group may read it, as systemd and
+ * Kubernetes give it, if that is root's or one of this process. STATUS_NOT_FOUND,
+ * STATUS_UNAVAILABLE: it cannot be read; STATUS_INVALID: others may use it, or it is no regular
+ * file. */
 MUST_CHECK enum status file_read_secret(const char *path, size_t most, struct buffer *out,
                                         struct error *error);
 

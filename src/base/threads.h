@@ -14,12 +14,12 @@
 void thread_start(uv_thread_t *thread, const char *name, void (*run)(void *argument),
                   void *argument);
 
-/* The same for a thread that nobody joins. False: the system gives none. A thread may end before this
- * returns. */
+/* Starts a detached thread in the same way. False: the system gives none. The thread may end before
+ * this returns. */
 bool thread_start_detached(const char *name, void (*run)(void *argument), void *argument);
 
-/* How long this thread has been ready to run and had no processor, since it began; 0 where the kernel
- * does not say. */
+/* How long this thread has been ready to run and had no processor, since it began; 0 where the
+ * kernel does not say. */
 uint64_t thread_starved_ms(void);
 /* Waits for `condition`, with the lock held, until `deadline_ns` by clock_monotonic_ns at most.
  * False, without waiting, when that has passed. It may wake for nothing, as all conditions do:

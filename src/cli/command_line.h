@@ -9,7 +9,7 @@
  * Shared by the parser, the help texts and the runner. Only files of cli/ include this.
  */
 
-/* ---- a line of progress (progress.c) ---------------------------------------------------------- */
+/* ---- a line of progress (progress.c) -------------------------------------------------------- */
 
 /*
  * Shows a person at a terminal how far long work is: a line on stderr that is rewritten about once

@@ -102,8 +102,8 @@ struct config {
 MUST_CHECK enum status config_load(const struct config **config, const char *path,
                                    const char *const *overrides, struct error *error);
 
-/* The same without overrides; `problems` gets all that is wrong, one a line without a newline at the end (after the
- * twentieth: how many more). */
+/* The same without overrides; `problems` gets all that is wrong, one a line without a newline at
+ * the end (after the twentieth: how many more). */
 MUST_CHECK enum status config_load_all(const struct config **config, const char *path,
                                        struct buffer *problems);
 

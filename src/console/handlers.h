@@ -38,7 +38,8 @@ console_handler console_sign_in, console_who_am_i, console_sign_out;
 console_handler console_ledger_tail, console_audit_tail;
 
 /* views.c: documents that are no records: games that a customer may use, an import, a player's
- * statement, rounds, the audit trail, usage, money, the settings in force and the health of the stores. */
+ * statement, rounds, the audit trail, usage, money, the settings in force and the health of the
+ * stores. */
 console_handler console_allowed_games, console_allow_games, console_import_games, console_statement,
     console_rounds, console_audit, console_usage, console_report, console_entries, console_settings,
     console_health;

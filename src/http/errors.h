@@ -9,9 +9,9 @@
  * cause.
  *
  * Each domain lists its errors in a table like the one below, DOMAIN_ERRORS in its errors.h. A row
- * `ROW(code, status, message)` is an error with one cause: it defines the object `error_code`, whose
- * reason is the code, and an element of `domain_errors`. A row `CAUSE(reason, ANSWER)` is one cause
- * of an answer that has several: it defines `error_reason` likewise.
+ * `ROW(code, status, message)` is an error with one cause: it defines the object `error_code`,
+ * whose reason is the code, and an element of `domain_errors`. A row `CAUSE(reason, ANSWER)` is one
+ * cause of an answer that has several: it defines `error_reason` likewise.
  */
 struct http_error {
     int status;

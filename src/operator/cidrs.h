@@ -9,6 +9,6 @@
  * the place of what was there. `words` are for an empty list. */
 extern const struct field_type field_cidrs;
 
-/* The same array, to which setting appends blocks, or from which it takes them. Neither a block that
- * is there already nor one that is not there is an error. */
+/* The same array, to which setting appends blocks, or from which it takes them. Neither a block
+ * that is there already nor one that is not there is an error. */
 extern const struct field_type field_cidrs_added, field_cidrs_removed;

@@ -56,7 +56,7 @@ MUST_CHECK enum status credential_find_session(struct platform_store *store, str
                                                struct error *error);
 
 /* An operator whom a sign-in proxy names, but no owner. The first request of a day (UTC) begins a
- * session until its end, which nobody has the secret of, and so leaves a row in the audit trail.
+ * session until the day's end, so the audit trail has a row of it; its secret is thrown away.
  * NOT_FOUND: the operator may not sign in so, or the session was ended; the error says why. */
 MUST_CHECK enum status credential_admit_named(struct platform_store *store, const char *name,
                                               const struct address *from, int64_t now_ms,

@@ -16,8 +16,8 @@ struct customer_view {
     size_t live_keys; /* neither revoked nor expired */
 };
 
-/* Finds a customer by its name: the first that has it; `id` "" : none has. `alone`: no other one has
- * it. */
+/* Finds a customer by its name: the first that has it; `id` "" : none has. `alone`: no other one
+ * has it. */
 MUST_CHECK enum status customers_find_name(struct platform_store *store, const char *name,
                                            char id[CUSTOMER_ID_SIZE], bool *alone,
                                            struct error *error);

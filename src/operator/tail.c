@@ -81,7 +81,8 @@ static void chain_row(struct tail *tail, const struct trail_record *row)
     buffer_free(&text);
 }
 
-/* Shows what is behind the place; at the place it looks whether the row is the one that is known. */
+/* Shows what is behind the place; at the place it looks whether the row is the one that is
+ * known. */
 static bool take_change(void *context, const void *record)
 {
     struct tail *tail = context;

@@ -57,8 +57,8 @@ MUST_CHECK enum status viewer_read_entries(struct platform_store *store,
                                            ledger_transaction_visitor *visit, void *context,
                                            struct error *error);
 
-/* Narrows rounds to those that began before a time, as time_parse_past reads it: `older_than`, unless
- * it is NULL or "". */
+/* Narrows rounds to those that began before a time, as time_parse_past reads it: `older_than`,
+ * unless it is NULL or "". */
 #define VIEWER_ROUND_DAYS 30 /* before the last, if no first day is given */
 MUST_CHECK enum status viewer_ask_older(const char *older_than, int64_t now_ms,
                                         struct ledger_scope *scope, struct error *error);

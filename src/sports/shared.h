@@ -49,7 +49,7 @@ enum {
     SPORTS_WAITS_GONE,    /* waiting polls whose client went away */
 };
 
-/* ---- entries (entry.c) ------------------------------------------------------------------------ */
+/* ---- entries (entry.c) ---------------------------------------------------------------------- */
 
 /*
  * The result of one version of a stored value: of a sport's catalog, or of an event's odds together

@@ -43,8 +43,9 @@ MUST_CHECK enum status platform_players_named(struct platform_store *store, cons
 /* Players, the last active first: those of the newest 2,000 operations, then the others, the newest
  * first. With `words` those whose id, launch or id at a provider is just that, then those whose
  * reference begins so, in capitals or not, in order of customer and reference. `customer_id` "": of
- * all customers. `cursor`: 0, or `next` of the page before, which is 0 at the end. `found`: how many
- * there are. One snapshot; the cost does not depend on the number of players, but for counting. */
+ * all customers. `cursor`: 0, or `next` of the page before, which is 0 at the end. `found`: how
+ * many there are. One snapshot; the cost does not depend on the number of players, but for
+ * counting. */
 #define PLAYERS_PAGE_MAX 200
 struct players_page {
     char ids[PLAYERS_PAGE_MAX][PLAYER_ID_SIZE];

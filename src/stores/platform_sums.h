@@ -40,8 +40,8 @@ struct ledger_sum {
     struct ledger_kind_sum kinds[LEDGER_KIND_COUNT]; /* a part of `play`; LEDGER_WIN is the rest */
 };
 
-/* A sum that would be larger stops at LEDGER_SUM_MOST. A difference of such a sum is not known, unless only its
- * first part stopped. */
+/* A sum that would be larger stops at LEDGER_SUM_MOST. A difference of such a sum is not known,
+ * unless only its first part stopped. */
 int64_t ledger_less(int64_t minor, int64_t less);
 
 /* Return how far the players' accounts moved, and how far ROLLBACKs alone moved them. */

@@ -260,8 +260,8 @@ static uint32_t refresh(struct refresher *refresher)
 static void run(void *argument)
 {
     struct refresher *refresher = argument;
-    /* Late by a second, all requests are refused. It is of this thread alone (setpriority(2), NOTES),
-     * and in vain where neither LimitNICE= nor a capability allows it. */
+    /* Late by a second, all requests are refused. It is of this thread alone (setpriority(2),
+     * NOTES), and in vain where neither LimitNICE= nor a capability allows it. */
     (void)setpriority(PRIO_PROCESS, 0, -10);
     while (!background_sleep(&refresher->thread, after_ms(refresh(refresher))))
         continue;

@@ -111,7 +111,7 @@ static void answer_all(struct ledger *ledger, struct ledger_job **jobs, size_t c
     }
 }
 
-/* None was applied, or nobody knows. */
+/* Answers that the jobs were not applied, or that their outcome is `unknown`. */
 static void answer_in_trouble(struct lane *lane, struct ledger_job **jobs, size_t count,
                               bool unknown)
 {
@@ -122,8 +122,8 @@ static void answer_in_trouble(struct lane *lane, struct ledger_job **jobs, size_
     answer_all(lane->ledger, jobs, count);
 }
 
-/* Also while the store waits for its server (platform_store's `on_wait`). To answer wakes the threads
- * that serve requests, and they would compete with this one before the server has its next
+/* Also while the store waits for its server (platform_store's `on_wait`). To answer wakes the
+ * threads that serve requests, and they would compete with this one before the server has its next
  * batch. */
 static void answer_decided(void *argument)
 {

@@ -81,8 +81,8 @@ struct ledger *ledger_create(const struct ledger_options *options);
  * there. */
 void ledger_destroy(struct ledger **ledger);
 
-/* Any thread. Takes many jobs, chained by their mails, in one go: the ledger is woken once, when all
- * are in its queue. Jobs that find the queue full stay in the list and belong to the caller. */
+/* Any thread. Takes many jobs, chained by their mails, in one go: the ledger is woken once, when
+ * all are in its queue. Jobs that find the queue full stay in the list and belong to the caller. */
 void ledger_submit(struct ledger *ledger, struct mail_list *jobs);
 
 /* Takes back a job that waits too long. True: it was still queued, so it is not applied, and is the

@@ -1,6 +1,6 @@
 /*
- * The feed's side of the Redis engine: SET, UNLINK, SCAN, a script of PEXPIRE and sorted sets. Another feed may
- * publish with the same commands.
+ * The feed's side of the Redis engine: SET, UNLINK, SCAN, a script of PEXPIRE and sorted sets.
+ * Another feed may publish with the same commands.
  */
 #include "stores/odds/redis/feed.h"
 

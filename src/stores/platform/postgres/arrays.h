@@ -6,8 +6,8 @@
 
 /*
  * Array parameters ($1::bigint[], $2::text[], $3::bytea[]) of statements that write or look up many
- * rows at once by unnest: an array for each column. Zeroed it has no rows; its arrays are NULL then,
- * of which unnest makes no row.
+ * rows at once by unnest: an array for each column. Zeroed it has no rows; its arrays are NULL
+ * then, of which unnest makes no row.
  */
 
 #define ARRAYS_MAX 20
@@ -39,9 +39,9 @@ static inline void array_append_u32(struct buffer *bytes, uint32_t value)
 #define ARRAYS_ADD(arrays_, ...) \
     arrays_add((arrays_), (const struct column_value[]){__VA_ARGS__}, SQL_COUNT(__VA_ARGS__))
 
-/* The values go in their binary forms. The head of an array's binary form (array_recv in PostgreSQL's
- * arrayfuncs.c) is its dimensions, flags, type, number of items, which arrays_bind fills in, and
- * first index. */
+/* The values go in their binary forms. The head of an array's binary form (array_recv in
+ * PostgreSQL's arrayfuncs.c) is its dimensions, flags, type, number of items, which arrays_bind
+ * fills in, and first index. */
 static inline void arrays_add(struct row_arrays *arrays, const struct column_value *values,
                               int count)
 {
@@ -71,8 +71,8 @@ static inline void arrays_add(struct row_arrays *arrays, const struct column_val
     }
 }
 
-/* The parameters of a statement about the rows, which have so many columns; they are the arrays', and
- * hold until the next row is added. */
+/* The parameters of a statement about the rows, which have so many columns; they are the arrays',
+ * and hold until the next row is added. */
 static inline struct sql_parameters *arrays_bind(struct row_arrays *arrays, int columns)
 {
     arrays->parameters.count = 0;

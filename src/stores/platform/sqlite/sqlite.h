@@ -103,7 +103,8 @@ MUST_CHECK enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *st
 /* The row that a statement is at; it borrows the pointer. */
 struct sql_row sqlite_sql_row(sqlite3_stmt *const *statement);
 
-/* The prepared statement of a constant SQL text, with as many of the values as it has parameters. */
+/* The prepared statement of a constant SQL text, with as many of the values as it has
+ * parameters. */
 MUST_CHECK enum status sqlite_bind(struct sqlite_store *store, const char *sql,
                                    const struct column_value *values, sqlite3_stmt **statement,
                                    struct error *error);
@@ -175,8 +176,8 @@ enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_ba
                                  struct error *);
 
 /* ledger_end.c */
-/* sqlite_files_content; where the file's time of change alone was set, the ledger itself is audited,
- * outside of a transaction, and goes on when all of it fits. */
+/* sqlite_files_content; where the file's time of change alone was set, the ledger itself is
+ * audited, outside of a transaction, and goes on when all of it fits. */
 MUST_CHECK enum status sqlite_check_content(struct sqlite_store *store, struct error *error);
 enum status sqlite_ledger_check_end(struct platform_store *, struct ledger_end *, struct error *);
 enum status sqlite_ledger_accept_end(struct platform_store *, int64_t, struct error *);
