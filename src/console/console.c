@@ -268,13 +268,10 @@ static void reply_error(struct http_request *request, const struct http_error *e
     }
     json_end(&json);
     json_end(&json);
-    request->error = error;
     if (error == &error_token_not_good)
         http_request_add_field(request, TEXT("WWW-Authenticate"),
                                TEXT("Bearer error=\"invalid_token\""));
-    if (error->status == 503) /* see http_reply_error_as */
-        http_request_add_field(request, TEXT("Retry-After"), TEXT("1"));
-    http_reply_json(request, error->status, buffer_text(&body));
+    http_reply_error_document(request, error, buffer_text(&body));
     buffer_free(&body);
 }
 

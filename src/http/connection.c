@@ -368,12 +368,18 @@ void http_reply_error_as(struct http_request *request, const struct http_error *
 {
     struct buffer body = {0};
     http_error_write(error, message, &body);
+    http_reply_error_document(request, error, buffer_text(&body));
+    buffer_free(&body);
+}
+
+void http_reply_error_document(struct http_request *request, const struct http_error *error,
+                               struct text document)
+{
     request->error = error;
     /* Without a pause a client whose poll fails at once would ask as fast as it can. */
     if (error->status == 503 || error->status == 504)
         http_request_add_field(request, TEXT("Retry-After"), TEXT("1"));
-    http_reply_json(request, error->status, buffer_text(&body));
-    buffer_free(&body);
+    http_reply_json(request, error->status, document);
 }
 
 /* ---- TLS ------------------------------------------------------------------------------------- */

@@ -207,6 +207,11 @@ void http_error_write(const struct http_error *error, const char *message, struc
 void http_reply_error_as(struct http_request *request, const struct http_error *error,
                          const char *message);
 
+/* Sends another document, the caller's, for the error. All three note the error for
+ * the log; a 503 or 504 asks for a pause (Retry-After). */
+void http_reply_error_document(struct http_request *request, const struct http_error *error,
+                               struct text document);
+
 /* ---- requests put aside ---------------------------------------------------------------------- */
 
 /*
