@@ -12,7 +12,6 @@
 #include "operator/operators.h"
 
 #define ID_LENGTH (CREDENTIAL_LENGTH - 43)
-#define DAY_MS INT64_C(86400000)
 _Static_assert(DIGEST_SIZE == CREDENTIAL_DIGEST_SIZE, "a credential is stored as its SHA-256");
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -156,7 +155,7 @@ static enum status find_daily_session(struct platform_store *store, struct signe
     char text[OPERATOR_NAME_SIZE + 48];
     uint8_t digest[DIGEST_SIZE];
     struct credential made;
-    const int64_t day = now_ms / DAY_MS;
+    const int64_t day = clock_day(now_ms);
     int size = snprintf(text, sizeof text, "%s %lld %lld", found->who.name,
                         (long long)found->who.created_ms, (long long)day);
     digest_sha256(text, (size_t)size, digest);
@@ -165,7 +164,7 @@ static enum status find_daily_session(struct platform_store *store, struct signe
     if (status != STATUS_NOT_FOUND)
         return status;
     operator_act(store, found, "sign in");
-    generate(&made, "ses_", found->who.name, now_ms, (day + 1) * DAY_MS - now_ms);
+    generate(&made, "ses_", found->who.name, now_ms, (day + 1) * CLOCK_DAY_MS - now_ms);
     OPENSSL_cleanse(made.secret, sizeof made.secret);
     memcpy(made.record.id, id, sizeof id);
     address_format(from, made.record.address);

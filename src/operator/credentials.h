@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/clock.h"
 #include "operator/resource.h"
 #include "records/operator.h"
 
@@ -20,7 +21,7 @@
 #define CREDENTIAL_SIZE (CREDENTIAL_LENGTH + 1)
 #define CREDENTIAL_LINK_MS (15 * 60 * 1000)
 #define CREDENTIAL_SESSION_MS (12 * 60 * 60 * 1000)
-#define CREDENTIAL_KEPT_MS (30 * INT64_C(86400000)) /* after that time */
+#define CREDENTIAL_KEPT_MS (30 * CLOCK_DAY_MS) /* after that time */
 
 struct credential {
     char secret[CREDENTIAL_SIZE]; /* the caller's to wipe (OPENSSL_cleanse) */

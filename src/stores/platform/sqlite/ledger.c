@@ -8,10 +8,9 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
-
-#define DAY_MS 86400000
 
 /* A batch that is being written, with the numbers that its rows refer to. */
 struct writing {
@@ -225,7 +224,7 @@ static enum status write_decline(struct writing *writing, size_t at, struct erro
 /* A row where the day is another than that of the transaction before. */
 static enum status write_day(struct writing *writing, size_t at, struct error *error)
 {
-    int64_t day = writing->batch->kept[at].created_ms / DAY_MS;
+    int64_t day = writing->batch->kept[at].created_ms / CLOCK_DAY_MS;
     const struct column_value values[] = {SQL_INTEGER(writing->first_number + (int64_t)at),
                                           SQL_INTEGER(day)};
     if (day == writing->last_day)
