@@ -36,7 +36,7 @@ struct demo {
     int lock;
     char odds_uri[PATH_MAX + 32];
     char platform_uri[PATH_MAX + 32];
-    char operator_listen[ADDRESS_TEXT_SIZE + 8]; /* "" unless another than configured */
+    struct buffer operator_listen; /* empty unless another than configured */
     unsigned usual_operator_port;
     const char *overrides[OVERRIDES_MAX];
     const struct config *config;
@@ -159,7 +159,7 @@ static void make_screen(const struct demo *demo, struct screen *screen)
                       config->provider_listen.host, demo->ports.providers);
     buffer_append_string(providers, "/provider/v1/wallet");
     struct buffer *taken = add_value(screen, "taken");
-    if (demo->operator_listen[0] != '\0')
+    if (demo->operator_listen.size > 0)
         buffer_append_u64(taken, demo->usual_operator_port);
     append_program(add_value(screen, "program"));
     append_shell_word(add_value(screen, "config"), demo->config_file);
@@ -226,10 +226,9 @@ static void write_addresses(const struct demo *demo)
     struct error error;
     buffer_append_string(&text, "# Where this demo listens; written at each start.\n");
     for (size_t i = 0; i < sizeof listeners / sizeof listeners[0]; i++) {
-        bool brackets = strchr(listeners[i].host, ':') != NULL;
-        buffer_append_format(&text, "[%s]\nlisten = %s%s%s:%u\n\n", listeners[i].section,
-                             brackets ? "[" : "", listeners[i].host, brackets ? "]" : "",
-                             (unsigned)listeners[i].port);
+        buffer_append_format(&text, "[%s]\nlisten = ", listeners[i].section);
+        config_append_address(&text, listeners[i].host, listeners[i].port);
+        buffer_append_string(&text, "\n\n");
     }
     if (demo_write_addresses(demo->config_file, buffer_string(&text), &error) != STATUS_OK)
         log_event(demo->log, LOG_WARNING, "printed commands may not meet this demo",
@@ -346,11 +345,9 @@ static enum status choose_operator_port(struct demo *demo, struct error *error)
         return STATUS_OK;
     if (getenv("CROUPIER_OPERATOR_LISTEN") != NULL || command_config_path(demo->line) != NULL)
         return STATUS_OK; /* the app says what is wrong */
-    bool brackets = strchr(wanted->host, ':') != NULL;
-    (void)snprintf(demo->operator_listen, sizeof demo->operator_listen, "%s%s%s:0",
-                   brackets ? "[" : "", wanted->host, brackets ? "]" : "");
+    config_append_address(&demo->operator_listen, wanted->host, 0);
     demo->usual_operator_port = wanted->port;
-    add_override(demo, "operator.listen", demo->operator_listen);
+    add_override(demo, "operator.listen", buffer_string(&demo->operator_listen));
     config_release(&demo->config);
     return load_config(demo, error);
 }
@@ -449,6 +446,7 @@ static void let_go(struct demo *demo)
         (void)close(demo->lock);
     OPENSSL_cleanse(&demo->keys, sizeof demo->keys);
     demo_casino_clear(&demo->casino);
+    buffer_free(&demo->operator_listen);
     memory_free(demo->directory);
     memory_free(demo->config_file);
 }

@@ -558,12 +558,18 @@ void config_append_value(const struct config *config, size_t index, struct buffe
     config_redact_uri(snapshot_of(config)->values[index], out);
 }
 
+void config_append_address(struct buffer *out, const char *host, uint16_t port)
+{
+    bool brackets = strchr(host, ':') != NULL;
+    buffer_append_format(out, "%s%s%s:%u", brackets ? "[" : "", host, brackets ? "]" : "",
+                         (unsigned)port);
+}
+
 void config_append_url(struct buffer *out, const char *scheme, const char *host, uint16_t port)
 {
     const char *reached = strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1"
                           : strcmp(host, "::") == 0    ? "::1"
                                                        : host;
-    bool brackets = strchr(reached, ':') != NULL;
-    buffer_append_format(out, "%s://%s%s%s:%u", scheme, brackets ? "[" : "", reached,
-                         brackets ? "]" : "", (unsigned)port);
+    buffer_append_format(out, "%s://", scheme);
+    config_append_address(out, reached, port);
 }

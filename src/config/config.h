@@ -137,6 +137,9 @@ bool config_file_has_password(const struct config *config);
 /* A store's URI as it may be shown: passwords in it are replaced by "***". */
 void config_redact_uri(const char *uri, struct buffer *out);
 
+/* "host:port", as settings have it: an IPv6 address in brackets. */
+void config_append_address(struct buffer *out, const char *host, uint16_t port);
+
 /* The URL by which a client on this machine finds a listener: all addresses are also the loopback
  * one. */
 void config_append_url(struct buffer *out, const char *scheme, const char *host, uint16_t port);
