@@ -172,7 +172,7 @@ def test_a_certificate_that_has_ended(make_service, tmp_path):
     authority = Authority(tmp_path)
     provider = FakeProvider(reply({"launch_url": "https://play.example/"}), authority.certificate("old", "IP:127.0.0.1", days=-1))
     try:
-        service = make_service({"casino.launch_ca_file": authority.file})
+        service = make_service({"casino.launch_ca_file": authority.file, "casino.launch_timeout_ms": 60000})
         service.customer = service.add_customer("Casino", options=["--casino"])
         service.run("provider", "add", "oasis", "--name", "Oasis", "--launch-endpoint", provider.url, "--secret", "-", input="s" * 32)
         service.run("game", "import", "-", input=json.dumps([{"id": "dunes", "name": "Dunes", "provider": "oasis", "category": "slots", "demo": True}]))
