@@ -43,6 +43,7 @@ struct command_help {
     const char *summary;  /* one line, for the list */
     const char *details;  /* paragraphs for --help: purpose, units, defaults; NULL: none */
     const char *examples; /* for --help: lines that work as printed; NULL: none */
+    const struct command_option *options; /* NULL: none */
 };
 
 struct command {
@@ -50,8 +51,7 @@ struct command {
     const char *arguments; /* "SPORT FILE|-"; "SPORT [EVENT]": one or two; "CUSTOMER GAME…": any;
                             * "bash|zsh", lower case: one of these words */
     const struct command_help *help;
-    const struct command_option *options;
-    command_option_maker *make_options; /* in place of them; NULL: they are a table */
+    command_option_maker *make_options; /* in place of those of `help`; NULL: none */
     void (*run)(const struct command_line *line);
 };
 

@@ -43,7 +43,7 @@ const struct command_option *command_options(const struct command_group *group,
                                              struct command_option made[COMMAND_OPTIONS_MAX + 1])
 {
     if (command->make_options == NULL)
-        return command->options;
+        return command->help->options;
     size_t count = command->make_options(group->subject, made, COMMAND_OPTIONS_MAX);
     made[count] = (struct command_option){0};
     return made;

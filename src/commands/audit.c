@@ -12,16 +12,6 @@
 
 const struct resource_commands audit_subject = {&trail_resource, NULL, NULL};
 
-static const struct command_option list_options[] = {
-    {"object", "ID",
-     "only changes of this customer, key, address, provider, game, player or operator", false},
-    {"who", "NAME", "only changes that NAME made", false},
-    {"since", "TIME", "only changes since 2027-01-31, 2027-01-31T18:00:00Z, or 12h ago", false},
-    {"before", "NUMBER", "only rows before this one: the page that follows", false},
-    {"limit", "N", "at most so many rows (100)", false},
-    {0},
-};
-
 struct listing {
     struct resource_listing rows;
     uint64_t last; /* the number of the last row */
@@ -61,7 +51,7 @@ static void run_list(const struct command_line *line)
 }
 
 const struct command audit_commands[] = {
-    {"list", "", &help_audit_list, .options = list_options, .run = run_list},
-    {"tail", "", &help_audit_tail, .options = audit_tail_options, .run = run_audit_tail},
+    {"list", "", &help_audit_list, .run = run_list},
+    {"tail", "", &help_audit_tail, .run = run_audit_tail},
     {0},
 };

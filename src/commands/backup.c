@@ -25,13 +25,6 @@ static const struct config *configuration(const struct command_line *line)
 
 /* ---- backup ---------------------------------------------------------------------------------- */
 
-const struct command_option backup_options[] = {
-    {.name = "no-odds", .help = "leave the odds out; the feed publishes them again"},
-    {.name = "with-secrets-key",
-     .help = "add the key of stored secrets, which the backup is to be guarded for then"},
-    {0},
-};
-
 static void print_files(const struct backup_manifest *manifest)
 {
     static const char *const headers[] = {"FILE", "BYTES", "AS OF", NULL};
@@ -103,11 +96,6 @@ void run_backup(const struct command_line *line)
 }
 
 /* ---- restore --------------------------------------------------------------------------------- */
-
-const struct command_option restore_options[] = {
-    {.name = "with-odds", .help = "the odds as well, as old as they are"},
-    {0},
-};
 
 struct restored {
     struct backup_manifest manifest;

@@ -282,15 +282,6 @@ void run_export(const struct command_line *line)
     command_require(line, status);
 }
 
-const struct command_option export_options[] = {
-    {"day", "DATE", "only what was entered on this day (UTC)", false},
-    {"customer", "CUSTOMER", "only this customer's", false},
-    {"provider", "PROVIDER", "only what is of this provider's games", false},
-    {"rounds", NULL, "what each round comes to as well, before the totals", false},
-    {"ndjson", NULL, "a line of JSON for each entry; as without it", false},
-    {0},
-};
-
 /* ---- report ---------------------------------------------------------------------------------- */
 
 struct report {
@@ -377,13 +368,6 @@ void run_report(const struct command_line *line)
     end_report(&report);
 }
 
-const struct command_option report_options[] = {
-    {"day", "DATE", "of this day (UTC); else of today, as far as it has come", false},
-    {"customer", "CUSTOMER", "only this customer's", false},
-    {"provider", "PROVIDER", "only this provider's games", false},
-    {0},
-};
-
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
 struct rounds_shown {
@@ -429,13 +413,3 @@ void run_rounds(const struct command_line *line)
         (void)printf("%s%" PRIu64 " round%s since %s (UTC)\n", shown.count > 0 ? "\n" : "",
                      shown.count, shown.count == 1 ? "" : "s", since);
 }
-
-const struct command_option rounds_options[] = {
-    {"open", NULL, "only rounds that are neither ended nor settled", false},
-    {"older-than", "AGE", "only rounds that began so long ago, as 24h or 7d", false},
-    {"customer", "CUSTOMER", "only this customer's", false},
-    {"provider", "PROVIDER", "only this provider's", false},
-    {"from", "DATE", "the first day (UTC) on which rounds began; else 30 days ago", false},
-    {"to", "DATE", "the last day; else today", false},
-    {0},
-};

@@ -28,20 +28,16 @@ void run_health(const struct command_line *line);
 void run_migrate(const struct command_line *line);
 void run_restore(const struct command_line *line);
 void run_usage(const struct command_line *line);
-extern const struct command_option backup_options[], demo_options[], health_options[],
-    migrate_options[], restore_options[], usage_options[];
 
 /* For wallet.c (books.c). */
 void run_export(const struct command_line *line);
 void run_report(const struct command_line *line);
 void run_rounds(const struct command_line *line);
-extern const struct command_option export_options[], report_options[], rounds_options[];
 
 /* For wallet.c and audit.c (tail.c). */
 void run_verify_file(const struct command_line *line);
 void run_wallet_tail(const struct command_line *line);
 void run_audit_tail(const struct command_line *line);
-extern const struct command_option wallet_tail_options[], audit_tail_options[];
 
 struct resource_commands;
 extern const struct resource_commands customer_subject, key_subject, address_subject,

@@ -145,11 +145,6 @@ const struct command platform_commands[] = {
 
 /* ---- odds ------------------------------------------------------------------------------------ */
 
-static const struct command_option odds_options[] = {
-    {.name = "replace", .help = "withdraw what TO holds first; else TO must be empty"},
-    {0},
-};
-
 static struct odds_store *open_odds(const struct command_line *line, const char *uri, bool create)
 {
     const struct odds_store_options options = {.uri = uri,
@@ -186,6 +181,6 @@ static void run_odds_copy(const struct command_line *line)
 }
 
 const struct command odds_commands[] = {
-    {"copy", "FROM TO", &help_odds_copy, .options = odds_options, .run = run_odds_copy},
+    {"copy", "FROM TO", &help_odds_copy, .run = run_odds_copy},
     {0},
 };

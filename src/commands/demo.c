@@ -483,10 +483,3 @@ void run_demo(const struct command_line *line)
         command_usage(line, "%s", error->text);
     command_require(line, status);
 }
-
-const struct command_option demo_options[] = {
-    {"dir", "DIR", "where the stores are, made when missing (./demo-data)", false},
-    {"listen", "ADDR:PORT", "where customers call (127.0.0.1:8080)", false},
-    {"players", "N", "players who bet meanwhile, 0 to 50 (20)", false},
-    {0},
-};

@@ -395,34 +395,12 @@ static void run_simulate(const struct command_line *line)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const struct command_option interest_options[] = {
-    {"within", "SECONDS", "how far to look back (60)", false},
-    {0},
-};
-static const struct command_option publish_options[] = {
-    {"expires", "SECONDS", "withdraw it after so long without another, 1 to 86400 (never)", false},
-    {0},
-};
-static const struct command_option stream_options[] = {
-    {"expires", "SECONDS", "the same as expires_s in each line that has none, 1 to 86400", false},
-    {"interest", "SECONDS", "tell of events that are polled, each at most so often, 1 to 3600",
-     false},
-    {0},
-};
-static const struct command_option simulate_options[] = {
-    {"sports", "LIST", "which sports, as cricket,tennis (all)", false},
-    {"events", "N", "events of each sport, 1 to 1000 (24)", false},
-    {"interval", "MS", "milliseconds between two publications, 50 to 60000 (1000)", false},
-    {"seed", "N", "the same seed gives the same events (the time)", false},
-    {0},
-};
-
 const struct command feed_commands[] = {
-    {"catalog", "SPORT FILE|-", &help_feed_catalog, .options = publish_options, .run = run_catalog},
-    {"odds", "SPORT EVENT FILE|-", &help_feed_odds, .options = publish_options, .run = run_odds},
+    {"catalog", "SPORT FILE|-", &help_feed_catalog, .run = run_catalog},
+    {"odds", "SPORT EVENT FILE|-", &help_feed_odds, .run = run_odds},
     {"withdraw", "SPORT [EVENT]", &help_feed_withdraw, .run = run_withdraw},
-    {"interest", "SPORT", &help_feed_interest, .options = interest_options, .run = run_interest},
-    {"stream", "", &help_feed_stream, .options = stream_options, .run = run_stream},
-    {"simulate", "", &help_feed_simulate, .options = simulate_options, .run = run_simulate},
+    {"interest", "SPORT", &help_feed_interest, .run = run_interest},
+    {"stream", "", &help_feed_stream, .run = run_stream},
+    {"simulate", "", &help_feed_simulate, .run = run_simulate},
     {0},
 };

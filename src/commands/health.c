@@ -10,11 +10,6 @@
 
 #define HEALTHY "\"status\":\"ok\""
 
-const struct command_option health_options[] = {
-    {.name = "alive", .help = "exit 0 also when it answers that a store is away"},
-    {0},
-};
-
 static void print_health(const struct command_line *line, bool answers, bool well)
 {
     struct json_writer *json = command_object(line, JSON_COMPACT);

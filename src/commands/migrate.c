@@ -117,11 +117,3 @@ void run_migrate(const struct command_line *line)
     migrated.key_made = make_secrets_key(line, providers);
     print_migrated(line, &migrated);
 }
-
-const struct command_option migrate_options[] = {
-    {.name = "no-backup", .help = "upgrade a SQLite file without copying it first"},
-    {.name = "backed-up", .help = "there is a backup: make none, ask for none"},
-    {.name = "new-secrets-key",
-     .help = "make a key although secrets are stored under one that is lost"},
-    {0},
-};

@@ -10,12 +10,6 @@
 
 /* ---- show ------------------------------------------------------------------------------------ */
 
-static const struct command_option show_options[] = {
-    {"launch", "ID", "the player of this launch (jti, launch_id)", false},
-    {"provider", "ID", "the player whom this provider knows as SUB", false},
-    {0},
-};
-
 /* Their reasons, and which ids they have. */
 static void print_blocks(const struct command_line *line, const struct player_view *player)
 {
@@ -93,19 +87,6 @@ static void run_show(const struct command_line *line)
 
 /* ---- block, unblock -------------------------------------------------------------------------- */
 
-static const struct command_option block_options[] = {
-    {"reason", "TEXT", "why, up to 200 bytes", false},
-    {"until", "TIME", "when it ends by itself: 2027-01-31, 2027-01-31T18:00:00Z, or 90d from now",
-     false},
-    {0},
-};
-
-static const struct command_option unblock_options[] = {
-    {"early", NULL, "before the block ends, or where it has no end; needs a reason", false},
-    {"reason", "TEXT", "why, up to 200 bytes", false},
-    {0},
-};
-
 static void print_player(const struct command_line *line, struct platform_store *store,
                          const char *id)
 {
@@ -119,8 +100,9 @@ static void print_player(const struct command_line *line, struct platform_store 
                              player.block_count > 0 ? "blocked" : "not blocked");
 }
 
+/* `help` has the options: each is a setting of a block. */
 static void set_blocked(const struct command_line *line, bool blocked,
-                        const struct command_option *options)
+                        const struct command_help *help)
 {
     const char *first = command_argument(line, 0);
     const char *reference = command_argument(line, 1);
@@ -128,7 +110,7 @@ static void set_blocked(const struct command_line *line, bool blocked,
     struct block_view block = {0};
     struct setting settings[5] = {{"blocked", blocked ? "yes" : "no"}};
     size_t count = 1;
-    for (const struct command_option *option = options; option->name != NULL; option++) {
+    for (const struct command_option *option = help->options; option->name != NULL; option++) {
         const char *given = command_option(line, option->name);
         if (given != NULL)
             settings[count++] =
@@ -157,12 +139,12 @@ static void set_blocked(const struct command_line *line, bool blocked,
 
 static void run_block(const struct command_line *line)
 {
-    set_blocked(line, true, block_options);
+    set_blocked(line, true, &help_player_block);
 }
 
 static void run_unblock(const struct command_line *line)
 {
-    set_blocked(line, false, unblock_options);
+    set_blocked(line, false, &help_player_unblock);
 }
 
 static void run_blocks(const struct command_line *line)
@@ -173,12 +155,9 @@ static void run_blocks(const struct command_line *line)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command player_commands[] = {
-    {"show", "[PLAYER|CUSTOMER|SUB] [REFERENCE]", &help_player_show, .options = show_options,
-     .run = run_show},
-    {"block", "PLAYER|CUSTOMER [REFERENCE]", &help_player_block, .options = block_options,
-     .run = run_block},
-    {"unblock", "PLAYER|CUSTOMER [REFERENCE]", &help_player_unblock, .options = unblock_options,
-     .run = run_unblock},
+    {"show", "[PLAYER|CUSTOMER|SUB] [REFERENCE]", &help_player_show, .run = run_show},
+    {"block", "PLAYER|CUSTOMER [REFERENCE]", &help_player_block, .run = run_block},
+    {"unblock", "PLAYER|CUSTOMER [REFERENCE]", &help_player_unblock, .run = run_unblock},
     {"blocks", "[CUSTOMER]", &help_player_blocks, .run = run_blocks},
     {0},
 };

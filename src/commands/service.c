@@ -14,11 +14,6 @@
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 
-static const struct command_option serve_options[] = {
-    {.name = HANDOVER_OPTION, .help = "for croupier upgrade, which starts a new version so"},
-    {0},
-};
-
 static void run_serve(const struct command_line *line)
 {
     const struct config *config = NULL;
@@ -84,16 +79,16 @@ static void run_reload(const struct command_line *line)
 }
 
 const struct command service_commands[] = {
-    {"demo", "", &help_demo, .options = demo_options, .run = run_demo},
-    {"serve", "", &help_serve, .options = serve_options, .run = run_serve},
+    {"demo", "", &help_demo, .run = run_demo},
+    {"serve", "", &help_serve, .run = run_serve},
     {"upgrade", "PID", &help_upgrade, .run = run_upgrade},
     {"reload", "PID", &help_reload, .run = run_reload},
-    {"usage", "[CUSTOMER]", &help_usage, .options = usage_options, .run = run_usage},
+    {"usage", "[CUSTOMER]", &help_usage, .run = run_usage},
     {"check", "", &help_check, .run = run_check},
-    {"health", "", &help_health, .options = health_options, .run = run_health},
-    {"migrate", "", &help_migrate, .options = migrate_options, .run = run_migrate},
-    {"backup", "DIR", &help_backup, .options = backup_options, .run = run_backup},
-    {"restore", "DIR", &help_restore, .options = restore_options, .run = run_restore},
+    {"health", "", &help_health, .run = run_health},
+    {"migrate", "", &help_migrate, .run = run_migrate},
+    {"backup", "DIR", &help_backup, .run = run_backup},
+    {"restore", "DIR", &help_restore, .run = run_restore},
     {"completion", "bash|zsh|fish", &help_completion, .run = command_run_completion},
     {0},
 };

@@ -281,33 +281,3 @@ void run_verify_file(const struct command_line *line)
     tail_check_end(checking->check, &checked);
     print_checked(line, &checked, whole);
 }
-
-/* ---- the options ----------------------------------------------------------------------------- */
-
-#define FOLLOW                                                             \
-    {                                                                      \
-        "follow", NULL, "go on, and print what comes when it comes", false \
-    }
-
-#define AFTER                                                                                \
-    {                                                                                        \
-        "after", "NUMBER[:HASH]",                                                            \
-            "only what follows this row, the last line's (0: all); without its hash, a row " \
-            "that was given the same number after a failover is not noticed",                \
-            false                                                                            \
-    }
-
-const struct command_option wallet_tail_options[] = {
-    AFTER,
-    FOLLOW,
-    {"customer", "CUSTOMER", "only this customer's entries", false},
-    {0},
-};
-
-const struct command_option audit_tail_options[] = {
-    AFTER,
-    FOLLOW,
-    {"object", "ID", "only changes of this customer, key, player and so on", false},
-    {"who", "NAME", "only changes that NAME made", false},
-    {0},
-};

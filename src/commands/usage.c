@@ -78,9 +78,3 @@ void run_usage(const struct command_line *line)
     shown.json = command_object(line, JSON_COMPACT);
     read_usage(store, &shown);
 }
-
-const struct command_option usage_options[] = {
-    {"from", "DATE", "the first day (UTC); else the last", false},
-    {"to", "DATE", "the last day (UTC); else today", false},
-    {0},
-};

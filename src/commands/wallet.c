@@ -327,34 +327,14 @@ static void run_accept_loss(const struct command_line *line)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const struct command_option statement_options[] = {
-    {"from", "SEQUENCE", "begin with this entry", false},
-    {"to", "SEQUENCE", "end with this entry", false},
-    {0},
-};
-
-static const struct command_option verify_options[] = {
-    {"since", "DATE|DAYS",
-     "only what came since then (UTC; or so many days ago), for a nightly check", false},
-    {"file", "FILE|-", "lines of wallet tail, without the ledger", false},
-    {0},
-};
-
-static const struct command_option accept_loss_options[] = {
-    {"last", "NUMBER", "the transaction that the ledger ends with, to confirm", false},
-    {0},
-};
-
 const struct command wallet_commands[] = {
-    {"statement", "PLAYER", &help_wallet_statement, .options = statement_options,
-     .run = run_statement},
+    {"statement", "PLAYER", &help_wallet_statement, .run = run_statement},
     {"transaction", "CUSTOMER|PROVIDER ID", &help_wallet_transaction, .run = run_transaction},
-    {"verify", "", &help_wallet_verify, .options = verify_options, .run = run_verify},
-    {"accept-loss", "", &help_wallet_accept_loss, .options = accept_loss_options,
-     .run = run_accept_loss},
-    {"export", "", &help_wallet_export, .options = export_options, .run = run_export},
-    {"report", "", &help_wallet_report, .options = report_options, .run = run_report},
-    {"rounds", "", &help_wallet_rounds, .options = rounds_options, .run = run_rounds},
-    {"tail", "", &help_wallet_tail, .options = wallet_tail_options, .run = run_wallet_tail},
+    {"verify", "", &help_wallet_verify, .run = run_verify},
+    {"accept-loss", "", &help_wallet_accept_loss, .run = run_accept_loss},
+    {"export", "", &help_wallet_export, .run = run_export},
+    {"report", "", &help_wallet_report, .run = run_report},
+    {"rounds", "", &help_wallet_rounds, .run = run_rounds},
+    {"tail", "", &help_wallet_tail, .run = run_wallet_tail},
     {0},
 };

@@ -60,22 +60,24 @@ static size_t make_options(const void *subject, struct command_option *made, siz
 }
 
 static const struct command_help add_help = {"add a customer", "It gets an id.",
-                                             "croupier customer add 'Acme'\nnext"};
-static const struct command_help refuse_help = {"always refuse", "", "croupier customer refuse"};
-static const struct command_help misuse_help = {"always misuse", "", NULL};
-static const struct command_help list_help = {"list customers", NULL, "croupier customer list"};
-static const struct command_help serve_help = {"the service", NULL, "croupier serve"};
-static const struct command_help check_help = {"check", NULL, "croupier check"};
+                                             "croupier customer add 'Acme'\nnext", add_options};
+static const struct command_help refuse_help = {"always refuse", "", "croupier customer refuse",
+                                                add_options};
+static const struct command_help misuse_help = {"always misuse", "", NULL, NULL};
+static const struct command_help list_help = {"list customers", NULL, "croupier customer list",
+                                              NULL};
+static const struct command_help serve_help = {"the service", NULL, "croupier serve", add_options};
+static const struct command_help check_help = {"check", NULL, "croupier check", NULL};
 
 static const struct command customer_commands[] = {
-    {"add", "NAME [NICK]", &add_help, .options = add_options, .run = show},
-    {"refuse", "", &refuse_help, .options = add_options, .run = refuse},
+    {"add", "NAME [NICK]", &add_help, .run = show},
+    {"refuse", "", &refuse_help, .run = refuse},
     {"misuse", "", &misuse_help, .run = misuse},
     {"list", "[WHICH…]", &list_help, .make_options = make_options, .run = show},
     {0},
 };
 static const struct command top_commands[] = {
-    {"serve", "", &serve_help, .options = add_options, .run = show},
+    {"serve", "", &serve_help, .run = show},
     {"check", "", &check_help, .run = configure},
     {0},
 };
