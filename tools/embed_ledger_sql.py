@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns the SQL by which an engine reads the ledger into C: `const struct ledger_texts NAME_ledger_texts`.
+"""Turns the SQL of an engine's ledger into C: `const struct ledger_texts NAME_ledger_texts`.
 
 usage: embed_ledger_sql.py NAME OUTPUT.c FILE.sql…
 

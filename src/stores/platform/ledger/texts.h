@@ -3,8 +3,8 @@
 #include <stddef.h>
 
 /*
- * The SQL that reads the ledger. It is in sql/ledger/: statements that both engines understand, and
- * the parts and statements of each; tools/embed_ledger_sql.py makes these structs of it. reads.c,
+ * The SQL of the ledger. It is in sql/ledger/: statements that both engines understand, and the
+ * parts and statements of each; tools/embed_ledger_sql.py makes these structs of it. reads.c,
  * sums.c and audit.c use them.
  */
 
@@ -50,6 +50,13 @@ struct ledger_texts {
      * id. */
     const char *facts, *fact;
     const char *players_of_ids, *accounts_of_ids;
+    /* And these, of a batch: its begin, its commit, and the fate of a lost commit. */
+    const char *use_indexes, *owners_of_ids, *take_numbers;
+    const char *lock_players, *lock_accounts, *lock_clearings;
+    const char *declines_of_players, *clearings_of_customers;
+    const char *insert_kept, *insert_entries, *insert_rollbacks, *insert_declines, *write_declined;
+    const char *update_accounts, *insert_accounts, *insert_clearings, *lock_sums, *add_to_clearings;
+    const char *is_running, *is_kept;
 
     const struct ledger_check_text *checks;
     size_t check_count;

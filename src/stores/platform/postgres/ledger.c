@@ -33,6 +33,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "stores/platform/ledger/texts.h"
 #include "stores/platform/postgres/ledger.h"
 
 _Static_assert(LEDGER_BATCH_MAX == 256, "sql/ledger/postgresql.sql counts on it");
@@ -305,99 +306,26 @@ static void add_clearings(const struct ledger_batch *batch, struct writing *writ
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Sorts them by their keys, so that two batches with the same ids do not wait for each other. A
- * late row has another key than the row that holds its voided id. If another batch has committed or
- * voided an id since begin, the key refuses this one. (unnest in the list of a SELECT costs a third
- * of one in FROM.) */
-#define INSERT_KEPT(late, where)                                                                   \
-    "INSERT INTO ledger_transaction (number, owner_number, player_number, transaction_id, late,"   \
-    " operation, outcome, reference, game_id, round_id, amount_minor, created_ms, sequence,"       \
-    " movement_minor, balance_minor, hash, launch_id, kind, round_ended, settles)"                 \
-    " SELECT number, owner, player, id, " late ", operation, outcome, reference, game, round,"     \
-    " amount, created, sequence, movement, balance, hash, launch, kind, ended, settles"            \
-    " FROM (SELECT unnest($1::bigint[]) AS number, unnest($2::bigint[]) AS owner,"                 \
-    "  unnest($3::bigint[]) AS player, unnest($4::text[]) AS id, unnest($5::bigint[]) AS late,"    \
-    "  unnest($6::text[]) AS operation, unnest($7::text[]) AS outcome,"                            \
-    "  unnest($8::text[]) AS reference, unnest($9::text[]) AS game, unnest($10::text[]) AS round," \
-    "  unnest($11::bigint[]) AS amount, unnest($12::bigint[]) AS created,"                         \
-    "  unnest($13::bigint[]) AS sequence, unnest($14::bigint[]) AS movement,"                      \
-    "  unnest($15::bigint[]) AS balance, unnest($16::bytea[]) AS hash,"                            \
-    "  unnest($17::text[]) AS launch, unnest($18::text[]) AS kind,"                                \
-    "  unnest($19::bigint[]) AS ended, unnest($20::bigint[]) AS settles) AS kept" where
-static const char insert_kept[] =
-    INSERT_KEPT("late IS NOT NULL OR CASE WHEN outcome ="
-                "  'transaction_rolled_back' THEN EXISTS (SELECT FROM ledger_transaction AS key"
-                "   WHERE key.owner_number = owner AND key.transaction_id = id"
-                "   AND key.operation IS NULL OFFSET 0) ELSE false END",
-                " WHERE operation IS NOT NULL OR NOT EXISTS (SELECT FROM ledger_transaction AS used"
-                "  WHERE used.owner_number = owner AND used.transaction_id = id OFFSET 0)");
-/* This is for batches of entries alone, which are never late and hold no key, as most are. */
-static const char insert_entries[] = INSERT_KEPT("false", "");
-
-static const char insert_rollbacks[] =
-    "INSERT INTO ledger_rollback (owner_number, target_id, player_number, transaction_number)"
-    " SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[])";
-
-static const char insert_declines[] =
-    "INSERT INTO ledger_decline (player_number, position, transaction_number, hash)"
-    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])";
-
-static const char write_declined[] =
-    "INSERT INTO ledger_declined (player_number, declines, head)"
-    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])"
-    " ON CONFLICT (player_number) DO UPDATE SET declines = excluded.declines,"
-    " head = excluded.head";
-
-/* The accounts that begin has locked. */
-static const char update_accounts[] =
-    "UPDATE ledger_account SET balance_minor = changed.balance, sequence = changed.sequence,"
-    " head = changed.head FROM (SELECT unnest($1::bigint[]) AS player,"
-    "  unnest($2::bigint[]) AS balance, unnest($3::bigint[]) AS sequence,"
-    "  unnest($4::bytea[]) AS head) AS changed"
-    " WHERE ledger_account.player_number = changed.player";
-
-static const char insert_accounts[] =
-    "INSERT INTO ledger_account (player_number, balance_minor, sequence, head)"
-    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])";
-
-static const char insert_clearings[] =
-    "INSERT INTO ledger_clearing (customer_number, currency, balance_minor)"
-    " SELECT customer, currency, 0 FROM unnest($1::bigint[], $2::text[]) AS new (customer, "
-    "currency)"
-    " ON CONFLICT (customer_number, currency) DO NOTHING";
-
-static const char lock_sums[] =
-    "SELECT count(locked.balance_minor)"
-    " FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS sum (customer, code, movement)"
-    " CROSS JOIN LATERAL (SELECT balance_minor FROM ledger_clearing"
-    "  WHERE customer_number = sum.customer AND currency = sum.code LIMIT 1 FOR NO KEY UPDATE)"
-    " AS locked";
-
-static const char add_to_clearings[] =
-    "UPDATE ledger_clearing SET balance_minor = ledger_clearing.balance_minor + sum.movement"
-    " FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS sum (customer, currency, movement)"
-    " WHERE ledger_clearing.customer_number = sum.customer"
-    " AND ledger_clearing.currency = sum.currency";
-
 /* One flight, whose last query is the commit: after one that fails, the server skips it. */
 static enum status write_all(struct postgres_store *store, struct writing *writing,
                              struct error *error)
 {
+    const struct ledger_texts *texts = &postgres_ledger_texts;
     const struct {
         const char *sql;
         struct row_arrays *rows;
         int columns;
         size_t least; /* rows; with fewer it is left out */
     } steps[] = {
-        {insert_declines, &writing->declines, 4, 1}, /* see the triggers */
-        {writing->only_entries ? insert_entries : insert_kept, &writing->kept, 20, 1},
-        {insert_rollbacks, &writing->rollbacks, 4, 1},
-        {write_declined, &writing->declined, 3, 1},
-        {update_accounts, &writing->accounts, 4, 1},
-        {insert_accounts, &writing->new_accounts, 4, 1},
-        {insert_clearings, &writing->new_clearings, 2, 1},
-        {lock_sums, &writing->clearings, 3, 2},
-        {add_to_clearings, &writing->clearings, 3, 1},
+        {texts->insert_declines, &writing->declines, 4, 1}, /* see the triggers */
+        {writing->only_entries ? texts->insert_entries : texts->insert_kept, &writing->kept, 20, 1},
+        {texts->insert_rollbacks, &writing->rollbacks, 4, 1},
+        {texts->write_declined, &writing->declined, 3, 1},
+        {texts->update_accounts, &writing->accounts, 4, 1},
+        {texts->insert_accounts, &writing->new_accounts, 4, 1},
+        {texts->insert_clearings, &writing->new_clearings, 2, 1},
+        {texts->lock_sums, &writing->clearings, 3, 2},
+        {texts->add_to_clearings, &writing->clearings, 3, 1},
     };
     struct sql_query queries[sizeof steps / sizeof steps[0] + 1];
     size_t count = 0;
@@ -409,29 +337,12 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
     queries[count++] = (struct sql_query){.sql = postgres_commit};
     enum status status = postgres_run(store, queries, count, error);
     for (size_t i = 0; i < count; i++)
-        limited = limited || (queries[i].failed && queries[i].sql == add_to_clearings);
+        limited = limited || (queries[i].failed && queries[i].sql == texts->add_to_clearings);
     postgres_ledger_of(store)->lock_clearings = limited && has_state(store, "23514");
     return status;
 }
 
 /* ---- the fate of a lost commit --------------------------------------------------------------- */
-
-/*
- * A transaction that the server has heard of is running, committed or aborted; one that another
- * server has taken over without, after a failure, is neither and not there. When it is not running,
- * whether its first row is there is all that counts: asked by a later statement, so from a later
- * snapshot.
- */
-static const char ask_running[] =
-    "SELECT CASE WHEN $1::xid8 < pg_current_xact_id()"
-    " THEN (pg_xact_status($1::xid8) = 'in progress')::int ELSE 0 END";
-/* A message in the server's log, which is not read, when the row is there: the commit that follows
- * waits for the standby then. Numbers can come again after a failover that lost some, so all of the
- * row is compared. */
-static const char ask_presence[] =
-    "SELECT pg_logical_emit_message(true, 'croupier', '') FROM ledger_transaction"
-    " WHERE number = $1 AND transaction_id = $2 AND created_ms = $3"
-    " AND hash IS NOT DISTINCT FROM $4::bytea";
 
 enum outcome { OUTCOME_OPEN, OUTCOME_COMMITTED, OUTCOME_ABORTED };
 
@@ -442,11 +353,11 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_batch 
     struct sql_parameters row = {0};
     int64_t running = 0;
     struct sql_query queries[] = {{.sql = postgres_begin},
-                                  {.sql = ask_running,
+                                  {.sql = postgres_ledger_texts.is_running,
                                    .parameters = &transaction,
                                    .row = sql_take_integer,
                                    .context = &running},
-                                  {.sql = ask_presence, .parameters = &row},
+                                  {.sql = postgres_ledger_texts.is_kept, .parameters = &row},
                                   {.sql = postgres_commit}};
     SQL_ADD(&row, SQL_INTEGER(batch->loaded.first_number), SQL_STRING(first->transaction_id),
             SQL_INTEGER(first->created_ms), SQL_BYTES(first->hash, sizeof first->hash));

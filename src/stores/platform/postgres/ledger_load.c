@@ -87,17 +87,6 @@ static enum status run(struct loading *loading, struct sql_query *queries, size_
 
 /* ---- players and owners of ids --------------------------------------------------------------- */
 
-/* Sets up this connection, whose statements all look up single rows by keys. Plans are made once,
- * and tables may have been small then. */
-static const char use_indexes[] =
-    "SELECT set_config(setting, 'off', false) FROM unnest(ARRAY['enable_bitmapscan',"
-    " 'enable_hashjoin', 'enable_mergejoin']) AS setting";
-
-static const char find_owners[] =
-    "SELECT owner.id, owner.number FROM unnest($1::text[]) AS asked (id)"
-    " CROSS JOIN LATERAL (SELECT id, number FROM customer WHERE customer.id = asked.id"
-    "  UNION ALL SELECT id, -number FROM provider WHERE provider.id = asked.id LIMIT 1) AS owner";
-
 static bool on_player(void *context, const struct sql_row *row)
 {
     struct loading *loading = context;
@@ -128,6 +117,7 @@ static bool on_owner(void *context, const struct sql_row *row)
 static enum status load_unknown_ids(struct loading *loading, bool *begun, struct error *error)
 {
     const struct ledger_batch *batch = loading->batch;
+    const struct ledger_texts *texts = &postgres_ledger_texts;
     struct postgres_ledger *ledger = loading->ledger;
     if (ledger->connects != loading->store->connects ||
         !fact_cache_has_room(ledger->cache, batch->player_count + batch->fact_count))
@@ -143,12 +133,12 @@ static enum status load_unknown_ids(struct loading *loading, bool *begun, struct
     if (!*begun)
         return STATUS_OK;
     struct sql_query queries[] = {{.sql = postgres_begin},
-                                  {.sql = use_indexes},
-                                  {.sql = postgres_ledger_texts.players_of_ids,
+                                  {.sql = texts->use_indexes},
+                                  {.sql = texts->players_of_ids,
                                    .parameters = arrays_bind(&loading->new_players, 1),
                                    .row = on_player,
                                    .context = loading},
-                                  {.sql = find_owners,
+                                  {.sql = texts->owners_of_ids,
                                    .parameters = arrays_bind(&loading->new_owners, 1),
                                    .row = on_owner,
                                    .context = loading}};
@@ -156,28 +146,6 @@ static enum status load_unknown_ids(struct loading *loading, bool *begun, struct
 }
 
 /* ---- the questions --------------------------------------------------------------------------- */
-
-static const char lock_players[] =
-    "SELECT count(*) FROM unnest($1::bigint[]) AS bare (number)"
-    " CROSS JOIN LATERAL (SELECT player.number FROM player WHERE player.number = bare.number"
-    "  LIMIT 1 FOR NO KEY UPDATE) AS locked";
-
-static const char lock_accounts[] =
-    "SELECT asked.at, account.* FROM (SELECT unnest($1::bigint[]) AS number,"
-    "  generate_subscripts($1::bigint[], 1) AS at) AS asked"
-    " CROSS JOIN LATERAL (SELECT balance_minor, sequence, head FROM ledger_account"
-    "  WHERE player_number = asked.number LIMIT 1 FOR NO KEY UPDATE) AS account";
-
-static const char lock_clearings[] =
-    "SELECT count(*) FROM (SELECT FROM ledger_clearing WHERE (customer_number, currency) IN"
-    "  (SELECT * FROM unnest($1::bigint[], $2::text[]))"
-    "  ORDER BY customer_number, currency FOR NO KEY UPDATE) AS locked";
-
-static const char find_declines[] =
-    "SELECT asked.at, declined.* FROM (SELECT unnest($1::bigint[]) AS number,"
-    "  generate_subscripts($1::bigint[], 1) AS at) AS asked"
-    " CROSS JOIN LATERAL (SELECT declines, head FROM ledger_declined"
-    "  WHERE player_number = asked.number LIMIT 1) AS declined";
 
 /* Where no player is blocked, which is common, one look at the table is all. */
 static const char find_blocks[] =
@@ -187,19 +155,6 @@ static const char find_blocks[] =
     " CROSS JOIN LATERAL (" PLAYER_BLOCKED_UNTIL ") AS block (until_ms)"
     " WHERE block.until_ms IS NOT NULL AND EXISTS (SELECT FROM player_block"
     "  WHERE blocked_ms IS NOT NULL)";
-
-static const char find_clearings[] =
-    "SELECT asked.at, clearing.balance_minor"
-    " FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS asked (customer, code, at)"
-    " CROSS JOIN LATERAL (SELECT balance_minor FROM ledger_clearing"
-    "  WHERE customer_number = asked.customer AND currency = asked.code LIMIT 1) AS clearing";
-
-/* After everything that is decided on: see sql/postgresql/0005_release_0_1_0.sql. And after
- * lock_accounts, whose lock on the table lasts until the commit: a tail of the ledger waits for the
- * transactions that have it (ledger_read.c). The sequence caches no numbers, for the same
- * reason. */
-static const char take_numbers[] =
-    "SELECT nextval('ledger_number'), pg_current_xact_id()::text::bigint";
 
 static int compare_numbered(const void *a, const void *b)
 {
@@ -337,6 +292,7 @@ static bool on_numbers(void *context, const struct sql_row *row)
 
 static enum status load(struct loading *loading, bool begun, struct error *error)
 {
+    const struct ledger_texts *texts = &postgres_ledger_texts;
     struct sql_query queries[9];
     size_t count = 0;
     list_players(loading);
@@ -350,14 +306,15 @@ static enum status load(struct loading *loading, bool begun, struct error *error
         bool left_out;
     } steps[] = {
         {postgres_begin, NULL, NULL, begun},
-        {lock_players, arrays_bind(&loading->bare, 1), NULL, arrays_count(&loading->bare) == 0},
-        {lock_accounts, numbers, on_account, false},
-        {lock_clearings, clearings, NULL, !loading->ledger->lock_clearings},
-        {find_declines, numbers, on_declined, false},
+        {texts->lock_players, arrays_bind(&loading->bare, 1), NULL,
+         arrays_count(&loading->bare) == 0},
+        {texts->lock_accounts, numbers, on_account, false},
+        {texts->lock_clearings, clearings, NULL, !loading->ledger->lock_clearings},
+        {texts->declines_of_players, numbers, on_declined, false},
         {find_blocks, arrays_bind(&loading->names, 3), on_block, false},
-        {find_clearings, clearings, on_clearing, false},
-        {postgres_ledger_texts.facts, arrays_bind(&loading->ids, 3), on_fact, false},
-        {take_numbers, NULL, on_numbers, false},
+        {texts->clearings_of_customers, clearings, on_clearing, false},
+        {texts->facts, arrays_bind(&loading->ids, 3), on_fact, false},
+        {texts->take_numbers, NULL, on_numbers, false},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
         if (!steps[i].left_out)
