@@ -139,6 +139,17 @@ JOIN currency ON currency.code = player.currency
 LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number
 ORDER BY ledger_transaction.number
 
+-- NULL: none was taken yet.
+-- field last_number
+SELECT pg_sequence_last_value('ledger_number'::regclass)
+-- Of the transactions that $1 names or of all (''), those that may still write entries.
+-- field open_batches
+SELECT coalesce(string_agg(DISTINCT virtualtransaction, ' '), '') FROM pg_catalog.pg_locks
+WHERE locktype = 'relation' AND mode = 'RowShareLock' AND granted
+AND relation = 'ledger_account'::regclass AND database =
+  (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+AND ($1 = '' OR virtualtransaction = ANY (string_to_array($1, ' ')))
+
 -- ---- look-ups: LATERAL with LIMIT, see src/stores/platform/postgres/ledger_read.c ----
 
 -- A rolled-back id has a row of ledger_transaction: a transaction's, or one that holds its key. So

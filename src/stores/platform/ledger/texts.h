@@ -57,6 +57,11 @@ struct ledger_texts {
     const char *insert_kept, *insert_entries, *insert_rollbacks, *insert_declines, *write_declined;
     const char *update_accounts, *insert_accounts, *insert_clearings, *lock_sums, *add_to_clearings;
     const char *is_running, *is_kept;
+    /* And these, of a tail and of an audit. */
+    const char *last_number, *open_batches;
+    const char *indexes, *brin_indexes, *tables, *may_use_amcheck;
+    const char *check_index, *check_table, *compare_index, *compare_brin;
+    const char *schema, *difference;
 
     const struct ledger_check_text *checks;
     size_t check_count;

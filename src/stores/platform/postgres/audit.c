@@ -11,43 +11,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-
-/* ---- indexes and tables ---------------------------------------------------------------------- */
-
-#define TABLES                                                                               \
-    "('customer'::regclass, 'currency'::regclass, 'player'::regclass,"                       \
-    " 'player_opened'::regclass, 'ledger_transaction'::regclass,"                            \
-    " 'ledger_rollback'::regclass, 'ledger_decline'::regclass, 'ledger_declined'::regclass," \
-    " 'ledger_account'::regclass, 'ledger_clearing'::regclass)"
-
-/* The indexes, those of kind BRIN, which amcheck does not know, and the tables. */
-#define INDEXES_WHERE(kind)                                                                    \
-    "SELECT index.indexrelid::bigint, index.indexrelid::regclass::text FROM pg_index AS index" \
-    " JOIN pg_class ON pg_class.oid = index.indexrelid"                                        \
-    " JOIN pg_am ON pg_am.oid = pg_class.relam AND pg_am.amname " kind                         \
-    " WHERE index.indrelid IN " TABLES " ORDER BY 1"
-static const char list_indexes[] = INDEXES_WHERE("<> 'brin'");
-static const char list_brin_indexes[] = INDEXES_WHERE("= 'brin'");
-static const char list_tables[] = "SELECT pg_class.oid::bigint, pg_class.oid::regclass::text"
-                                  " FROM pg_class WHERE pg_class.oid IN " TABLES " ORDER BY 1";
-
-static const char may_use_amcheck[] =
-    "SELECT ((SELECT count(DISTINCT function.proname) FROM pg_extension AS extension"
-    " JOIN pg_proc AS function ON function.pronamespace = extension.extnamespace"
-    " WHERE extension.extname = 'amcheck'"
-    " AND (function.proname = 'bt_index_check' AND function.pronargs = 2"
-    "  OR function.proname = 'verify_heapam')"
-    " AND pg_function_is_visible(function.oid)"
-    " AND has_function_privilege(function.oid, 'EXECUTE')) = 2)::int";
-
-/* Each raises an error, or returns no row, when it is sound. */
-static const char check_index[] = "SELECT 1 FROM (SELECT bt_index_check($1::bigint::oid::regclass, "
-                                  "true)::text AS answer OFFSET 0)"
-                                  " AS done WHERE answer IS NULL";
-static const char check_table[] =
-    "SELECT 1 FROM verify_heapam($1::bigint::oid::regclass, true) LIMIT 1";
-static const char compare_index[] = "SELECT 1 WHERE NOT index_has_its_table($1::bigint::oid)";
-static const char compare_brin[] = "SELECT 1 WHERE NOT brin_has_its_table($1::bigint::oid)";
+#include "stores/platform/ledger/texts.h"
 
 struct relations {
     size_t count;
@@ -97,18 +61,21 @@ enum status postgres_ledger_integrity(struct platform_store *base, const char **
                                       struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
+    const struct ledger_texts *texts = &postgres_ledger_texts;
     int64_t amcheck = 0;
-    struct sql_query query = {.sql = may_use_amcheck, .row = sql_take_integer, .context = &amcheck};
+    struct sql_query query = {
+        .sql = texts->may_use_amcheck, .row = sql_take_integer, .context = &amcheck};
     enum status status = postgres_read_snapshot(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;
     *how = amcheck > 0
                ? "amcheck"
                : "comparing each index with its table (the extension amcheck would check more)";
-    status = check_each(store, list_indexes, amcheck > 0 ? check_index : compare_index, error);
+    status = check_each(store, texts->indexes,
+                        amcheck > 0 ? texts->check_index : texts->compare_index, error);
     if (status == STATUS_OK)
-        status = check_each(store, list_brin_indexes, compare_brin, error);
+        status = check_each(store, texts->brin_indexes, texts->compare_brin, error);
     if (status == STATUS_OK && amcheck > 0)
-        status = check_each(store, list_tables, check_table, error);
+        status = check_each(store, texts->tables, texts->check_table, error);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
+#include "stores/platform/ledger/texts.h"
 #include "stores/platform/schema.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -153,36 +154,6 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *versi
     return status;
 }
 
-/* Texts of the catalog differ between versions of the server, so both sides are this one's, and a
- * restored dump has other parentheses, which do not count. `$1` is
- * the schema with the store. Another program's trigger on a table of ours is found as well. */
-static const char differences[] =
-    "WITH shape AS (SELECT n.nspname AS of, 'trigger ' || t.tgname || ' of ' || c.relname AS name,"
-    "  t.tgenabled::text || pg_get_triggerdef(t.oid) AS text"
-    "  FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid"
-    "  JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE NOT t.tgisinternal"
-    " UNION ALL SELECT n.nspname, 'constraint ' || o.conname || ' of ' || c.relname,"
-    "  pg_get_constraintdef(o.oid) FROM pg_constraint AS o JOIN pg_class AS c ON c.oid = o.conrelid"
-    "  JOIN pg_namespace AS n ON n.oid = c.relnamespace"
-    " UNION ALL SELECT schemaname, 'index ' || indexname, indexdef FROM pg_indexes"
-    " UNION ALL SELECT n.nspname, 'function ' || p.proname, p.prosrc FROM pg_proc AS p"
-    "  JOIN pg_namespace AS n ON n.oid = p.pronamespace"
-    " UNION ALL SELECT n.nspname, 'column ' || a.attname || ' of ' || c.relname,"
-    "  format_type(a.atttypid, a.atttypmod) || a.attnotnull"
-    "  FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid AND c.relkind = 'r'"
-    "  JOIN pg_namespace AS n ON n.oid = c.relnamespace"
-    "  WHERE a.attnum > 0 AND NOT a.attisdropped),"
-    " both_of AS (SELECT of, name, regexp_replace(replace(text, quote_ident(of) || '.', ''),"
-    "   '[()[:space:]]', '', 'g') AS text FROM shape"
-    "  WHERE of IN ('croupier_shape', $1)),"
-    " made AS (SELECT name, text FROM both_of WHERE of = 'croupier_shape'),"
-    " stored AS (SELECT name, text FROM both_of WHERE of = $1)"
-    " SELECT name FROM (SELECT * FROM (SELECT * FROM made EXCEPT SELECT * FROM stored) AS lacking"
-    "  UNION ALL SELECT * FROM (SELECT * FROM stored EXCEPT SELECT * FROM made) AS added"
-    "  WHERE name LIKE 'trigger %' AND EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n"
-    "   ON n.oid = c.relnamespace AND n.nspname = 'croupier_shape'"
-    "   WHERE added.name LIKE '% of ' || c.relname)) AS other ORDER BY 1 LIMIT 1";
-
 static bool take_name(void *context, const struct sql_row *row)
 {
     buffer_append_text(context, sql_text(row, 0));
@@ -222,16 +193,13 @@ static enum status postgres_check_shape(struct platform_store *base, bool *compa
     if (status == STATUS_OK)
         status = postgres_run(store, queries, 2, error);
     if (status == STATUS_OK)
-        status = ask_name(store,
-                          "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid ="
-                          " to_regclass('schema_migration')"
-                          " AND has_database_privilege(current_database(), 'CREATE')",
-                          NULL, &schema, error);
+        status = ask_name(store, postgres_ledger_texts.schema, NULL, &schema, error);
     *compared = schema.size > 0;
     if (status == STATUS_OK && *compared)
         status = make_shape(store, error);
     if (status == STATUS_OK && *compared)
-        status = ask_name(store, differences, buffer_string(&schema), &name, error);
+        status =
+            ask_name(store, postgres_ledger_texts.difference, buffer_string(&schema), &name, error);
     if (status == STATUS_OK)
         status = postgres_execute(store, "ROLLBACK; BEGIN", error);
     if (status == STATUS_OK && name.size > 0)

@@ -109,17 +109,6 @@ enum status postgres_ledger_balances(struct platform_store *base,
  */
 #define NUMBERS_OF_A_BATCH 512 /* INCREMENT of ledger_number */
 
-/* NULL: none was taken yet. */
-static const char last_number[] = "SELECT pg_sequence_last_value('ledger_number'::regclass)";
-
-/* Selects, of the transactions that $1 names or of all (''), those that may still write entries. */
-static const char find_open[] =
-    "SELECT coalesce(string_agg(DISTINCT virtualtransaction, ' '), '') FROM pg_catalog.pg_locks"
-    " WHERE locktype = 'relation' AND mode = 'RowShareLock' AND granted"
-    " AND relation = 'ledger_account'::regclass AND database ="
-    "  (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())"
-    " AND ($1 = '' OR virtualtransaction = ANY (string_to_array($1, ' ')))";
-
 struct open_batches {
     char names[LEDGER_OPEN_SIZE];
     bool sound;
@@ -155,8 +144,11 @@ enum status postgres_ledger_advance(struct platform_store *base, struct ledger_h
     struct sql_parameters parameters = SQL_PARAMETERS(SQL_STRING(horizon->open));
     int64_t last = -1;
     struct sql_query queries[] = {
-        {.sql = last_number, .row = sql_take_integer, .context = &last},
-        {.sql = find_open, .parameters = &parameters, .row = on_open, .context = &open}};
+        {.sql = postgres_ledger_texts.last_number, .row = sql_take_integer, .context = &last},
+        {.sql = postgres_ledger_texts.open_batches,
+         .parameters = &parameters,
+         .row = on_open,
+         .context = &open}};
     enum status status = postgres_read(postgres_store_of(base), queries, 2, error);
     if (status == STATUS_OK)
         move_on(horizon, last, &open);
