@@ -46,6 +46,11 @@ struct ledger_texts {
      * and an account by the player's number. */
     const char *verified_row, *verified_rows, *verified_rows_of_id;
     const char *player_of_number, *account_of_number;
+    /* And these, of a batch: what it begins with, and what it writes. */
+    const char *clearing_of_customer, *last, *last_day;
+    const char *insert_row, *insert_some_rows, *insert_many_rows; /* 1, 8, 32 */
+    const char *insert_decline, *insert_day, *insert_account, *update_account, *put_declined;
+    const char *insert_clearing, *update_clearing, *count_on;
     /* PostgreSQL alone has these; parameters are arrays, but for those of `fact`: an owner and an
      * id. */
     const char *facts, *fact;

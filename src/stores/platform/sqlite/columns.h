@@ -9,29 +9,6 @@
  * statements. Parameters count from 1, columns from 0.
  */
 
-/* Rows are written many to a statement, which costs less than a statement for each: so much less
- * is begun and ended. */
-#define SQLITE_ROWS_MANY 32
-#define SQLITE_ROWS_SOME 8
-#define SQLITE_TIMES_8(row) row "," row "," row "," row "," row "," row "," row "," row
-#define SQLITE_TIMES_32(row) \
-    SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row)
-
-/* The text of a statement that writes `rows` of them. ("" shows the linter that its neighbours are
- * texts.) */
-#define SQLITE_WRITE_ROWS(rows, before, row, after)                         \
-    ((rows) == SQLITE_ROWS_MANY   ? before SQLITE_TIMES_32(row) "" after "" \
-     : (rows) == SQLITE_ROWS_SOME ? before SQLITE_TIMES_8(row) "" after ""  \
-                                  : before row "" after "")
-
-/* Returns how many of `left` rows go with the next statement, of which there are three. */
-static inline size_t sqlite_rows_next(size_t left)
-{
-    return left >= SQLITE_ROWS_MANY   ? SQLITE_ROWS_MANY
-           : left >= SQLITE_ROWS_SOME ? SQLITE_ROWS_SOME
-                                      : 1;
-}
-
 /* Binding fails only for want of memory or by a bug. The bytes must live until the statement
  * ran. */
 static inline void bind_value(sqlite3_stmt *statement, int at, const struct column_value *value)

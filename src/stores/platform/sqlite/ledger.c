@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "stores/platform/ledger/texts.h"
 #include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
 
@@ -140,13 +141,9 @@ static enum status debit_number(struct writing *writing, size_t at, int64_t *num
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
-#define TRANSACTION_INSERT                                                                  \
-    "INSERT INTO ledger_transaction (number, customer_number, player_number, amount_minor," \
-    " created_ms, transaction_id, operation, outcome, reference, game, round_id, sequence," \
-    " movement_minor, balance_minor, hash, settles, previous, provider, launch,"            \
-    " kind, round_ended) VALUES "
-#define TRANSACTION_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-#define TRANSACTION_ROW_SIZE 21
+#define ROWS_MANY 32 /* in one statement: texts.h */
+#define ROWS_SOME 8
+#define TRANSACTION_ROW_SIZE 21 /* values */
 
 /* `at` is the row's first parameter. */
 static enum status bind_transaction(struct writing *writing, sqlite3_stmt *statement, int at,
@@ -195,14 +192,21 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
     return STATUS_OK;
 }
 
-static enum status insert_transactions(struct writing *writing, size_t first, size_t count,
+/* As many of the rows from `first` on as go with one statement; their count. */
+static enum status insert_transactions(struct writing *writing, size_t first, size_t *count,
                                        struct error *error)
 {
+    const struct ledger_texts *texts = &sqlite_ledger_texts;
+    const size_t left = writing->batch->kept_count - first;
+    const bool many = left >= ROWS_MANY, some = left >= ROWS_SOME;
     sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        writing->store, SQLITE_WRITE_ROWS(count, TRANSACTION_INSERT, TRANSACTION_ROW, ""),
-        &statement, error);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+    *count = many ? ROWS_MANY : some ? ROWS_SOME : 1;
+    enum status status = sqlite_statement(writing->store,
+                                          many   ? texts->insert_many_rows
+                                          : some ? texts->insert_some_rows
+                                                 : texts->insert_row,
+                                          &statement, error);
+    for (size_t i = 0; i < *count && status == STATUS_OK; i++)
         status = bind_transaction(writing, statement, 1 + TRANSACTION_ROW_SIZE * (int)i, first + i,
                                   error);
     return status == STATUS_OK ? sqlite_run(writing->store, statement, error) : status;
@@ -215,10 +219,7 @@ static enum status write_decline(struct writing *writing, size_t at, struct erro
     const struct column_value values[] = {
         SQL_INTEGER(player->player_number), SQL_INTEGER(decline->decline),
         SQL_INTEGER(writing->first_number + (int64_t)at), SQL_HASH(decline->hash)};
-    return change_one(writing,
-                      "INSERT INTO ledger_decline (player_number, position, transaction_number,"
-                      " hash) VALUES (?1, ?2, ?3, ?4)",
-                      values, error);
+    return change_one(writing, sqlite_ledger_texts.insert_decline, values, error);
 }
 
 /* A row where the day is another than that of the transaction before. */
@@ -230,18 +231,15 @@ static enum status write_day(struct writing *writing, size_t at, struct error *e
     if (day == writing->last_day)
         return STATUS_OK;
     writing->last_day = day;
-    return change_one(writing, "INSERT INTO ledger_day (first_number, day) VALUES (?1, ?2)", values,
-                      error);
+    return change_one(writing, sqlite_ledger_texts.insert_day, values, error);
 }
 
 static enum status write_kept(struct writing *writing, struct error *error)
 {
     const struct ledger_batch *batch = writing->batch;
     enum status status = STATUS_OK;
-    for (size_t i = 0, rows; i < batch->kept_count && status == STATUS_OK; i += rows) {
-        rows = sqlite_rows_next(batch->kept_count - i);
-        status = insert_transactions(writing, i, rows, error);
-    }
+    for (size_t i = 0, rows = 0; i < batch->kept_count && status == STATUS_OK; i += rows)
+        status = insert_transactions(writing, i, &rows, error);
     for (size_t i = 0; i < batch->kept_count && status == STATUS_OK; i++) {
         status = write_day(writing, i, error);
         if (status == STATUS_OK && !ledger_is_entry(&batch->kept[i]))
@@ -265,15 +263,10 @@ static enum status write_account(struct writing *writing, size_t player, struct 
                                           SQL_INTEGER(stored->account.sequence),
                                           SQL_HASH(stored->account.head),
                                           SQL_INTEGER(stored->last_number)};
-    return change_one(
-        writing,
-        stored->account.sequence == 0
-            ? "INSERT INTO ledger_account (player_number, balance_minor, sequence, head,"
-              " last_number) VALUES (?1, ?2, ?3, ?4, ?5)"
-            : "UPDATE ledger_account SET balance_minor = ?2, sequence = ?3, head = ?4,"
-              " last_number = ?5 WHERE player_number = ?1 AND balance_minor = ?6"
-              " AND sequence = ?7 AND head = ?8 AND last_number = ?9",
-        values, error);
+    const struct ledger_texts *texts = &sqlite_ledger_texts;
+    return change_one(writing,
+                      stored->account.sequence == 0 ? texts->insert_account : texts->update_account,
+                      values, error);
 }
 
 static enum status write_declined(struct writing *writing, size_t player, struct error *error)
@@ -284,12 +277,7 @@ static enum status write_declined(struct writing *writing, size_t player, struct
         SQL_INTEGER(stored->player_number), SQL_INTEGER(account->declines),
         SQL_HASH(account->declines_head), SQL_INTEGER(stored->account.declines),
         SQL_HASH(stored->account.declines_head)};
-    return change_one(writing,
-                      "INSERT INTO ledger_declined (player_number, declines, head)"
-                      " VALUES (?1, ?2, ?3) ON CONFLICT (player_number)"
-                      " DO UPDATE SET declines = excluded.declines, head = excluded.head"
-                      " WHERE ledger_declined.declines = ?4 AND ledger_declined.head = ?5",
-                      values, error);
+    return change_one(writing, sqlite_ledger_texts.put_declined, values, error);
 }
 
 static enum status write_clearing(struct writing *writing, size_t at, struct error *error)
@@ -299,12 +287,8 @@ static enum status write_clearing(struct writing *writing, size_t at, struct err
     const struct column_value values[] = {
         SQL_INTEGER(stored->customer_number), SQL_STRING(clearing->currency),
         SQL_INTEGER(clearing->balance_minor), SQL_INTEGER(stored->balance_minor)};
-    return change_one(writing,
-                      stored->found
-                          ? "UPDATE ledger_clearing SET balance_minor = ?3"
-                            " WHERE customer_number = ?1 AND currency = ?2 AND balance_minor = ?4"
-                          : "INSERT INTO ledger_clearing (customer_number, currency,"
-                            " balance_minor) VALUES (?1, ?2, ?3)",
+    const struct ledger_texts *texts = &sqlite_ledger_texts;
+    return change_one(writing, stored->found ? texts->update_clearing : texts->insert_clearing,
                       values, error);
 }
 
@@ -313,8 +297,7 @@ static enum status write_last(struct writing *writing, struct error *error)
     const struct column_value values[] = {
         SQL_INTEGER(writing->first_number + (int64_t)writing->batch->kept_count - 1),
         SQL_INTEGER(writing->first_number - 1)};
-    return change_one(writing, "UPDATE ledger_last SET number = ?1 WHERE one = 1 AND number = ?2",
-                      values, error);
+    return change_one(writing, sqlite_ledger_texts.count_on, values, error);
 }
 
 static enum status write_accounts(struct writing *writing, struct error *error)

@@ -83,10 +83,8 @@ static enum status load_clearing(struct sqlite_store *store, struct ledger_clear
         return platform_damaged(&store->base, "the customer of a player is not there", error);
     const struct column_value key[] = {SQL_INTEGER(loaded->customer_number),
                                        SQL_STRING(clearing->currency)};
-    status = sqlite_look_up(store,
-                            "SELECT balance_minor FROM ledger_clearing"
-                            " WHERE customer_number = ?1 AND currency = ?2",
-                            key, &loaded->found, &clearing->balance_minor, error);
+    status = sqlite_look_up(store, sqlite_ledger_texts.clearing_of_customer, key, &loaded->found,
+                            &clearing->balance_minor, error);
     loaded->balance_minor = clearing->balance_minor;
     return status;
 }
