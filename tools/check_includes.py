@@ -10,7 +10,7 @@ import re
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / "src"
-MADE = {"commands/help_texts.h"}  # by the build, from help/
+MADE = {"commands/help_texts.h", "config/setting_texts.h"}  # by the build, from help/
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 

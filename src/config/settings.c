@@ -1,6 +1,7 @@
 /*
  * The table of settings, and how a value of each kind is read. Everything that can be said about a
- * setting stands in its row; docs/configuration.md names every row, and a test holds it to that.
+ * setting stands in its row, and for people in help/settings.txt; docs/configuration.md names every
+ * row, and a test holds it to that.
  *
  * The readers refuse with a text that names the unit, the range and an example, never a secret.
  */
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "config/setting_texts.h"
 
 #define SHOWN_MAX 64 /* bytes of a refused value that are shown */
 
@@ -233,118 +235,70 @@ static enum status read_format(const struct setting *setting, char *value, void 
                            shown(text_of(value)), value);
 }
 
-/* A row; `least` and `most` are those of a number. */
-#define SETTING(section_, key_, default_, rules_, field_, read_, least_, most_, what_) \
-    {                                                                                  \
-        {section_, key_, default_, what_, ((rules_)&SETTING_RELOADABLE) != 0},         \
-            offsetof(struct config, field_), read_, least_, most_, rules_              \
+/* A row; `least` and `most` are those of a number. What it is for stands in help/settings.txt. */
+#define SETTING(section_, key_, default_, rules_, field_, read_, least_, most_) \
+    {                                                                           \
+        {#section_, #key_, default_, setting_##section_##_##key_,               \
+         ((rules_)&SETTING_RELOADABLE) != 0},                                   \
+            offsetof(struct config, field_), read_, least_, most_, rules_       \
     }
 
 /* Two rows: the files of a listener that has HTTPS. */
-#define HTTPS_SETTINGS(section, certificate, key, what)                                            \
-    SETTING(section, "tls_certificate", "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE, \
-            certificate, read_text, 0, 0,                                                          \
-            "file with the certificate chain (PEM) for " what "; goes with tls_key"),              \
-        SETTING(section, "tls_key", "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE,     \
-                key, read_text, 0, 0,                                                              \
-                "file with the private key (PEM) for " what "; goes with tls_certificate")
+#define HTTPS_SETTINGS(section, certificate, key)                                                 \
+    SETTING(section, tls_certificate, "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE,  \
+            certificate, read_text, 0, 0),                                                        \
+        SETTING(section, tls_key, "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE, key, \
+                read_text, 0, 0)
 
 const struct setting settings[] = {
-    SETTING("server", "listen", "127.0.0.1:8080", 0, listen, read_listen, 0, 0,
-            "address and port of the public API; port 0 takes any free one"),
-    SETTING("server", "threads", "0", 0, threads, read_threads, 0, 256,
-            "serving threads, 0 to 256; 0: one a processor that it may use, at most 64"),
-    SETTING("server", "trusted_proxies", "", SETTING_RELOADABLE | SETTING_LIST, trusted_proxies,
-            read_proxies, 0, 0,
-            "addresses and CIDR blocks whose X-Forwarded-For is believed, comma-separated"),
-    HTTPS_SETTINGS("server", tls_certificate, tls_key, "HTTPS"),
-    SETTING("server", "drain_seconds", "10", SETTING_RELOADABLE, drain_seconds, read_number, 0,
-            3600, "seconds that requests in flight get to finish at the end, 0 to 3600"),
-    SETTING("server", "drain_idle_ms", "1000", SETTING_RELOADABLE, drain_idle_ms, read_number, 0,
-            60000, "milliseconds that an idle connection stays open at the end, 0 to 60000"),
-    SETTING("server", "max_connections", "20000", 0, max_connections, read_number, 1, 1000000,
-            "client connections at the same time, of all threads, 1 to 1000000"),
-    SETTING("server", "waiting_max", "100000", SETTING_RELOADABLE, waiting_max, read_number, 0,
-            1000000,
-            "polls that may wait for a change at the same time, of all threads, 0 to 1000000; 0: "
-            "none waits"),
-    SETTING("server", "connections_per_address", "25%", SETTING_RELOADABLE, connections_per_address,
-            read_share, 0, 1000000,
-            "client connections of one address: a number, or a share of max_connections; 0: no "
-            "limit"),
-    SETTING("server", "connections_per_customer", "50%", SETTING_RELOADABLE,
-            connections_per_customer, read_share, 0, 1000000,
-            "client connections of one customer: a number, or a share of max_connections; 0: no "
-            "limit"),
-    SETTING("server", "waiting_per_customer", "50%", SETTING_RELOADABLE, waiting_per_customer,
-            read_share, 0, 1000000,
-            "polls of one customer that may wait: a number, or a share of waiting_max; 0: no "
-            "limit"),
-    SETTING("server", "header_seconds", "10", SETTING_RELOADABLE, header_seconds, read_number, 1,
-            3600, "seconds from the first byte of a request to the end of its head, 1 to 3600"),
-    SETTING("server", "body_seconds", "10", SETTING_RELOADABLE, body_seconds, read_number, 1, 3600,
-            "seconds for a whole request body, 1 to 3600"),
-    SETTING("server", "write_seconds", "30", SETTING_RELOADABLE, write_seconds, read_number, 1,
-            3600, "seconds without progress while an answer is being sent, 1 to 3600"),
-    SETTING("server", "idle_seconds", "75", SETTING_RELOADABLE, idle_seconds, read_number, 1, 86400,
-            "seconds that a connection may be idle between requests, 1 to 86400"),
-    SETTING("operator", "listen", "127.0.0.1:9090", 0, operator_listen, read_listen, 0, 0,
-            "address and port of GET /metrics and the console; never make it public"),
-    SETTING("operator", "hosts", "", 0, operator_hosts, read_text, 0, 0,
-            "names with ports that the console is opened by, comma-separated; empty: the address "
-            "and port of listen, and localhost"),
-    HTTPS_SETTINGS("operator", operator_tls_certificate, operator_tls_key, "HTTPS there"),
-    SETTING("operator", "trusted_user_header", "", 0, trusted_user_header, read_prefix, 0, 0,
-            "header field in which a sign-in proxy names an operator of the console; empty: off"),
-    SETTING("operator", "trusted_user_proxies", "", SETTING_RELOADABLE | SETTING_LIST,
-            trusted_user_proxies, read_proxies, 0, 0,
-            "addresses and CIDR blocks of sign-in proxies, comma-separated"),
-    SETTING("operator", "trusted_user_secret_file", "", SETTING_RELOADABLE | SETTING_FILE,
-            trusted_user_secret_file, read_text, 0, 0,
-            "file with the secret that sign-in proxies send, in one line; on loopback they must"),
-    SETTING("provider", "listen", "", 0, provider_listen, read_listen_or_off, 0, 0,
-            "address and port where providers of games move players' money; empty: off"),
-    HTTPS_SETTINGS("provider", provider_tls_certificate, provider_tls_key, "HTTPS there"),
-    SETTING("odds", "store", "embedded:/var/lib/croupier/odds", 0, odds_store, read_odds_store, 0,
-            0,
-            "the odds store: embedded:DIR, redis://HOST, rediss://HOST, unix:PATH, "
-            "redis+sentinel://HOSTS/SERVICE, rediss+sentinel://HOSTS/SERVICE"),
-    SETTING("odds", "timeout_ms", "250", 0, odds_timeout_ms, read_number, 1, 60000,
-            "milliseconds that a call to the odds store may take, 1 to 60000"),
-    SETTING("odds", "ask_ms", "100", 0, odds_ask_ms, read_number, 10, 10000,
-            "milliseconds between looks for waiting polls at a Redis that reports no changes, 10 "
-            "to 10000"),
-    SETTING("odds", "prefix", "", 0, odds_prefix, read_prefix, 0, 0,
-            "begins the name of every key in an odds store that is shared with others; with a "
-            "{TAG} on a Redis Cluster"),
-    SETTING("odds", "password_file", "", SETTING_FILE, odds_password_file, read_text, 0, 0,
-            "file with the password of a store whose address has none, in one line"),
-    SETTING("odds", "stale_after_s", "0", SETTING_RELOADABLE, stale_after_s, read_number, 0, 86400,
-            "seconds after which polled odds count as stale, 0 to 86400; 0: never"),
-    SETTING("platform", "store", "sqlite:/var/lib/croupier/platform.db", 0, platform_store,
-            read_platform_store, 0, 0,
-            "the platform store (customers, keys, games, money): sqlite:FILE or "
-            "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"),
-    SETTING("platform", "timeout_ms", "1000", 0, platform_timeout_ms, read_number, 1, 60000,
-            "milliseconds that a call to the platform store may take, 1 to 60000"),
-    SETTING("platform", "password_file", "", SETTING_FILE, platform_password_file, read_text, 0, 0,
-            "file with the password of a store whose address has none, in one line"),
-    SETTING("casino", "secrets_key_file", "", SETTING_FILE, secrets_key_file, read_text, 0, 0,
-            "file with the key that encrypts stored secrets; when empty: secrets.key beside the "
-            "SQLite file, else /var/lib/croupier/secrets.key"),
-    SETTING("casino", "batch_max", "256", 0, batch_max, read_number, 1, 256,
-            "wallet operations that one commit of the ledger carries at most, 1 to 256"),
-    SETTING("casino", "session_hours", "24", 0, session_hours, read_number, 1, 8760,
-            "hours after a launch in which its provider may take stakes, 1 to 8760"),
-    SETTING("casino", "launch_timeout_ms", "3000", 0, launch_timeout_ms, read_number, 10, 60000,
-            "milliseconds that a call of a provider's launch endpoint may take, 10 to 60000"),
-    SETTING("casino", "launch_ca_file", "", SETTING_FILE, launch_ca_file, read_text, 0, 0,
-            "file with the certificates (PEM) that launch endpoints are trusted by, in place of "
-            "the system's"),
-    SETTING("log", "level", "info", SETTING_RELOADABLE, log_level, read_level, 0, 0,
-            "the least that is logged: error, warning, info or debug"),
-    SETTING("log", "format", "text", SETTING_RELOADABLE, log_format, read_format, 0, 0,
-            "how a line is written: text or json"),
+    SETTING(server, listen, "127.0.0.1:8080", 0, listen, read_listen, 0, 0),
+    SETTING(server, threads, "0", 0, threads, read_threads, 0, 256),
+    SETTING(server, trusted_proxies, "", SETTING_RELOADABLE | SETTING_LIST, trusted_proxies,
+            read_proxies, 0, 0),
+    HTTPS_SETTINGS(server, tls_certificate, tls_key),
+    SETTING(server, drain_seconds, "10", SETTING_RELOADABLE, drain_seconds, read_number, 0, 3600),
+    SETTING(server, drain_idle_ms, "1000", SETTING_RELOADABLE, drain_idle_ms, read_number, 0,
+            60000),
+    SETTING(server, max_connections, "20000", 0, max_connections, read_number, 1, 1000000),
+    SETTING(server, waiting_max, "100000", SETTING_RELOADABLE, waiting_max, read_number, 0,
+            1000000),
+    SETTING(server, connections_per_address, "25%", SETTING_RELOADABLE, connections_per_address,
+            read_share, 0, 1000000),
+    SETTING(server, connections_per_customer, "50%", SETTING_RELOADABLE, connections_per_customer,
+            read_share, 0, 1000000),
+    SETTING(server, waiting_per_customer, "50%", SETTING_RELOADABLE, waiting_per_customer,
+            read_share, 0, 1000000),
+    SETTING(server, header_seconds, "10", SETTING_RELOADABLE, header_seconds, read_number, 1, 3600),
+    SETTING(server, body_seconds, "10", SETTING_RELOADABLE, body_seconds, read_number, 1, 3600),
+    SETTING(server, write_seconds, "30", SETTING_RELOADABLE, write_seconds, read_number, 1, 3600),
+    SETTING(server, idle_seconds, "75", SETTING_RELOADABLE, idle_seconds, read_number, 1, 86400),
+    SETTING(operator, listen, "127.0.0.1:9090", 0, operator_listen, read_listen, 0, 0),
+    SETTING(operator, hosts, "", 0, operator_hosts, read_text, 0, 0),
+    HTTPS_SETTINGS(operator, operator_tls_certificate, operator_tls_key),
+    SETTING(operator, trusted_user_header, "", 0, trusted_user_header, read_prefix, 0, 0),
+    SETTING(operator, trusted_user_proxies, "", SETTING_RELOADABLE | SETTING_LIST,
+            trusted_user_proxies, read_proxies, 0, 0),
+    SETTING(operator, trusted_user_secret_file, "", SETTING_RELOADABLE | SETTING_FILE,
+            trusted_user_secret_file, read_text, 0, 0),
+    SETTING(provider, listen, "", 0, provider_listen, read_listen_or_off, 0, 0),
+    HTTPS_SETTINGS(provider, provider_tls_certificate, provider_tls_key),
+    SETTING(odds, store, "embedded:/var/lib/croupier/odds", 0, odds_store, read_odds_store, 0, 0),
+    SETTING(odds, timeout_ms, "250", 0, odds_timeout_ms, read_number, 1, 60000),
+    SETTING(odds, ask_ms, "100", 0, odds_ask_ms, read_number, 10, 10000),
+    SETTING(odds, prefix, "", 0, odds_prefix, read_prefix, 0, 0),
+    SETTING(odds, password_file, "", SETTING_FILE, odds_password_file, read_text, 0, 0),
+    SETTING(odds, stale_after_s, "0", SETTING_RELOADABLE, stale_after_s, read_number, 0, 86400),
+    SETTING(platform, store, "sqlite:/var/lib/croupier/platform.db", 0, platform_store,
+            read_platform_store, 0, 0),
+    SETTING(platform, timeout_ms, "1000", 0, platform_timeout_ms, read_number, 1, 60000),
+    SETTING(platform, password_file, "", SETTING_FILE, platform_password_file, read_text, 0, 0),
+    SETTING(casino, secrets_key_file, "", SETTING_FILE, secrets_key_file, read_text, 0, 0),
+    SETTING(casino, batch_max, "256", 0, batch_max, read_number, 1, 256),
+    SETTING(casino, session_hours, "24", 0, session_hours, read_number, 1, 8760),
+    SETTING(casino, launch_timeout_ms, "3000", 0, launch_timeout_ms, read_number, 10, 60000),
+    SETTING(casino, launch_ca_file, "", SETTING_FILE, launch_ca_file, read_text, 0, 0),
+    SETTING(log, level, "info", SETTING_RELOADABLE, log_level, read_level, 0, 0),
+    SETTING(log, format, "text", SETTING_RELOADABLE, log_format, read_format, 0, 0),
 };
 const size_t setting_count = sizeof settings / sizeof settings[0];
 
