@@ -329,13 +329,9 @@ static void run(struct bench *bench)
     CHECK(uv_timer_start(&keeps_alive, (uv_timer_cb)(void (*)(void))abort, 24ULL * 3600 * 1000,
                          0) == 0);
     struct log *log = log_create(STDERR_FILENO, LOG_WARNING, LOG_FORMAT_TEXT);
-    const struct ledger_options ledger = {
-        .platform = {.uri = options->store, .timeout_ms = 60000},
-        .queue_limit = options->in_flight,
-        .batch_max = options->batch,
-        .log = log,
-    };
-    bench->ledger = ledger_create(&ledger);
+    const struct platform_store_options store = {
+        .uri = options->store, .timeout_ms = 60000, .log = log};
+    bench->ledger = ledger_create(&store, options->in_flight, options->batch, 0);
     entries += fund(bench, funded);
     if (entries < options->entries) {
         (void)run_operations(bench, options->entries - entries);

@@ -40,14 +40,10 @@ struct refresher;
  * Starts two threads, each with its own store handle. One keeps the table fresh, and retries if the
  * store fails. The other writes the times at which keys were used, about once a minute and at the
  * end; it is a separate thread so that writing never delays a refresh. All pointers are borrowed
- * and must outlive the threads.
+ * and must outlive the threads; they log where the store does. `refresh_ms` is the time between two
+ * reads of the store's revision: well inside a second (200).
  */
-struct policies_options {
-    struct platform_store_options store;
-    uint32_t refresh_ms; /* between two reads of the store's revision: well inside a second (200) */
-    struct log *log;
-};
-struct policies *policies_create(const struct policies_options *options);
+struct policies *policies_create(const struct platform_store_options *store, uint32_t refresh_ms);
 /* Call it after all admissions are destroyed. Waits for a store call that is under way and for the
  * last write of uses: a few store timeouts at most. */
 void policies_destroy(struct policies **policies);

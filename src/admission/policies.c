@@ -18,7 +18,7 @@
 #define USES_BATCH 256U
 
 struct policies {
-    struct policies_options options;
+    struct platform_store_options store;
     struct policy_editor *editor;
     struct refresher *refresher;
     struct background use_writer;
@@ -50,8 +50,7 @@ static void recovered(void *context, const void *table, bool first, uint64_t too
     struct policies *policies = context;
     struct policies_facts facts;
     policy_table_facts(table, &facts);
-    log_event(policies->options.log, LOG_INFO,
-              first ? "policies loaded" : "policies refreshed again",
+    log_event(policies->store.log, LOG_INFO, first ? "policies loaded" : "policies refreshed again",
               LOG_INTEGER("customers", facts.customers), LOG_INTEGER("keys", facts.keys),
               LOG_INTEGER("addresses", facts.addresses), LOG_INTEGER("revision", facts.revision),
               LOG_INTEGER("took_ms", took_ms));
@@ -73,7 +72,7 @@ static enum status write_batch(struct policies *policies, struct platform_store 
 {
     enum status status = STATUS_OK;
     if (*store == NULL)
-        status = platform_store_open(store, &policies->options.store, error);
+        status = platform_store_open(store, &policies->store, error);
     if (status == STATUS_OK)
         status = platform_key_touch(*store, uses, count, error);
     if (status == STATUS_OK)
@@ -97,7 +96,7 @@ static void write_uses(struct policies *policies)
             status = write_batch(policies, &store, table, uses, count, &error);
     }
     if (status != STATUS_OK)
-        log_event(policies->options.log, LOG_WARNING, "last use of keys cannot be written",
+        log_event(policies->store.log, LOG_WARNING, "last use of keys cannot be written",
                   LOG_STRING("reason", error.text), LOG_STRING("status", status_name(status)));
     platform_store_close(&store);
     refresher_release(policies->refresher, &hold);
@@ -114,22 +113,22 @@ static void run_use_writer(void *argument)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct policies *policies_create(const struct policies_options *options)
+struct policies *policies_create(const struct platform_store_options *store, uint32_t refresh_ms)
 {
     struct policies *policies = memory_alloc_zeroed(1, sizeof *policies);
-    policies->options = *options;
+    policies->store = *store;
     policies->editor = policy_editor_create();
     const struct refresher_options refresher = {
         .name = "policies",
         .failing = "policies cannot be refreshed",
-        .store = options->store,
-        .refresh_ms = options->refresh_ms,
+        .store = *store,
+        .refresh_ms = refresh_ms,
         .revision = platform_revision,
         .read = read_changes,
         .recovered = recovered,
         .destroy = destroy_table,
         .context = policies,
-        .log = options->log,
+        .log = store->log,
     };
     policies->refresher = refresher_create(&refresher);
     background_start(&policies->use_writer, "key-uses", run_use_writer, policies);

@@ -30,7 +30,9 @@ struct pending_request {
 };
 
 struct health {
-    struct health_options options;
+    struct odds_store *odds;
+    uint32_t odds_timeout_ms;
+    struct platform_store_options platform_options;
     struct background prober; /* its lock guards the fields below */
     struct mail_list requests;
     size_t pending_count;
@@ -51,9 +53,9 @@ static void set_verdict(struct health *health, bool ok, const struct error *reas
     bool changed =
         ok ? health->degraded : !health->degraded || strcmp(reason->text, health->logged.text) != 0;
     if (changed && ok)
-        log_event(health->options.log, LOG_INFO, "health is ok again");
+        log_event(health->platform_options.log, LOG_INFO, "health is ok again");
     else if (changed)
-        log_event(health->options.log, LOG_WARNING, "health is degraded",
+        log_event(health->platform_options.log, LOG_WARNING, "health is degraded",
                   LOG_STRING("reason", reason->text));
     health->degraded = !ok;
     health->logged = *reason;
@@ -108,9 +110,9 @@ static void on_late(struct http_deferral *deferral)
 
 void health_waits_init(struct health *health, struct http_deferral_queue *waits, uv_loop_t *loop)
 {
-    uint64_t slower_ms = health->options.odds_timeout_ms;
-    if (slower_ms < health->options.platform.timeout_ms)
-        slower_ms = health->options.platform.timeout_ms;
+    uint64_t slower_ms = health->odds_timeout_ms;
+    if (slower_ms < health->platform_options.timeout_ms)
+        slower_ms = health->platform_options.timeout_ms;
     http_deferral_queue_init(waits, loop, slower_ms + GRACE_MS, on_late);
 }
 
@@ -142,7 +144,7 @@ static enum status ask_platform(struct health *health, struct error *error)
 {
     enum status status = STATUS_OK;
     if (health->platform == NULL)
-        status = platform_store_open(&health->platform, &health->options.platform, error);
+        status = platform_store_open(&health->platform, &health->platform_options, error);
     if (status != STATUS_OK)
         return status;
     status = platform_store_ping(health->platform, error);
@@ -153,7 +155,7 @@ static enum status ask_platform(struct health *health, struct error *error)
 
 static bool ask_both(struct health *health, struct error *reason)
 {
-    bool odds = odds_store_ping(health->options.odds, ODDS_TO_READ, reason) == STATUS_OK;
+    bool odds = odds_store_ping(health->odds, ODDS_TO_READ, reason) == STATUS_OK;
     bool both = odds && ask_platform(health, reason) == STATUS_OK;
     if (!both)
         error_prefix(reason, odds ? "platform store" : "odds store");
@@ -185,11 +187,14 @@ static void probe_when_asked(void *argument)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct health *health_create(const struct health_options *options)
+struct health *health_create(struct odds_store *odds, uint32_t odds_timeout_ms,
+                             const struct platform_store_options *platform)
 {
     struct health *health = memory_alloc_zeroed(1, sizeof *health);
-    CHECK(!options->platform.create);
-    health->options = *options;
+    CHECK(!platform->create);
+    health->odds = odds;
+    health->odds_timeout_ms = odds_timeout_ms;
+    health->platform_options = *platform;
     STAILQ_INIT(&health->requests);
     background_start(&health->prober, "health-prober", probe_when_asked, health);
     return health;

@@ -21,15 +21,10 @@
 
 struct health;
 
-struct health_options {
-    struct odds_store *odds; /* borrowed */
-    uint32_t odds_timeout_ms;
-    struct platform_store_options platform; /* opened and used by the probe's thread; `uri` is
-                                               borrowed, `create` must be false */
-    struct log *log;                        /* borrowed; may be NULL */
-};
-
-struct health *health_create(const struct health_options *options);
+/* The probe's thread opens `platform`, whose `create` is false, and logs where it does. `odds` and
+ * what `platform` points to are borrowed. */
+struct health *health_create(struct odds_store *odds, uint32_t odds_timeout_ms,
+                             const struct platform_store_options *platform);
 
 /* Initialises the queue of a serving thread's requests; its owner closes it. */
 void health_waits_init(struct health *health, struct http_deferral_queue *waits, uv_loop_t *loop);

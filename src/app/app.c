@@ -80,7 +80,8 @@ struct app {
     struct platform_facts platform; /* of all the handles of this service */
     struct service_shared shared;
     struct work_pool *pool;
-    struct last_verifications *verifications;
+    struct refresher *verifications; /* the ledger's last ones */
+    struct table_hold verifications_hold;
     struct usage *usage;
     struct metrics *metrics;
     struct listener_tls tls;
@@ -491,7 +492,9 @@ static void write_metrics(void *context, struct buffer *out)
     ledger_facts(app->shared.ledger, &ledger);
     launcher_facts(app->shared.launcher, &launcher);
     usage_facts(app->usage, &usage);
-    struct verifications verifications = last_verifications_read(app->verifications);
+    static const struct verifications none;
+    const struct verifications *verified =
+        refresher_newest(app->verifications, &app->verifications_hold);
     int64_t games_age_ms = refresher_age_ms(games_refresher(app->shared.games));
     const struct app_facts own = {work_pool_depth(app->pool), log_dropped(app->log),
                                   connections_max(app->config)};
@@ -510,7 +513,7 @@ static void write_metrics(void *context, struct buffer *out)
         {listener_tls_metrics, &app->tls},
         {process_metrics, &process},
         {ledger_metrics, &ledger},
-        {verification_metrics, &verifications},
+        {verification_metrics, verified != NULL ? verified : &none},
         {games_metrics, &games_age_ms},
         {launcher_metrics, &launcher},
         {usage_metrics, &usage},
@@ -642,47 +645,18 @@ static enum status open_stores(struct app *app, struct error *error)
         if (status != STATUS_OK)
             return status;
     }
-    const struct policies_options policies = {
-        .store = platform,
-        .refresh_ms = POLICY_REFRESH_MS,
-        .log = app->log,
-    };
-    app->shared.policies = policies_create(&policies);
+    app->shared.policies = policies_create(&platform, POLICY_REFRESH_MS);
     app->shared.denials = denials_create();
     if (odds_store_has_leases(app->odds))
         app->shared.leases = rate_leases_create(app->odds, app->log);
-    app->shared.games =
-        games_create(&platform, config->secrets_key_file, POLICY_REFRESH_MS, app->log);
-    const struct launcher_options launcher = {
-        .store = platform,
-        .call_timeout_ms = config->launch_timeout_ms,
-        .call_ca_file = config->launch_ca_file,
-        .log = app->log,
-    };
-    app->shared.launcher = launcher_create(&launcher);
-    const struct health_options health = {
-        .odds = app->odds,
-        .odds_timeout_ms = config->odds_timeout_ms,
-        .platform = platform,
-        .log = app->log,
-    };
-    app->shared.health = health_create(&health);
-    const struct ledger_options ledger = {
-        .platform = platform,
-        .queue_limit = LEDGER_QUEUE_LIMIT,
-        .batch_max = config->batch_max,
-        .session_ms = (int64_t)config->session_hours * 3600000,
-        .log = app->log,
-    };
-    app->shared.ledger = ledger_create(&ledger);
-    app->verifications = last_verifications_create(&platform, app->log);
-    const struct usage_options usage = {
-        .store = platform,
-        .threads = config->threads,
-        .period_ms = USAGE_PERIOD_MS,
-        .log = app->log,
-    };
-    app->usage = usage_create(&usage);
+    app->shared.games = games_create(&platform, config->secrets_key_file, POLICY_REFRESH_MS);
+    app->shared.launcher =
+        launcher_create(&platform, config->launch_timeout_ms, config->launch_ca_file);
+    app->shared.health = health_create(app->odds, config->odds_timeout_ms, &platform);
+    app->shared.ledger = ledger_create(&platform, LEDGER_QUEUE_LIMIT, config->batch_max,
+                                       (int64_t)config->session_hours * 3600000);
+    app->verifications = last_verifications_create(&platform);
+    app->usage = usage_create(&platform, config->threads, USAGE_PERIOD_MS);
     return STATUS_OK;
 }
 
@@ -906,7 +880,9 @@ static void take_down(struct app *app)
     rate_leases_destroy(&app->shared.leases);
     launcher_destroy(&app->shared.launcher);
     ledger_destroy(&app->shared.ledger);
-    last_verifications_destroy(&app->verifications);
+    if (app->verifications != NULL)
+        refresher_release(app->verifications, &app->verifications_hold);
+    refresher_destroy(&app->verifications);
     if (app->shared.sports != NULL)
         sports_drain(app->shared.sports);
     work_pool_destroy(&app->pool);

@@ -49,10 +49,10 @@ static void destroy_table(void *context, void *table)
 /* ---- life ------------------------------------------------------------------------------------ */
 
 struct games *games_create(const struct platform_store_options *store, const char *secrets_key_file,
-                           uint32_t refresh_ms, struct log *log)
+                           uint32_t refresh_ms)
 {
     struct games *games = memory_alloc_zeroed(1, sizeof *games);
-    games->log = log;
+    games->log = store->log;
     games->secrets_key_file = memory_copy_string(secrets_key_file);
     const struct refresher_options refresher = {
         .name = "games",
@@ -64,7 +64,7 @@ struct games *games_create(const struct platform_store_options *store, const cha
         .read = read_all,
         .destroy = destroy_table,
         .context = games,
-        .log = log,
+        .log = store->log,
     };
     games->refresher = refresher_create(&refresher);
     return games;

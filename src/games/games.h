@@ -17,9 +17,10 @@
 struct games;
 struct games_pages;
 
-/* `store` is opened by the refresher, which reads `secrets_key_file` (copied) too. */
+/* `store` is opened by the refresher, which reads `secrets_key_file` (copied) too, and logs where
+ * the store does. */
 struct games *games_create(const struct platform_store_options *store, const char *secrets_key_file,
-                           uint32_t refresh_ms, struct log *log);
+                           uint32_t refresh_ms);
 /* No pages is left. */
 void games_destroy(struct games **games);
 

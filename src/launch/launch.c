@@ -35,7 +35,7 @@ struct pending_launch;
 STAILQ_HEAD(pending_queue, pending_launch);
 
 struct launcher {
-    struct launcher_options options;
+    struct platform_store_options store_options;
     struct platform_store *store; /* this and the next: the thread's */
     bool failing;
     struct provider_calls *calls;
@@ -275,7 +275,7 @@ static enum status open_store(struct launcher *launcher, struct error *error)
 {
     return launcher->store != NULL
                ? STATUS_OK
-               : platform_store_open(&launcher->store, &launcher->options.store, error);
+               : platform_store_open(&launcher->store, &launcher->store_options, error);
 }
 
 /* Logs when the store begins to fail, and when it answers again. */
@@ -283,10 +283,10 @@ static void see_status(struct launcher *launcher, enum status status, const stru
 {
     bool failing = status != STATUS_OK;
     if (failing && !launcher->failing)
-        log_event(launcher->options.log, LOG_ERROR, "players cannot be opened",
+        log_event(launcher->store_options.log, LOG_ERROR, "players cannot be opened",
                   LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
     if (!failing && launcher->failing)
-        log_event(launcher->options.log, LOG_INFO, "players can be opened again");
+        log_event(launcher->store_options.log, LOG_INFO, "players can be opened again");
     launcher->failing = failing;
     if (status == STATUS_UNAVAILABLE || status == STATUS_MALFORMED)
         platform_store_close(&launcher->store);
@@ -460,13 +460,13 @@ void launch_route(struct launcher *launcher, struct games_pages *pages, struct m
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct launcher *launcher_create(const struct launcher_options *options)
+struct launcher *launcher_create(const struct platform_store_options *store,
+                                 uint32_t call_timeout_ms, const char *call_ca_file)
 {
     struct launcher *launcher = memory_alloc_zeroed(1, sizeof *launcher);
-    launcher->options = *options;
+    launcher->store_options = *store;
     STAILQ_INIT(&launcher->queue);
-    launcher->calls =
-        provider_calls_create(options->call_timeout_ms, options->call_ca_file, options->log);
+    launcher->calls = provider_calls_create(call_timeout_ms, call_ca_file, store->log);
     background_start(&launcher->thread, "launches", run, launcher);
     return launcher;
 }

@@ -16,15 +16,10 @@
  */
 struct launcher;
 
-struct launcher_options {
-    struct platform_store_options
-        store; /* opened by the launcher's thread; `create` must be false */
-    uint32_t call_timeout_ms;
-    const char *call_ca_file; /* "": the system's certificates */
-    struct log *log;
-};
-
-struct launcher *launcher_create(const struct launcher_options *options);
+/* The launcher's thread opens `store`, whose `create` is false, and logs where it does.
+ * `call_ca_file` "": the system's certificates. */
+struct launcher *launcher_create(const struct platform_store_options *store,
+                                 uint32_t call_timeout_ms, const char *call_ca_file);
 /* Answers what is queued, by mail, so before the mailboxes go. No request may follow. */
 void launcher_destroy(struct launcher **launcher);
 

@@ -146,11 +146,6 @@ void verification_look(struct verification *verification, struct verification_st
 
 /* ---- the last ones --------------------------------------------------------------------------- */
 
-struct last_verifications {
-    struct refresher *refresher;
-    struct table_hold hold; /* of the thread that asks */
-};
-
 static enum status read_all(void *context, struct platform_store *store, bool all,
                             uint64_t *revision, void **table, struct error *error)
 {
@@ -168,10 +163,8 @@ static enum status read_all(void *context, struct platform_store *store, bool al
     return status;
 }
 
-struct last_verifications *last_verifications_create(const struct platform_store_options *store,
-                                                     struct log *log)
+struct refresher *last_verifications_create(const struct platform_store_options *store)
 {
-    struct last_verifications *last = memory_alloc_zeroed(1, sizeof *last);
     const struct refresher_options options = {
         .name = "verifications",
         .failing = "verifications cannot be read",
@@ -180,26 +173,9 @@ struct last_verifications *last_verifications_create(const struct platform_store
         .refresh_ms = REFRESH_MS,
         .revision = platform_verifications_revision,
         .read = read_all,
-        .log = log,
+        .log = store->log,
     };
-    last->refresher = refresher_create(&options);
-    return last;
-}
-
-void last_verifications_destroy(struct last_verifications **at)
-{
-    struct last_verifications *last = memory_take(at);
-    if (last == NULL)
-        return;
-    refresher_release(last->refresher, &last->hold);
-    refresher_destroy(&last->refresher);
-    memory_free(last);
-}
-
-struct verifications last_verifications_read(struct last_verifications *last)
-{
-    const struct verifications *newest = refresher_newest(last->refresher, &last->hold);
-    return newest != NULL ? *newest : (struct verifications){0};
+    return refresher_create(&options);
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */

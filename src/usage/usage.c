@@ -33,7 +33,9 @@ struct usage_thread {
 };
 
 struct usage {
-    struct usage_options options;
+    struct platform_store_options store;
+    uint32_t period_ms;
+    size_t thread_count;
     struct usage_thread *threads;
     struct background writer;
     /* The writer's: */
@@ -153,7 +155,7 @@ static bool take_group(struct usage *usage, struct usage_row *row, size_t group)
 static void take_all(struct usage *usage)
 {
     bool room = true;
-    for (size_t i = 0; i < usage->options.threads; i++) {
+    for (size_t i = 0; i < usage->thread_count; i++) {
         const struct usage_thread *thread = &usage->threads[i];
         size_t count = atomic_load_explicit(&thread->count, memory_order_acquire);
         for (size_t k = 0; k < count * USAGE_GROUP_COUNT && room; k++)
@@ -169,7 +171,7 @@ static void note_failure(struct usage *usage, enum status status, const struct e
 {
     (void)atomic_fetch_add_explicit(&usage->failures, 1, memory_order_relaxed);
     if (!usage->failing)
-        log_event(usage->options.log, LOG_WARNING, "usage cannot be written; it is kept",
+        log_event(usage->store.log, LOG_WARNING, "usage cannot be written; it is kept",
                   LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
     usage->failing = true;
 }
@@ -182,7 +184,7 @@ static void write_waiting(struct usage *usage)
     enum status status = STATUS_OK;
     size_t written = 0;
     if (usage->waiting_count > 0)
-        status = platform_store_open(&store, &usage->options.store, &error);
+        status = platform_store_open(&store, &usage->store, &error);
     while (status == STATUS_OK && written < usage->waiting_count) {
         size_t left = usage->waiting_count - written;
         size_t count = left < PLATFORM_USAGE_MAX ? left : PLATFORM_USAGE_MAX;
@@ -199,7 +201,7 @@ static void write_waiting(struct usage *usage)
     if (status != STATUS_OK) {
         note_failure(usage, status, &error);
     } else if (usage->failing) {
-        log_event(usage->options.log, LOG_INFO, "usage is written again");
+        log_event(usage->store.log, LOG_INFO, "usage is written again");
         usage->failing = false;
     }
 }
@@ -208,7 +210,7 @@ static void write_waiting(struct usage *usage)
 static bool waits_for_stop(struct usage *usage)
 {
     int64_t to_midnight_ms = (usage->day + 1) * CLOCK_DAY_MS - clock_wall_ms();
-    uint64_t wait_ms = usage->options.period_ms;
+    uint64_t wait_ms = usage->period_ms;
     if (to_midnight_ms > 0 && (uint64_t)to_midnight_ms < wait_ms)
         wait_ms = (uint64_t)to_midnight_ms;
     return background_sleep(&usage->writer, clock_monotonic_ns() + wait_ms * UINT64_C(1000000));
@@ -224,7 +226,7 @@ static void run_writer(void *argument)
         write_waiting(usage);
     }
     if (usage->waiting_count > 0)
-        log_event(usage->options.log, LOG_ERROR, "usage is lost: it could not be written",
+        log_event(usage->store.log, LOG_ERROR, "usage is lost: it could not be written",
                   LOG_INTEGER("rows", usage->waiting_count));
 }
 
@@ -248,14 +250,17 @@ static void destroy_thread(struct usage_thread *thread)
     memory_free(thread->slots);
 }
 
-struct usage *usage_create(const struct usage_options *options)
+struct usage *usage_create(const struct platform_store_options *store, size_t threads,
+                           uint32_t period_ms)
 {
     struct usage *usage = memory_alloc_zeroed(1, sizeof *usage);
-    CHECK(!options->store.create && options->threads > 0);
-    usage->options = *options;
+    CHECK(!store->create && threads > 0);
+    usage->store = *store;
+    usage->period_ms = period_ms;
+    usage->thread_count = threads;
     usage->day = clock_day(clock_wall_ms());
-    usage->threads = memory_alloc_zeroed(options->threads, sizeof usage->threads[0]);
-    for (size_t i = 0; i < options->threads; i++)
+    usage->threads = memory_alloc_zeroed(threads, sizeof usage->threads[0]);
+    for (size_t i = 0; i < threads; i++)
         create_thread(&usage->threads[i]);
     background_start(&usage->writer, "usage", run_writer, usage);
     return usage;
@@ -267,7 +272,7 @@ void usage_destroy(struct usage **at)
     if (usage == NULL)
         return;
     background_stop(&usage->writer);
-    for (size_t i = 0; i < usage->options.threads; i++)
+    for (size_t i = 0; i < usage->thread_count; i++)
         destroy_thread(&usage->threads[i]);
     memory_free(usage->threads);
     memory_free(usage->waiting);
@@ -276,7 +281,7 @@ void usage_destroy(struct usage **at)
 
 struct usage_thread *usage_thread(struct usage *usage, size_t index)
 {
-    CHECK(index < usage->options.threads);
+    CHECK(index < usage->thread_count);
     return &usage->threads[index];
 }
 

@@ -25,13 +25,10 @@ struct usage;
 struct usage_thread;
 struct usage_row; /* the counters of one customer */
 
-struct usage_options {
-    struct platform_store_options store; /* `uri` is borrowed; opened to write rows */
-    size_t threads;                      /* number of serving threads */
-    uint32_t period_ms;                  /* between two writings */
-    struct log *log;                     /* borrowed; may be NULL */
-};
-struct usage *usage_create(const struct usage_options *options);
+/* `store` is opened to write rows, and its `uri` and `log` are borrowed; `threads`: how many serve;
+ * `period_ms`: between two writings. */
+struct usage *usage_create(const struct platform_store_options *store, size_t threads,
+                           uint32_t period_ms);
 /* Call it when no thread counts any more. Writes the remaining rows; if the store fails they are
  * lost, and the log gives their number. Takes a few of the store's timeouts at most. */
 void usage_destroy(struct usage **usage);

@@ -46,7 +46,9 @@ struct checkpointer {
 };
 
 struct ledger {
-    struct ledger_options options;
+    struct platform_store_options store_options;
+    size_t queue_limit, batch_max;
+    int64_t session_ms;
     struct lane writer, reader;
     uv_sem_t begun; /* the writer has tried to open the store; the reader waits for that */
     atomic_bool has_tried, has_begun;
@@ -147,7 +149,7 @@ static void close_failed(struct lane *lane, enum status status, const char *reas
     platform_store_close(&lane->store);
     lane->failed_ms = clock_monotonic_ms();
     if (!lane->logged || lane->trouble != status)
-        log_event(lane->ledger->options.log, LOG_ERROR, "ledger is unavailable",
+        log_event(lane->ledger->store_options.log, LOG_ERROR, "ledger is unavailable",
                   LOG_STRING("reason", reason));
     lane->trouble = status;
     lane->logged = true;
@@ -158,7 +160,7 @@ static void close_failed(struct lane *lane, enum status status, const char *reas
 static enum status open_store(struct lane *lane, struct error *error)
 {
     struct ledger *ledger = lane->ledger;
-    enum status status = platform_store_open(&lane->store, &ledger->options.platform, error);
+    enum status status = platform_store_open(&lane->store, &ledger->store_options, error);
     bool recovers =
         lane == &ledger->writer || !atomic_load_explicit(&ledger->recovered, memory_order_acquire);
     if (status == STATUS_OK) {
@@ -189,7 +191,7 @@ static enum status reopen_store(struct lane *lane)
     if (lane->failed_ms != 0)
         add(lane->ledger, &lane->ledger->facts.reopened, 1);
     if (lane->logged)
-        log_event(lane->ledger->options.log, LOG_INFO, "ledger is available again");
+        log_event(lane->ledger->store_options.log, LOG_INFO, "ledger is available again");
     lane->failed_ms = 0;
     lane->logged = false;
     return STATUS_OK;
@@ -384,7 +386,7 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
         .reference = reference != NULL ? &reference->id : NULL,
         .clearing_minor = player->found ? batch->clearings[player->clearing].balance_minor : 0,
         .session = wallet_session_at(&job->request, job->launched, now_ms - job->launched_ms,
-                                     ledger->options.session_ms),
+                                     ledger->session_ms),
         .blocked = player->found && player_is_blocked(&player->account.player, now_ms),
         .game = job->game,
     };
@@ -441,7 +443,7 @@ static void run_checkpointer(void *argument)
         struct error error = {0};
         enum status status = STATUS_OK;
         if (store == NULL)
-            status = platform_store_open(&store, &ledger->options.platform, &error);
+            status = platform_store_open(&store, &ledger->store_options, &error);
         if (status == STATUS_OK)
             status = store->ledger->upkeep(store, &error);
         if (status != STATUS_OK)
@@ -608,7 +610,7 @@ static void unlink_job(struct lane *lane, struct ledger_job *job)
  * first. */
 static size_t take(struct lane *lane, struct ledger_job **jobs)
 {
-    size_t most = lane->ledger->options.batch_max;
+    size_t most = lane->ledger->batch_max;
     size_t count = 0;
     uv_mutex_lock(&lane->thread.lock);
     bool idle = TAILQ_EMPTY(&lane->jobs);
@@ -679,14 +681,15 @@ static void start_lane(struct ledger *ledger, struct lane *lane, const char *nam
     background_start(&lane->thread, name, run_lane, lane);
 }
 
-struct ledger *ledger_create(const struct ledger_options *options)
+struct ledger *ledger_create(const struct platform_store_options *store, size_t queue_limit,
+                             size_t batch_max, int64_t session_ms)
 {
     struct ledger *ledger = memory_alloc_zeroed(1, sizeof *ledger);
-    CHECK(!options->platform.create && options->queue_limit > 0);
-    CHECK(options->batch_max <= LEDGER_BATCH_MAX);
-    ledger->options = *options;
-    if (options->batch_max == 0)
-        ledger->options.batch_max = LEDGER_BATCH_MAX;
+    CHECK(!store->create && queue_limit > 0 && batch_max > 0 && batch_max <= LEDGER_BATCH_MAX);
+    ledger->store_options = *store;
+    ledger->queue_limit = queue_limit;
+    ledger->batch_max = batch_max;
+    ledger->session_ms = session_ms;
     ledger->seed = hash_random_seed();
     ledger->batch = memory_alloc_zeroed(1, sizeof *ledger->batch);
     ledger->asked = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *ledger->asked);
@@ -723,7 +726,7 @@ static struct lane *lane_of(struct ledger *ledger, const struct ledger_job *job)
 static bool append_job(struct lane *lane, struct ledger_job *job)
 {
     CHECK(!lane->thread.stopping);
-    if (lane->depth >= lane->ledger->options.queue_limit)
+    if (lane->depth >= lane->ledger->queue_limit)
         return false;
     TAILQ_INSERT_TAIL(&lane->jobs, job, in_lane);
     job->queued = true;

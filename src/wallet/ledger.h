@@ -67,15 +67,13 @@ struct ledger_job {
 
 struct ledger;
 
-struct ledger_options {
-    struct platform_store_options platform; /* each thread opens its own; `uri` is borrowed */
-    size_t queue_limit;                     /* of requests waiting for a batch; and of BALANCEs */
-    size_t batch_max; /* operations that one commit carries, up to LEDGER_BATCH_MAX; 0: that many */
-    int64_t session_ms; /* for so long after a launch a provider may take stakes in it */
-    struct log *log;    /* borrowed; may be NULL */
-};
-
-struct ledger *ledger_create(const struct ledger_options *options);
+/* Each thread opens its own `store`, whose `uri` and `log` are borrowed, and logs where it does.
+ *
+ *   queue_limit   of requests that wait for a batch, and of BALANCEs
+ *   batch_max     operations that one commit carries, up to LEDGER_BATCH_MAX
+ *   session_ms    for so long after a launch a provider may take stakes in it */
+struct ledger *ledger_create(const struct platform_store_options *store, size_t queue_limit,
+                             size_t batch_max, int64_t session_ms);
 
 /* Answers the queued jobs, then ends the threads. No submit may follow; mailboxes must still be
  * there. */

@@ -240,9 +240,7 @@ static int run(const char *uri, unsigned count, unsigned burst, char **players)
     struct log *log = log_create(STDERR_FILENO, LOG_INFO, LOG_FORMAT_TEXT);
     const struct platform_store_options options = {
         .uri = uri, .timeout_ms = run_timeout_ms(), .log = log};
-    const struct ledger_options ledger_options = {
-        .platform = options, .queue_limit = BURST_MAX, .session_ms = 86400000, .log = log};
-    struct ledger *ledger = ledger_create(&ledger_options);
+    struct ledger *ledger = ledger_create(&options, BURST_MAX, LEDGER_BATCH_MAX, 86400000);
     run_bursts(ledger, count, burst, players);
     log_destroy(&log);
     return 0;

@@ -112,18 +112,15 @@ static void start_writers(struct fixture *fixture, size_t room)
 {
     for (unsigned i = 0; i < WRITERS; i++) {
         struct writer *writer = &fixture->writers[i];
-        const struct ledger_options options = {
-            .platform = {.uri = fixture->place.uri, .timeout_ms = 30000},
-            .queue_limit = 4096,
-            .log = fixture->log,
-        };
+        const struct platform_store_options store = {
+            .uri = fixture->place.uri, .timeout_ms = 30000, .log = fixture->log};
         *writer =
             (struct writer){.fixture = fixture, .number = i, .seed = i + 1, .told_room = room};
         writer->told = calloc(room, sizeof *writer->told);
         assert_non_null(writer->told);
         assert_int_equal(uv_loop_init(&writer->loop), 0);
         writer->mailbox = mailbox_create(&writer->loop);
-        writer->ledger = ledger_create(&options);
+        writer->ledger = ledger_create(&store, 4096, LEDGER_BATCH_MAX, 0);
     }
     assert_int_equal(pthread_barrier_init(&fixture->barrier, NULL, WRITERS), 0);
     atomic_store(&fixture->over, false);

@@ -81,17 +81,13 @@ static void carry_out(struct fixture *fixture)
 {
     uv_loop_t loop;
     uv_timer_t keeps_alive;
-    const struct ledger_options options = {
-        .platform = {.uri = fixture->place.uri, .timeout_ms = 30000},
-        .queue_limit = REQUESTS_MAX,
-        .batch_max = 20,
-    };
+    const struct platform_store_options store = {.uri = fixture->place.uri, .timeout_ms = 30000};
     struct asked *asked = calloc(fixture->count, sizeof *asked);
     assert_non_null(asked);
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(uv_timer_init(&loop, &keeps_alive), 0);
     struct mailbox *mailbox = mailbox_create(&loop);
-    struct ledger *ledger = ledger_create(&options);
+    struct ledger *ledger = ledger_create(&store, REQUESTS_MAX, 20, 0);
     for (size_t i = 0; i < fixture->count; i++) {
         asked[i].job.mailbox = mailbox;
         asked[i].job.mail.deliver = on_answer;

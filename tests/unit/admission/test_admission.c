@@ -32,8 +32,8 @@ static int set_up(void **state)
     struct scene *scene = memory_alloc_zeroed(1, sizeof *scene);
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), scene->key);
     (void)fake_add_legacy("203.0.113.7");
-    const struct policies_options options = {.store = {.uri = "fake:"}, .refresh_ms = 2};
-    scene->policies = policies_create(&options);
+    const struct platform_store_options store = {.uri = "fake:"};
+    scene->policies = policies_create(&store, 2);
     struct cidr proxy;
     assert_int_equal(cidr_parse(TEXT("10.0.0.0/8"), &proxy, NULL), STATUS_OK);
     scene->admission = admission_create(scene->policies, &proxy, 1);
@@ -366,8 +366,8 @@ TEST(without_any_table_nothing_is_decided)
 {
     fake_reset();
     fake_set(&fake.open_status, STATUS_UNAVAILABLE);
-    const struct policies_options options = {.store = {.uri = "fake:"}, .refresh_ms = 2};
-    struct scene scene = {.policies = policies_create(&options)};
+    const struct platform_store_options store = {.uri = "fake:"};
+    struct scene scene = {.policies = policies_create(&store, 2)};
     scene.admission = admission_create(scene.policies, NULL, 0);
     assert_false(refresher_wait_ready(policies_refresher(scene.policies), 20));
     assert_verdict(&scene, from("203.0.113.7"), DENIAL_UNAVAILABLE);

@@ -22,8 +22,8 @@ static int tear_down(void **state)
 
 static struct policies *start(void)
 {
-    const struct policies_options options = {.store = {.uri = "fake:"}, .refresh_ms = 2};
-    return policies_create(&options);
+    const struct platform_store_options store = {.uri = "fake:"};
+    return policies_create(&store, 2);
 }
 
 static struct policies *start_and_wait(void)

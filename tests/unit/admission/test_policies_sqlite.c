@@ -34,8 +34,7 @@ static int set_up(void **state)
     assert_int_equal(platform_store_open(&scene->store, &store, &error), STATUS_OK);
     assert_int_equal(platform_store_migrate(scene->store, &before, &after, &error), STATUS_OK);
     store.create = false;
-    const struct policies_options options = {.store = store, .refresh_ms = 5};
-    scene->policies = policies_create(&options);
+    scene->policies = policies_create(&store, 5);
     scene->admission = admission_create(scene->policies, NULL, 0);
     assert_true(refresher_wait_ready(policies_refresher(scene->policies), PATIENCE_MS));
     *state = scene;

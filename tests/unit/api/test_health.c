@@ -137,13 +137,9 @@ static int begin(void **state)
         return -1;
     mailbox = mailbox_create(&loop);
     log_ = log_create(log_pipe[1], LOG_INFO, LOG_FORMAT_TEXT);
-    const struct health_options options = {
-        .odds = NULL,
-        .odds_timeout_ms = 10,
-        .platform = {.uri = "sqlite:/x", .timeout_ms = 20},
-        .log = log_,
-    };
-    health = health_create(&options);
+    const struct platform_store_options platform = {
+        .uri = "sqlite:/x", .timeout_ms = 20, .log = log_};
+    health = health_create(NULL, 10, &platform);
     health_waits_init(health, &waits, &loop);
     return 0;
 }

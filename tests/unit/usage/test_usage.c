@@ -63,12 +63,8 @@ static void make_store(struct scene *scene)
 
 static struct usage *start(const struct scene *scene, size_t threads, uint32_t period_ms)
 {
-    const struct usage_options options = {
-        .store = {.uri = scene->uri, .timeout_ms = 30000},
-        .threads = threads,
-        .period_ms = period_ms,
-    };
-    return usage_create(&options);
+    const struct platform_store_options store = {.uri = scene->uri, .timeout_ms = 30000};
+    return usage_create(&store, threads, period_ms);
 }
 
 #define LISTED_MAX 8

@@ -43,12 +43,8 @@ static struct platform_store *open_store(struct fixture *fixture, bool create)
 
 static void start(struct fixture *fixture, size_t queue_limit, size_t batch_max)
 {
-    const struct ledger_options options = {
-        .platform = {.uri = fixture->uri, .timeout_ms = 30000},
-        .queue_limit = queue_limit,
-        .batch_max = batch_max,
-    };
-    fixture->ledger = ledger_create(&options);
+    const struct platform_store_options store = {.uri = fixture->uri, .timeout_ms = 30000};
+    fixture->ledger = ledger_create(&store, queue_limit, batch_max, 0);
 }
 
 static void add_customer(struct fixture *fixture, const char *id)
@@ -79,7 +75,7 @@ static int set_up(void **state)
                             &fixture->error));
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     fixture->mailbox = mailbox_create(&fixture->loop);
-    start(fixture, 4096, 0);
+    start(fixture, 4096, LEDGER_BATCH_MAX);
     *state = fixture;
     return 0;
 }
@@ -234,7 +230,7 @@ TEST_OF(fixture, what_is_answered_is_stored_and_given_again)
     assert_int_equal(balance.account.balance_minor, 300);
     assert_int_equal(balance.account.sequence, 2);
     ledger_destroy(&fixture->ledger);
-    start(fixture, 4096, 0);
+    start(fixture, 4096, LEDGER_BATCH_MAX);
     again = ask(fixture, LEDGER_CREDIT, 0, "c", 500, "");
     assert_true(again.replayed);
     assert_memory_equal(&again.transaction, &first.transaction, sizeof again.transaction);
@@ -388,7 +384,7 @@ TEST_OF(fixture, a_full_queue_says_so_at_once_and_balances_go_on)
     static struct ledger_batch batch;
     struct asked asked[4];
     ledger_destroy(&fixture->ledger);
-    start(fixture, 2, 0);
+    start(fixture, 2, LEDGER_BATCH_MAX);
     (void)ask(fixture, LEDGER_CREDIT, 0, "c", 9, "");
     struct platform_store *other = hold(fixture, &batch);
     prepare(fixture, &asked[0], LEDGER_DEBIT, 0, "0", 1, "");
@@ -421,7 +417,7 @@ TEST_OF(fixture, what_is_submitted_together_is_one_batch_and_answered_together)
     struct mail_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
     static const char *const ids[] = {"0", "1", "2", "3"};
     ledger_destroy(&fixture->ledger);
-    start(fixture, 3, 0);
+    start(fixture, 3, LEDGER_BATCH_MAX);
     prepare(fixture, &asked[4], LEDGER_BALANCE, 1, "", 0, "");
     STAILQ_INSERT_TAIL(&jobs, &asked[4].job.mail, link);
     for (int i = 0; i < 4; i++) {
