@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/command_line.h"
-#include "cli/completion_scripts.h"
+#include "cli/texts.h"
 
 /* "croupier", "croupier customer": the words before the one that a row offers. */
 static void append_before(struct buffer *rows, const struct command_group *group,

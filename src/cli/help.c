@@ -6,6 +6,7 @@
 
 #include "base/json_writer.h"
 #include "cli/command_line.h"
+#include "cli/texts.h"
 
 static int wider(int column, size_t size)
 {
@@ -36,31 +37,25 @@ static int column_of_commands(const struct command_group *group)
     return column;
 }
 
+static void print_text(struct text text, FILE *out)
+{
+    (void)fwrite(text.at, 1, text.size, out);
+}
+
 static void print_overview(const struct command_group *groups, FILE *out)
 {
-    (void)fputs("croupier deals sports odds and casino games to an operator's customers over one "
-                "JSON API.\n\nUsage: croupier [GROUP] COMMAND [OPTIONS] [ARGUMENTS]\n\nCommands:\n",
-                out);
     const struct command_group *service = command_find_group(groups, "");
+    struct text rest = text_of(help_overview);
     int column = column_of_commands(service);
     for (const struct command_group *group = groups; group->name != NULL; group++)
         column = wider(column, strlen(group->name));
+    print_text(text_cut(&rest, '@'), out);
     print_commands(service, column, out);
-    (void)fputs("\nGroups of commands:\n", out);
+    print_text(text_cut(&rest, '@'), out);
     for (const struct command_group *group = groups; group->name != NULL; group++)
         if (group->name[0] != '\0')
             (void)fprintf(out, "  %-*s  %s\n", column, group->name, group->summary);
-    (void)fputs("\nMore help:\n"
-                "  croupier COMMAND --help        what a command does, its options, examples\n"
-                "  croupier GROUP --help          the commands of a group\n"
-                "  croupier help settings         every setting with its default\n"
-                "  croupier --version             the version\n\n"
-                "Examples:\n"
-                "  croupier demo                  try it: everything in one process, with sample "
-                "data\n"
-                "  croupier check -c my.conf      is this configuration usable?\n"
-                "  croupier customer add --help   how to add a customer\n",
-                out);
+    print_text(rest, out);
 }
 
 static void print_group(const struct command_group *group, FILE *out)
