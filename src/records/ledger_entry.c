@@ -72,6 +72,17 @@ bool ledger_is_entry(const struct ledger_transaction *transaction)
     return transaction->outcome == LEDGER_APPLIED || transaction->outcome == LEDGER_VOIDED;
 }
 
+bool ledger_settles(const struct ledger_transaction *transaction)
+{
+    return transaction->operation == LEDGER_CREDIT && transaction->outcome == LEDGER_APPLIED &&
+           transaction->reference[0] != '\0';
+}
+
+bool ledger_rolls_back(const struct ledger_transaction *transaction)
+{
+    return transaction->operation == LEDGER_ROLLBACK && ledger_is_entry(transaction);
+}
+
 const char *ledger_owner(const struct ledger_transaction *transaction)
 {
     return transaction->provider_id[0] != '\0' ? transaction->provider_id

@@ -97,6 +97,10 @@ struct ledger_transaction {
 const char *ledger_kind_name(const struct ledger_transaction *transaction);
 
 bool ledger_is_entry(const struct ledger_transaction *transaction);
+/* Is it a CREDIT that was applied and settles the DEBIT that it refers to? */
+bool ledger_settles(const struct ledger_transaction *transaction);
+/* Is it a ROLLBACK that rolled back what it refers to, or the id before its transaction came? */
+bool ledger_rolls_back(const struct ledger_transaction *transaction);
 
 /* The owner of its id. */
 const char *ledger_owner(const struct ledger_transaction *transaction);

@@ -409,8 +409,7 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
     fact->id.transaction = *kept;
     if (decision.rolls_back)
         roll_back(ledger, reference, kept->player_id);
-    else if (kept->operation == LEDGER_CREDIT && kept->outcome == LEDGER_APPLIED &&
-             reference != NULL)
+    else if (ledger_settles(kept) && reference != NULL)
         reference->id.standing_credits++;
     to->transaction = *kept;
     if (!ledger_is_entry(kept)) { /* a decline uses its id too, so it is chained as well */

@@ -170,11 +170,7 @@ bool redis_versions_is_over(struct redis_versions *versions, const struct odds_s
 
 uint64_t redis_versions_refused(struct redis_versions *versions, const struct odds_subject *subject)
 {
-    size_t set = lock_set(versions, subject);
-    const struct entry *entry = find(versions, set, subject);
-    uint64_t until_ns = entry == NULL ? 0 : entry->refused_ns;
-    unlock_set(versions, set);
-    return until_ns;
+    return look(versions, subject).refused_ns;
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */

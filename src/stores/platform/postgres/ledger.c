@@ -185,8 +185,7 @@ static int64_t debit_number(const struct ledger_batch *batch, const struct writi
                             const struct kept_row *credit)
 {
     const struct ledger_transaction *kept = credit->kept;
-    if (credit->is_key || kept->operation != LEDGER_CREDIT || kept->outcome != LEDGER_APPLIED ||
-        kept->reference[0] == '\0')
+    if (credit->is_key || !ledger_settles(kept))
         return 0;
     const struct kept_row asked = {.owner_number = credit->owner_number, .id = kept->reference};
     const struct kept_row *debit =

@@ -41,17 +41,6 @@ uint64_t sqlite_id_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t custome
 }
 _Static_assert(ID_IDENTITY_SIZE == HASH_KEY_SIZE, "which ledger it is, is the key");
 
-static bool settles(const struct ledger_transaction *transaction)
-{
-    return transaction->operation == LEDGER_CREDIT && transaction->outcome == LEDGER_APPLIED &&
-           transaction->reference[0] != '\0';
-}
-
-static bool rolls_back(const struct ledger_transaction *transaction)
-{
-    return transaction->operation == LEDGER_ROLLBACK && ledger_is_entry(transaction);
-}
-
 size_t sqlite_row_keys(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
                        const struct ledger_transaction *transaction, uint64_t keys[ROW_KEYS_MAX])
 {
@@ -60,9 +49,9 @@ size_t sqlite_row_keys(const uint8_t identity[ID_IDENTITY_SIZE], int64_t custome
     const char *provider = transaction->provider_id;
     size_t count = 0;
     keys[count++] = sqlite_id_key(identity, customer_number, provider, id, false);
-    if (rolls_back(transaction))
+    if (ledger_rolls_back(transaction))
         keys[count++] = sqlite_id_key(identity, customer_number, provider, reference, false);
-    if (settles(transaction))
+    if (ledger_settles(transaction))
         keys[count++] = sqlite_id_key(identity, customer_number, provider, reference, true);
     return count;
 }
@@ -283,7 +272,7 @@ static enum status take_found(struct sqlite_store *store, uint64_t key,
         fact->id.transaction = *transaction;
         return STATUS_OK;
     }
-    if (owners && rolls_back(transaction) &&
+    if (owners && ledger_rolls_back(transaction) &&
         strcmp(transaction->reference, fact->transaction_id) == 0) {
         if (fact->id.rolled_back)
             return damaged_index(store, error);
@@ -317,7 +306,7 @@ static enum status take_credit(struct sqlite_store *store, uint64_t key,
     const struct ledger_transaction *credit = &row->transaction;
     struct ledger_fact fact;
     (void)key;
-    if (!settles(credit) || strcmp(credit->reference, debit->transaction_id) != 0 ||
+    if (!ledger_settles(credit) || strcmp(credit->reference, debit->transaction_id) != 0 ||
         strcmp(ledger_owner(credit), debit->owner_id) != 0)
         return STATUS_OK; /* another, of the same key */
     ledger_ask(&fact, ledger_owner(credit), credit->transaction_id);

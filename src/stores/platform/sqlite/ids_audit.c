@@ -224,11 +224,6 @@ static enum status begin_streams(struct ids_audit *audit, struct error *error)
 
 /* ---- rows of one key ------------------------------------------------------------------------- */
 
-static bool rolls_back(const struct ledger_transaction *transaction)
-{
-    return transaction->operation == LEDGER_ROLLBACK && ledger_is_entry(transaction);
-}
-
 /* The conflict between two rows that share a key; NULL: there is none. */
 static const char *compare_rows(const struct audited *one, const struct audited *other)
 {
@@ -239,7 +234,7 @@ static const char *compare_rows(const struct audited *one, const struct audited 
         return NULL;
     if (strcmp(a->transaction_id, b->transaction_id) == 0)
         return "two transactions have this id";
-    return rolls_back(a) && rolls_back(b) && strcmp(a->reference, b->reference) == 0
+    return ledger_rolls_back(a) && ledger_rolls_back(b) && strcmp(a->reference, b->reference) == 0
                ? "what it rolls back, another does"
                : NULL;
 }

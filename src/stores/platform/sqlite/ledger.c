@@ -158,8 +158,7 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
     const bool is_entry = ledger_is_entry(kept);
     int64_t debit = 0;
     enum status status = STATUS_OK;
-    if (kept->operation == LEDGER_CREDIT && kept->outcome == LEDGER_APPLIED &&
-        kept->reference[0] != '\0')
+    if (ledger_settles(kept))
         status = debit_number(writing, kept_at, &debit, error);
     if (status != STATUS_OK)
         return status;
