@@ -6,13 +6,8 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "stores/platform/engine.h"
+#include "stores/platform/ledger/reads.h"
 #include "stores/platform_usage.h"
-
-struct adding {
-    struct usage_record *records;
-    size_t count;
-};
 
 static enum status add_usage(struct sql_flight *flight, void *context, struct error *error)
 {
@@ -24,9 +19,9 @@ static enum status add_usage(struct sql_flight *flight, void *context, struct er
         " answers_3xx = usage_requests.answers_3xx + excluded.answers_3xx,"
         " answers_4xx = usage_requests.answers_4xx + excluded.answers_4xx,"
         " answers_5xx = usage_requests.answers_5xx + excluded.answers_5xx";
-    const struct adding *adding = context;
+    const struct sql_records *adding = context;
     for (size_t i = 0; i < adding->count; i++) {
-        const struct usage_record *record = &adding->records[i];
+        const struct usage_record *record = (const struct usage_record *)adding->at + i;
         struct sql_parameters *parameters = sql_flight_add(flight, add)->parameters;
         SQL_ADD(parameters, SQL_STRING(record->customer_id), SQL_INTEGER(record->day),
                 SQL_STRING(enum_name(&usage_groups, record->group)));
@@ -42,30 +37,31 @@ enum status platform_usage_add(struct platform_store *store, const struct usage_
     CHECK(count <= PLATFORM_USAGE_MAX);
     if (count == 0)
         return STATUS_OK;
-    struct adding adding = {memory_copy(records, count * sizeof *records), count};
-    qsort(adding.records, count, sizeof *records, usage_compare);
+    struct usage_record *sorted = memory_copy(records, count * sizeof *records);
+    struct sql_records adding = {sorted, count};
+    qsort(sorted, count, sizeof *sorted, usage_compare);
     enum status status = sql_transact(store, add_usage, &adding, error);
-    memory_free(adding.records);
+    memory_free(sorted);
     return status;
 }
 
 struct listing {
+    struct platform_store *store;
     usage_function *see;
     void *context;
-    bool sound;
 };
 
-static bool on_row(void *context, const struct sql_row *row)
+static enum status take_row(void *context, const struct sql_row *row, struct error *error)
 {
-    struct listing *listing = context;
+    const struct listing *listing = context;
     struct usage_record record = {.day = sql_integer(row, 1)};
-    listing->sound =
-        text_copy_plain(sql_text(row, 0), record.customer_id, sizeof record.customer_id) &&
-        text_copy_plain(sql_text(row, 7), record.customer_name, sizeof record.customer_name) &&
-        enum_read(&usage_groups, sql_text(row, 2), &record.group);
     for (int class = 0; class < USAGE_CLASS_COUNT; class ++)
         record.requests[class] = (uint64_t)sql_integer(row, 3 + class);
-    return listing->sound && listing->see(listing->context, &record);
+    return ledger_read_string(row, 0, record.customer_id, sizeof record.customer_id) &&
+                   ledger_read_string(row, 7, record.customer_name, sizeof record.customer_name) &&
+                   enum_read(&usage_groups, sql_text(row, 2), &record.group)
+               ? ledger_more(listing->see(listing->context, &record))
+               : platform_damaged(listing->store, "a count of requests is malformed", error);
 }
 
 #define USAGE_OF_DAYS                                                                              \
@@ -78,19 +74,12 @@ enum status platform_usage_list(struct platform_store *store, const char *custom
                                 int64_t from_day, int64_t to_day, usage_function *see,
                                 void *context, struct error *error)
 {
-    struct listing listing = {see, context, true};
+    struct listing listing = {store, see, context};
     struct sql_parameters parameters = SQL_PARAMETERS(SQL_INTEGER(from_day), SQL_INTEGER(to_day));
-    struct sql_query query = {.sql = customer_id == NULL ? USAGE_OF_DAYS USAGE_ORDER
-                                                         : USAGE_OF_DAYS
-                                         " AND customer_id = $3" USAGE_ORDER,
-                              .parameters = &parameters,
-                              .row = on_row,
-                              .context = &listing,
-                              .stream = true};
     if (customer_id != NULL)
         SQL_ADD(&parameters, SQL_STRING(customer_id));
-    enum status status = store->engine->sql->read(store, &query, 1, error);
-    if (status == STATUS_OK && !listing.sound)
-        return platform_damaged(store, "a count of requests is malformed", error);
-    return status;
+    return ledger_read(store,
+                       customer_id == NULL ? USAGE_OF_DAYS USAGE_ORDER
+                                           : USAGE_OF_DAYS " AND customer_id = $3" USAGE_ORDER,
+                       &parameters, take_row, &listing, error);
 }
