@@ -187,6 +187,27 @@ SELECT day, customer_id, currency, provider, game, operation, kind, transfer, ra
   CAST(sum(entries) AS bigint), CAST(sum(movement) AS bigint)
 FROM ({KEPT_ENTRIES} AND ledger_transaction.number > $1 AND ledger_transaction.number <= $2) AS entry
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
+-- Adds such a row to what is kept.
+-- field keep_sum
+INSERT INTO ledger_sum (day, customer_id, currency, provider, game, operation, kind, transfer,
+  raised, entries, movement_minor) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (day, customer_id, currency, provider, game, operation, kind, transfer, raised)
+DO UPDATE SET entries = ledger_sum.entries + excluded.entries,
+  movement_minor = ledger_sum.movement_minor + excluded.movement_minor
+
+-- ---- verifications ----
+
+-- field verifications
+SELECT scope, started_ms, ended_ms, since_ms, sound, entries, players, reason
+FROM ledger_verification
+-- field put_verification
+INSERT INTO ledger_verification (scope, started_ms, ended_ms, since_ms, sound, entries, players,
+  reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (scope) DO UPDATE SET started_ms = excluded.started_ms, ended_ms = excluded.ended_ms,
+  since_ms = excluded.since_ms, sound = excluded.sound, entries = excluded.entries,
+  players = excluded.players, reason = excluded.reason
+-- field delete_verification
+DELETE FROM ledger_verification WHERE scope = $1 AND ended_ms <= $2
 
 -- ---- rounds ----
 

@@ -74,15 +74,7 @@ static enum status find_complete(struct platform_store *store, int64_t *number, 
 static void add_row(struct sql_flight *flight, const struct kept_row *row)
 {
     struct sql_parameters *parameters =
-        sql_flight_add(
-            flight,
-            "INSERT INTO ledger_sum (day, customer_id, currency, provider, game, operation, kind,"
-            " transfer, raised, entries, movement_minor)"
-            " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-            " ON CONFLICT (day, customer_id, currency, provider, game, operation, kind, transfer,"
-            " raised) DO UPDATE SET entries = ledger_sum.entries + excluded.entries,"
-            " movement_minor = ledger_sum.movement_minor + excluded.movement_minor")
-            ->parameters;
+        sql_flight_add(flight, flight->store->engine->texts->keep_sum)->parameters;
     SQL_ADD(parameters, SQL_INTEGER(row->day));
     for (int i = 0; i < TEXTS - 1; i++)
         SQL_ADD(parameters, SQL_STRING(row->texts[i]));

@@ -37,7 +37,8 @@ struct ledger_texts {
     const char *declines;                /* likewise: position, hash, the hash before */
     const char *accounts, *accounts_since;
     const char *newest;
-    const char *sums, *summed; /* and what entries add to the kept ones */
+    const char *sums, *summed, *keep_sum; /* and what entries add to the kept ones */
+    const char *verifications, *put_verification, *delete_verification;
     const char *rounds;
     const char *clearings;
     const char *miscounted; /* a player, and its highest sequence */

@@ -43,23 +43,16 @@ static void trail_of(const struct platform_store *store, const struct verificati
 
 static enum status put(struct sql_flight *flight, void *context, struct error *error)
 {
-    static const char write[] =
-        "INSERT INTO ledger_verification (scope, started_ms, ended_ms, since_ms, sound, entries,"
-        " players, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
-        " ON CONFLICT (scope) DO UPDATE SET started_ms = excluded.started_ms,"
-        " ended_ms = excluded.ended_ms, since_ms = excluded.since_ms, sound = excluded.sound,"
-        " entries = excluded.entries, players = excluded.players, reason = excluded.reason";
-    static const char clear[] =
-        "DELETE FROM ledger_verification WHERE scope = $1 AND ended_ms <= $2";
+    const struct ledger_texts *texts = flight->store->engine->texts;
     const struct verification_record *record = context;
     struct trail_row row = {0};
-    struct sql_parameters *values = sql_flight_add(flight, write)->parameters;
+    struct sql_parameters *values = sql_flight_add(flight, texts->put_verification)->parameters;
     SQL_ADD(values, SQL_STRING(verification_scope_name(record->scope)),
             SQL_INTEGER(record->started_ms), SQL_INTEGER(record->ended_ms),
             SQL_INTEGER(record->since_ms), SQL_FLAG(record->sound), SQL_INTEGER(record->entries),
             SQL_INTEGER(record->players), SQL_STRING(record->reason));
     if (record->scope == VERIFICATION_WHOLE && record->sound) {
-        values = sql_flight_add(flight, clear)->parameters;
+        values = sql_flight_add(flight, texts->delete_verification)->parameters;
         SQL_ADD(values, SQL_STRING(verification_scope_name(VERIFICATION_RECENT)),
                 SQL_INTEGER(record->started_ms));
     }
@@ -108,12 +101,11 @@ static enum status take_row(void *context, const struct sql_row *row, struct err
 enum status platform_verifications(struct platform_store *store, struct verifications *found,
                                    struct error *error)
 {
-    static const char list[] = "SELECT scope, started_ms, ended_ms, since_ms, sound, entries,"
-                               " players, reason FROM ledger_verification";
     struct reading reading = {.store = store};
     for (int scope = 0; scope < VERIFICATION_SCOPE_COUNT; scope++)
         reading.found.of[scope].scope = (enum verification_scope)scope;
-    enum status status = ledger_read_page(store, list, NULL, take_row, &reading, error);
+    enum status status = ledger_read_page(store, store->engine->texts->verifications, NULL,
+                                          take_row, &reading, error);
     if (status == STATUS_OK)
         *found = reading.found;
     return status;
