@@ -38,55 +38,15 @@
  *
  * Threads. A `reading` belongs to the link's I/O thread.
  */
-#include <stdatomic.h>
-
-#include <uv.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/redis/command.h"
-#include "stores/odds/redis/feed.h"
-#include "stores/odds/redis/lease.h"
-#include "stores/odds/redis/link.h"
-#include "stores/odds/redis/location.h"
-#include "stores/odds/redis/rights.h"
-#include "stores/odds/redis/versions.h"
+#include "stores/odds/redis/store.h"
 #include "stores/odds/redis/wire.h"
-#include "stores/odds_engine.h"
 
 #define NS_PER_MS ((uint64_t)1000000)
 #define REFUSED_NS (10000 * NS_PER_MS) /* until a value that is too large is asked for again */
 #define ASK_MS 100                     /* unless the options say otherwise */
-
-struct redis_store {
-    struct odds_store base;
-    struct redis_location *location;
-    char *prefix;
-    struct log *log;
-
-    _Atomic(struct redis_link *) link; /* NULL until its thread has begun */
-    bool feeds;
-    struct redis_versions *versions;
-    struct redis_leases leases;
-
-    /* The I/O thread's. */
-    bool complained; /* a failed read was logged */
-    struct redis_call interest;
-    struct buffer interest_commands;
-    const struct odds_note *interest_notes; /* of the call that is under way */
-    size_t interest_count;
-    bool interest_is_out;
-    size_t interest_failed;     /* of those notes */
-    sport_set interest_refused; /* sports whose interest could not be recorded, which was logged */
-    uint64_t pruned_ms;
-
-    atomic_int_fast64_t published_ms[SPORT_COUNT];
-};
-
-static struct redis_store *redis_store_of(struct odds_store *store)
-{
-    return (struct redis_store *)store;
-}
 
 /* ---- reading, on the I/O thread -------------------------------------------------------------- */
 
@@ -473,19 +433,12 @@ static void work(void *owner)
     write_interest(store);
 }
 
-/* ---- the link ----------------------------------------------------------------------------- */
-
-static struct redis_link *link_of(struct odds_store *store)
-{
-    return atomic_load_explicit(&redis_store_of(store)->link, memory_order_relaxed);
-}
-
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void redis_close(struct odds_store *base)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = link_of(base);
+    struct redis_link *link = redis_link_of(redis_store_of(base));
     redis_link_destroy(&link);
     redis_versions_destroy(&store->versions);
     redis_location_destroy(&store->location);
@@ -514,8 +467,6 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
     opening->log = options->log;
     opening->feeds = options->feeds;
     opening->versions = redis_versions_create();
-    opening->leases.prefix = opening->prefix;
-    opening->leases.log = options->log;
     const struct redis_link_options link = {.location = location,
                                             .timeout_ms = options->timeout_ms,
                                             .prefix = opening->prefix,
@@ -528,7 +479,7 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
                                             .ask = on_ask,
                                             .work = work};
     atomic_store(&opening->link, redis_link_create(&link));
-    status = redis_link_wait(link_of(&opening->base), error);
+    status = redis_link_wait(redis_link_of(opening), error);
     if (!options->patient && status != STATUS_OK) {
         redis_close(&opening->base);
         return status;
@@ -542,7 +493,7 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
 static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
 {
     struct redis_store *store = redis_store_of(base);
-    enum status status = redis_link_now(link_of(base));
+    enum status status = redis_link_now(redis_link_of(redis_store_of(base)));
     uint64_t now_stamp = redis_versions_stamp(store->versions);
     if (status == STATUS_OK && redis_versions_is_overdue(store->versions, clock_monotonic_ns()))
         status = STATUS_PENDING;
@@ -553,7 +504,7 @@ static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
 
 static bool redis_asks(struct odds_store *base)
 {
-    return redis_link_asks(link_of(base));
+    return redis_link_asks(redis_link_of(redis_store_of(base)));
 }
 
 static enum status redis_versions(struct odds_store *base, enum sport sport,
@@ -648,7 +599,7 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
                                         .reply = reading_reply,
                                         .done = reading_done};
     append_reading(reading, store);
-    enum status status = redis_link_submit(link_of(base), &reading->call);
+    enum status status = redis_link_submit(redis_link_of(redis_store_of(base)), &reading->call);
     if (status != STATUS_PENDING) {
         buffer_free(&reading->commands);
         memory_free(reading);
@@ -656,27 +607,15 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
     return status;
 }
 
-static enum status redis_ping(struct odds_store *base, enum odds_need need, struct error *error)
-{
-    struct redis_store *store = redis_store_of(base);
-    return redis_rights_ask(link_of(base), store->prefix, need == ODDS_TO_SERVE, error);
-}
-
 static void redis_wake(struct odds_store *base)
 {
-    redis_link_wake(link_of(base)); /* the link writes the notes */
-}
-
-static enum status redis_lease(struct odds_store *base, struct odds_lease *lease)
-{
-    struct redis_store *store = redis_store_of(base);
-    return redis_lease_ask(&store->leases, link_of(base), lease);
+    redis_link_wake(redis_link_of(redis_store_of(base))); /* the link writes the notes */
 }
 
 static void redis_facts(struct odds_store *base, struct odds_facts *facts)
 {
     struct redis_store *store = redis_store_of(base);
-    redis_link_facts(link_of(base), facts);
+    redis_link_facts(redis_link_of(redis_store_of(base)), facts);
     for (size_t i = 0; i < SPORT_COUNT; i++)
         facts->published_ms[i] =
             atomic_load_explicit(&store->published_ms[i], memory_order_relaxed);
@@ -688,63 +627,6 @@ static int64_t redis_published_ms(struct odds_store *base, enum sport sport,
 {
     const struct odds_subject subject = odds_subject_of(ODDS_MARKETS, sport, event);
     return redis_versions_published_ms(redis_store_of(base)->versions, &subject);
-}
-
-/* ---- feeding --------------------------------------------------------------------------------- */
-
-/* A store that publishes forgets the values at once and waits for no report. One that feeds knows
- * none. */
-static void see_changes(struct redis_store *store, const struct odds_change *changes, size_t count)
-{
-    int64_t now_ms = clock_wall_ms();
-    for (size_t i = 0; i < count; i++) {
-        struct odds_subject subject =
-            odds_subject_of(changes[i].kind, changes[i].sport, &changes[i].event);
-        if (!store->feeds)
-            redis_versions_forget(store->versions, &subject);
-        atomic_store_explicit(&store->published_ms[subject.sport], now_ms, memory_order_relaxed);
-    }
-}
-
-static enum status redis_publish(struct odds_store *base, const struct odds_change *changes,
-                                 size_t count, struct error *error)
-{
-    struct redis_store *store = redis_store_of(base);
-    enum status status = redis_feed_publish(link_of(base), store->prefix, changes, count, error);
-    see_changes(store, changes, count);
-    return status;
-}
-
-static void on_published(void *owner, struct odds_publishing *publishing)
-{
-    struct redis_store *store = owner;
-    const struct odds_publication *each;
-    STAILQ_FOREACH (each, &publishing->list, others) {
-        see_changes(store, each->changes, each->count);
-        (void)odds_store_counted(&store->base, each->status);
-    }
-}
-
-static enum status redis_publish_each(struct odds_store *base, struct odds_publishing *publishing)
-{
-    struct redis_store *store = redis_store_of(base);
-    return redis_feed_publish_each(link_of(base), store->prefix, publishing, store, on_published);
-}
-
-static enum status redis_list_interest(struct odds_store *base, enum sport sport, int64_t since_ms,
-                                       struct odds_interest **list, size_t *count,
-                                       struct error *error)
-{
-    struct redis_store *store = redis_store_of(base);
-    return redis_feed_list_interest(link_of(base), store->prefix, sport, since_ms, list, count,
-                                    error);
-}
-
-static enum status redis_list_events(struct odds_store *base, enum sport sport,
-                                     struct event_id **list, size_t *count, struct error *error)
-{
-    struct redis_store *store = redis_store_of(base);
-    return redis_feed_list_events(link_of(base), store->prefix, sport, list, count, error);
 }
 
 const struct odds_engine odds_engine_redis = {

@@ -2,8 +2,6 @@
  * The feed's side of the Redis engine: SET, UNLINK, SCAN, a script of PEXPIRE and sorted sets.
  * Another feed may publish with the same commands.
  */
-#include "stores/odds/redis/feed.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/redis/command.h"
-#include "stores/odds_engine.h"
+#include "stores/odds/redis/store.h"
 
 #define FEED_TIMEOUT_MS 10000                  /* for a large publication over a slow network */
 #define BATCH_BYTES ((size_t)64 * 1024 * 1024) /* of one transaction; one change has up to 32 MiB */
@@ -97,9 +95,8 @@ struct sending {
     size_t left_count;
     size_t next;           /* of these: the next replies are about it */
     unsigned replies_left; /* to that publication */
-    const char *prefix;
-    void *owner;
-    void (*over)(void *owner, struct odds_publishing *publishing);
+    struct redis_store *store;
+    bool counts; /* failures, which the verb does not return */
 };
 
 static void fail(struct odds_publication *publication, enum status status,
@@ -195,7 +192,7 @@ static void append_left(struct sending *sending, bool ask)
         if (ask && each->status == STATUS_CONFLICT)
             continue;
         each->status = STATUS_OK;
-        append_changes(&sending->commands, sending->prefix, each->changes, each->count);
+        append_changes(&sending->commands, sending->store->prefix, each->changes, each->count);
         sending->call.replies += replies_to(each->count);
     }
     sending->call.bytes = buffer_text(&sending->commands);
@@ -213,6 +210,20 @@ static bool send_left(struct redis_call *call, enum redis_redirect redirect)
     return true;
 }
 
+/* A store that publishes forgets the values at once and waits for no report. One that feeds knows
+ * none. */
+static void see_changes(struct redis_store *store, const struct odds_change *changes, size_t count)
+{
+    int64_t now_ms = clock_wall_ms();
+    for (size_t i = 0; i < count; i++) {
+        struct odds_subject subject =
+            odds_subject_of(changes[i].kind, changes[i].sport, &changes[i].event);
+        if (!store->feeds)
+            redis_versions_forget(store->versions, &subject);
+        atomic_store_explicit(&store->published_ms[subject.sport], now_ms, memory_order_relaxed);
+    }
+}
+
 /* Publications without replies have failed with this status. */
 static void end_sending(struct sending *sending, enum status status, const struct error *error)
 {
@@ -223,8 +234,12 @@ static void end_sending(struct sending *sending, enum status status, const struc
         each->status = STATUS_OK;
         fail(each, status, error);
     }
-    if (sending->over != NULL)
-        sending->over(sending->owner, sending->publishing);
+    const struct odds_publication *over;
+    STAILQ_FOREACH (over, &sending->publishing->list, others) {
+        see_changes(sending->store, over->changes, over->count);
+        if (sending->counts)
+            (void)odds_store_counted(&sending->store->base, over->status);
+    }
     buffer_free(&sending->commands);
     memory_free(sending->left);
     memory_free(sending);
@@ -243,10 +258,10 @@ static void on_all_published(struct redis_call *call, enum status status)
 /* Room for the rest of most commands beside their values; longer ones make the buffer grow. */
 #define COMMAND_ROOM 96
 
-enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
-                                    struct odds_publishing *publishing, void *owner,
-                                    void (*over)(void *owner, struct odds_publishing *publishing))
+static enum status publish_each(struct redis_store *store, struct odds_publishing *publishing,
+                                bool counts)
 {
+    struct redis_link *link = redis_link_of(store);
     struct sending *sending = memory_alloc_zeroed(1, sizeof *sending);
     struct odds_publication *each;
     size_t room = 0;
@@ -268,11 +283,10 @@ enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
                                         .more = send_left,
                                         .reply = on_published,
                                         .done = on_all_published};
-    sending->prefix = prefix;
-    append_left(sending, false);
+    sending->store = store;
     sending->publishing = publishing;
-    sending->owner = owner;
-    sending->over = over;
+    sending->counts = counts;
+    append_left(sending, false);
     enum status status = redis_link_submit(link, &sending->call);
     if (status == STATUS_PENDING)
         return STATUS_PENDING;
@@ -280,6 +294,11 @@ enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
     redis_link_explain(link, status, CANNOT_PUBLISH, &error);
     end_sending(sending, status, &error);
     return STATUS_OK;
+}
+
+enum status redis_publish_each(struct odds_store *base, struct odds_publishing *publishing)
+{
+    return publish_each(redis_store_of(base), publishing, true);
 }
 
 /* ---- publishing one, waited for -------------------------------------------------------------- */
@@ -300,8 +319,8 @@ static void on_over(struct odds_publishing *publishing)
     uv_sem_post(publishing->owner);
 }
 
-enum status redis_feed_publish(struct redis_link *link, const char *prefix,
-                               const struct odds_change *changes, size_t count, struct error *error)
+enum status redis_publish(struct odds_store *base, const struct odds_change *changes, size_t count,
+                          struct error *error)
 {
     enum status status = STATUS_OK;
     uv_sem_t over;
@@ -311,7 +330,7 @@ enum status redis_feed_publish(struct redis_link *link, const char *prefix,
         struct odds_publishing publishing = {
             .list = STAILQ_HEAD_INITIALIZER(publishing.list), .done = on_over, .owner = &over};
         STAILQ_INSERT_TAIL(&publishing.list, &batch, others);
-        if (redis_feed_publish_each(link, prefix, &publishing, NULL, NULL) == STATUS_PENDING)
+        if (publish_each(redis_store_of(base), &publishing, false) == STATUS_PENDING)
             uv_sem_wait(&over);
         status = batch.status;
         if (status != STATUS_OK)
@@ -413,7 +432,7 @@ static int by_digits(const void *a, const void *b)
 }
 
 /* Lists all pages; once more from the first while keys are moving. */
-static enum status list_pages(struct redis_link *link, struct listing *listing, const char *prefix,
+static enum status list_pages(const struct redis_store *store, struct listing *listing,
                               const char *pattern)
 {
     uint64_t end_ms = clock_monotonic_ms() + FEED_TIMEOUT_MS;
@@ -423,9 +442,9 @@ static enum status list_pages(struct redis_link *link, struct listing *listing, 
         struct buffer commands = {0};
         redis_command(&commands, "SCAN %s MATCH %s COUNT " SCAN_COUNT,
                       buffer_string(&listing->cursor), pattern);
-        redis_command_probe(&commands, prefix);
+        redis_command_probe(&commands, store->prefix);
         listing->partial = false;
-        status = ask(link, &listing->question, &commands, on_page);
+        status = ask(redis_link_of(store), &listing->question, &commands, on_page);
         if (listing->partial && clock_monotonic_ms() >= end_ms)
             return error_set(listing->question.error, STATUS_TIMEOUT,
                              "%s: the keys are being moved to another node of the cluster",
@@ -440,17 +459,18 @@ static enum status list_pages(struct redis_link *link, struct listing *listing, 
     return status;
 }
 
-enum status redis_feed_list_events(struct redis_link *link, const char *prefix, enum sport sport,
-                                   struct event_id **list, size_t *count, struct error *error)
+enum status redis_list_events(struct odds_store *base, enum sport sport, struct event_id **list,
+                              size_t *count, struct error *error)
 {
+    const struct redis_store *store = redis_store_of(base);
     struct buffer start = {0};
     struct buffer pattern = {0};
     struct listing listing = {
         .question = {.replies = 2, .what = "cannot list the odds of a sport", .error = error}};
-    buffer_append_format(&start, "%sodds:%s:", prefix, sport_key(sport));
+    buffer_append_format(&start, "%sodds:%s:", store->prefix, sport_key(sport));
     append_pattern(&pattern, buffer_string(&start));
     listing.start = start.size;
-    enum status status = list_pages(link, &listing, prefix, buffer_string(&pattern));
+    enum status status = list_pages(store, &listing, buffer_string(&pattern));
     buffer_free(&listing.cursor);
     buffer_free(&pattern);
     buffer_free(&start);
@@ -506,21 +526,21 @@ static void on_interest(struct redis_call *call, unsigned index, const struct re
     }
 }
 
-enum status redis_feed_list_interest(struct redis_link *link, const char *prefix, enum sport sport,
-                                     int64_t since_ms, struct odds_interest **list, size_t *count,
-                                     struct error *error)
+enum status redis_list_interest(struct odds_store *base, enum sport sport, int64_t since_ms,
+                                struct odds_interest **list, size_t *count, struct error *error)
 {
+    const struct redis_store *store = redis_store_of(base);
     struct interest_page page = {
         .question = {.replies = 1, .what = "cannot list the interest in a sport", .error = error},
         .came = INTEREST_PAGE};
-    struct redis_key key = redis_key_of_interest(prefix, sport);
+    struct redis_key key = redis_key_of_interest(store->prefix, sport);
     enum status status = STATUS_OK;
     for (size_t offset = 0; status == STATUS_OK && page.came == INTEREST_PAGE;
          offset += INTEREST_PAGE) {
         struct buffer commands = {0};
         redis_command(&commands, "ZREVRANGEBYSCORE %s +inf %lld WITHSCORES LIMIT %zu %d", key.text,
                       (long long)since_ms, offset, INTEREST_PAGE);
-        status = ask(link, &page.question, &commands, on_interest);
+        status = ask(redis_link_of(store), &page.question, &commands, on_interest);
     }
     if (status != STATUS_OK) {
         buffer_free(&page.list);

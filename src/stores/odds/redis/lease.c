@@ -1,21 +1,19 @@
 /*
- * Leases; see lease.h. The script runs in the server as one step and uses the server's time, so its
- * decisions depend on no other clock. Each lease, of which there are a few dozen in a window,
- * carries the whole script, so a server that was restarted lacks nothing.
+ * Leases; see odds_lease.h. The script runs in the server as one step and uses the server's time,
+ * so its decisions depend on no other clock. Each lease, of which there are a few dozen in a
+ * window, carries the whole script, so a server that was restarted lacks nothing.
  *
  * The key holds "START:USED", the second in which the window began and the units drawn in it since.
  * The key lives a little longer than the window, in case the clock is set back a little. A count
  * that began after the start of the present window is kept: the configured window has become
  * longer.
  */
-#include "stores/odds/redis/lease.h"
-
-#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/redis/command.h"
+#include "stores/odds/redis/store.h"
 
 /* KEYS: the budget's. ARGV: window in seconds, limit, demand, and the caller's knowledge: the
  * start of a window, the units drawn in it, and the units that it has admitted in it without the
@@ -45,7 +43,7 @@ enum { GRANTED, LEFT, START, LEFT_US, STORE_MS, NUMBERS };
 /* One lease under way. */
 struct lease_call {
     struct redis_call call; /* first */
-    struct redis_leases *leases;
+    struct redis_store *store;
     struct odds_lease *lease;
     struct buffer bytes;
     enum status reply; /* the outcome of the reply */
@@ -73,10 +71,10 @@ static void append_command(struct buffer *out, const char *prefix, const struct 
 
 /* ---- the reply ------------------------------------------------------------------------------- */
 
-static void report_problem(struct redis_leases *leases, const struct error *error)
+static void report_problem(struct redis_store *store, const struct error *error)
 {
-    if (!atomic_exchange(&leases->complained, true))
-        log_event(leases->log, LOG_WARNING, "the odds store does not lease rate limits",
+    if (!atomic_exchange(&store->lease_complained, true))
+        log_event(store->log, LOG_WARNING, "the odds store does not lease rate limits",
                   LOG_STRING("reason", error->text));
 }
 
@@ -111,17 +109,17 @@ static bool read_numbers(const struct redis_reply *reply, struct odds_lease *lea
 static void on_reply(struct redis_call *base, unsigned index, const struct redis_reply *reply)
 {
     struct lease_call *call = (struct lease_call *)base;
-    struct redis_leases *leases = call->leases;
+    struct redis_store *store = call->store;
     struct error error;
     (void)index;
     if (reply->type == REDIS_ERROR) {
         call->reply = redis_error_of_reply(reply, "leasing a rate limit", &error);
         if (call->reply != STATUS_MALFORMED) /* which is of one key, and reported by who asked */
-            report_problem(leases, &error);
+            report_problem(store, &error);
     } else if (read_numbers(reply, call->lease)) {
         call->reply = STATUS_OK;
-        if (atomic_load_explicit(&leases->complained, memory_order_relaxed))
-            atomic_store(&leases->complained, false);
+        if (atomic_load_explicit(&store->lease_complained, memory_order_relaxed))
+            atomic_store(&store->lease_complained, false);
     } else {
         call->reply = STATUS_MALFORMED;
     }
@@ -140,13 +138,13 @@ static void on_done(struct redis_call *base, enum status status)
     lease->done(lease);
 }
 
-enum status redis_lease_ask(struct redis_leases *leases, struct redis_link *link,
-                            struct odds_lease *lease)
+enum status redis_lease(struct odds_store *base, struct odds_lease *lease)
 {
+    struct redis_store *store = redis_store_of(base);
     struct lease_call *call = memory_alloc_zeroed(1, sizeof *call);
-    call->leases = leases;
+    call->store = store;
     call->lease = lease;
-    append_command(&call->bytes, leases->prefix, lease);
+    append_command(&call->bytes, store->prefix, lease);
     /* The link sends it again after a lost connection. Units that were granted before the loss are
      * stranded, never spent twice. */
     call->call = (struct redis_call){.bytes = buffer_text(&call->bytes),
@@ -154,7 +152,7 @@ enum status redis_lease_ask(struct redis_leases *leases, struct redis_link *link
                                      .again = true,
                                      .reply = on_reply,
                                      .done = on_done};
-    enum status status = redis_link_submit(link, &call->call);
+    enum status status = redis_link_submit(redis_link_of(store), &call->call);
     if (status != STATUS_PENDING) {
         buffer_free(&call->bytes);
         memory_free(call);

@@ -3,11 +3,10 @@
  * own rights (ACL DRYRUN). The commands change nothing and bring little: they name an event and
  * members that do not exist, and a byte of a catalog. Redis's own error says what is missing.
  */
-#include "stores/odds/redis/rights.h"
-
 #include <stdio.h>
 
 #include "stores/odds/redis/command.h"
+#include "stores/odds/redis/store.h"
 
 /* The keys of one sport stand for those of all, as rights are given by patterns of keys. */
 static const struct asked {
@@ -58,21 +57,21 @@ static void on_reply(struct redis_call *call, unsigned index, const struct redis
     rights->status = redis_error_of_reply(reply, what, &rights->error);
 }
 
-enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
-                             struct error *error)
+enum status redis_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
+    const struct redis_store *store = redis_store_of(base);
     struct redis_rights rights = {.status = STATUS_OK};
     struct buffer commands = {0};
-    unsigned count = all ? ASKED : ASKED_TO_READ;
+    unsigned count = need == ODDS_TO_SERVE ? ASKED : ASKED_TO_READ;
     for (const struct asked *ask = asked; ask < asked + count; ask++) {
         bool bare = ask->key[0] == '\0' && ask->rest[0] == '\0';
         redis_command(&commands, "%s%s%s%s%s", ask->command, bare ? "" : " ",
-                      ask->key[0] != '\0' ? prefix : "", ask->key, ask->rest);
+                      ask->key[0] != '\0' ? store->prefix : "", ask->key, ask->rest);
     }
     rights.call =
         (struct redis_call){.bytes = buffer_text(&commands), .replies = count, .reply = on_reply};
     enum status status =
-        redis_link_ask(link, &rights.call, "the odds store does not answer", error);
+        redis_link_ask(redis_link_of(store), &rights.call, "the odds store does not answer", error);
     buffer_free(&commands);
     if (status == STATUS_OK && rights.status != STATUS_OK && error != NULL)
         *error = rights.error;
