@@ -119,15 +119,11 @@ static void replace(const struct step *step, struct id_run **run)
     struct id_index *index = step->index;
     size_t at = step->choice.from;
     uv_mutex_lock(&index->lock);
-    struct id_part *part = &index->parts[at];
-    *part = (struct id_part){.first = (*run)->header.first, .last = (*run)->header.last};
-    memcpy(part->row_hash, (*run)->header.row_hash, sizeof part->row_hash);
-    part->run = *run;
-    id_parts_remove(index, at + 1, step->choice.count - 1);
     index->written_bytes += id_run_file_size(*run);
     index->merges += step->choice.count > 1;
+    id_part_set_run(&index->parts[at], run);
+    id_parts_remove(index, at + 1, step->choice.count - 1);
     uv_mutex_unlock(&index->lock);
-    *run = NULL;
 }
 
 /* Makes the written run known. The caller holds the directory's lock. */

@@ -25,14 +25,17 @@ void id_part_append(struct id_index *index, int64_t first)
     part->table = id_table_create();
 }
 
+void id_part_set_run(struct id_part *part, struct id_run **run)
+{
+    const struct id_run_header *header = &(*run)->header;
+    *part = (struct id_part){.first = header->first, .last = header->last, .run = *run};
+    memcpy(part->row_hash, header->row_hash, sizeof part->row_hash);
+    *run = NULL;
+}
+
 void id_part_append_run(struct id_index *index, struct id_run **run)
 {
-    struct id_part *part = append(index);
-    part->first = (*run)->header.first;
-    part->last = (*run)->header.last;
-    memcpy(part->row_hash, (*run)->header.row_hash, sizeof part->row_hash);
-    part->run = *run;
-    *run = NULL;
+    id_part_set_run(append(index), run);
 }
 
 void id_part_end(struct id_part *part)

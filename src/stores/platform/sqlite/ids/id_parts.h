@@ -61,7 +61,8 @@ struct id_index {
 
 /* id_parts.c. The caller holds `lock`, except before another thread can use the index. */
 void id_part_append(struct id_index *index, int64_t first);              /* with an empty table */
-void id_part_append_run(struct id_index *index, struct id_run **run);    /* takes it */
+void id_part_set_run(struct id_part *part, struct id_run **run);         /* takes it, */
+void id_part_append_run(struct id_index *index, struct id_run **run);    /* as does this */
 void id_part_end(struct id_part *part);                                  /* frees what it has */
 void id_parts_remove(struct id_index *index, size_t from, size_t count); /* of the list */
 struct id_part *id_newest(struct id_index *index);

@@ -100,10 +100,6 @@ size_t id_table_find(const struct id_table *table, uint64_t key, int64_t after, 
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-#define SLOT_BITS 14
-#define SLOTS ((size_t)1 << SLOT_BITS)
-#define FEW 24 /* entries that are sorted by insertion */
-
 static int compare(const void *one, const void *other)
 {
     const struct id_entry *a = one;
@@ -111,36 +107,11 @@ static int compare(const void *one, const void *other)
     return id_entry_is_before(a, b) ? -1 : id_entry_is_before(b, a);
 }
 
-static void sort_some(struct id_entry *entries, size_t count)
-{
-    if (count > FEW) {
-        qsort(entries, count, sizeof *entries, compare);
-        return;
-    }
-    for (size_t i = 1; i < count; i++) {
-        const struct id_entry entry = entries[i];
-        size_t to = i;
-        for (; to > 0 && id_entry_is_before(&entry, &entries[to - 1]); to--)
-            entries[to] = entries[to - 1];
-        entries[to] = entry;
-    }
-}
-
-/* Keys are hashes, so their first bits spread them over slots of a few entries each. This takes a
- * third of the time of a qsort of all. Keys that are not spread only take longer. */
 struct id_entry *id_entries_sorted(const struct id_entry *entries, size_t count)
 {
     struct id_entry *sorted = memory_alloc((count + 1) * sizeof *sorted);
-    uint32_t *ends = memory_alloc_zeroed(SLOTS + 1, sizeof *ends);
-    for (size_t i = 0; i < count; i++)
-        ends[(entries[i].key >> (64 - SLOT_BITS)) + 1]++;
-    for (size_t slot = 0; slot < SLOTS; slot++)
-        ends[slot + 1] += ends[slot];
-    /* ends[slot] is where the slot begins, and after this loop where it ends. */
-    for (size_t i = 0; i < count; i++)
-        sorted[ends[entries[i].key >> (64 - SLOT_BITS)]++] = entries[i];
-    for (size_t slot = 0, from = 0; slot < SLOTS; from = ends[slot++])
-        sort_some(sorted + from, ends[slot] - from);
-    memory_free(ends);
+    if (count > 0)
+        memcpy(sorted, entries, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare);
     return sorted;
 }
