@@ -15,7 +15,7 @@ static void postgres_close(struct platform_store *base)
     struct postgres_store *store = postgres_store_of(base);
     postgres_disconnect(store);
     postgres_target_destroy(&store->target);
-    postgres_ledger_free(store);
+    postgres_ledger_forget(store);
     memory_free(store);
 }
 

@@ -12,7 +12,7 @@
  * over). It is bounded: when it is full, it is emptied, and later batches fill it again.
  */
 
-#define FACT_CACHE_MAX 65536 /* players, and as many owners */
+#define FACT_CACHE_MAX 65536
 
 struct cached_player {
     struct player_record record; /* first: its id is the key */
@@ -25,19 +25,18 @@ struct cached_owner {
     int64_t number; /* as ledger_transaction.owner_number has it: of a provider, it is negative */
 };
 
-struct fact_cache;
+/* Items by their ids, a string with which each begins. Zeroed it is empty. */
+struct fact_cache {
+    void *tree; /* of the C library */
+    size_t count;
+};
 
-struct fact_cache *fact_cache_create(void);
-void fact_cache_destroy(struct fact_cache **cache);
+/* Can `more` items be added? If not, fact_cache_empty makes room. */
+bool fact_cache_has_room(const struct fact_cache *cache, size_t more);
 void fact_cache_empty(struct fact_cache *cache);
 
-/* Can `more` players and owners be added? If not, fact_cache_empty makes room. */
-bool fact_cache_has_room(const struct fact_cache *cache, size_t more);
-
 /* NULL: not cached. */
-struct cached_player *fact_cache_player(struct fact_cache *cache, const char *id);
-const struct cached_owner *fact_cache_owner(struct fact_cache *cache, const char *id);
+void *fact_cache_find(const struct fact_cache *cache, const char *id);
 
-/* Does nothing if it was added before. The caller has made sure of room. */
-void fact_cache_add_player(struct fact_cache *cache, const struct cached_player *player);
-void fact_cache_add_owner(struct fact_cache *cache, const struct cached_owner *owner);
+/* Adds a copy of an item; does nothing if it was added before. The caller has made sure of room. */
+void fact_cache_add(struct fact_cache *cache, const void *item, size_t size);

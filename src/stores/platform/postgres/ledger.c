@@ -41,22 +41,10 @@ _Static_assert(LEDGER_BATCH_MAX == 256, "sql/ledger/postgresql.sql counts on it"
 #define RESOLVE_MS 3000 /* the least time for asking about a lost commit */
 #define RESOLVE_PAUSE_MS 50
 
-struct postgres_ledger *postgres_ledger_of(struct postgres_store *store)
+void postgres_ledger_forget(struct postgres_store *store)
 {
-    if (store->ledger == NULL) {
-        store->ledger = memory_alloc_zeroed(1, sizeof *store->ledger);
-        store->ledger->cache = fact_cache_create();
-    }
-    return store->ledger;
-}
-
-void postgres_ledger_free(struct postgres_store *store)
-{
-    if (store->ledger == NULL)
-        return;
-    fact_cache_destroy(&store->ledger->cache);
-    memory_free(store->ledger);
-    store->ledger = NULL;
+    fact_cache_empty(&store->ledger.players);
+    fact_cache_empty(&store->ledger.owners);
 }
 
 static bool has_state(const struct postgres_store *store, const char *beginning)
@@ -69,8 +57,7 @@ enum status postgres_ledger_fail(struct postgres_store *store, enum status statu
 {
     bool again = store->repeatable || has_state(store, "23") || has_state(store, "55P03") ||
                  has_state(store, "57P0"); /* the server ended the connection */
-    fact_cache_empty(
-        postgres_ledger_of(store)->cache); /* a batch that begins again reads everything */
+    postgres_ledger_forget(store);         /* a batch that begins again reads everything */
     status = postgres_end(store, status, error);
     return again && !store->unknown ? STATUS_CONFLICT : status;
 }
@@ -128,19 +115,18 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /* A provider was met, by its id, before anything was decided. */
-static int64_t number_of_owner(const struct postgres_ledger *ledger,
-                               const struct ledger_batch *batch, size_t player,
-                               const struct ledger_transaction *kept)
+static int64_t number_of_owner(const struct postgres_store *store, const struct ledger_batch *batch,
+                               size_t player, const struct ledger_transaction *kept)
 {
     if (kept->provider_id[0] == '\0')
         return batch->loaded.clearings[batch->players[player].clearing].customer_number;
-    const struct cached_owner *provider = fact_cache_owner(ledger->cache, kept->provider_id);
+    const struct cached_owner *provider = fact_cache_find(&store->ledger.owners, kept->provider_id);
     CHECK(provider != NULL);
     return provider->number;
 }
 
-static void list_transactions(const struct postgres_ledger *ledger,
-                              const struct ledger_batch *batch, struct writing *writing)
+static void list_transactions(const struct postgres_store *store, const struct ledger_batch *batch,
+                              struct writing *writing)
 {
     for (size_t i = 0; i < batch->kept_count; i++) {
         const size_t player = ledger_player_of_kept(batch, i);
@@ -149,7 +135,7 @@ static void list_transactions(const struct postgres_ledger *ledger,
             .kept = &batch->kept[i],
             .at = i,
             .player_number = batch->loaded.players[player].player_number,
-            .owner_number = number_of_owner(ledger, batch, player, &batch->kept[i]),
+            .owner_number = number_of_owner(store, batch, player, &batch->kept[i]),
             .id = batch->kept[i].transaction_id,
         };
     }
@@ -337,7 +323,7 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
     enum status status = postgres_run(store, queries, count, error);
     for (size_t i = 0; i < count; i++)
         limited = limited || (queries[i].failed && queries[i].sql == texts->add_to_clearings);
-    postgres_ledger_of(store)->lock_clearings = limited && has_state(store, "23514");
+    store->ledger.lock_clearings = limited && has_state(store, "23514");
     return status;
 }
 
@@ -407,7 +393,7 @@ enum status postgres_ledger_commit(struct platform_store *base, const struct led
         return status;
     }
     struct writing *writing = memory_alloc_zeroed(1, sizeof *writing);
-    list_transactions(postgres_ledger_of(store), batch, writing);
+    list_transactions(store, batch, writing);
     list_keys(writing);
     add_rows(batch, writing);
     add_accounts(batch, writing);

@@ -1,22 +1,12 @@
 #pragma once
 
 #include "stores/platform/postgres/arrays.h"
-#include "stores/platform/postgres/fact_cache.h"
 #include "stores/platform/postgres/postgres.h"
 
 /*
  * Shared by the files of the PostgreSQL ledger: ledger_load.c begins a batch, ledger.c writes and
  * commits it, and ledger_read.c reads balances and ids.
  */
-
-/* The memory of batches: their players, and how the last one ended. */
-struct postgres_ledger {
-    struct fact_cache *cache;
-    uint32_t connects;   /* the connection that `cache` is of (postgres_store.connects) */
-    bool lock_clearings; /* a limit was met: lock them first */
-};
-
-struct postgres_ledger *postgres_ledger_of(struct postgres_store *store);
 
 /* Ends a transaction that failed. STATUS_CONFLICT: another writer conflicted, or the connection was
  * lost before a commit, so another attempt may succeed. */

@@ -28,7 +28,6 @@ struct numbered {
 
 struct loading {
     struct postgres_store *store;
-    struct postgres_ledger *ledger;
     struct ledger_batch *batch;
     const char *flaw;                          /* of the first malformed row; NULL: none */
     struct row_arrays new_players, new_owners; /* ids that are not known yet */
@@ -46,7 +45,6 @@ static struct loading *make_loading(struct postgres_store *store, struct ledger_
 {
     struct loading *loading = memory_alloc_zeroed(1, sizeof *loading);
     loading->store = store;
-    loading->ledger = postgres_ledger_of(store);
     loading->batch = batch;
     return loading;
 }
@@ -98,7 +96,7 @@ static bool on_player(void *context, const struct sql_row *row)
                                          .customer_number =
                                              sql_integer(row, LEDGER_ACCOUNT_COLUMN_COUNT + 1),
                                          .has_account = account.sequence > 0};
-    fact_cache_add_player(loading->ledger->cache, &cached);
+    fact_cache_add(&loading->store->ledger.players, &cached, sizeof cached);
     return true;
 }
 
@@ -108,7 +106,7 @@ static bool on_owner(void *context, const struct sql_row *row)
     struct cached_owner owner = {.number = sql_integer(row, 1)};
     if (!ledger_read_string(row, 0, owner.id, sizeof owner.id))
         return note_row(loading, false, "a player is malformed");
-    fact_cache_add_owner(loading->ledger->cache, &owner);
+    fact_cache_add(&loading->store->ledger.owners, &owner, sizeof owner);
     return true;
 }
 
@@ -118,16 +116,17 @@ static enum status load_unknown_ids(struct loading *loading, bool *begun, struct
 {
     const struct ledger_batch *batch = loading->batch;
     const struct ledger_texts *texts = &postgres_ledger_texts;
-    struct postgres_ledger *ledger = loading->ledger;
-    if (ledger->connects != loading->store->connects ||
-        !fact_cache_has_room(ledger->cache, batch->player_count + batch->fact_count))
-        fact_cache_empty(ledger->cache);
-    ledger->connects = loading->store->connects;
+    struct postgres_store *store = loading->store;
+    if (store->ledger.connects != store->connects ||
+        !fact_cache_has_room(&store->ledger.players, batch->player_count) ||
+        !fact_cache_has_room(&store->ledger.owners, batch->fact_count))
+        postgres_ledger_forget(store);
+    store->ledger.connects = store->connects;
     for (size_t i = 0; i < batch->player_count; i++)
-        if (fact_cache_player(ledger->cache, batch->players[i].player_id) == NULL)
+        if (fact_cache_find(&store->ledger.players, batch->players[i].player_id) == NULL)
             ARRAYS_ADD(&loading->new_players, SQL_STRING(batch->players[i].player_id));
     for (size_t i = 0; i < batch->fact_count; i++)
-        if (fact_cache_owner(ledger->cache, batch->facts[i].owner_id) == NULL)
+        if (fact_cache_find(&store->ledger.owners, batch->facts[i].owner_id) == NULL)
             ARRAYS_ADD(&loading->new_owners, SQL_STRING(batch->facts[i].owner_id));
     *begun = arrays_count(&loading->new_players) > 0 || arrays_count(&loading->new_owners) > 0;
     if (!*begun)
@@ -171,7 +170,8 @@ static void list_players(struct loading *loading)
     batch->clearing_count = 0;
     for (size_t i = 0; i < batch->player_count; i++) {
         struct ledger_batch_player *player = &batch->players[i];
-        struct cached_player *cached = fact_cache_player(loading->ledger->cache, player->player_id);
+        struct cached_player *cached =
+            fact_cache_find(&loading->store->ledger.players, player->player_id);
         player->changed = player->declined = false;
         player->found = cached != NULL;
         if (cached == NULL)
@@ -201,7 +201,8 @@ static void list_facts(struct loading *loading)
 {
     for (size_t i = 0; i < loading->batch->fact_count; i++) {
         struct ledger_fact *fact = &loading->batch->facts[i];
-        const struct cached_owner *owner = fact_cache_owner(loading->ledger->cache, fact->owner_id);
+        const struct cached_owner *owner =
+            fact_cache_find(&loading->store->ledger.owners, fact->owner_id);
         fact->id = (struct ledger_id){0};
         if (owner == NULL)
             continue;
@@ -309,7 +310,7 @@ static enum status load(struct loading *loading, bool begun, struct error *error
         {texts->lock_players, arrays_bind(&loading->bare, 1), NULL,
          arrays_count(&loading->bare) == 0},
         {texts->lock_accounts, numbers, on_account, false},
-        {texts->lock_clearings, clearings, NULL, !loading->ledger->lock_clearings},
+        {texts->lock_clearings, clearings, NULL, !loading->store->ledger.lock_clearings},
         {texts->declines_of_players, numbers, on_declined, false},
         {find_blocks, arrays_bind(&loading->names, 3), on_block, false},
         {texts->clearings_of_customers, clearings, on_clearing, false},

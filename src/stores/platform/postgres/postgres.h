@@ -3,6 +3,7 @@
 #include <libpq-fe.h>
 
 #include "stores/platform/engine.h"
+#include "stores/platform/postgres/fact_cache.h"
 #include "stores/platform/postgres/uri.h"
 
 /*
@@ -59,7 +60,11 @@ struct postgres_store {
     struct log *log;
     struct platform_facts *facts; /* `own` where the program counts nothing */
     struct platform_facts own;
-    struct postgres_ledger *ledger; /* state kept between its batches; NULL before the first */
+    struct { /* kept between batches of the ledger */
+        struct fact_cache players, owners;
+        uint32_t connects;   /* the connection that these are of */
+        bool lock_clearings; /* a limit was met: lock them first */
+    } ledger;
     struct {
         const char *sql;
         enum { POSTGRES_NEW, POSTGRES_SENT, POSTGRES_PREPARED } state;
@@ -180,7 +185,7 @@ extern const struct sql_verbs postgres_sql;
 enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
 enum status postgres_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
                                    struct error *);
-void postgres_ledger_free(struct postgres_store *); /* frees the state kept between batches */
+void postgres_ledger_forget(struct postgres_store *); /* what is kept between batches */
 enum status postgres_ledger_recover(struct platform_store *, struct error *);
 enum status postgres_ledger_balances(struct platform_store *, struct ledger_batch_player *, size_t,
                                      struct error *);
