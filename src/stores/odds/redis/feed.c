@@ -22,11 +22,6 @@
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
-/* A script, so that no other feed's value comes between the look at the value and its new time. */
-static const char renewal_script[] =
-    "if redis.call('PTTL',KEYS[1])>0 and redis.sha1hex(redis.call('GET',KEYS[1]))==ARGV[1] "
-    "then redis.call('PEXPIRE',KEYS[1],ARGV[2]) end";
-
 static void append_renewal(struct buffer *out, const char *key, const struct odds_change *change)
 {
     char hex[2 * DIGEST_SHA1_SIZE], milliseconds[16];
@@ -34,7 +29,7 @@ static void append_renewal(struct buffer *out, const char *key, const struct odd
     (void)snprintf(milliseconds, sizeof milliseconds, "%" PRIu32 "000", change->expires_s);
     redis_command_begin(out, 6);
     redis_command_word(out, TEXT("EVAL"));
-    redis_command_word(out, (struct text){renewal_script, sizeof renewal_script - 1});
+    redis_command_word(out, text_of(redis_renewal_script));
     redis_command_word(out, TEXT("1"));
     redis_command_word(out, text_of(key));
     redis_command_word(out, (struct text){hex, sizeof hex});

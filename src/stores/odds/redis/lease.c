@@ -1,7 +1,7 @@
 /*
- * Leases; see odds_lease.h. The script runs in the server as one step and uses the server's time,
- * so its decisions depend on no other clock. Each lease, of which there are a few dozen in a
- * window, carries the whole script, so a server that was restarted lacks nothing.
+ * Leases; see odds_lease.h. The script (lease.lua) runs in the server as one step and uses the
+ * server's time, so its decisions depend on no other clock. Each lease, of which there are a few
+ * dozen in a window, carries the whole script, so a server that was restarted lacks nothing.
  *
  * The key holds "START:USED", the second in which the window began and the units drawn in it since.
  * The key lives a little longer than the window, in case the clock is set back a little. A count
@@ -14,29 +14,6 @@
 #include "base/memory.h"
 #include "stores/odds/redis/command.h"
 #include "stores/odds/redis/store.h"
-
-/* KEYS: the budget's. ARGV: window in seconds, limit, demand, and the caller's knowledge: the
- * start of a window, the units drawn in it, and the units that it has admitted in it without the
- * store. */
-static const char script[] =
-    "local time = redis.call('TIME')\n"
-    "local second, window, limit = tonumber(time[1]), tonumber(ARGV[1]), tonumber(ARGV[2])\n"
-    "local start = second - second % window\n"
-    "local held = redis.call('GET', KEYS[1]) or ''\n"
-    "local since, used = string.match(held, '^(%d+):(%d+)$')\n"
-    "since, used = tonumber(since), tonumber(used)\n"
-    "if not since or since < start or since > second + 2 then since, used = start, 0 end\n"
-    "if tonumber(ARGV[4]) == since then\n"
-    "  used = math.max(used, tonumber(ARGV[5])) + tonumber(ARGV[6])\n"
-    "end\n"
-    "local left = limit - used\n"
-    "local share = math.min(math.ceil(limit / 16), math.ceil(left / 4))\n"
-    "local granted = math.max(0, math.min(left, math.max(share, tonumber(ARGV[3]))))\n"
-    "local left_us = (start + window - second) * 1000000 - tonumber(time[2])\n"
-    "redis.call('SET', KEYS[1], string.format('%.0f:%.0f', since, used + granted),\n"
-    "  'PX', math.floor(left_us / 1000) + 3000)\n"
-    "local now_ms = second * 1000 + math.floor(tonumber(time[2]) / 1000)\n"
-    "return {granted, left - granted, since, left_us, now_ms}\n";
 
 enum { GRANTED, LEFT, START, LEFT_US, STORE_MS, NUMBERS };
 
@@ -60,7 +37,7 @@ static void append_command(struct buffer *out, const char *prefix, const struct 
     (void)snprintf(key.text, sizeof key.text, "%srate:%s", prefix, lease->client);
     redis_command_begin(out, 4 + count);
     redis_command_word(out, TEXT("EVAL"));
-    redis_command_word(out, (struct text){script, sizeof script - 1});
+    redis_command_word(out, text_of(redis_lease_script));
     redis_command_word(out, TEXT("1"));
     redis_command_word(out, text_of(key.text));
     for (size_t i = 0; i < count; i++) {

@@ -46,6 +46,9 @@ static inline struct redis_link *redis_link_of(const struct redis_store *store)
     return atomic_load_explicit(&store->link, memory_order_relaxed);
 }
 
+/* lease.lua and renewal.lua (tools/embed_texts.py) */
+extern const char redis_lease_script[], redis_renewal_script[];
+
 /* feed.c */
 enum status redis_publish(struct odds_store *, const struct odds_change *, size_t, struct error *);
 enum status redis_publish_each(struct odds_store *, struct odds_publishing *);

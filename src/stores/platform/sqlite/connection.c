@@ -460,8 +460,15 @@ enum status sqlite_check_schema(struct sqlite_store *store, bool current, uint32
                                 struct error *error)
 {
     struct schema schema = {sqlite_migrations, sqlite_migration_count, 0, false};
-    struct sql_query query = {.sql = schema_read, .row = schema_on_row, .context = &schema};
-    enum status status = sqlite_sql.run(&store->base, &query, 1, false, error);
+    sqlite3_stmt *statement = NULL;
+    bool found = false;
+    enum status status = sqlite_statement(store, schema_read, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    const struct sql_row row = sqlite_sql_row(&statement);
+    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found)
+        (void)schema_on_row(&schema, &row);
+    (void)sqlite3_reset(statement);
     return status == STATUS_OK ? schema_check(&store->base, &schema, current, version, error)
                                : status;
 }
