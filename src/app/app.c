@@ -245,7 +245,8 @@ static void on_worker_reloaded(void *context)
 static void set_limits(struct app *app, const struct config *config)
 {
     struct client_limits *limits = app->shared.limits;
-    sports_set_limits(app->shared.sports, config->waiting_max, config->stale_after_s);
+    sports_set_limits(app->shared.sports, config->waiting_max, config->stale_after_s,
+                      config->differences_mib);
     client_limits_set(limits, CONNECTIONS_PER_ADDRESS,
                       config_share(config->connections_per_address, config->max_connections));
     client_limits_set(limits, CONNECTIONS_PER_CUSTOMER,

@@ -71,7 +71,8 @@ struct config {
     char *odds_password_file;
     uint32_t odds_timeout_ms;
     uint32_t odds_ask_ms;
-    uint32_t stale_after_s; /* older odds are stale; 0: none are */
+    uint32_t stale_after_s;   /* older odds are stale; 0: none are */
+    uint32_t differences_mib; /* of earlier answers, to make differences from; 0: none are made */
     char *odds_prefix;
     /* [platform] */
     char *platform_store; /* with the password of platform_password_file */

@@ -288,6 +288,8 @@ const struct setting settings[] = {
     SETTING(odds, prefix, "", 0, odds_prefix, read_prefix, 0, 0),
     SETTING(odds, password_file, "", SETTING_FILE, odds_password_file, read_text, 0, 0),
     SETTING(odds, stale_after_s, "0", SETTING_RELOADABLE, stale_after_s, read_number, 0, 86400),
+    SETTING(odds, differences_mib, "64", SETTING_RELOADABLE, differences_mib, read_number, 0,
+            65536),
     SETTING(platform, store, "sqlite:/var/lib/croupier/platform.db", 0, platform_store,
             read_platform_store, 0, 0),
     SETTING(platform, timeout_ms, "1000", 0, platform_timeout_ms, read_number, 1, 60000),

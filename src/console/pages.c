@@ -50,7 +50,7 @@ static void append_head(struct buffer *head, const struct console_file *file, bo
 
 static void reply(struct http_request *request, const struct console_file *file)
 {
-    bool gzip = http_accepts_gzip(request);
+    bool gzip = http_accepted_codings(request).gzip;
     struct buffer head = {0}, tag = {0};
     char *plain = NULL;
     struct text body = TEXT("");

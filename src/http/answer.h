@@ -8,12 +8,14 @@
 #include "http/http.h"
 
 /*
- * One JSON body, ready to be sent in every form a client may ask for: as it is, gzipped, and as the
- * 304 of each (docs/interface.md, "Polling"). Immutable except for the gzipped form, which is made
- * once, when a client first asks for it. Reference-counted; any thread may use it.
+ * One JSON body, ready to be sent in every form a client may ask for: as it is, gzipped, as the
+ * difference from an answer of before, and as the 304 (docs/interface.md, "Polling"). Immutable
+ * except for the gzipped form and the differences, which are made once, when a client first asks
+ * for them. Reference-counted; any thread may use it.
  *
  * The entity tag is strong and depends only on the content: two answers with the same body have the
- * same tag. The gzipped form's tag is the same with "-gz" at its end, as the bytes differ.
+ * same tag. The other forms' tags have that content's before their end, as the bytes differ: "-gz",
+ * and "-dcz-" with the first 8 digits of the dictionary's digest in hex.
  */
 struct answer;
 
@@ -22,10 +24,17 @@ struct answer;
 struct answer_counts {
     atomic_uint_fast64_t answers;
     atomic_uint_fast64_t bytes;
+    /* Bytes of the bodies that are kept as dictionaries, and how many there may be; 0: none. */
+    atomic_uint_fast64_t kept, kept_max;
 };
 
 /* Starts with one reference; copies `body`. `counts` is borrowed. */
 struct answer *answer_create(struct text body, struct answer_counts *counts);
+/* The same for a value that changes. `before` is its answer of before (borrowed; NULL: none): if a
+ * client got it that takes differences, the new answer keeps its body as a dictionary, and those
+ * that `before` keeps, as far as counts->kept_max allows, the newest first. */
+struct answer *answer_create_after(const struct answer *before, struct text body,
+                                   struct answer_counts *counts);
 struct answer *answer_hold(struct answer *answer);
 void answer_release(struct answer **answer);
 
@@ -37,9 +46,9 @@ bool answer_is_named(const struct answer *answer, const struct http_request *req
 
 struct text answer_body(const struct answer *answer);
 
-/* The message for this request, by its Accept-Encoding and If-None-Match; it lives as long as the
- * answer. NULL: the client wants gzip, which has not been made yet: answer_compress, then ask again
- * (or send answer_plain, which is always right). */
+/* The message for this request, by its Accept-Encoding, Available-Dictionary and If-None-Match; it
+ * lives as long as the answer. NULL: the client wants a form which has not been made yet:
+ * answer_compress and answer_make_differences, then ask again (or send answer_plain, which is always right). */
 struct http_message *answer_pick(struct answer *answer, const struct http_request *request);
 /* Replies with a message of this answer; with 412 when the request has an If-Match that does not
  * name its tag, which comes before If-None-Match (RFC 9110 section 13.2.2). */
@@ -47,10 +56,15 @@ void answer_reply(const struct answer *answer, struct http_request *request,
                   struct http_message *message);
 struct http_message *answer_plain(const struct answer *answer);
 
-/* Did any client want this one gzipped? */
+/* Did any client want this one gzipped? Did one want it that takes differences? */
 bool answer_gzip_wanted(const struct answer *answer);
+bool answer_differences_wanted(const struct answer *answer);
 
-/* Makes the gzipped form (takes milliseconds: for a pool thread). One thread at a time. When gzip
- * does not make it smaller, the plain form is used in its place. */
+/* Makes the gzipped form (takes milliseconds: for a pool thread). When gzip does not make it
+ * smaller, the plain form is used in its place. */
 void answer_compress(struct answer *answer);
 bool answer_compressed(const struct answer *answer);
+
+/* Makes the differences that were wanted and are not there (the same threads). Where one is no
+ * smaller than the gzipped form, that is used in its place. Returns how many it made. */
+size_t answer_make_differences(struct answer *answer);

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/address.h"
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -86,6 +87,7 @@ const char *http_method_name(enum http_method method);
     ROW(X_FORWARDED_FOR, "x-forwarded-for")                 \
     ROW(ACCEPT_ENCODING, "accept-encoding")                 \
     ROW(IF_NONE_MATCH, "if-none-match")                     \
+    ROW(AVAILABLE_DICTIONARY, "available-dictionary")       \
     ROW(CONTENT_TYPE, "content-type")                       \
     ROW(CONTENT_ENCODING, "content-encoding")               \
     ROW(EXPECT, "expect")                                   \
@@ -131,8 +133,8 @@ struct http_request {
     uint64_t started_ns; /* monotonic: when its first byte was read */
 
     uint64_t parked_ns; /* monotonic: when it was first parked; 0: never */
-    /* It is the last request of its connection once more: the same bytes, except for the value of
-     * If-None-Match. */
+    /* It is the last request of its connection once more: the same bytes, except for the values of
+     * If-None-Match and Available-Dictionary. */
     bool repeated;
 
     /* For the handler. `user` starts as zeros for every request. `connection_user` starts as zeros
@@ -240,9 +242,20 @@ struct http_request *http_unpark(struct http_parked *parked);
 
 /* ---- content negotiation (pure) -------------------------------------------------------------- */
 
-/* Does Accept-Encoding (all its lines) prefer gzip to identity? RFC 9110 section 12.5.3: "gzip" or
- * "x-gzip" or "*" with a q above 0 and not below identity's explicit q. No field: false. */
-bool http_accepts_gzip(const struct http_request *request);
+/*
+ * What Accept-Encoding (all its lines) names; RFC 9110 section 12.5.3. `gzip`: it prefers gzip to
+ * identity, by "gzip" or "x-gzip" or "*" with a q above 0 and not below identity's explicit q.
+ * `dcz`: it names that coding (RFC 9842) with a q above 0; "*" does not. No field: neither.
+ */
+struct http_codings {
+    bool gzip, dcz;
+};
+struct http_codings http_accepted_codings(const struct http_request *request);
+
+/* The digest that Available-Dictionary names (RFC 9842 section 2.2). False: the request has no such
+ * field, several, or one that is not a SHA-256 as a byte sequence of RFC 8941. */
+MUST_CHECK bool http_available_dictionary(const struct http_request *request,
+                                          uint8_t digest[DIGEST_SIZE]);
 
 /* Does Content-Encoding (all its lines) name any coding other than "identity", which changes
  * nothing? RFC 9110 section 8.4. */
@@ -256,8 +269,9 @@ bool http_precondition_fails(const struct http_request *request, struct text eta
  * "*"? RFC 9110 section 13.1.2. */
 bool http_matches_etag(const struct http_request *request, struct text etag);
 
-/* As http_matches_etag, but "*" does not match. */
-bool http_names_etag(const struct http_request *request, struct text etag);
+/* As http_matches_etag, for the tags of all forms of one content (answer.h), which begin with
+ * `start`; "*" does not match. */
+bool http_names_form(const struct http_request *request, struct text start);
 
 /* The seconds of `Prefer: wait=N` (RFC 7240 section 4.3), at most `most`. 0: the client does not
  * prefer to wait. The first of several counts. */

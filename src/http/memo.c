@@ -15,7 +15,10 @@ struct http_memo {
     uint32_t line_count;
     enum http_method method;
     struct text path, query; /* these and the values of `lines` point into `bytes` */
-    size_t tag_at, tag_size; /* in `bytes`: the only If-None-Match */
+    struct {                 /* what may differ, in the order of `bytes` */
+        size_t at, size;
+    } values[2];
+    unsigned value_count;
     uint8_t field_count[HTTP_FIELD_COUNT];
     char *bytes;
     uint32_t added_size;
@@ -44,6 +47,13 @@ static struct text moved(const struct http_memo *memo, const struct http_intake 
     return (struct text){memo->bytes + (text.at - intake->bytes.data), text.size};
 }
 
+/* The only If-None-Match, and the only Available-Dictionary. */
+static bool may_differ(const struct http_request *request, enum http_field field)
+{
+    return (field == HTTP_FIELD_IF_NONE_MATCH || field == HTTP_FIELD_AVAILABLE_DICTIONARY) &&
+           request->field_count[field] == 1;
+}
+
 static void fill(struct http_memo **memo, const struct http_intake *intake,
                  const struct http_request *request, bool comparable)
 {
@@ -67,12 +77,15 @@ static void fill(struct http_memo **memo, const struct http_intake *intake,
     mine->query = moved(mine, intake, request->query);
     mine->line_count = request->line_count;
     memcpy(mine->field_count, request->field_count, sizeof mine->field_count);
-    for (uint32_t i = 0; i < request->line_count; i++)
-        mine->lines[i] = (struct http_field_line){moved(mine, intake, request->lines[i].value),
-                                                  request->lines[i].field};
-    struct text tag = http_request_only_field(request, HTTP_FIELD_IF_NONE_MATCH);
-    mine->tag_at = tag.at == NULL ? 0 : (size_t)(tag.at - intake->bytes.data);
-    mine->tag_size = tag.size;
+    mine->value_count = 0;
+    for (uint32_t i = 0; i < request->line_count; i++) {
+        struct http_field_line line = request->lines[i];
+        mine->lines[i] = (struct http_field_line){moved(mine, intake, line.value), line.field};
+        if (may_differ(request, line.field)) {
+            mine->values[mine->value_count].at = (size_t)(line.value.at - intake->bytes.data);
+            mine->values[mine->value_count++].size = line.value.size;
+        }
+    }
 }
 
 bool http_memo_remember(struct http_memo **memo, const struct http_intake *intake,
@@ -136,14 +149,19 @@ static bool is_visible(const char *bytes, size_t size)
     return others == 0;
 }
 
-/* Only the tag may differ. Its new characters must be visible: they cannot end the field or be
- * trimmed from it, so the rest of the parsed request stays valid. */
+/* The new characters of a value must be visible: they cannot end the field or be trimmed from it,
+ * so the rest of the parsed request stays valid. */
 static bool begins_with(const struct http_memo *memo, const char *bytes)
 {
-    size_t after = memo->tag_at + memo->tag_size;
-    return memcmp(bytes, memo->bytes, memo->tag_at) == 0 &&
-           memcmp(bytes + after, memo->bytes + after, memo->size - after) == 0 &&
-           is_visible(bytes + memo->tag_at, memo->tag_size);
+    size_t from = 0;
+    for (unsigned i = 0; i < memo->value_count; i++) {
+        size_t at = memo->values[i].at;
+        if (memcmp(bytes + from, memo->bytes + from, at - from) != 0 ||
+            !is_visible(bytes + at, memo->values[i].size))
+            return false;
+        from = at + memo->values[i].size;
+    }
+    return memcmp(bytes + from, memo->bytes + from, memo->size - from) == 0;
 }
 
 bool http_memo_recall(struct http_memo *memo, struct http_intake *intake,
@@ -152,8 +170,9 @@ bool http_memo_recall(struct http_memo *memo, struct http_intake *intake,
     if (memo == NULL || !memo->comparable || input->size < memo->size ||
         !begins_with(memo, input->at))
         return false;
-    if (memo->tag_size > 0)
-        memcpy(memo->bytes + memo->tag_at, input->at + memo->tag_at, memo->tag_size);
+    for (unsigned i = 0; i < memo->value_count; i++)
+        memcpy(memo->bytes + memo->values[i].at, input->at + memo->values[i].at,
+               memo->values[i].size);
     http_memo_restore(memo, intake, request);
     input->at += memo->size;
     input->size -= memo->size;

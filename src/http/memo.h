@@ -3,10 +3,11 @@
 #include "http/intake.h"
 
 /*
- * A client that polls sends the same bytes again and again; only the entity tag changes. A memo
- * holds the bytes of a request without a body and the parsed request. If the next bytes are the
- * same except for a tag of the same size, the memo replaces the tag and nothing is parsed again. A
- * memo belongs to one connection. It holds the client's key, so it is wiped when it is freed.
+ * A client that polls sends the same bytes again and again; only the entity tag changes, and the
+ * dictionary that it names. A memo holds the bytes of a request without a body and the parsed
+ * request. If the next bytes are the same except for values of the same size, the memo replaces
+ * those and nothing is parsed again. A memo belongs to one connection. It holds the client's key,
+ * so it is wiped when it is freed.
  */
 #define HTTP_MEMO_MAX 1024U /* bytes of the longest request to remember */
 #define HTTP_MEMO_LINES 12U
@@ -18,7 +19,7 @@ struct http_memo;
  * qualify, and the memo stays as it was. */
 bool http_memo_remember(struct http_memo **memo, const struct http_intake *intake,
                         const struct http_request *request, struct text raw);
-/* If `input` begins with the remembered request, except for its tag: fills in `request`, whose
+/* If `input` begins with the remembered request, except for those values: fills in `request`, whose
  * texts live in the memo, steps over its bytes, and leaves `intake` as after INTAKE_COMPLETE.
  * `memo` may be NULL; `intake` has not been fed. */
 bool http_memo_recall(struct http_memo *memo, struct http_intake *intake,

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <openssl/evp.h>
+
 #define Q_ABSENT (-1)
 #define Q_ONE 1000
 
@@ -43,9 +45,10 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-bool http_accepts_gzip(const struct http_request *request)
+struct http_codings http_accepted_codings(const struct http_request *request)
 {
     int gzip = Q_ABSENT;
+    int dcz = Q_ABSENT;
     int any = Q_ABSENT;
     int identity = Q_ABSENT;
     struct text rest;
@@ -59,12 +62,26 @@ bool http_accepts_gzip(const struct http_request *request)
                 gzip = larger(gzip, weight);
             else if (text_equals_ignore_case(coding, TEXT("identity")))
                 identity = larger(identity, weight);
+            else if (text_equals_ignore_case(coding, TEXT("dcz")))
+                dcz = larger(dcz, weight);
             else if (text_equals(coding, TEXT("*")))
                 any = larger(any, weight);
         }
     }
     int weight = gzip != Q_ABSENT ? gzip : any;
-    return weight > 0 && weight >= identity;
+    return (struct http_codings){.gzip = weight > 0 && weight >= identity, .dcz = dcz > 0};
+}
+
+bool http_available_dictionary(const struct http_request *request, uint8_t digest[DIGEST_SIZE])
+{
+    enum { BASE64_SIZE = 44 }; /* whose last character is padding */
+    struct text value = http_request_only_field(request, HTTP_FIELD_AVAILABLE_DICTIONARY);
+    uint8_t bytes[DIGEST_SIZE + 1];
+    if (value.size != BASE64_SIZE + 2 || value.at[0] != ':' || value.at[value.size - 1] != ':' ||
+        EVP_DecodeBlock(bytes, (const uint8_t *)value.at + 1, BASE64_SIZE) != sizeof bytes)
+        return false;
+    memcpy(digest, bytes, DIGEST_SIZE);
+    return true;
 }
 
 bool http_body_is_encoded(const struct http_request *request)
@@ -81,9 +98,10 @@ bool http_body_is_encoded(const struct http_request *request)
     return false;
 }
 
-/* Does one line of If-Match or If-None-Match hold the tag? Entity tags may hold commas, so the line
- * is parsed tag by tag. `strong`: by strong comparison, in which a weak tag matches nothing. */
-static bool line_names(struct text line, struct text etag, bool strong)
+/* Does one line of If-Match or If-None-Match hold the tag, or one that begins with it? Entity tags
+ * may hold commas, so the line is parsed tag by tag. `strong`: by strong comparison, in which a
+ * weak tag matches nothing. */
+static bool line_names(struct text line, struct text etag, bool strong, bool start_only)
 {
     const char *at = line.at;
     const char *end = line.at + line.size;
@@ -101,20 +119,21 @@ static bool line_names(struct text line, struct text etag, bool strong)
         if (at == NULL)
             return false;
         at++;
-        if (!(weak && strong) && text_equals((struct text){start, (size_t)(at - start)}, etag))
+        struct text tag = {start, (size_t)(at - start)};
+        if (!(weak && strong) &&
+            (start_only ? text_starts_with(tag, etag) : text_equals(tag, etag)))
             return true;
     }
     return false;
 }
 
 /* Most clients send one tag, and it is compared as it is. */
-static bool lines_match(const struct http_request *request, enum http_field field, struct text etag,
-                        bool any)
+static bool lines_match(const struct http_request *request, enum http_field field, struct text etag)
 {
     struct text line;
     for (uint32_t at = 0; (line = http_request_next_field(request, field, &at)).at != NULL;)
-        if (text_equals(line, etag) || (any && text_equals(line, TEXT("*"))) ||
-            line_names(line, etag, field == HTTP_FIELD_IF_MATCH))
+        if (text_equals(line, etag) || text_equals(line, TEXT("*")) ||
+            line_names(line, etag, field == HTTP_FIELD_IF_MATCH, false))
             return true;
     return false;
 }
@@ -122,17 +141,22 @@ static bool lines_match(const struct http_request *request, enum http_field fiel
 bool http_precondition_fails(const struct http_request *request, struct text etag)
 {
     return request->field_count[HTTP_FIELD_IF_MATCH] > 0 &&
-           !lines_match(request, HTTP_FIELD_IF_MATCH, etag, true);
+           !lines_match(request, HTTP_FIELD_IF_MATCH, etag);
 }
 
 bool http_matches_etag(const struct http_request *request, struct text etag)
 {
-    return lines_match(request, HTTP_FIELD_IF_NONE_MATCH, etag, true);
+    return lines_match(request, HTTP_FIELD_IF_NONE_MATCH, etag);
 }
 
-bool http_names_etag(const struct http_request *request, struct text etag)
+bool http_names_form(const struct http_request *request, struct text start)
 {
-    return lines_match(request, HTTP_FIELD_IF_NONE_MATCH, etag, false);
+    struct text line;
+    for (uint32_t at = 0;
+         (line = http_request_next_field(request, HTTP_FIELD_IF_NONE_MATCH, &at)).at != NULL;)
+        if (line_names(line, start, false, true))
+            return true;
+    return false;
 }
 
 /* ---- preferences ----------------------------------------------------------------------------- */

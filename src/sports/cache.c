@@ -33,6 +33,7 @@
  * frees it.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -187,6 +188,19 @@ static void add_published(struct http_request *request, const struct reply_conte
                            (struct text){ready->published_text, sizeof ready->published_text - 1});
 }
 
+/* Tells a client that takes differences that it may name this body (RFC 9842 section 2.1). */
+static void add_dictionary(struct http_request *request, const struct answer *answer,
+                           const struct odds_subject *subject)
+{
+    if (!answer_differences_wanted(answer) || !http_accepted_codings(request).dcz)
+        return;
+    char match[96];
+    struct text id = subject->kind == ODDS_CATALOG ? TEXT("") : event_id_text(&subject->event);
+    int size = snprintf(match, sizeof match, "match=\"/api/v1/%s/events%s%.*s\"",
+                        sport_key(subject->sport), id.size > 0 ? "/" : "", (int)id.size, id.at);
+    http_request_add_field(request, TEXT("Use-As-Dictionary"), (struct text){match, (size_t)size});
+}
+
 /* Sends the message, which belongs to the answer. A poll that would get `not modified` and can wait
  * is parked instead. */
 static void reply_or_park(struct sports_cache *cache, struct http_request *request,
@@ -196,6 +210,8 @@ static void reply_or_park(struct sports_cache *cache, struct http_request *reque
     if (message->status == 304 && park(cache, request, answer, context))
         return;
     add_published(request, context);
+    if (message->status == 200)
+        add_dictionary(request, answer, &context->subject);
     answer_reply(answer, request, message);
 }
 
@@ -516,7 +532,8 @@ static bool is_quick(const struct pending_request *pending, const struct entry *
 {
     struct answer *answer = before == NULL ? NULL : entry_answer(before);
     return pending->leads != NULL && pending->conflicts == 0 && answer != NULL &&
-           answer_body(answer).size <= QUICK_SIZE && !answer_gzip_wanted(answer);
+           answer_body(answer).size <= QUICK_SIZE && !answer_gzip_wanted(answer) &&
+           !answer_differences_wanted(answer);
 }
 
 /* Finds the event's entry by the pending request's catalog. A HIT is in `pending->chosen`. */

@@ -33,6 +33,7 @@ void entry_release(struct entry **entry)
     catalog_destroy(&mine->catalog);
     struct answer *answer = entry_answer(mine);
     answer_release(&answer);
+    answer_release(&mine->list_before);
     memory_free(mine);
 }
 

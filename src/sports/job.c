@@ -87,13 +87,26 @@ static struct text read_bytes(const struct job *job)
     return (struct text){job->read.value.bytes, job->read.value.size};
 }
 
+/* Makes the forms of the answer that clients wanted of it, or of the one before it. */
+static void complete(const struct job *job, struct answer *answer, const struct answer *before)
+{
+    bool gzip = answer_gzip_wanted(answer) || (before != NULL && answer_gzip_wanted(before));
+    if (gzip && !answer_compressed(answer)) {
+        answer_compress(answer);
+        metrics_add(job->counters, SPORTS_GZIP_REBUILDS, 1);
+    }
+    metrics_add(job->counters, SPORTS_DIFFERENCES, answer_make_differences(answer));
+}
+
 /* An answer with this body: `before` when it has the same one. */
 static struct answer *make_answer(const struct job *job, struct text body, struct answer *before)
 {
     if (before != NULL && text_equals(answer_body(before), body))
         return answer_hold(before);
     metrics_add(job->counters, SPORTS_READY_REBUILDS, 1);
-    return answer_create(body, &job->sports->counts);
+    struct answer *answer = answer_create_after(before, body, &job->sports->counts);
+    complete(job, answer, before);
+    return answer;
 }
 
 static struct entry *make_catalog(struct job *job, const struct entry *before)
@@ -108,20 +121,16 @@ static struct entry *make_catalog(struct job *job, const struct entry *before)
         return make_empty(job, STATUS_MALFORMED, version);
     }
     struct entry *entry = make_empty(job, STATUS_OK, version);
-    struct answer *list = before == NULL ? NULL : entry_answer(before);
+    struct answer *list = before == NULL                 ? NULL
+                          : entry_answer(before) != NULL ? entry_answer(before)
+                                                         : before->list_before;
     entry_set_catalog(entry, catalog);
     if (list != NULL && text_equals(answer_body(list), catalog_list(catalog)))
         entry_set_answer(entry, answer_hold(list));
+    else if (list != NULL && answer_differences_wanted(list))
+        entry->list_before = answer_hold(list);
     metrics_add(job->counters, SPORTS_READY_REBUILDS, 1);
     return entry;
-}
-
-static void compress(const struct job *job, struct answer *answer)
-{
-    if (answer_compressed(answer))
-        return;
-    answer_compress(answer);
-    metrics_add(job->counters, SPORTS_GZIP_REBUILDS, 1);
 }
 
 static struct entry *make_event(struct job *job, const struct entry *before)
@@ -138,11 +147,9 @@ static struct entry *make_event(struct job *job, const struct entry *before)
         buffer_free(&body);
         return make_empty(job, STATUS_MALFORMED, version);
     }
-    struct answer *answer_before = before == NULL ? NULL : entry_answer(before);
-    struct answer *answer = make_answer(job, buffer_text(&body), answer_before);
+    struct answer *answer =
+        make_answer(job, buffer_text(&body), before == NULL ? NULL : entry_answer(before));
     buffer_free(&body);
-    if (answer_before != NULL && answer_gzip_wanted(answer_before))
-        compress(job, answer);
     struct entry *entry = make_empty(job, STATUS_OK, version);
     entry->row = (struct text){answer_body(answer).at + place.offset, place.size};
     entry_set_answer(entry, answer);
@@ -224,14 +231,14 @@ static enum status make_entry(struct job *job, enum status read)
     return STATUS_OK;
 }
 
-/* Makes the list, or, when it is there, its gzipped form. */
+/* Makes the list, or, when it is there, the forms of it that are wanted. */
 static void run_answer(struct job *job)
 {
     struct entry *entry = job->source;
     if (entry_answer(entry) == NULL)
-        entry_set_answer(entry, make_answer(job, catalog_list(entry->catalog), NULL));
+        entry_set_answer(entry, make_answer(job, catalog_list(entry->catalog), entry->list_before));
     else
-        compress(job, entry_answer(entry));
+        complete(job, entry_answer(entry), NULL);
     sports_finish(job, STATUS_OK);
 }
 

@@ -43,6 +43,7 @@ enum {
     SPORTS_READY_MISSES,
     SPORTS_READY_REBUILDS,
     SPORTS_GZIP_REBUILDS,
+    SPORTS_DIFFERENCES,
     SPORTS_WAITS,         /* polls that began to wait */
     SPORTS_WAITS_REFUSED, /* polls answered at once because too many waited */
     SPORTS_WAITS_LOOKS,   /* waiting polls judged again */
@@ -74,6 +75,7 @@ struct entry {
     struct text row;         /* OK, of an event: its catalog row, inside the answer's body */
     /* OK: of an event, from the start; the list of a catalog is made when it is first asked for. */
     _Atomic(struct answer *) answer;
+    struct answer *list_before; /* held: of a catalog before, for differences; may be NULL */
 
     struct job *job; /* one that completes the answer; guarded by the lock of struct sports */
 };

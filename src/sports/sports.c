@@ -80,8 +80,11 @@ void sports_destroy(struct sports **sports)
     memory_free(mine);
 }
 
-void sports_set_limits(struct sports *sports, uint32_t waiting_max, uint32_t stale_after_s)
+void sports_set_limits(struct sports *sports, uint32_t waiting_max, uint32_t stale_after_s,
+                       uint32_t differences_mib)
 {
+    atomic_store_explicit(&sports->counts.kept_max, (uint64_t)differences_mib * 1024 * 1024,
+                          memory_order_relaxed);
     atomic_store_explicit(&sports->waiting_max, waiting_max, memory_order_relaxed);
     atomic_store_explicit(&sports->stale_after_s, stale_after_s, memory_order_relaxed);
 }
@@ -91,6 +94,7 @@ void sports_facts(struct sports *sports, struct sports_facts *facts)
     *facts = (struct sports_facts){
         .answers = atomic_load_explicit(&sports->counts.answers, memory_order_relaxed),
         .bytes = atomic_load_explicit(&sports->counts.bytes, memory_order_relaxed),
+        .kept = atomic_load_explicit(&sports->counts.kept, memory_order_relaxed),
         .waiting = atomic_load_explicit(&sports->waiting, memory_order_relaxed),
     };
     sports_ages(sports, facts->ages);
@@ -110,6 +114,8 @@ const struct metric sports_metrics[] = {
                 "Answers held ready in memory"),
     METRIC_FACT("croupier_ready_bytes", "gauge", struct sports_facts, bytes,
                 "Bytes of the answers held ready"),
+    METRIC_FACT("croupier_differences_kept_bytes", "gauge", struct sports_facts, kept,
+                "Bytes of earlier bodies that differences are made from"),
     AGES("croupier_catalog_age_seconds", catalog_ms, "NaN",
          "Age of the catalog that was asked for last; NaN: none was within a minute"),
     AGES("croupier_odds_age_seconds", odds_ms, "NaN",
@@ -136,6 +142,8 @@ const struct metric sports_counted_metrics[] = {
     METRIC_COUNTED("croupier_ready_rebuilds_total", SPORTS_READY_REBUILDS,
                    "Catalogs and events made ready"),
     METRIC_COUNTED("croupier_gzip_rebuilds_total", SPORTS_GZIP_REBUILDS, "Bodies compressed"),
+    METRIC_COUNTED("croupier_differences_total", SPORTS_DIFFERENCES,
+                   "Differences made between an answer and one before it"),
     METRIC_COUNTED("croupier_waiting_begun_total", SPORTS_WAITS,
                    "Polls that began to wait for a change"),
     METRIC_COUNTED("croupier_waiting_refused_total", SPORTS_WAITS_REFUSED,

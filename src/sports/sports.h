@@ -38,9 +38,11 @@ void sports_drain(struct sports *sports);
  * mail. */
 void sports_destroy(struct sports **sports);
 
-/* Sets how many polls of all caches may wait at a time, and after how long odds are stale (0:
- * never); both are 0 at first. Any thread. */
-void sports_set_limits(struct sports *sports, uint32_t waiting_max, uint32_t stale_after_s);
+/* Sets how many polls of all caches may wait at a time, after how long odds are stale (0: never),
+ * and how much memory earlier bodies may take, from which differences are made (0: none are). All
+ * are 0 at first. Any thread. */
+void sports_set_limits(struct sports *sports, uint32_t waiting_max, uint32_t stale_after_s,
+                       uint32_t differences_mib);
 
 /* The ages of the values that clients asked for within the last minute, as of the last request for
  * each. */
@@ -59,6 +61,7 @@ struct sports_facts {
     uint64_t waiting; /* polls */
     uint64_t answers; /* held ready */
     uint64_t bytes;
+    uint64_t kept; /* bytes of the bodies that differences are made from */
 };
 void sports_facts(struct sports *sports, struct sports_facts *facts);
 extern const struct metric sports_metrics[];         /* of struct sports_facts */

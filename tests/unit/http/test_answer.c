@@ -1,6 +1,10 @@
 /* http/answer: forms, tags and their negotiation. */
 
+#include <stdio.h>
+
+#include <openssl/evp.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "base/memory.h"
 #include "http/answer.h"
@@ -216,4 +220,152 @@ TEST(the_tally_counts_what_is_held)
     answer_release(&held);
     assert_int_equal(atomic_load(&counts.answers), 0);
     assert_int_equal(atomic_load(&counts.bytes), 0);
+}
+
+/* ---- differences (RFC 9842) ------------------------------------------------------------------ */
+
+static struct http_message *pick_after(struct answer *answer, struct text dictionary,
+                                       const char *tag)
+{
+    struct http_field_line lines[3];
+    struct http_request request = request_with(lines, "gzip, dcz", tag);
+    uint8_t digest[DIGEST_SIZE];
+    char name[48] = ":";
+    digest_sha256(dictionary.at, dictionary.size, digest);
+    EVP_EncodeBlock((uint8_t *)name + 1, digest, sizeof digest);
+    strcat(name, ":");
+    lines[request.line_count++] =
+        (struct http_field_line){text_of(name), HTTP_FIELD_AVAILABLE_DICTIONARY};
+    request.field_count[HTTP_FIELD_AVAILABLE_DICTIONARY] = 1;
+    return answer_pick(answer, &request);
+}
+
+/* Odds of which one has changed. */
+static struct text odds(char *buffer, size_t size, unsigned changed)
+{
+    size_t used = 0;
+    for (unsigned i = 0; i < 400; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "{\"id\":\"%u\",\"price\":1.%02u},",
+                                 i * 7919, i == changed ? 99 : i % 90);
+    return (struct text){buffer, used};
+}
+
+static void assert_decodes(const struct http_message *message, struct text dictionary,
+                           struct text body)
+{
+    static const char magic[8] = {0x5e, 0x2a, 0x4d, 0x18, 32, 0, 0, 0};
+    char *out = memory_alloc(body.size + 1);
+    uint8_t digest[DIGEST_SIZE];
+    digest_sha256(dictionary.at, dictionary.size, digest);
+    assert_field(message, "Content-Encoding", "dcz");
+    assert_memory_equal(message->body, magic, sizeof magic);
+    assert_memory_equal(message->body + sizeof magic, digest, sizeof digest);
+    ZSTD_DCtx *context = ZSTD_createDCtx();
+    ZSTD_DCtx_refPrefix(context, dictionary.at, dictionary.size);
+    size_t size =
+        ZSTD_decompressDCtx(context, out, body.size + 1, message->body, message->body_size);
+    assert_int_equal(size, body.size);
+    assert_memory_equal(out, body.at, body.size);
+    ZSTD_freeDCtx(context);
+    memory_free(out);
+}
+
+TEST(who_holds_an_earlier_body_gets_the_difference)
+{
+    char first[20000], second[20000], third[20000];
+    struct text one = odds(first, sizeof first, 1), two = odds(second, sizeof second, 2);
+    struct text three = odds(third, sizeof third, 3);
+    struct answer_counts mine = {.kept_max = 1U << 20};
+    struct answer *a = answer_create_after(NULL, one, &mine);
+    assert_field(answer_plain(a), "Vary", "Accept-Encoding, Available-Dictionary");
+    assert_null(pick(a, "gzip, dcz", NULL)); /* it has no dictionary, so it takes gzip */
+    answer_compress(a);
+    assert_field(pick(a, "gzip, dcz", NULL), "Content-Encoding", "gzip");
+    struct answer *b = answer_create_after(a, two, &mine);
+    assert_int_equal(answer_make_differences(b), 1); /* who waits has the one before */
+    struct http_message *difference = pick_after(b, one, NULL);
+    assert_decodes(difference, one, two);
+    assert_true(difference->body_size < two.size / 20);
+    char *tag = field(difference, "ETag");
+    assert_non_null(strstr(tag, "-dcz-"));
+    assert_int_equal(pick_after(b, two, tag)->status, 304);
+    assert_true(answer_is_named(
+        b, &(struct http_request){
+               .lines = &(struct http_field_line){text_of(tag), HTTP_FIELD_IF_NONE_MATCH},
+               .line_count = 1,
+               .field_count = {[HTTP_FIELD_IF_NONE_MATCH] = 1}}));
+    memory_free(tag);
+    struct answer *c = answer_create_after(b, three, &mine);
+    assert_int_equal(answer_make_differences(c), 1);
+    assert_decodes(pick_after(c, two, NULL), two, three);
+    assert_null(pick_after(c, one, NULL));
+    assert_int_equal(answer_make_differences(c), 1);
+    assert_int_equal(answer_make_differences(c), 0);
+    assert_decodes(pick_after(c, one, NULL), one, three);
+    answer_release(&a);
+    answer_release(&b);
+    assert_decodes(pick_after(c, one, NULL), one, three);
+    answer_release(&c);
+    assert_int_equal(atomic_load(&mine.kept), 0);
+    assert_int_equal(atomic_load(&mine.bytes), 0);
+}
+
+TEST(a_body_that_no_client_of_differences_got_is_not_kept)
+{
+    char first[20000], second[20000];
+    struct text one = odds(first, sizeof first, 1), two = odds(second, sizeof second, 2);
+    struct answer_counts mine = {.kept_max = 1U << 20};
+    struct answer *a = answer_create_after(NULL, one, &mine);
+    (void)pick(a, "gzip", NULL);
+    struct answer *b = answer_create_after(a, two, &mine);
+    assert_int_equal(atomic_load(&mine.kept), 0);
+    answer_compress(b);
+    assert_field(pick_after(b, one, NULL), "Content-Encoding", "gzip");
+    assert_field(pick_after(b, TEXT("foreign"), NULL), "Content-Encoding", "gzip");
+    answer_release(&a);
+    answer_release(&b);
+}
+
+TEST(no_more_is_kept_than_may_be_and_not_for_ever)
+{
+    char body[20000];
+    size_t size = odds(body, sizeof body, 0).size;
+    for (unsigned room = 0; room < 3; room++) {
+        struct answer_counts mine = {.kept_max = room * size + 1};
+        struct answer *before = NULL;
+        for (unsigned i = 0; i < 100; i++) {
+            struct answer *answer = answer_create_after(before, odds(body, sizeof body, i), &mine);
+            answer_release(&before);
+            assert_true(atomic_load(&mine.kept) <= room * size);
+            (void)pick(answer, i < 10 ? "dcz" : "gzip", NULL);
+            before = answer;
+            if (i == 10)
+                assert_true(atomic_load(&mine.kept) >= (room > 0) * size);
+        }
+        assert_int_equal(atomic_load(&mine.kept), 0);
+        answer_release(&before);
+    }
+}
+
+TEST(a_difference_that_is_no_smaller_is_sent_gzipped_or_plain)
+{
+    char first[20000], digits[2000];
+    struct text one = odds(first, sizeof first, 1);
+    struct text noise = {digits, sizeof digits};
+    uint32_t random = 1;
+    for (size_t i = 0; i < sizeof digits; i++)
+        digits[i] = (char)('0' + ((random = random * 1664525 + 1013904223) >> 16) % 10);
+    struct answer_counts mine = {.kept_max = 1U << 20};
+    struct answer *a = answer_create_after(NULL, one, &mine);
+    (void)pick(a, "dcz", NULL);
+    struct answer *b = answer_create_after(a, noise, &mine);
+    assert_int_equal(answer_make_differences(b), 1);
+    assert_field(pick_after(b, one, NULL), "Content-Encoding", "gzip");
+    struct answer *c = answer_create_after(a, TEXT("[]"), &mine);
+    assert_int_equal(answer_make_differences(c), 1);
+    answer_compress(c);
+    assert_ptr_equal(pick_after(c, one, NULL), answer_plain(c));
+    answer_release(&a);
+    answer_release(&b);
+    answer_release(&c);
 }

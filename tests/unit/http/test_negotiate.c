@@ -20,7 +20,7 @@ static bool accepts(const char *first, const char *second)
 {
     struct http_field_line lines[2];
     struct http_request request = request_with(lines, HTTP_FIELD_ACCEPT_ENCODING, first, second);
-    return http_accepts_gzip(&request);
+    return http_accepted_codings(&request).gzip;
 }
 
 static bool matches(const char *first, const char *second)
@@ -142,14 +142,78 @@ TEST(anything_else_is_no_preference_to_wait)
     assert_int_equal(wait_of(NULL, NULL), 0);
 }
 
-TEST(any_tag_is_matched_by_a_star_and_named_by_none)
+static bool names_form(const char *first, const char *second)
 {
     struct http_field_line lines[2];
-    struct http_request star = request_with(lines, HTTP_FIELD_IF_NONE_MATCH, "*", NULL);
-    assert_true(http_matches_etag(&star, TEXT("\"abc\"")));
-    assert_false(http_names_etag(&star, TEXT("\"abc\"")));
-    struct http_request both = request_with(lines, HTTP_FIELD_IF_NONE_MATCH, "*", "W/\"abc\"");
-    assert_true(http_names_etag(&both, TEXT("\"abc\"")));
+    struct http_request request = request_with(lines, HTTP_FIELD_IF_NONE_MATCH, first, second);
+    return http_names_form(&request, TEXT("\"abc"));
+}
+
+TEST(any_tag_is_matched_by_a_star_which_names_no_form)
+{
+    assert_true(matches("*", NULL));
+    assert_false(names_form("*", NULL));
+    assert_true(names_form("*", "W/\"abc\""));
+}
+
+TEST(a_form_is_named_by_each_tag_that_begins_with_its_content)
+{
+    assert_true(names_form("\"abc-gz\"", NULL));
+    assert_true(names_form("\"x,\", \"abc-dcz-01234567\"", NULL));
+    assert_false(names_form("\"xabc\"", "\"ab\""));
+    assert_false(names_form("\"abc", NULL));
+}
+
+static bool takes_differences(const char *first, const char *second)
+{
+    struct http_field_line lines[2];
+    struct http_request request = request_with(lines, HTTP_FIELD_ACCEPT_ENCODING, first, second);
+    return http_accepted_codings(&request).dcz;
+}
+
+TEST(differences_are_sent_to_those_who_name_them)
+{
+    assert_true(takes_differences("gzip, dcz", NULL));
+    assert_true(takes_differences("br", "DCZ;q=0.001"));
+    assert_true(takes_differences("identity, dcz;q=0.1", NULL));
+    assert_false(takes_differences("*", NULL));
+    assert_false(takes_differences("gzip, dcz;q=0", NULL));
+    assert_false(takes_differences("dcb, zstd", NULL));
+    assert_false(takes_differences(NULL, NULL));
+}
+
+static bool has_dictionary(const char *first, const char *second)
+{
+    struct http_field_line lines[2];
+    uint8_t digest[DIGEST_SIZE];
+    uint8_t expected[DIGEST_SIZE];
+    struct http_request request =
+        request_with(lines, HTTP_FIELD_AVAILABLE_DICTIONARY, first, second);
+    digest_sha256("abc", 3, expected);
+    return http_available_dictionary(&request, digest) &&
+           memcmp(digest, expected, sizeof digest) == 0;
+}
+
+TEST(a_dictionary_is_named_by_its_digest_as_a_byte_sequence)
+{
+    static const char *const wrong[] = {
+        "",
+        ":",
+        "::",
+        "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=",
+        ":ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0:",
+        ":ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0=:",
+        ":    v48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=:",
+        ":ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIA====:",
+        ":ungWv48Bz+pBQUDe=a4iI7ADYaOWF3qctBD/YfIAFa0=:",
+        "\"ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=\"",
+    };
+    const char *right = ":ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=:";
+    assert_true(has_dictionary(right, NULL));
+    assert_false(has_dictionary(right, right));
+    assert_false(has_dictionary(NULL, NULL));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_false(has_dictionary(wrong[i], NULL));
 }
 
 static const char *trace_of(const char *first, const char *second)
