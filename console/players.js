@@ -1,7 +1,7 @@
 // Players: found by whatever somebody has of them, and what their money did.
 import { get, patch } from "./api.js";
 import { ago, amount, badge, copyable, facts, fill, h, moment, number, signed, time } from "./dom.js";
-import { action, ask, counted, empty, follow, history, list, problem, say, section, table } from "./parts.js";
+import { action, ask, choice, counted, day, empty, follow, history, list, problem, say, section, table } from "./parts.js";
 import { graph } from "./graph.js";
 import { customerLink } from "./names.js";
 
@@ -125,8 +125,10 @@ function statementTable(player, groups, opened) {
 }
 
 const ENTRIES = 200;
+const OF_KIND = { "": "any", DEBIT: "debits", CREDIT: "credits", ROLLBACK: "rollbacks", win: "wins by providers", promo: "promos", jackpot: "jackpots",
+    adjustment: "adjustments" };
 
-/* Entries that are there stay, and newer ones come to them by themselves. */
+/* Entries that are there stay, and newer ones come to them by themselves. A filter begins again. */
 function statement(page, path, first) {
     const drawn = graph(page, { title: "Balance", unit: first.currency, stepped: true, zero: false,
         write: (value) => (value === null ? "–" : amount(Math.round(value * 10 ** first.currency_exponent), first.currency_exponent)) });
@@ -135,6 +137,14 @@ function statement(page, path, first) {
     const entries = new Map();
     let player = first;
     let older = null;
+    let { kind, from, to } = page.query;
+    const change = (name) => (chosen) => {
+        ({ kind, from, to } = { kind, from, to, [name]: chosen });
+        page.remember({ kind, from, to });
+        entries.clear();
+        renew();
+    };
+    const controls = h("div", { class: "controls" }, choice("Kind", OF_KIND, kind, change("kind")), day("From", from, change("from")), day("To", to, change("to")));
 
     function show() {
         const all = [...entries.values()].sort((a, b) => a.sequence - b.sequence);
@@ -143,15 +153,20 @@ function statement(page, path, first) {
         drawn.element.hidden = all.length === 0;
         drawn.show(all.map((entry) => Date.parse(entry.created_at) / 1000), [{ label: "balance", colour: 1,
             values: all.map((entry) => entry.balance_minor / 10 ** player.currency_exponent) }]);
-        fill(place, all.length === 0 ? empty("No money was moved yet.") : [statementTable(player, groups, opened),
-            h("div", { class: "below" }, counted(all.length, player.entries, " entries"), older !== null
-                && action("Show more", () => read(older)))]);
+        fill(place, all.length > 0 ? statementTable(player, groups, opened)
+            : empty(player.entries === 0 ? "No money was moved yet." : older === null ? "No entry is like that." : "No entry so far is like that."),
+        (all.length > 0 || older !== null) && h("div", { class: "below" }, counted(all.length, player.entries, " entries"), older !== null
+                && action("Show more", () => read(older))));
         place.querySelector(`[data-key="${CSS.escape(focused ?? "")}"]`)?.focus();
     }
 
     async function read(before) {
         const known = entries.size;
-        const { items, next } = await get(`${path}/statement`, { limit: ENTRIES, before }, page.signal);
+        const asked = { kind, from, to };
+        const { items, next } = await get(`${path}/statement`, { limit: ENTRIES, before, ...asked }, page.signal);
+        if (asked.kind !== kind || asked.from !== from || asked.to !== to) {
+            return; // another filter was chosen since
+        }
         if (items.length > 0 && known > 0 && before === undefined && !entries.has(items[0].sequence - 1) && !entries.has(items[0].sequence)) {
             entries.clear(); // so much came that some is missing between
         }
@@ -160,10 +175,11 @@ function statement(page, path, first) {
         show();
     }
 
+    const renew = () => read().catch((error) => error.name !== "AbortError" && entries.size === 0 && fill(place, problem(error)));
     narrow.addEventListener("change", show, { signal: page.signal });
-    return { content: [drawn.element, place], async changed(now) {
+    return { content: [controls, drawn.element, place], async changed(now) {
         player = now;
-        await read().catch((error) => error.name !== "AbortError" && entries.size === 0 && fill(place, problem(error)));
+        await renew();
     } };
 }
 

@@ -21,8 +21,10 @@
 struct statement {
     const struct command_line *line;
     struct json_writer *json; /* NULL: for people */
-    uint64_t from, to;
-    uint64_t shown;
+    uint64_t from, to;        /* sequences */
+    int64_t from_ms, to_ms;
+    const char *kind;
+    bool begun;
     int64_t opening_minor, closing_minor;
     const struct ledger_account *account;
 };
@@ -33,6 +35,7 @@ static void begin_statement(struct statement *statement)
     const struct player_record *player = &statement->account->player;
     struct json_writer *json = statement->json;
     char amount[CURRENCY_AMOUNT_SIZE];
+    statement->begun = true;
     if (json != NULL) {
         json_string(json, "player_id", player->id);
         json_string(json, "customer", player->customer_id);
@@ -80,13 +83,17 @@ static bool state_entry(void *context, const struct ledger_transaction *entry)
     struct statement *statement = context;
     if (entry->sequence > statement->to)
         return false;
-    if (entry->sequence < statement->from) {
-        statement->opening_minor = statement->closing_minor = entry->balance_minor;
+    if (entry->created_ms >= statement->to_ms)
+        return true; /* an older one may follow: clocks go back */
+    if (entry->sequence < statement->from || entry->created_ms < statement->from_ms) {
+        if (!statement->begun)
+            statement->opening_minor = statement->closing_minor = entry->balance_minor;
         return true;
     }
-    if (statement->shown++ == 0)
+    if (!statement->begun)
         begin_statement(statement);
-    show_entry(statement, entry);
+    if (viewer_is_of_kind(statement->kind, entry))
+        show_entry(statement, entry);
     statement->closing_minor = entry->balance_minor;
     return command_print_so_far(statement->line);
 }
@@ -95,7 +102,7 @@ static void end_statement(struct statement *statement)
 {
     struct json_writer *json = statement->json;
     char amount[CURRENCY_AMOUNT_SIZE];
-    if (statement->shown == 0)
+    if (!statement->begun)
         begin_statement(statement);
     currency_format(statement->closing_minor, statement->account->player.currency_exponent, amount);
     if (json == NULL) {
@@ -106,14 +113,42 @@ static void end_statement(struct statement *statement)
     json_integer(json, "closing_balance_minor", statement->closing_minor);
 }
 
+/* An end of the statement: a sequence or, if it has dashes, a day, whose time it returns. */
+static int64_t read_end(const struct command_line *line, const char *option, int64_t days,
+                        uint64_t *sequence, int64_t otherwise)
+{
+    const char *given = command_option(line, option);
+    int64_t day = 0;
+    if (given == NULL || strchr(given, '-') == NULL) {
+        *sequence = command_number(line, option, 1, INT64_MAX, *sequence);
+        return otherwise;
+    }
+    if (clock_parse_day(text_of(given), &day) != STATUS_OK)
+        command_usage(line, "--%s is the sequence of an entry or a date, as 2026-11-21", option);
+    return (day + days) * CLOCK_DAY_MS;
+}
+
+static const char *read_kind(const struct command_line *line)
+{
+    const char *given = command_option(line, "kind");
+    for (const char *const *kind = viewer_kinds; given != NULL; kind++) {
+        if (*kind == NULL)
+            command_usage(line, "--kind must be DEBIT, CREDIT, ROLLBACK, win, promo, jackpot or "
+                                "adjustment");
+        if (strcmp(given, *kind) == 0)
+            break;
+    }
+    return given;
+}
+
 static void run_statement(const struct command_line *line)
 {
     struct ledger_account account;
     const char *player_id = command_argument(line, 0);
-    struct statement statement = {.line = line,
-                                  .from = command_number(line, "from", 1, INT64_MAX, 1),
-                                  .to = command_number(line, "to", 1, INT64_MAX, INT64_MAX),
-                                  .account = &account};
+    struct statement statement = {
+        .line = line, .from = 1, .to = INT64_MAX, .kind = read_kind(line), .account = &account};
+    statement.from_ms = read_end(line, "from", 0, &statement.from, INT64_MIN);
+    statement.to_ms = read_end(line, "to", 1, &statement.to, INT64_MAX);
     struct platform_store *store = command_platform(line);
     statement.json = command_object(line, JSON_COMPACT);
     command_require(

@@ -108,10 +108,33 @@ enum status console_import_games(struct console_call *call, struct error *error)
     return STATUS_OK;
 }
 
+/* ---- days ------------------------------------------------------------------------------------ */
+
+/* Days that are asked for, with the texts that `scope` points to. */
+struct window {
+    char customer[CONSOLE_VALUE_SIZE], provider[CONSOLE_VALUE_SIZE];
+    char from[CONSOLE_VALUE_SIZE], to[CONSOLE_VALUE_SIZE];
+    struct ledger_scope scope;
+};
+
+static enum status read_window(struct console_query *query, const struct console_call *call,
+                               int64_t before, int64_t most, struct window *window)
+{
+    const struct viewer_days given = {window->customer, window->provider, window->from,
+                                      window->to,       before,           most};
+    console_parameter(query, "customer", window->customer);
+    console_parameter(query, "provider", window->provider);
+    console_parameter(query, "from", window->from);
+    console_parameter(query, "to", window->to);
+    if (query->status == STATUS_OK)
+        query->status = viewer_ask_days(&given, call->now_ms, &window->scope, query->error);
+    return query->status;
+}
+
 /* ---- a statement ----------------------------------------------------------------------------- */
 
 #define ENTRIES 100
-#define ENTRIES_MAX 1000
+#define EVER 1000000 /* days */
 
 static bool state_entry(void *context, const struct ledger_transaction *entry)
 {
@@ -127,28 +150,31 @@ enum status console_statement(struct console_call *call, struct error *error)
 {
     struct json_writer json = {.out = &call->answer};
     struct console_query query = {.text = call->query, .error = error};
+    struct window window = {.scope = {0}};
     struct ledger_account account;
-    uint64_t limit = console_number(&query, "limit", ENTRIES_MAX, ENTRIES);
-    uint64_t before = console_number(&query, "before", INT64_MAX, 0);
-    enum status status = query.status;
+    uint64_t limit = console_number(&query, "limit", VIEWER_PAGE_MAX, ENTRIES);
+    uint64_t next = 0;
+    struct viewer_statement asked = {
+        .player_id = call->id,
+        .before = console_number(&query, "before", INT64_MAX, 0),
+        .kind = viewer_kinds[console_choice(&query, "kind", viewer_kinds)]};
+    enum status status = read_window(&query, call, EVER, 0, &window);
+    asked.from_ms = window.scope.from_ms;
+    asked.to_ms = window.to[0] != '\0' ? window.scope.to_ms : 0;
     if (status == STATUS_OK)
         status = viewer_account(call->store, &viewer_operator, call->id, &account, error);
     if (status != STATUS_OK)
         return status;
-    before = before > 0 ? before : account.sequence + 1;
-    uint64_t from = before > limit ? before - limit : 1;
     json_object(&json, NULL);
     json_string(&json, "player_id", account.player.id);
     json_string(&json, "currency", account.player.currency);
     json_integer(&json, "currency_exponent", account.player.currency_exponent);
     json_integer(&json, "balance_minor", account.balance_minor);
     json_array(&json, "items");
-    status = viewer_read_statement(
-        call->store, &viewer_operator,
-        &(struct viewer_statement){.player_id = call->id, .from = from, .before = before},
-        state_entry, &json, error);
+    status = viewer_read_page(call->store, &viewer_operator, &asked, limit, &next, state_entry,
+                              &json, error);
     json_end(&json);
-    json_unsigned_or_null(&json, "next", from > 1 ? from : 0);
+    json_unsigned_or_null(&json, "next", next);
     json_end(&json);
     return status;
 }
@@ -200,27 +226,6 @@ static enum status write_rounds(struct console_call *call, const struct ledger_r
     console_end_page(&listing->json, listing->met, console_next(&listing->page, listing->met));
     console_end(call, CONSOLE_SUMS);
     return status;
-}
-
-/* Days that are asked for, with the texts that `scope` points to. */
-struct window {
-    char customer[CONSOLE_VALUE_SIZE], provider[CONSOLE_VALUE_SIZE];
-    char from[CONSOLE_VALUE_SIZE], to[CONSOLE_VALUE_SIZE];
-    struct ledger_scope scope;
-};
-
-static enum status read_window(struct console_query *query, const struct console_call *call,
-                               int64_t before, int64_t most, struct window *window)
-{
-    const struct viewer_days given = {window->customer, window->provider, window->from,
-                                      window->to,       before,           most};
-    console_parameter(query, "customer", window->customer);
-    console_parameter(query, "provider", window->provider);
-    console_parameter(query, "from", window->from);
-    console_parameter(query, "to", window->to);
-    if (query->status == STATUS_OK)
-        query->status = viewer_ask_days(&given, call->now_ms, &window->scope, query->error);
-    return query->status;
 }
 
 enum status console_rounds(struct console_call *call, struct error *error)

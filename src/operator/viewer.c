@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "operator/times.h"
 
 const struct viewer viewer_operator = {.customer_id = NULL};
@@ -47,6 +48,112 @@ enum status viewer_read_statement(struct platform_store *store, const struct vie
     enum status status = viewer_account(store, viewer, asked->player_id, &account, error);
     return status == STATUS_OK ? platform_ledger_entries(store, whose, visit, context, error)
                                : status;
+}
+
+/* Clocks of instances differ and go back: an entry may be so much older than one before it. */
+#define CLOCKS_DIFFER_MS CLOCK_DAY_MS
+#define PAGE_WORK 2000 /* entries that a page reads to find those of a kind */
+
+static bool note_time(void *context, const struct ledger_transaction *entry)
+{
+    *(int64_t *)context = entry->created_ms;
+    return true;
+}
+
+/* Lowers `before` to the first entry that was surely made after the time. */
+static enum status skip_newer(struct platform_store *store, const struct viewer_statement *asked,
+                              uint64_t *before, struct error *error)
+{
+    struct ledger_whose whose = {.player_id = asked->player_id};
+    enum status status = STATUS_OK;
+    uint64_t low = 1;
+    uint64_t at = *before - 1; /* mostly there is nothing to skip */
+    while (low < *before && status == STATUS_OK) {
+        int64_t made_ms = 0;
+        whose.from = at;
+        whose.before = at + 1;
+        status = platform_ledger_entries(store, whose, note_time, &made_ms, error);
+        if (made_ms - CLOCKS_DIFFER_MS >= asked->to_ms)
+            *before = at;
+        else
+            low = at + 1;
+        at = low + (*before - low) / 2;
+    }
+    return status;
+}
+
+const char *const viewer_kinds[] = {"",      "DEBIT",   "CREDIT",     "ROLLBACK", "win",
+                                    "promo", "jackpot", "adjustment", NULL};
+
+bool viewer_is_of_kind(const char *kind, const struct ledger_transaction *entry)
+{
+    return kind == NULL || kind[0] == '\0' ||
+           strcmp(kind, ledger_operation_name(entry->operation)) == 0 ||
+           strcmp(kind, ledger_kind_name(entry)) == 0;
+}
+
+/* Keeps the newest entries that are asked for, `limit` of them. */
+struct page {
+    const struct viewer_statement *asked;
+    struct ledger_transaction *kept;
+    uint64_t limit, met;
+    int64_t oldest_ms; /* of all that were read */
+};
+
+static bool keep_entry(void *context, const struct ledger_transaction *entry)
+{
+    struct page *page = context;
+    const struct viewer_statement *asked = page->asked;
+    if (page->oldest_ms == 0)
+        page->oldest_ms = entry->created_ms;
+    if (entry->created_ms >= asked->from_ms &&
+        (asked->to_ms == 0 || entry->created_ms < asked->to_ms) &&
+        viewer_is_of_kind(asked->kind, entry))
+        page->kept[page->met++ % page->limit] = *entry;
+    return true;
+}
+
+static enum status read_page(struct platform_store *store, struct page *page, uint64_t before,
+                             uint64_t *next, struct error *error)
+{
+    const char *kind = page->asked->kind;
+    const uint64_t work = kind != NULL && kind[0] != '\0' ? PAGE_WORK : page->limit;
+    const struct ledger_whose whose = {.player_id = page->asked->player_id,
+                                       .from = before > work ? before - work : 1,
+                                       .before = before};
+    enum status status =
+        before > 1 ? platform_ledger_entries(store, whose, keep_entry, page, error) : STATUS_OK;
+    *next = whose.from > 1 && page->oldest_ms + CLOCKS_DIFFER_MS >= page->asked->from_ms
+                ? whose.from
+                : 0;
+    return status;
+}
+
+enum status viewer_read_page(struct platform_store *store, const struct viewer *viewer,
+                             const struct viewer_statement *asked, uint64_t limit, uint64_t *next,
+                             ledger_transaction_visitor *visit, void *context, struct error *error)
+{
+    struct ledger_account account;
+    enum status status = viewer_account(store, viewer, asked->player_id, &account, error);
+    if (status != STATUS_OK)
+        return status;
+    CHECK(limit > 0 && limit <= VIEWER_PAGE_MAX);
+    struct page page = {.asked = asked, .limit = limit};
+    uint64_t before = account.sequence + 1;
+    if (asked->before > 0 && asked->before < before)
+        before = asked->before;
+    if (asked->to_ms > 0)
+        status = skip_newer(store, asked, &before, error);
+    page.kept = memory_alloc_zeroed(limit, sizeof page.kept[0]);
+    if (status == STATUS_OK)
+        status = read_page(store, &page, before, next, error);
+    if (status == STATUS_OK && page.met > limit)
+        *next = page.kept[page.met % limit].sequence;
+    for (uint64_t i = page.met > limit ? page.met - limit : 0; i < page.met; i++)
+        if (status != STATUS_OK || !visit(context, &page.kept[i % limit]))
+            break;
+    memory_free(page.kept);
+    return status;
 }
 
 /* ---- usage and money ------------------------------------------------------------------------- */

@@ -18,16 +18,32 @@ MUST_CHECK enum status viewer_account(struct platform_store *store, const struct
                                       const char *player_id, struct ledger_account *account,
                                       struct error *error);
 
-/* Entries of a player in order (struct ledger_whose: from, before). */
+/* Entries of a player in order: from the entry with the sequence `from` on, until before another
+ * (0: all). */
 struct viewer_statement {
     const char *player_id;
     uint64_t from, before;
+    /* A page alone heeds these: the time (to_ms 0: any), and what entries are (NULL: anything). */
+    int64_t from_ms, to_ms;
+    const char *kind;
 };
 MUST_CHECK enum status viewer_read_statement(struct platform_store *store,
                                              const struct viewer *viewer,
                                              const struct viewer_statement *asked,
                                              ledger_transaction_visitor *visit, void *context,
                                              struct error *error);
+/* "" (anything), operations, and the kinds of providers' CREDITs; NULL ends them. */
+extern const char *const viewer_kinds[];
+bool viewer_is_of_kind(const char *kind, const struct ledger_transaction *entry);
+
+/* Visits the newest entries of a statement, at most `limit`, in order; `next` is `before` of the
+ * page of older ones (0: there is none). The work is bounded, so a page may have fewer entries than
+ * there are, or none. */
+#define VIEWER_PAGE_MAX 1000
+MUST_CHECK enum status viewer_read_page(struct platform_store *store, const struct viewer *viewer,
+                                        const struct viewer_statement *asked, uint64_t limit,
+                                        uint64_t *next, ledger_transaction_visitor *visit,
+                                        void *context, struct error *error);
 
 /* Days, as people ask for them; NULL or "": not given. */
 struct viewer_days {

@@ -705,7 +705,14 @@ walk("rounds", async () => {
     await page.goBack();
     await page.waitForFunction(() => location.hash === "#/rounds?provider=dune-studio&state=all" && document.querySelector(".controls select")?.value === "all"
         && [...document.querySelectorAll("main tbody tr")].some((row) => row.textContent.includes("settled")));
-    // From a player to its rounds, and another day has none.
+    // A player's statement, by kind and day; from there to its rounds, and another day has none.
+    await visit(`#/players/${given.player.id}`);
+    await page.waitForSelector("figure + div tbody tr.opens");
+    await page.select(".controls select", "DEBIT");
+    await page.waitForFunction((id) => location.hash === `#/players/${id}?kind=DEBIT` && [...document.querySelectorAll("figure + div tbody tr.opens")]
+        .every((row) => row.children[2].textContent.startsWith("Bet")), {}, given.player.id);
+    await visit(`#/players/${given.player.id}?kind=DEBIT&to=2020-01-01`);
+    await seen("No entry is like that.");
     await visit(`#/players/${given.player.id}`);
     await press("Rounds played", "link");
     await page.waitForFunction((id) => location.hash === `#/rounds?player=${id}&state=all`, {}, given.player.id);

@@ -753,6 +753,12 @@ def test_keys_players_and_games(house, owner):
     assert send(house, house.customer.key, credit(player, "stated", 500)).status == 200
     entries = owner.get(f"players/{player}/statement")
     assert [entry["transaction_id"] for entry in entries["items"]] == ["stated"] and entries["next"] is None
+    day = entries["items"][0]["created_at"][:10]
+    for query, count in {"kind=CREDIT": 1, "kind=DEBIT": 0, f"from={day}&to={day}": 1, f"kind=win&from={day}": 0, "to=2020-01-31": 0, "from=2120-01-31&to=2120-01-31": 0}.items():
+        assert len(owner.get(f"players/{player}/statement?{query}")["items"]) == count, query
+    for query, field in {"kind=bet": "kind", "from=today": "from", "to=2026-02-30": "to", f"from=2120-01-31&to={day}": "from", "kind=DEBIT&kind=DEBIT": "kind"}.items():
+        answer = owner.ask("GET", f"/admin/v1/players/{player}/statement?{query}")
+        assert (code(answer), answer.json()["error"]["field"]) == ((422, "invalid"), field), query
 
 
 def test_lists_are_paged_and_searched(house, owner):

@@ -52,6 +52,16 @@ def test_a_statement_goes_from_the_opening_to_the_closing_balance(ledger):
     part = ledger.ask("wallet", "statement", alice, "--from", 2, "--to", 3)
     assert part["opening_balance_minor"] == 100005 and part["closing_balance_minor"] == 100255
     assert [entry["transaction_id"] for entry in part["entries"]] == ["bet", "win"]
+    day = document["entries"][0]["created_at"][:10]
+    rollbacks = ledger.ask("wallet", "statement", alice, "--kind", "ROLLBACK", "--from", day)
+    assert [entry["transaction_id"] for entry in rollbacks["entries"]] == ["undo", "void"]
+    assert rollbacks["opening_balance_minor"] == 0 and rollbacks["closing_balance_minor"] == 99755
+    before = ledger.ask("wallet", "statement", alice, "--to", "2020-01-31")
+    assert before["entries"] == [] and before["closing_balance_minor"] == 0
+    after = ledger.ask("wallet", "statement", alice, "--from", "2120-01-31")
+    assert after["entries"] == [] and after["opening_balance_minor"] == after["closing_balance_minor"] == 99755
+    for wrong in (["--from", "2026-02-30"], ["--kind", "bet"], ["--to", "x"]):
+        ledger.run("wallet", "statement", alice, *wrong, status=2)
     text = ledger.run("wallet", "statement", alice).text
     assert "1000.05" in text and "-2.50" in text and "997.55" in text.splitlines()[-1]
     assert "0.007" in ledger.run("wallet", "statement", bob).text

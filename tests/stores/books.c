@@ -573,6 +573,83 @@ TEST(a_statement_has_the_entries_that_are_asked_for)
     }
 }
 
+struct paged {
+    size_t count;
+    struct ledger_transaction entries[MADE_MAX];
+};
+
+static bool state_it(void *context, const struct ledger_transaction *entry)
+{
+    struct paged *stated = context;
+    stated->entries[stated->count++] = *entry;
+    return true;
+}
+
+static bool is_stated(const struct viewer_statement *asked, const struct ledger_transaction *entry)
+{
+    return entry->created_ms >= asked->from_ms &&
+           (asked->to_ms == 0 || entry->created_ms < asked->to_ms) &&
+           viewer_is_of_kind(asked->kind, entry);
+}
+
+/* The pages of a statement, from its end on, have the entries of a plain filter. */
+static size_t check_pages(struct fixture *fixture, const struct viewer_statement *first,
+                          uint64_t limit, const struct paged *whole)
+{
+    static struct paged page;
+    struct viewer_statement asked = *first;
+    uint64_t next = 1;
+    size_t wanted = whole->count;
+    size_t found = 0;
+    for (int pages = 0; next != 0; pages++) {
+        assert_true(pages < 10 * MADE_MAX);
+        page.count = 0;
+        OK(viewer_read_page(fixture->store, &viewer_operator, &asked, limit, &next, state_it, &page,
+                            &fixture->error));
+        assert_true(page.count <= limit);
+        for (size_t i = page.count; i-- > 0; found++) {
+            const struct ledger_transaction *entry;
+            do {
+                assert_true(wanted > 0);
+                entry = &whole->entries[--wanted];
+            } while (!is_stated(first, entry));
+            assert_int_equal(page.entries[i].sequence, entry->sequence);
+        }
+        assert_true(next == 0 || asked.before == 0 || next < asked.before);
+        asked.before = next;
+    }
+    return found;
+}
+
+static size_t count_fitting(const struct paged *whole, const struct viewer_statement *asked)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < whole->count; i++)
+        count += is_stated(asked, &whole->entries[i]);
+    return count;
+}
+
+TEST(pages_of_a_statement_have_the_entries_of_a_kind_and_of_days)
+{
+    static struct paged whole;
+    struct fixture *fixture = *state;
+    for (size_t player = 0; player < PLAYERS; player++) {
+        struct viewer_statement asked = {.player_id = fixture->players[player].id};
+        whole.count = 0;
+        OK(viewer_read_statement(fixture->store, &viewer_operator, &asked, state_it, &whole,
+                                 &fixture->error));
+        assert_int_equal(check_pages(fixture, &asked, 7, &whole), whole.count);
+        for (const char *const *kind = viewer_kinds; *kind != NULL; kind++)
+            for (int64_t day = FIRST_DAY - 1; day <= FIRST_DAY + DAYS; day++) {
+                asked.kind = *kind;
+                asked.from_ms = day * CLOCK_DAY_MS;
+                asked.to_ms = (day + 1 + day % 2) * CLOCK_DAY_MS;
+                assert_int_equal(check_pages(fixture, &asked, 3, &whole),
+                                 count_fitting(&whole, &asked));
+            }
+    }
+}
+
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
 /* What was entered at a time, in the plainest way: each entry of it is looked at for each round. */
@@ -774,6 +851,7 @@ TEST(a_customer_sees_its_own_and_nothing_of_others)
                                  .to_ms = (FIRST_DAY + DAYS + 1) * CLOCK_DAY_MS};
     const size_t of_customer = check_rounds(fixture, asked).count;
     struct ledger_account account;
+    uint64_t next = 0;
     size_t count = 0;
     for (int i = 0; i < 2; i++) { /* asked for by name, and without one */
         count = 0;
@@ -796,6 +874,7 @@ TEST(a_customer_sees_its_own_and_nothing_of_others)
     const enum status refused[] = {
         viewer_account(store, &viewer, fixture->players[0].id, &account, &fixture->error),
         viewer_read_statement(store, &viewer, &others, note_sequence, &tail, &fixture->error),
+        viewer_read_page(store, &viewer, &others, 1, &next, note_sequence, &tail, &fixture->error),
         viewer_read_rounds(store, &viewer, &asked, see_of_customer, &count, &fixture->error),
         viewer_read_requests(store, &viewer, &usage, see_usage, &count, &fixture->error),
         viewer_read_sums(store, &viewer, &usage, false, see_movement, &count, &fixture->error)};
