@@ -54,8 +54,10 @@ const struct record_table player_table = {
     RECORD_TABLE(RECORD_PLAYER, "player", "players", "player", player_record, columns),
     .join = "currency ON currency.code = player.currency",
     .order = "player.number",
+    /* With the plus, SQLite finds them by their reference; else it walks in the order of numbers
+     * through all players of the customer. */
     .search = "player.customer_id = $1 AND player.reference = $2"
-              " AND ($3 = '' OR player.currency = $3) ORDER BY player.number LIMIT $4",
+              " AND ($3 = '' OR player.currency = $3) ORDER BY +player.number LIMIT $4",
     .check = check,
     .settle = settle,
 };

@@ -18,6 +18,7 @@
 #include "../test_directory.h"
 #include "base/clock.h"
 #include "stores/platform/schema.h"
+#include "stores/platform/sql.h"
 #include "stores/platform_changes.h"
 #include "stores/platform_ledger.h"
 #include "stores/platform_records.h"
@@ -219,6 +220,27 @@ TEST_OF(fixture, upkeep_counts_what_a_reader_keeps_it_from_copying)
     assert_int_equal(facts.log_held_bytes, 0);
     assert_int_equal(sqlite3_close(reader), SQLITE_OK);
     assert_int_equal(sqlite3_close(writer), SQLITE_OK);
+}
+
+/* A customer may have hundreds of thousands, and each launch finds one. */
+TEST_OF(fixture, a_player_is_found_by_its_reference_and_not_among_all_of_its_customer)
+{
+    sqlite3 *database = NULL;
+    sqlite3_stmt *statement = NULL;
+    char sql[2000];
+    bool by_reference = false;
+    make_store(fixture);
+    (void)snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s",
+                   statement_of(fixture->store, &player_table, STATEMENT_SEARCH));
+    platform_store_close(&fixture->store);
+    assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        by_reference |=
+            strstr((const char *)sqlite3_column_text(statement, 3), "reference=?") != NULL;
+    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+    assert_int_equal(sqlite3_close(database), SQLITE_OK);
+    assert_true(by_reference);
 }
 
 TEST_OF(fixture, a_directory_in_its_place_is_refused)
