@@ -87,8 +87,8 @@ function players(page, customer) {
             { label: "State", value: (row) => (row.blocked_at ? badge("bad", "blocked") : "") },
             { label: "Balance", number: true, value: (row) => amount(row.balance_minor, row.currency_exponent, row.currency) },
             { label: "Last active", value: (row) => ago(row.last_active_at) },
-        ], items, { caption: "Players of this customer" }), h("div", { class: "below" }, h("a", { href: `#/players?customer=${customer.id}` }, found > items.length
-            ? `All ${number(found)} players` : "In the list of players"))];
+        ], items, { caption: "Players of this customer" }), h("div", { class: "below" }, h("a", { href: `#/players?customer=${customer.id}` }, (found ?? Infinity) > items.length
+            ? `All ${found === null ? "" : number(found)} players` : "In the list of players"))];
     });
 }
 

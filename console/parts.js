@@ -69,9 +69,9 @@ function tableRow(columns, row) {
         column.when ? (column.when(row) ? time(column.when(row), true) : column.never ?? "–") : column.value(row) ?? "–")));
 }
 
-/** How many rows of a table are there to see: "50 of 600". */
+/** How many rows of a table are there to see: "50 of 600". `found` null: the server counts no further than 10,000. */
 export const counted = (shown, found, what = "") => h("span", { class: "count", role: "status" },
-    found === undefined || found === null ? `${number(shown)} shown` : shown < found ? `${number(shown)} of ${number(found)}${what}` : `${number(found)}${what} in all`);
+    found === undefined ? `${number(shown)} shown` : found === null ? `${number(shown)} of more than ${number(10000)}${what}` : shown < found ? `${number(shown)} of ${number(found)}${what}` : `${number(found)}${what} in all`);
 
 /** A list of the server's, page by page. `options`: path, query, columns, caption, search (label of the search field, or
  *  none), nothing (what to say and offer when there is none), extra (controls beside the search), next (the parameter that a

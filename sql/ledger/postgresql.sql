@@ -217,6 +217,15 @@ CROSS JOIN LATERAL (SELECT {ACCOUNT_COLUMNS} FROM player
   LEFT JOIN ledger_account ON ledger_account.player_number = player.number
   WHERE player.id = asked.id LIMIT 1) AS account
 
+-- field listed
+SELECT account.* FROM unnest(string_to_array($1, ',')) WITH ORDINALITY AS asked (id, at)
+CROSS JOIN LATERAL (SELECT {ACCOUNT_COLUMNS}, (SELECT last.created_ms
+    FROM ledger_transaction AS last WHERE last.player_number = player.number
+    AND last.sequence = ledger_account.sequence) FROM player
+  JOIN currency ON currency.code = player.currency
+  LEFT JOIN ledger_account ON ledger_account.player_number = player.number
+  WHERE player.id = asked.id LIMIT 1) AS account ORDER BY asked.at
+
 -- ---- checks ----
 
 -- check it is not what was opened

@@ -217,6 +217,14 @@ LEFT JOIN ledger_account ON ledger_account.player_number = player.number
 LEFT JOIN ledger_declined ON ledger_declined.player_number = player.number
 WHERE player.number = ?1
 
+-- field listed
+SELECT {ACCOUNT_COLUMNS}, last.created_ms
+FROM json_each('["' || replace($1, ',', '","') || '"]') AS asked
+CROSS JOIN player ON player.id = asked.value
+CROSS JOIN currency ON currency.code = player.currency
+LEFT JOIN ledger_account ON ledger_account.player_number = player.number
+LEFT JOIN ledger_transaction AS last ON {LAST} ORDER BY asked.key
+
 -- ---- checks ----
 
 -- check it is not what was opened

@@ -85,7 +85,10 @@ void console_end_page(struct json_writer *json, uint64_t found, uint64_t next)
     if (next > 0)
         (void)snprintf(cursor, sizeof cursor, "%" PRIu64, next);
     json_end(json);
-    json_unsigned(json, "found", found);
+    if (found == UINT64_MAX)
+        json_null(json, "found");
+    else
+        json_unsigned(json, "found", found);
     json_string_or_null(json, "next", cursor);
     json_end(json);
 }

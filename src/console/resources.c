@@ -315,15 +315,13 @@ enum status console_revoke_key(struct console_call *call, struct error *error)
 
 /* ---- players --------------------------------------------------------------------------------- */
 
-/* Each is read with its balance. */
 static enum status write_players(struct listing *listing, const struct players_page *players,
                                  struct error *error)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < players->count && status == STATUS_OK; i++) {
-        struct player_view player = {.entries = 0};
-        status =
-            resource_get(&player_resource, listing->call->store, players->ids[i], &player, error);
+        struct player_view player;
+        status = players_view(listing->call->store, &players->players[i], &player, error);
         if (status == STATUS_OK)
             resource_write(&player_resource, &player, &listing->json);
     }

@@ -5,7 +5,6 @@
 
 #include "records/currency.h"
 #include "stores/platform_entries.h"
-#include "stores/platform_players.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
@@ -55,10 +54,12 @@ static void write(struct json_writer *json, const void *record)
     const struct player_view *player = record;
     json_object(json, NULL);
     fields_write(fields, record, json);
-    json_array(json, "launches");
+    if (!player->listed)
+        json_array(json, "launches");
     for (size_t i = 0; i < player->launch_count; i++)
         fields_write_object(launch_fields, &player->launches[i], json);
-    json_end(json);
+    if (!player->listed)
+        json_end(json);
     json_array(json, "blocks");
     for (size_t i = 0; i < player->block_count; i++)
         resource_write(&block_resource, &player->blocks[i], json);
@@ -122,6 +123,17 @@ static enum status complete(struct platform_store *store, struct player_view *pl
         return status;
     return platform_launches_newest(store, player->record.id, player->launches,
                                     PLAYER_LAUNCHES_SHOWN, &player->launch_count, error);
+}
+
+enum status players_view(struct platform_store *store, const struct listed_player *listed,
+                         struct player_view *player, struct error *error)
+{
+    *player = (struct player_view){.record = listed->account.player,
+                                   .balance_minor = listed->account.balance_minor,
+                                   .entries = listed->account.sequence,
+                                   .active_ms = listed->active_ms,
+                                   .listed = true};
+    return find_blocks(store, player, error);
 }
 
 static enum status get(struct platform_store *store, const char *id, void *record,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "operator/blocks.h"
+#include "stores/platform_players.h"
 
 /*
  * Players: found by any of the names that somebody knows one by (their own id, the customer's
@@ -19,10 +20,16 @@ struct player_view {
     int64_t blocked_ms, blocked_until_ms; /* by them; 0: it is not, without an end */
     struct launch_record launches[PLAYER_LAUNCHES_SHOWN]; /* the newest, newest first */
     size_t launch_count;
+    bool listed; /* its launches were not read */
 };
 
 /* Of struct player_view. Its id finds one; there are no settings. */
 extern const struct resource player_resource;
+
+/* One of a page of platform_players_active. */
+MUST_CHECK enum status players_view(struct platform_store *store,
+                                    const struct listed_player *listed, struct player_view *player,
+                                    struct error *error);
 
 /* How a player is asked for: by `id`, by `customer_id` and `reference`, by `launch_id`, or by
  * `provider_id` and `subject`. The others are NULL. */

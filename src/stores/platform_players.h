@@ -1,5 +1,6 @@
 #pragma once
 
+#include "records/ledger_entry.h"
 #include "records/records.h"
 #include "stores/platform.h"
 
@@ -44,11 +45,14 @@ MUST_CHECK enum status platform_players_named(struct platform_store *store, cons
  * first. With `words` those whose id, launch or id at a provider is just that, then those whose
  * reference begins so, in capitals or not, in order of customer and reference. `customer_id` "": of
  * all customers. `cursor`: 0, or `next` of the page before, which is 0 at the end. `found`: how
- * many there are. One snapshot; the cost does not depend on the number of players, but for
- * counting. */
+ * many there are; UINT64_MAX: more than 10,000. The cost of a page does not depend on the number of players; with
+ * `words` it depends on the number of those before the page. */
 #define PLAYERS_PAGE_MAX 200
 struct players_page {
-    char ids[PLAYERS_PAGE_MAX][PLAYER_ID_SIZE];
+    struct listed_player {
+        struct ledger_account account; /* with its block */
+        int64_t active_ms;             /* when its last entry was made; 0: it has none */
+    } players[PLAYERS_PAGE_MAX];
     size_t count;
     uint64_t found, next;
 };

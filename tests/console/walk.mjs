@@ -710,7 +710,7 @@ walk("rounds", async () => {
     await page.waitForSelector("figure + div tbody tr.opens");
     await page.select(".controls select", "DEBIT");
     await page.waitForFunction((id) => location.hash === `#/players/${id}?kind=DEBIT` && [...document.querySelectorAll("figure + div tbody tr.opens")]
-        .every((row) => row.children[2].textContent.startsWith("Bet")), {}, given.player.id);
+        .every((row) => ["Bet", "Transfer out"].includes(row.children[2].textContent.trim())), {}, given.player.id);
     await visit(`#/players/${given.player.id}?kind=DEBIT&to=2020-01-01`);
     await seen("No entry is like that.");
     await visit(`#/players/${given.player.id}`);

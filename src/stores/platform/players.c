@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "records/currency.h"
+#include "stores/platform/ledger/reads.h"
 #include "stores/platform/records.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
@@ -122,26 +123,31 @@ enum status platform_players_named(struct platform_store *store, const char *cus
     " newest"
 
 /* $1: a customer or "", $2: the number with which the page before ended, $3: how many. The second
- * column is the cursor of the next page. */
+ * column is the cursor of the next page, the third the end of a block. */
+#define BLOCKED ", (" PLAYER_BLOCKED_UNTIL ")"
 static const char list_active[] =
-    "SELECT player.id, 2 * recent.number FROM"
+    "SELECT player.id, 2 * recent.number" BLOCKED " FROM"
     " (SELECT player_number, max(number) AS number FROM " NEWEST " GROUP BY player_number)"
     " AS recent CROSS JOIN player"
     " WHERE player.number = recent.player_number AND ($1 = '' OR player.customer_id = $1)"
     " AND recent.number < $2 ORDER BY recent.number DESC LIMIT $3";
-#define COUNT(whose_) "SELECT count(*) FROM player WHERE " whose_
+#define COUNT(from_) "SELECT count(*) FROM (SELECT player.id" from_ " LIMIT 10001) AS counted"
+#define COUNTED 10000
 #define LIST_OTHERS(whose_, order_)                                                       \
-    "SELECT player.id, 2 * player.number + 1 FROM player WHERE " whose_                   \
+    "SELECT player.id, 2 * player.number + 1" BLOCKED " FROM player WHERE " whose_        \
     " AND player.number < $2 AND player.number NOT IN (SELECT player_number FROM " NEWEST \
     ") ORDER BY " order_ "player.number DESC LIMIT $3"
 
-/* Of all, and of one customer, each by an index. With BETWEEN, PostgreSQL cannot leave the customer
- * out of the order, and so does not walk through the players of all. */
+/* Of all, and of one customer, each by an index. PostgreSQL leaves a customer that is = $1 out of
+ * the order, and might then walk through the players of all; SQLite does not find a number after
+ * BETWEEN. */
 #define ALL "$1 = ''"
-#define OF_ONE "player.customer_id BETWEEN $1 AND $1"
-static const char *const count_players[] = {COUNT(ALL), COUNT("player.customer_id = $1")};
-static const char *const list_others[] = {LIST_OTHERS(ALL, ""),
-                                          LIST_OTHERS(OF_ONE, "player.customer_id DESC, ")};
+#define OF_ONE "player.customer_id = $1"
+static const char *const count_players[] = {COUNT(" FROM player WHERE " ALL),
+                                            COUNT(" FROM player WHERE " OF_ONE)};
+static const char *const list_others[] = {LIST_OTHERS(ALL, ""), LIST_OTHERS(OF_ONE, "")};
+static const char list_others_in_postgres[] =
+    LIST_OTHERS("player.customer_id BETWEEN $1 AND $1", "player.customer_id DESC, ");
 
 /* $2: the words, $3: the cursor, here an offset, $4: how many. References have no character above
  * 'z'. */
@@ -158,17 +164,18 @@ static const char *const list_others[] = {LIST_OTHERS(ALL, ""),
     " AND lower(player.reference) < lower($2) || '~'"                             \
     " AND player.id NOT IN (SELECT player.id" KNOWN ")"
 #define KNOWN_COUNT "(SELECT count(*)" KNOWN ")"
-static const char count_found[] = "SELECT " KNOWN_COUNT " + (SELECT count(*)" NAMED ")";
-static const char list_known[] = "SELECT player.id, CAST($3 AS bigint) + $4 - 1" KNOWN
+static const char count_found[] = "SELECT " KNOWN_COUNT " + (" COUNT(NAMED) ")";
+static const char list_known[] = "SELECT player.id, CAST($3 AS bigint) + $4 - 1" BLOCKED KNOWN
                                  " ORDER BY player.number LIMIT $4 OFFSET $3";
 static const char list_named[] =
-    "SELECT player.id, CAST($3 AS bigint) + $4 - 1" NAMED
+    "SELECT player.id, CAST($3 AS bigint) + $4 - 1" BLOCKED NAMED
     " ORDER BY customer.id, lower(player.reference), player.number LIMIT $4"
     " OFFSET CASE WHEN $3 > " KNOWN_COUNT " THEN $3 - " KNOWN_COUNT " ELSE 0 END";
 
 struct listing {
     struct players_page *page;
     uint64_t limit, last;
+    size_t completed;
 };
 
 static bool on_player(void *context, const struct sql_row *row)
@@ -179,9 +186,44 @@ static bool on_player(void *context, const struct sql_row *row)
         page->next = listing->last;
         return false;
     }
-    (void)text_copy_plain(sql_text(row, 0), page->ids[page->count++], PLAYER_ID_SIZE);
+    struct player_record *player = &page->players[page->count++].account.player;
+    (void)text_copy_plain(sql_text(row, 0), player->id, sizeof player->id);
+    player->blocked_until_ms = sql_integer(row, 2);
     listing->last = (uint64_t)sql_integer(row, 1);
     return true;
+}
+
+/* Rows come in the order of the page. */
+static enum status take_listed(void *context, const struct sql_row *row, struct error *error)
+{
+    struct listing *listing = context;
+    struct listed_player *listed = &listing->page->players[listing->completed++];
+    const struct player_record found = listed->account.player;
+    if (!ledger_read_account(row, 0, &listed->account) ||
+        strcmp(listed->account.player.id, found.id) != 0)
+        return error_set(error, STATUS_MALFORMED, "the account of a player is malformed");
+    listed->account.player.blocked_until_ms = found.blocked_until_ms;
+    listed->active_ms = sql_integer(row, LEDGER_ACCOUNT_COLUMN_COUNT);
+    return STATUS_OK;
+}
+
+/* All accounts of the page by one query. */
+static enum status complete_page(struct platform_store *store, struct listing *listing,
+                                 struct error *error)
+{
+    const struct players_page *page = listing->page;
+    struct buffer ids = {0};
+    for (size_t i = 0; i < page->count; i++)
+        buffer_append_format(&ids, "%s%s", i > 0 ? "," : "", page->players[i].account.player.id);
+    struct sql_parameters parameters = SQL_PARAMETERS(SQL_TEXT(buffer_text(&ids)));
+    enum status status = page->count == 0
+                             ? STATUS_OK
+                             : ledger_read_page(store, store->engine->texts->listed, &parameters,
+                                                take_listed, listing, error);
+    buffer_free(&ids);
+    return status == STATUS_OK && listing->completed != page->count
+               ? platform_damaged(store, "the account of a player is not there", error)
+               : status;
 }
 
 enum status platform_players_active(struct platform_store *store, const char *customer_id,
@@ -193,14 +235,18 @@ enum status platform_players_active(struct platform_store *store, const char *cu
                                : cursor % 2 == 0 ? cursor / 2
                                                  : 0,
                                cursor % 2 == 0 ? INT64_MAX : cursor / 2};
-    struct listing listing = {page, limit, 0};
+    struct listing listing = {.page = page, .limit = limit};
     struct sql_parameters parameters[3] = {0};
     struct sql_query queries[] = {
         {.sql = search ? count_found : count_players[of_one],
          .row = sql_take_integer,
          .context = &page->found},
         {.sql = search ? list_known : list_active, .row = on_player, .context = &listing},
-        {.sql = search ? list_named : list_others[of_one], .row = on_player, .context = &listing}};
+        {.sql = search                                                 ? list_named
+                : of_one && store->engine == &platform_postgres_engine ? list_others_in_postgres
+                                                                       : list_others[of_one],
+         .row = on_player,
+         .context = &listing}};
     CHECK(limit <= PLAYERS_PAGE_MAX);
     *page = (struct players_page){.count = 0};
     for (size_t i = 0; i < 3; i++) {
@@ -212,7 +258,10 @@ enum status platform_players_active(struct platform_store *store, const char *cu
             SQL_ADD(&parameters[i], SQL_INTEGER(search ? cursor : before[i - 1]),
                     SQL_INTEGER(limit + 1));
     }
-    return store->engine->sql->read(store, queries, 3, error);
+    enum status status = store->engine->sql->read(store, queries, 3, error);
+    if (page->found > COUNTED)
+        page->found = UINT64_MAX;
+    return status == STATUS_OK ? complete_page(store, &listing, error) : status;
 }
 
 /* ---- copying --------------------------------------------------------------------------------- */

@@ -115,7 +115,7 @@ TEST_OF(fixture, a_provider_means_players_that_were_launched_with_it)
     for (size_t i = 0; i < sizeof hers / sizeof hers[0]; i++) {
         OK(platform_players_active(fixture->store, "", hers[i], 0, 9, &page, &fixture->error));
         assert_int_equal(page.found, 1);
-        assert_string_equal(page.ids[0], alice.id);
+        assert_string_equal(page.players[0].account.player.id, alice.id);
     }
     OK(platform_players_active(fixture->store, "", "lau_4", 0, 9, &page, &fixture->error));
     assert_int_equal(page.found, 0);

@@ -99,7 +99,9 @@ TEST_OF(fixture, players_are_listed_with_the_last_active_first)
                                       open_player(fixture, "cus_One", "a_2", "EUR", 2),
                                       open_player(fixture, "cus_Two", "ax3", "EUR", 2)};
     assert_int_equal(active(fixture, "", "", 0, 10, &page), 3);
-    assert_string_equal(page.ids[0], players[2].id); /* none was active: the newest first */
+    assert_string_equal(page.players[0].account.player.id,
+                        players[2].id); /* none was active: the newest first */
+    assert_int_equal(page.players[0].active_ms, 0);
     memset(&batch, 0, sizeof batch);
     batch.player_count = 1;
     memcpy(batch.players[0].player_id, players[0].id, sizeof players[0].id);
@@ -110,22 +112,24 @@ TEST_OF(fixture, players_are_listed_with_the_last_active_first)
     OK(fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error));
     assert_int_equal(active(fixture, "", "", 0, 10, &page), 3);
     assert_int_equal(page.count, 3);
-    assert_string_equal(page.ids[0], players[0].id);
-    assert_string_equal(page.ids[1], players[2].id);
+    assert_string_equal(page.players[0].account.player.id, players[0].id);
+    assert_int_equal(page.players[0].account.balance_minor, 70);
+    assert_int_equal(page.players[0].active_ms, batch.kept[0].created_ms);
+    assert_string_equal(page.players[1].account.player.id, players[2].id);
     assert_int_equal(active(fixture, "", "", 0, 1, &page), 3); /* one page after the other */
-    assert_string_equal(page.ids[0], players[0].id);
+    assert_string_equal(page.players[0].account.player.id, players[0].id);
     for (size_t next = 3; next-- > 1;) {
         assert_int_equal(page.count, 1);
         assert_int_not_equal(page.next, 0);
         assert_int_equal(active(fixture, "", "", page.next, 1, &page), 3);
-        assert_string_equal(page.ids[0], players[next].id);
+        assert_string_equal(page.players[0].account.player.id, players[next].id);
     }
     assert_int_equal(page.next, 0);
     assert_int_equal(active(fixture, "cus_One", "", 0, 10, &page), 2);
     assert_int_equal(active(fixture, "", "A_", 0, 10, &page), 2); /* and not ax3 */
     assert_int_equal(active(fixture, "cus_Two", "a_1", 0, 10, &page), 0);
     assert_int_equal(active(fixture, "", players[1].id, 0, 10, &page), 1);
-    assert_string_equal(page.ids[0], players[1].id);
+    assert_string_equal(page.players[0].account.player.id, players[1].id);
 }
 
 struct transactions_seen {

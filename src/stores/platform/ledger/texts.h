@@ -36,6 +36,9 @@ struct ledger_texts {
     const char *chained, *chained_since; /* $1: a time */
     const char *declines;                /* likewise: position, hash, the hash before */
     const char *accounts, *accounts_since;
+    /* The accounts of players ($1: ids, with commas between them) in that order, and when the last
+     * entry of each was made. */
+    const char *listed;
     const char *newest;
     const char *sums, *summed, *keep_sum; /* and what entries add to the kept ones */
     const char *verifications, *put_verification, *delete_verification;
