@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -101,6 +103,17 @@ enum status file_read_secret(const char *path, size_t most, struct buffer *out, 
 /* ---- making them ----------------------------------------------------------------------------- */
 
 /* The directory that a path is in, to be closed; -1 and errno. */
+int file_lock(int descriptor, uint32_t patience_ms)
+{
+    const uint64_t until_ms = clock_monotonic_ms() + patience_ms;
+    while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EINTR && (errno != EWOULDBLOCK || clock_monotonic_ms() >= until_ms))
+            return errno;
+        clock_pause_ns(1000000);
+    }
+    return 0;
+}
+
 static int open_directory_of(const char *path)
 {
     struct buffer directory = {0};

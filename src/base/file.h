@@ -25,6 +25,10 @@ void file_close(int *descriptor);
  * ("/data.mdb"); the caller frees it. */
 char *file_beside(const char *path, const char *ending);
 
+/* flock for one holder, waiting at most so long, for which the kernel has no call. Returns 0 or an
+ * errno; EWOULDBLOCK: another holder has it. */
+MUST_CHECK int file_lock(int descriptor, uint32_t patience_ms);
+
 /* Syncs the directory that `path` is in, which makes the file's name durable. Returns 0 or an
  * errno. */
 int file_sync_directory(const char *path);

@@ -52,20 +52,6 @@ static enum status damaged(struct error *error, const struct lmdb_env *env, cons
     return error_set(error, STATUS_MALFORMED, "the odds store at %s %s", env->data_path, how);
 }
 
-/* flock with a limit. The kernel has no such call, so it is tried every millisecond. */
-static enum status lock_file(int descriptor, uint32_t wait_ms)
-{
-    uint64_t deadline = clock_monotonic_ms() + wait_ms;
-    while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return STATUS_UNAVAILABLE;
-        if (clock_monotonic_ms() >= deadline)
-            return STATUS_TIMEOUT;
-        clock_pause_ns(1000000);
-    }
-    return STATUS_OK;
-}
-
 static void on_assertion(MDB_env *env, const char *text)
 {
     (void)env;
@@ -286,7 +272,7 @@ enum status lmdb_env_write(const struct lmdb_env *env, struct lmdb_index *index,
             writing.edit.boot = clock_boot_id();
     /* This comes before LMDB's own lock, for which no wait can have a limit. The kernel gives this
      * one back when a process dies. */
-    if (lock_file(env->folder, WRITER_WAIT_MS) != STATUS_OK)
+    if (file_lock(env->folder, WRITER_WAIT_MS) != 0)
         return STATUS_TIMEOUT;
     bool fault = !odds_guard_run(write_body, &writing);
     lmdb_view_end(&writing.edit.view, false);
@@ -479,12 +465,13 @@ enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_location *loca
     if (location->create)
         make_root(location->root);
     int root = open(location->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    enum status status = root >= 0         ? lock_file(root, location->wait_ms)
+    enum status status = root >= 0         ? STATUS_OK
                          : errno == ENOENT ? no_store(location, "", error)
                                            : path_error(error, location->root, "opened", errno);
-    if (root >= 0 && status != STATUS_OK)
-        (void)error_set(error, status, "another process is opening the odds store at %s",
-                        location->root);
+    int reason = root >= 0 ? file_lock(root, location->wait_ms) : 0;
+    if (reason != 0)
+        status = error_set(error, reason == EWOULDBLOCK ? STATUS_TIMEOUT : STATUS_UNAVAILABLE,
+                           "another process is opening the odds store at %s", location->root);
     if (status == STATUS_OK)
         status = open_or_renew(env, location, index, folder, error);
     file_close(&root); /* and its lock */

@@ -170,11 +170,10 @@ struct lmdb_interest *lmdb_interest_create(struct odds_store *store, const char 
 
 void lmdb_interest_destroy(struct lmdb_interest **interest)
 {
-    struct lmdb_interest *closing = *interest;
+    struct lmdb_interest *closing = memory_take(interest);
     if (closing == NULL)
         return;
     lmdb_interest_write(closing);
     memory_free(closing->path);
     memory_free(closing);
-    *interest = NULL;
 }

@@ -48,7 +48,7 @@ enum status lmdb_values_open(struct lmdb_values **values, const struct lmdb_loca
 
 void lmdb_values_close(struct lmdb_values **values)
 {
-    struct lmdb_values *closing = *values;
+    struct lmdb_values *closing = memory_take(values);
     if (closing == NULL)
         return;
     while (closing->idle != NULL) {
@@ -63,7 +63,6 @@ void lmdb_values_close(struct lmdb_values **values)
     buffer_free(&closing->expired);
     uv_mutex_destroy(&closing->lock);
     memory_free(closing);
-    *values = NULL;
 }
 
 /* ---- stamps ---------------------------------------------------------------------------------- */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
@@ -22,14 +21,13 @@
 /* "platform.db.schema-6.20261122T101530123Z.backup", with milliseconds */
 static char *name_of(const struct sqlite_store *store, uint32_t version)
 {
-    char at[32];
-    struct tm utc;
-    int64_t now_ms = clock_wall_ms();
-    time_t now = (time_t)(now_ms / 1000);
-    CHECK(gmtime_r(&now, &utc) != NULL);
-    CHECK(strftime(at, sizeof at, "%Y%m%dT%H%M%S", &utc) > 0);
-    return memory_format("%s.schema-%u.%s%03dZ.backup", store->path, version, at,
-                         (int)(now_ms % 1000));
+    char at[CLOCK_TEXT_SIZE];
+    size_t size = 0;
+    clock_format_rfc3339(clock_wall_ms(), at);
+    for (const char *from = at; *from != '\0'; from++)
+        if (strchr("-:.", *from) == NULL)
+            at[size++] = *from;
+    return memory_format("%s.schema-%u.%.*s.backup", store->path, version, (int)size, at);
 }
 
 static enum status copy_pages(struct sqlite_store *store, sqlite3 *to, const char *path,

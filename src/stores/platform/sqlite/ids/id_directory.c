@@ -11,14 +11,12 @@
 #include <unistd.h>
 
 #include "base/checksum.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
 
 #define TEMPORARY "new-"
-#define LOCK_PAUSE_MS 10
 
 void id_run_name(int64_t first, int64_t last, char name[ID_NAME_SIZE])
 {
@@ -90,16 +88,12 @@ void id_directory_close(struct id_directory *directory)
 enum status id_directory_lock(const struct id_directory *directory, uint32_t patience_ms,
                               struct error *error)
 {
-    for (uint32_t waited = 0;; waited += LOCK_PAUSE_MS) {
-        if (flock(directory->descriptor, LOCK_EX | LOCK_NB) == 0)
-            return STATUS_OK;
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return failed(error, "flock");
-        if (waited >= patience_ms)
-            return error_set(error, STATUS_TIMEOUT,
-                             "another process is at the index of transaction ids");
-        clock_pause_ns((uint64_t)LOCK_PAUSE_MS * 1000000);
-    }
+    int reason = file_lock(directory->descriptor, patience_ms);
+    if (reason == 0)
+        return STATUS_OK;
+    return reason == EWOULDBLOCK ? error_set(error, STATUS_TIMEOUT,
+                                             "another process is at the index of transaction ids")
+                                 : failed(error, "flock");
 }
 
 enum status id_directory_sync(const struct id_directory *directory, struct error *error)

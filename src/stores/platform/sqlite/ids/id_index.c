@@ -296,7 +296,7 @@ enum status id_index_open(struct id_index **index, const struct id_index_options
 
 void id_index_close(struct id_index **index)
 {
-    struct id_index *closed = *index;
+    struct id_index *closed = memory_take(index);
     if (closed == NULL)
         return;
     if (closed->has_thread) {
@@ -309,7 +309,6 @@ void id_index_close(struct id_index **index)
     uv_mutex_destroy(&closed->upkeep);
     uv_mutex_destroy(&closed->lock);
     memory_free(closed);
-    *index = NULL;
 }
 
 /* Upkeep that is at a long merge gives up, since the writer waits. */
