@@ -1,28 +1,20 @@
 /*
- * The 249 codes that ISO 3166-1 assigns (2024), and XK. A code that is not known is refused and
- * not kept: a game with UK in its list would be offered in GB.
+ * countries.txt has the 249 codes that ISO 3166-1 assigns (2024), and XK, with one character
+ * between two. A code that is not known is refused and not kept: a game with UK in its list would
+ * be offered in GB.
  */
 #include "records/country.h"
 
 #include <string.h>
 
-static const char codes[] = /* separated by one space, in order */
-    "AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR "
-    "BS BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ "
-    "EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW "
-    "GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY "
-    "KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV "
-    "MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY "
-    "QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG "
-    "TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA "
-    "ZM ZW";
+#include "records/texts.h"
 
 bool country_is_known(struct text code)
 {
     if (code.size != COUNTRY_SIZE - 1)
         return false;
-    for (size_t at = 0; at < sizeof codes; at += COUNTRY_SIZE)
-        if (memcmp(codes + at, code.at, COUNTRY_SIZE - 1) == 0)
+    for (const char *at = record_countries; *at != '\0'; at += COUNTRY_SIZE)
+        if (memcmp(at, code.at, COUNTRY_SIZE - 1) == 0)
             return true;
     return false;
 }

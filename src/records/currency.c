@@ -1,54 +1,38 @@
 /*
- * ISO 4217 list one as of 2026-01-01 (amendments up to 180) less what is not money to play with:
- * precious metals, bond units, SDRs, the testing code and "no currency". The table has groups of
- * one exponent, with codes in order for people. Withdrawn codes stay, because players of before go
- * on with them.
+ * currencies.txt is ISO 4217 list one as of 2026-01-01 (amendments up to 180) less what is not
+ * money to play with: precious metals, bond units, SDRs, the testing code and "no currency". A line
+ * is a code and its exponent, "EUR 2". Withdrawn codes stay, because players of before go on with
+ * them: "ANG 2 withdrawn 2025-03-31".
  */
 #include "records/currency.h"
 
-#include <stddef.h>
-#include <string.h>
-
 #include "records/player.h"
+#include "records/texts.h"
 
-static const struct {
-    uint8_t exponent;
-    const char *codes; /* separated by one space */
-} groups[] = {
-    {0, "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"},
-    {2,
-     "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BOV BRL BSD BTN BWP BYN "
-     "BZD CAD CDF CHE CHF CHW CNY COP COU CRC CUC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP "
-     "GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK "
-     "LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK "
-     "NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP "
-     "STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG "
-     "YER ZAR ZMW ZWG"},
-    {3, "BHD IQD JOD KWD LYD OMR TND"},
-    {4, "CLF UYW"},
-};
+#define LINE_SIZE 5 /* of a currency that is in use */
 
-/* ANG became XCG on 2025-03-31, BGN became EUR on 2026-01-01, and CUC ended on 2021-01-01. */
+static struct text line_of(struct text code)
+{
+    struct text rest = text_of(record_currencies);
+    while (code.size == 3 && rest.size > 0) {
+        struct text line = text_cut(&rest, '\n');
+        if (text_starts_with(line, code))
+            return line;
+    }
+    return (struct text){NULL, 0};
+}
+
 bool currency_is_withdrawn(struct text code)
 {
-    return text_equals(code, TEXT("ANG")) || text_equals(code, TEXT("BGN")) ||
-           text_equals(code, TEXT("CUC"));
+    return line_of(code).size > LINE_SIZE;
 }
 
 bool currency_exponent(struct text code, uint8_t *exponent)
 {
-    if (code.size != 3)
-        return false;
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        const char *codes = groups[i].codes;
-        for (size_t at = 0, size = strlen(codes); at < size; at += 4) {
-            if (memcmp(codes + at, code.at, 3) == 0) {
-                *exponent = groups[i].exponent;
-                return true;
-            }
-        }
-    }
-    return false;
+    struct text line = line_of(code);
+    if (line.size > 0)
+        *exponent = (uint8_t)(line.at[LINE_SIZE - 1] - '0');
+    return line.size > 0;
 }
 
 void currency_format(int64_t minor, unsigned exponent, char out[CURRENCY_AMOUNT_SIZE])
