@@ -10,16 +10,9 @@
 
 #include "base/base64url.h"
 #include "base/digest.h"
+#include "http/query.h"
 
-#define VALUE_MAX (GAMES_CURSOR_SIZE - 1)
-
-struct parameter {
-    struct text name;
-    size_t offset, room;
-    bool (*sound)(struct text value);          /* of a text */
-    bool (*read)(struct text value, void *to); /* NULL: it is a text */
-    const char *rule;                          /* for people, when it is not kept */
-};
+_Static_assert(GAMES_CURSOR_SIZE <= HTTP_QUERY_VALUE_MAX, "a cursor can be read");
 
 static bool is_cursor_text(struct text value)
 {
@@ -51,7 +44,7 @@ static bool read_demo(struct text value, void *to)
 #define IS_WORD(name) "The parameter " name " must be 1 to 64 bytes without control characters."
 
 /* The filters that are texts, in the order in which a cursor authenticates them; then the rest. */
-static const struct parameter parameters[] = {
+static const struct http_parameter parameters[] = {
     {TEXT_INIT("provider"), FIELD(provider), game_id_is_sound, NULL,
      "The parameter provider must be the id of a provider."},
     {TEXT_INIT("category"), FIELD(category), game_word_is_sound, NULL, IS_WORD("category")},
@@ -71,47 +64,22 @@ static const struct parameter parameters[] = {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static const char *read_parameter(struct text pair, uint32_t *seen, struct games_query *query)
-{
-    char name_bytes[VALUE_MAX + 1];
-    char value_bytes[VALUE_MAX + 1];
-    struct text rest = pair;
-    if (!text_decode(text_cut(&rest, '='), true, name_bytes, sizeof name_bytes))
-        return UNKNOWN;
-    size_t at = 0;
-    while (at < PARAMETER_COUNT && !text_equals(text_of(name_bytes), parameters[at].name))
-        at++;
-    if (at == PARAMETER_COUNT)
-        return UNKNOWN;
-    const struct parameter *parameter = &parameters[at];
-    if ((*seen & 1U << at) != 0)
-        return "A parameter is given twice.";
-    *seen |= 1U << at;
-    char *to = (char *)query + parameter->offset;
-    if (rest.at == NULL || !text_decode(rest, true, value_bytes, sizeof value_bytes))
-        return parameter->rule;
-    struct text value = text_of(value_bytes);
-    if (parameter->read != NULL)
-        return parameter->read(value, to) ? NULL : parameter->rule;
-    if (value.size >= parameter->room || !parameter->sound(value))
-        return parameter->rule;
-    memcpy(to, value.at, value.size + 1);
-    return NULL;
-}
-
 const char *games_query_parse(struct text text, struct games_query *query)
 {
     struct games_query made = {.limit = GAMES_LIMIT_DEFAULT};
-    struct text rest = text;
-    uint32_t seen = 0;
-    const char *flaw = NULL;
-    if (text.size > 0)
-        do
-            flaw = read_parameter(text_cut(&rest, '&'), &seen, &made);
-        while (flaw == NULL && rest.at != NULL);
-    if (flaw == NULL)
+    size_t at = 0;
+    switch (http_query_read(text, parameters, PARAMETER_COUNT, &made, &at)) {
+    case HTTP_QUERY_READ:
         *query = made;
-    return flaw;
+        return NULL;
+    case HTTP_QUERY_TWICE:
+        return "A parameter is given twice.";
+    case HTTP_QUERY_UNSOUND:
+        return parameters[at].rule;
+    case HTTP_QUERY_UNKNOWN:
+    default:
+        return UNKNOWN;
+    }
 }
 
 /* ---- cursors --------------------------------------------------------------------------------- */
