@@ -24,10 +24,12 @@ CREATE UNIQUE INDEX operator_token_name ON operator_token (name) WHERE revoked_m
 
 -- Blocks: no bet of the player is taken and no game is launched for its money. A block is of one player, or of a
 -- customer's reference in every currency, of which there need be no player yet: its id is the player's, or
--- CUSTOMER:REFERENCE. The row of a block that was taken away stays and says why; what was before, the audit says.
+-- CUSTOMER:REFERENCE; CUSTOMER/REFERENCE is the customer's own block of it. The row of a block that was taken away
+-- stays and says why; what was before, the audit says.
 ALTER TABLE player_block RENAME TO player_block_before;
 CREATE TABLE player_block (
-    id          TEXT PRIMARY KEY CHECK (id = coalesce(player_id, customer_id || ':' || reference)),
+    id          TEXT PRIMARY KEY CHECK (id = coalesce(player_id, customer_id || ':' || reference)
+                                OR player_id IS NULL AND id = customer_id || '/' || reference),
     player_id   TEXT REFERENCES player (id), -- NULL: every player of the reference
     customer_id TEXT NOT NULL REFERENCES customer (id),
     reference   TEXT NOT NULL CHECK (length(reference) BETWEEN 1 AND 64
@@ -76,3 +78,11 @@ CREATE TABLE ledger_sum (
 -- The console's list of players, by customer and by the beginning of a reference.
 CREATE INDEX player_of_customer ON player (customer_id);
 CREATE INDEX player_named ON player (customer_id, lower(reference));
+
+-- What a key may use: words of sports, casino, account, manage, separated by commas. Before, it was one of the first two.
+ALTER TABLE api_key ADD COLUMN areas TEXT CHECK (areas <> ''); -- NULL: sports and casino
+UPDATE api_key SET areas = scope;
+ALTER TABLE api_key DROP COLUMN scope;
+ALTER TABLE api_key RENAME COLUMN areas TO scope;
+ALTER TABLE api_key ADD COLUMN may_issue TEXT CHECK (may_issue <> ''); -- what the keys that it makes may use; NULL: it makes none
+ALTER TABLE api_key ADD COLUMN maker TEXT REFERENCES api_key (id); -- the key that made it; NULL: an operator issued it

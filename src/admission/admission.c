@@ -175,9 +175,10 @@ static void ask_for_key(const struct policy_table *table, struct text key,
     const struct policy_key *found = answer->entry == NULL ? NULL : policy_entry_key(answer->entry);
     answer->denial = (uint8_t)judge_key(answer->policy, found, client, now_wall_ms);
     answer->expires_ms = found == NULL ? 0 : found->expires_ms;
-    if (found == NULL || found->scope != KEY_SCOPE_CASINO)
+    answer->areas = found == NULL ? 0 : found->areas;
+    if ((answer->areas & KEY_SPORTS) != 0)
         answer->sports = answer->policy->sports;
-    answer->casino = answer->policy->casino && (found == NULL || found->scope != KEY_SCOPE_SPORTS);
+    answer->casino = answer->policy->casino && (answer->areas & KEY_CASINO) != 0;
     OPENSSL_cleanse(digest, sizeof digest);
 }
 

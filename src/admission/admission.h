@@ -85,6 +85,7 @@ struct admission_memory {
     int64_t expires_ms;         /* of the key; 0: never */
     sport_set sports;           /* the sports that both policy and key allow */
     bool casino;
+    key_areas areas;              /* of the key, whatever its customer may use; 0 without one */
     char prefix[KEY_PREFIX_SIZE]; /* of a well-formed key, known or not; else "" */
 };
 

@@ -357,7 +357,7 @@ static void entry_inherit_use(struct policy_editor *editor, struct policy_entry 
 static bool is_the_same_key(const struct policy_entry *entry, const struct key_record *record)
 {
     return strcmp(entry->customer_id, record->customer_id) == 0 &&
-           entry->key.expires_ms == record->expires_ms && entry->key.scope == record->scope &&
+           entry->key.expires_ms == record->expires_ms && entry->key.areas == record->areas &&
            entry->key.revoked == (record->revoked_ms != 0) &&
            entry->key.cidr_count == record->cidr_count &&
            memcmp(entry->cidrs, record->cidrs, record->cidr_count * sizeof entry->cidrs[0]) == 0;
@@ -370,7 +370,7 @@ static struct policy_entry *make_entry(const struct key_record *record)
     memcpy(entry->customer_id, record->customer_id, sizeof entry->customer_id);
     memcpy(entry->cidrs, record->cidrs, cidr_bytes);
     entry->key = (struct policy_key){.expires_ms = record->expires_ms,
-                                     .scope = record->scope,
+                                     .areas = record->areas,
                                      .revoked = record->revoked_ms != 0,
                                      .cidrs = entry->cidrs,
                                      .cidr_count = record->cidr_count};
@@ -482,6 +482,11 @@ void policy_table_facts(const struct policy_table *table, struct policies_facts 
 const struct policy_key *policy_entry_key(const struct policy_entry *entry)
 {
     return &entry->key;
+}
+
+const uint8_t *policy_entry_digest(const struct policy_entry *entry)
+{
+    return (const uint8_t *)entry->item.name;
 }
 
 void policy_entry_note_use(struct policy_entry *entry, int64_t now_wall_ms)

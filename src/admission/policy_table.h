@@ -58,12 +58,14 @@ const struct policy *policy_table_find_address(const struct policy_table *table,
 /* The restrictions of a key within its customer's rights. The entry owns the blocks. */
 struct policy_key {
     int64_t expires_ms; /* 0: never */
-    enum key_scope scope;
+    key_areas areas;
     bool revoked; /* it admits no request; it is kept so that the log can name its customer */
     const struct cidr *cidrs;
     size_t cidr_count; /* 0: no restriction besides its customer's */
 };
 const struct policy_key *policy_entry_key(const struct policy_entry *entry);
+/* The SHA-256 of the key. */
+const uint8_t *policy_entry_digest(const struct policy_entry *entry);
 
 /* Notes the use of the key, to the second. */
 void policy_entry_note_use(struct policy_entry *entry, int64_t now_wall_ms);

@@ -35,6 +35,43 @@ static bool write_state(const struct field *field, const void *record,
     return true;
 }
 
+void key_areas_write(struct json_writer *json, const char *name, key_areas areas)
+{
+    json_array(json, name);
+    for (size_t i = 0; i < KEY_AREA_COUNT; i++)
+        if ((areas & 1U << i) != 0)
+            json_string(json, NULL, key_area_names[i]);
+    json_end(json);
+}
+
+/* null: what a key has without the setting. */
+static bool write_areas(const struct field *field, const void *record,
+                        const struct field_output *out)
+{
+    key_areas areas = *(const key_areas *)field_value(field, record);
+    bool usual = areas == 0 || (areas == KEY_AREAS_USUAL && strcmp(field->name, "only") == 0);
+    if (out->json != NULL && usual)
+        json_null(out->json, field->name);
+    else if (out->json != NULL)
+        key_areas_write(out->json, field->name, areas);
+    else if (usual)
+        buffer_append_string(out->text, "-");
+    else
+        key_areas_append(out->text, areas);
+    return true;
+}
+
+static enum status set_areas(const struct field *field, struct text text, void *record,
+                             struct error *error)
+{
+    return key_areas_read(text, field_value_to_set(field, record))
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID,
+                           "%s: must be sports, casino, account or manage, separated by commas",
+                           field->name);
+}
+
+static const struct field_type areas_type = {write_areas, set_areas};
 static const struct field_type prefix_type = {write_prefix, NULL};
 static const struct field_type state_type = {write_state, NULL};
 
@@ -48,9 +85,15 @@ static const struct field fields[] = {
     {"label", NULL, "LABEL", &field_text, OF_RECORD(label), .words = "-",
      .option = {"label", "LABEL", .add_help = "what it is for, up to 64 bytes"}},
     {.title = "STATE", .type = &state_type},
-    {"only", NULL, "ONLY", &field_word, OF_RECORD(scope), .names = &key_scopes,
-     .option = {"only", "sports|casino",
-                .add_help = "it may use only these, of what its customer may"}},
+    {"only", NULL, "ONLY", &areas_type, OF_RECORD(areas),
+     .option = {"only", "AREA,…",
+                .add_help = "what it may use: of sports, casino, account, manage; else the first "
+                            "two"}},
+    {"may_issue", NULL, "MAY ISSUE", &areas_type, OF_RECORD(may_issue),
+     .option = {"may-issue", "AREA,…",
+                .add_help = "what the keys that it makes may use: of sports, casino; needs "
+                            "manage"}},
+    {"made_by", NULL, NULL, &field_text_or_null, OF_RECORD(maker)},
     {"cidrs", NULL, "CIDRS", &field_cidrs, OF_RECORD(cidrs),
      .beside = offsetof(struct key_record, cidr_count), .words = "-",
      .option = {"cidr", "CIDR",
@@ -72,6 +115,7 @@ static void begin(void *record, int64_t now_ms)
 {
     struct key_record *key = record;
     key->created_ms = now_ms;
+    key->areas = KEY_AREAS_USUAL;
     identity_generate("key_", key->id, sizeof key->id);
 }
 

@@ -8,6 +8,31 @@ bool key_is_live(const struct key_record *record, int64_t now_ms)
     return record->revoked_ms == 0 && (record->expires_ms == 0 || record->expires_ms > now_ms);
 }
 
+const char *const key_area_names[KEY_AREA_COUNT] = {"sports", "casino", "account", "manage"};
+
+bool key_areas_read(struct text names, key_areas *areas)
+{
+    key_areas found = 0;
+    do {
+        size_t at = text_find(text_trim(text_cut(&names, ',')), key_area_names, KEY_AREA_COUNT);
+        if (at == KEY_AREA_COUNT)
+            return false;
+        found |= (key_areas)(1U << at);
+    } while (names.at != NULL);
+    *areas = found;
+    return true;
+}
+
+void key_areas_append(struct buffer *out, key_areas areas)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < KEY_AREA_COUNT; i++)
+        if ((areas & 1U << i) != 0) {
+            buffer_append_format(out, "%s%s", separator, key_area_names[i]);
+            separator = ",";
+        }
+}
+
 static enum status check(const void *checked, struct error *error)
 {
     const struct key_record *record = checked;
@@ -22,15 +47,39 @@ static enum status check(const void *checked, struct error *error)
         return error_set(error, STATUS_INVALID, "cidrs: a key has at most %d", KEY_CIDRS_MAX);
     if (record->expires_ms < 0 || record->last_used_ms < 0 || record->revoked_ms < 0)
         return error_set(error, STATUS_INVALID, "times: must not be negative");
+    if ((record->may_issue & ~KEY_AREAS_USUAL) != 0 ||
+        (record->may_issue != 0 && (record->areas & KEY_MANAGE) == 0))
+        return error_set(error, STATUS_INVALID,
+                         "may_issue: must be sports or casino, of a key that has manage");
+    if (record->maker[0] != '\0' && (record->areas & ~KEY_AREAS_USUAL) != 0)
+        return error_set(error, STATUS_INVALID,
+                         "only: a key that another made has sports and casino at most");
     return record_text_check("label", record->label, sizeof record->label, 0, error);
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static const char *const scope_names[] = {
-    [KEY_SCOPE_ALL] = "", [KEY_SCOPE_SPORTS] = "sports", [KEY_SCOPE_CASINO] = "casino"};
-const struct enum_names key_scopes = ENUM_NAMES(scope_names);
-static const struct column_type column_scope = COLUMN_NAMES(scope_names);
+static void get_areas(const struct column *column, const void *record, struct column_value *value)
+{
+    const key_areas *areas = column_field(column, record);
+    value->null = *areas == 0 || *areas == column->type->none;
+    key_areas_append(&value->made, *areas);
+    value->bytes = buffer_text(&value->made);
+}
+
+static bool set_areas(const struct column *column, void *record, const struct column_value *value)
+{
+    key_areas *areas = column_field_to_set(column, record);
+    *areas = (key_areas)column->type->none;
+    return value->null || key_areas_read(value->bytes, areas);
+}
+
+/* A program from before knows `sports` and `casino` alone; other words are unsound for it, and so
+ * the key is revoked. */
+static const struct column_type column_areas = {
+    .kind = COLUMN_TEXT, .get = get_areas, .set = set_areas, .none = KEY_AREAS_USUAL};
+static const struct column_type column_issued = {
+    .kind = COLUMN_TEXT, .get = get_areas, .set = set_areas};
 
 static const struct column columns[] = {
     COLUMN(key_record, id, column_text, 0),
@@ -42,7 +91,9 @@ static const struct column columns[] = {
     COLUMN(key_record, expires_ms, column_integer, COLUMN_NULLABLE),
     COLUMN(key_record, last_used_ms, column_integer, COLUMN_NULLABLE | COLUMN_UNAUDITED),
     COLUMN(key_record, revoked_ms, column_integer, COLUMN_NULLABLE),
-    COLUMN(key_record, scope, column_scope, COLUMN_NULLABLE),
+    COLUMN_OF("scope", key_record, areas, column_areas, COLUMN_NULLABLE),
+    COLUMN(key_record, may_issue, column_issued, COLUMN_NULLABLE),
+    COLUMN(key_record, maker, column_text, COLUMN_NULLABLE),
     COLUMN_CIDRS(key_record),
     COLUMN(key_record, revision, column_revision, 0),
 };

@@ -9,8 +9,16 @@
 
 #define KEY_CIDRS_MAX 16
 
-/* The routes that a key may use, of those that its customer may use. */
-enum key_scope { KEY_SCOPE_ALL, KEY_SCOPE_SPORTS, KEY_SCOPE_CASINO };
+/* What a key may use, of what its customer may use: a set of areas. */
+enum key_area { KEY_SPORTS = 1, KEY_CASINO = 2, KEY_ACCOUNT = 4, KEY_MANAGE = 8 };
+#define KEY_AREA_COUNT 4
+#define KEY_AREAS_USUAL (KEY_SPORTS | KEY_CASINO) /* of a key without `only` */
+typedef uint8_t key_areas;
+extern const char *const key_area_names[KEY_AREA_COUNT]; /* "sports" is of bit 0 */
+
+/* Names separated by commas. False: one of them is no area. */
+MUST_CHECK bool key_areas_read(struct text names, key_areas *areas);
+void key_areas_append(struct buffer *out, key_areas areas);
 
 struct key_record {
     char id[KEY_ID_SIZE];
@@ -22,15 +30,15 @@ struct key_record {
     int64_t expires_ms;   /* 0: never */
     int64_t last_used_ms; /* 0: never; about a minute behind; does not take a revision */
     int64_t revoked_ms;   /* 0: live. A malformed row reads as revoked */
-    enum key_scope scope;
+    key_areas areas;
+    key_areas may_issue; /* areas of the keys that it may make: of a key with KEY_MANAGE alone */
+    char maker[KEY_ID_SIZE];          /* the key that made it; "": an operator issued it */
     size_t cidr_count;                /* 0: from wherever its customer may call from; */
     struct cidr cidrs[KEY_CIDRS_MAX]; /* else from these of it */
     uint64_t revision;
 };
 
 extern const struct record_table key_table;
-
-extern const struct enum_names key_scopes; /* "sports"; "" for all */
 
 /* Is the key neither revoked nor expired? */
 bool key_is_live(const struct key_record *record, int64_t now_ms);

@@ -219,7 +219,8 @@ TEST_OF(fixture, a_key_comes_back_as_it_was_stored)
     struct customer_record owner = customer("cus_1", "One");
     struct key_record record = key("key_0123456789abcdef", "cus_1", 0xA5);
     record.expires_ms = 1800000000000;
-    record.scope = KEY_SCOPE_CASINO;
+    record.areas = KEY_CASINO | KEY_MANAGE;
+    record.may_issue = KEY_AREAS_USUAL;
     record.cidrs[0] = cidr("192.0.2.0/24");
     record.cidrs[1] = cidr("2001:db8::/32");
     record.cidr_count = 2;
@@ -237,7 +238,8 @@ TEST_OF(fixture, a_key_comes_back_as_it_was_stored)
     assert_true(seen.key[0].created_ms == record.created_ms);
     assert_true(seen.key[0].expires_ms == record.expires_ms);
     assert_true(seen.key[0].last_used_ms == 0 && seen.key[0].revoked_ms == 0);
-    assert_int_equal(seen.key[0].scope, KEY_SCOPE_CASINO);
+    assert_int_equal(seen.key[0].areas, KEY_CASINO | KEY_MANAGE);
+    assert_int_equal(seen.key[0].may_issue, KEY_AREAS_USUAL);
     assert_int_equal(seen.key[0].cidr_count, 2);
     assert_memory_equal(seen.key[0].cidrs, record.cidrs, sizeof record.cidrs);
     assert_int_equal(seen.key[0].revision, 2);

@@ -154,7 +154,7 @@ static size_t fake_add_key(size_t customer, char out[KEY_SIZE])
     pthread_mutex_lock(&fake_lock);
     size_t number = fake.keys++;
     struct key_record *record = &fake.key[number];
-    *record = (struct key_record){.revision = ++fake.revision};
+    *record = (struct key_record){.areas = KEY_AREAS_USUAL, .revision = ++fake.revision};
     (void)snprintf(record->id, sizeof record->id, "key_%016zu", number);
     memcpy(record->customer_id, fake.customer[customer].id, sizeof record->customer_id);
     key_digest(text_of(out), record->digest);

@@ -170,10 +170,10 @@ TEST_OF(scene, a_verdict_is_recalled_until_something_it_depends_on_changes)
 }
 
 /* Changes the first key as the store has it. */
-static void narrow_key(struct scene *scene, enum key_scope scope, const char *block)
+static void narrow_key(struct scene *scene, key_areas areas, const char *block)
 {
     fake_begin();
-    fake.key[0].scope = scope;
+    fake.key[0].areas = areas;
     fake.key[0].cidr_count = block == NULL ? 0 : 1;
     if (block != NULL)
         assert_int_equal(cidr_parse(text_of(block), &fake.key[0].cidrs[0], NULL), STATUS_OK);
@@ -191,11 +191,11 @@ TEST_OF(scene, a_key_may_be_for_sports_or_for_the_casino_only)
     assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
     assert_int_equal(scene->memory.sports, scene->policy->sports);
     assert_true(scene->memory.casino);
-    narrow_key(scene, KEY_SCOPE_SPORTS, NULL);
+    narrow_key(scene, KEY_SPORTS, NULL);
     assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
     assert_int_equal(scene->memory.sports, scene->policy->sports);
     assert_false(scene->memory.casino);
-    narrow_key(scene, KEY_SCOPE_CASINO, NULL);
+    narrow_key(scene, KEY_CASINO, NULL);
     assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
     assert_int_equal(scene->memory.sports, 0);
     assert_true(scene->memory.casino);

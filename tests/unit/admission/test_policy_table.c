@@ -206,14 +206,14 @@ TEST_WITH(what_narrows_a_key_is_kept_with_it_and_follows_a_change, set_up, tear_
 {
     struct policy_editor *editor = *state;
     struct key_record record = key(10, 1);
-    record.scope = KEY_SCOPE_CASINO;
+    record.areas = KEY_CASINO;
     record.cidr_count = 1;
     assert_int_equal(cidr_parse(TEXT("192.0.2.0/24"), &record.cidrs[0], NULL), STATUS_OK);
     put_customer(editor, 1);
     policy_editor_key(editor, &record);
     struct policy_table *first = policy_editor_publish(editor, 1);
     const struct policy_key *narrowed = policy_entry_key(find_entry(first, 10));
-    assert_int_equal(narrowed->scope, KEY_SCOPE_CASINO);
+    assert_int_equal(narrowed->areas, KEY_CASINO);
     assert_int_equal(narrowed->cidr_count, 1);
     assert_memory_equal(narrowed->cidrs, record.cidrs, sizeof record.cidrs[0]);
     assert_int_equal(cidr_parse(TEXT("192.0.3.0/24"), &record.cidrs[0], NULL), STATUS_OK);
