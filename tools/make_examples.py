@@ -195,6 +195,17 @@ def casino(taken, service, customer):
     return player
 
 
+def account(taken, service, shop):
+    """What a customer sees of its own, and changes."""
+    reads, manages = (service.issue_key(shop.id, "--only", only, *more) for only, more in (
+        ("account", ()), ("manage", ("--may-issue", "sports,casino"))))
+    for key in (reads, manages):
+        service.await_admission(key)
+    reader, manager = (Customer(taken, service, key) for key in (reads, manages))
+    manager.take("area_not_allowed", "account", status=403)
+    reader.take("getAccount", "account")
+
+
 def provider(taken, service, customer):
     studio = Provider(service, "dune-studio", SECRET)
     real = {"mode": "real", "player_reference": "bob", "currency": "EUR", "country": "DE"}
@@ -495,7 +506,8 @@ def over_https(taken, directory):
 def from_the_table(taken):
     """Errors of states that take a broken disk, a stalled store or nine thousand calls: each as src/*/errors.h has it."""
     rows = "".join(path.read_text() for path in sorted(ROOT.glob("src/*/errors.h")))
-    for document, codes in {"openapi": ["internal_error", "cache_timeout", "ledger_unavailable", "balance_limit_exceeded"],
+    for document, codes in {"openapi": ["internal_error", "cache_timeout", "ledger_unavailable", "balance_limit_exceeded",
+                                        "account_unavailable"],
                             "provider": ["internal_error", "overloaded", "ledger_unavailable", "balance_limit_exceeded"]}.items():
         for code in codes:
             message = re.search(rf'(?:ROW\({code}|\d+, "{code}"),(?: \d+,)?[\s\\]*"([^"]*)"', rows)[1]
@@ -527,6 +539,7 @@ def take(directory):
         odds(taken, service, customer)
         raw(taken, service)
         player = casino(taken, service, customer)
+        account(taken, service, shop)
         provider(taken, service, customer)
         admin(taken, service, shop.id, player)
     finally:

@@ -1,6 +1,7 @@
 /* See reasons.h. The lists of the domains, one after the other. */
 #include "api/reasons.h"
 
+#include "account/errors.h"
 #include "admission/errors.h"
 #include "base/status.h"
 #include "games/errors.h"
@@ -9,7 +10,8 @@
 #include "wallet/errors.h"
 
 static const struct http_error *const *const lists[] = {
-    http_errors, admission_errors, sports_errors, games_errors, launch_errors, wallet_errors};
+    http_errors,   admission_errors, sports_errors, games_errors,
+    launch_errors, wallet_errors,    account_errors};
 
 const struct http_error *reason_at(size_t number)
 {

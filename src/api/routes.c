@@ -5,53 +5,70 @@
 #include "sports/sports.h"
 
 static void answer_health(struct service *service, struct http_request *request,
-                          const struct caller *caller, const struct text *values)
+                          const struct caller *caller, const struct route_match *match)
 {
     (void)caller;
-    (void)values;
+    (void)match;
     health_ask(service->shared->health, &service->health_waits, service->mailbox, request);
 }
 
 static void answer_sports(struct service *service, struct http_request *request,
-                          const struct caller *caller, const struct text *values)
+                          const struct caller *caller, const struct route_match *match)
 {
-    sports_route(service->sports, request, caller->sports, values);
+    sports_route(service->sports, request, caller->sports, match->values);
 }
 
 static void answer_games(struct service *service, struct http_request *request,
-                         const struct caller *caller, const struct text *values)
+                         const struct caller *caller, const struct route_match *match)
 {
-    (void)values;
-    games_route_list(service->games, request, caller->customer_id);
+    (void)match;
+    games_route_list(service->games, request, caller->of.customer_id);
 }
 
 static void answer_launch(struct service *service, struct http_request *request,
-                          const struct caller *caller, const struct text *values)
+                          const struct caller *caller, const struct route_match *match)
 {
     launch_route(service->shared->launcher, service->games, service->mailbox, request,
-                 caller->customer_id, values[0]);
+                 caller->of.customer_id, match->values[0]);
 }
 
 static void answer_wallet(struct service *service, struct http_request *request,
-                          const struct caller *caller, const struct text *values)
+                          const struct caller *caller, const struct route_match *match)
 {
     bool provider = caller->provider_id[0] != '\0';
-    (void)values;
+    (void)match;
     wallet_route(service->wallet, service->games, request,
                  provider ? WALLET_PROVIDER : WALLET_CUSTOMER,
-                 provider ? caller->provider_id : caller->customer_id);
+                 provider ? caller->provider_id : caller->of.customer_id);
 }
+
+static void answer_account(struct service *service, struct http_request *request,
+                           const struct caller *caller, const struct route_match *match)
+{
+    account_route(service->shared->account, service->mailbox, request, &caller->of,
+                  match->route->account);
+}
+
+/* A row of /api/v1/account. */
+#define ACCOUNT(method_, path_, act_)                                         \
+    {                                                                         \
+        METHOD_##method_, "/api/v1/account" path_, true, true, USAGE_ACCOUNT, \
+            .account = &(act_), .handle = answer_account                      \
+    }
 
 /* The most frequent routes come first. */
 static const struct route routes[] = {
-    {METHOD_GET, "/api/v1/{sport}/events/{eventId}", true, true, USAGE_SPORTS, answer_sports},
-    {METHOD_GET, "/api/v1/{sport}/events", true, true, USAGE_SPORTS, answer_sports},
-    {METHOD_GET, "/api/v1/sports", true, true, USAGE_SPORTS, answer_sports},
-    {METHOD_GET, "/api/v1/casino/games", true, false, USAGE_GAMES, answer_games},
-    {METHOD_POST, "/api/v1/casino/games/{gameId}/launch", true, false, USAGE_LAUNCH, answer_launch},
-    {METHOD_POST, "/api/v1/casino/wallet", true, false, USAGE_WALLET, answer_wallet},
-    {METHOD_GET, "/api/v1/health", false, false, USAGE_OTHER, answer_health},
-    {METHOD_POST, "/provider/v1/wallet", true, false, USAGE_OTHER, answer_wallet},
+    {METHOD_GET, "/api/v1/{sport}/events/{eventId}", true, true, USAGE_SPORTS,
+     .handle = answer_sports},
+    {METHOD_GET, "/api/v1/{sport}/events", true, true, USAGE_SPORTS, .handle = answer_sports},
+    {METHOD_GET, "/api/v1/sports", true, true, USAGE_SPORTS, .handle = answer_sports},
+    {METHOD_GET, "/api/v1/casino/games", true, false, USAGE_GAMES, .handle = answer_games},
+    {METHOD_POST, "/api/v1/casino/games/{gameId}/launch", true, false, USAGE_LAUNCH,
+     .handle = answer_launch},
+    {METHOD_POST, "/api/v1/casino/wallet", true, false, USAGE_WALLET, .handle = answer_wallet},
+    ACCOUNT(GET, "", account_show),
+    {METHOD_GET, "/api/v1/health", false, false, USAGE_OTHER, .handle = answer_health},
+    {METHOD_POST, "/provider/v1/wallet", true, false, USAGE_OTHER, .handle = answer_wallet},
 };
 #define ROUTE_COUNT (sizeof routes / sizeof routes[0])
 
@@ -88,13 +105,15 @@ bool route_is_casino(struct text path)
 
 bool route_allows(const struct route *route, enum http_method method)
 {
-    return method == route->method || (method == METHOD_HEAD && route->method == METHOD_GET);
+    return method == route->method || (method == METHOD_HEAD && route->method == METHOD_GET) ||
+           (method == METHOD_DELETE && account_deletes(route->account));
 }
 
 struct text route_methods(const struct route *route)
 {
-    return route->method == METHOD_GET ? TEXT("GET, HEAD")
-                                       : text_of(http_method_name(route->method));
+    return route->method == METHOD_GET       ? TEXT("GET, HEAD")
+           : account_deletes(route->account) ? TEXT("POST, DELETE")
+                                             : text_of(http_method_name(route->method));
 }
 
 size_t route_number(const struct route *route)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "account/account.h"
 #include "http/http.h"
 #include "http/path.h"
 #include "records/provider.h"
@@ -19,9 +20,16 @@ struct service;
 struct caller {
     bool casino;
     sport_set sports;
-    char customer_id[CUSTOMER_ID_SIZE]; /* also of a denied caller, if its key is known */
+    key_areas areas;
+    /* Its customer, also of a denied caller, if its key is known, and the first characters of the
+     * key, if one was supplied. The digest is there if `areas` has one of ROUTE_ACCOUNT_AREAS. */
+    struct account_caller of;
     char provider_id[PROVIDER_ID_SIZE]; /* of an admitted caller on the providers' listener */
 };
+
+#define ROUTE_ACCOUNT_AREAS (KEY_ACCOUNT | KEY_MANAGE)
+
+struct route_match;
 
 struct route {
     enum http_method method; /* GET: HEAD too */
@@ -29,9 +37,11 @@ struct route {
     bool admission;          /* the caller must be admitted before any other check */
     bool rate_limited;       /* each request counts against the caller's budget */
     enum usage_group usage;  /* the customer's counter for these requests */
-    /* Replies to the request, at once or later. `values` are the segments that matched {…}. */
+    /* Replies to the request, at once or later. */
     void (*handle)(struct service *service, struct http_request *request,
-                   const struct caller *caller, const struct text *values);
+                   const struct caller *caller, const struct route_match *match);
+    /* Of /api/v1/account, which is not there for a key without ROUTE_ACCOUNT_AREAS; else NULL. */
+    const struct account_act *account;
 };
 
 struct route_match {

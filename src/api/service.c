@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/errors.h"
 #include "admission/errors.h"
+#include "admission/policy_table.h"
 #include "api/provider_admission.h"
 #include "api/reasons.h"
 #include "api/routes.h"
@@ -44,7 +46,6 @@ struct judged {
     struct route_match match;
     struct address client; /* as admission found it, else the peer */
     struct caller caller;
-    char key[KEY_PREFIX_SIZE]; /* the first characters of the key; "": none was supplied */
     enum admission_denial denial;
 };
 
@@ -137,10 +138,14 @@ static void on_closed(void *context, const struct address *peer, void *user)
 static void note_caller(struct judged *judged, const struct policy *policy,
                         const struct admission_memory *memory)
 {
-    memcpy(judged->caller.customer_id, policy->customer_id, sizeof judged->caller.customer_id);
-    memcpy(judged->key, memory->prefix, sizeof judged->key);
+    struct account_caller *of = &judged->caller.of;
+    memcpy(of->customer_id, policy->customer_id, sizeof of->customer_id);
+    memcpy(of->key_prefix, memory->prefix, sizeof of->key_prefix);
+    if ((memory->areas & ROUTE_ACCOUNT_AREAS) != 0)
+        memcpy(of->key_digest, policy_entry_digest(memory->entry), sizeof of->key_digest);
     judged->caller.sports = memory->sports;
     judged->caller.casino = memory->casino;
+    judged->caller.areas = memory->areas;
 }
 
 /* `counter` counts all denials of the listener. */
@@ -172,9 +177,9 @@ static const struct policy *judge(struct service *service, struct http_request *
         note_caller(judged, policy, &remembered->admission);
     if (judged->denial != DENIAL_NONE) {
         count_denial(service, COUNTED_NOT_ADMITTED, judged->denial);
-        if (judged->caller.customer_id[0] != '\0')
-            denials_note(service->shared->denials, judged->caller.customer_id, judged->denial,
-                         judged->key, &judged->client, now_wall_ms);
+        if (judged->caller.of.customer_id[0] != '\0')
+            denials_note(service->shared->denials, judged->caller.of.customer_id, judged->denial,
+                         judged->caller.of.key_prefix, &judged->client, now_wall_ms);
         http_reply_error(request, admission_error_of(judged->denial));
         return NULL;
     }
@@ -236,6 +241,9 @@ static bool find_and_judge(struct service *service, struct http_request *request
     *policy = judge(service, request, judged, now_wall_ms);
     if (*policy == NULL)
         return false;
+    if (judged->match.route != NULL && judged->match.route->account != NULL &&
+        (judged->caller.areas & ROUTE_ACCOUNT_AREAS) == 0)
+        judged->match = (struct route_match){0};
     remember_match(remembered, request->path, &judged->match);
     return true;
 }
@@ -280,12 +288,16 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, &error_casino_access_disabled);
         return;
     }
-    if (request->method == METHOD_POST && http_body_is_encoded(request)) {
+    if (route->account != NULL && (judged->caller.areas & account_area(route->account)) == 0) {
+        http_reply_error(request, &error_area_not_allowed);
+        return;
+    }
+    if (route->method != METHOD_GET && http_body_is_encoded(request)) {
         http_request_add_field(request, TEXT("Accept-Encoding"), TEXT("identity"));
         http_reply_error(request, &error_unsupported_media_type);
         return;
     }
-    route->handle(service, request, &judged->caller, judged->match.values);
+    route->handle(service, request, &judged->caller, &judged->match);
 }
 
 void service_rate_decided(void *context, struct http_request *request,
@@ -302,14 +314,17 @@ static void take_rate(struct service *service, struct http_request *request,
                       const struct policy *policy, int64_t now_wall_ms)
 {
     const struct judged *judged = request->user;
-    const struct rate_claim claim = {policy->rate, policy->budget};
+    struct rate_claim claim = {policy->rate, policy->budget};
     struct rate_verdict verdict;
-    char address[ADDRESS_TEXT_SIZE] = "";
+    char name[ADDRESS_TEXT_SIZE] = "";
     if (!policy->is_customer && policy->rate.enabled)
-        address_format(&judged->client, address);
+        address_format(&judged->client, name);
+    if (judged->match.route->account != NULL) {
+        claim = (struct rate_claim){service->account_rate, rate_budget_of_account(policy->budget)};
+        (void)snprintf(name, sizeof name, "account:%s", policy->customer_id);
+    }
     if (rate_limiter_take(service->rates, request, &claim,
-                          policy->is_customer ? policy->customer_id : address, now_wall_ms,
-                          &verdict))
+                          name[0] != '\0' ? name : policy->customer_id, now_wall_ms, &verdict))
         service_rate_decided(service, request, &verdict);
 }
 
@@ -439,8 +454,8 @@ static struct log_field fields_alike(struct log_batch *log, const struct http_ou
     const struct http_request *request = outcome->request;
     struct remembered *remembered = request->connection_user;
     const struct address *client = judged != NULL ? &judged->client : &request->peer;
-    const char *customer_id = judged != NULL ? judged->caller.customer_id : "";
-    const char *key = judged != NULL ? judged->key : "";
+    const char *customer_id = judged != NULL ? judged->caller.of.customer_id : "";
+    const char *key = judged != NULL ? judged->caller.of.key_prefix : "";
     const char *method = outcome->refused ? "" : http_method_name(request->method);
     if (log_batch_has_kept(log, &remembered->logged.text) && remembered->logged.route == route &&
         remembered->logged.method == method && address_equals(&remembered->logged.client, client) &&
@@ -508,7 +523,7 @@ static void count_usage(struct service *service, const struct http_outcome *outc
 {
     struct remembered *remembered = outcome->request->connection_user;
     const struct route *route = judged->match.route;
-    usage_count(service->usage, &remembered->usage, judged->caller.customer_id,
+    usage_count(service->usage, &remembered->usage, judged->caller.of.customer_id,
                 route == NULL ? USAGE_OTHER : route->usage, outcome->status);
 }
 
@@ -530,7 +545,7 @@ static void finished(void *context, const struct http_outcome *outcome)
                     : outcome->status == 304 ? COUNTED_WAITED_TIME
                                              : COUNTED_WAITED_ERROR,
                     1);
-    if (judged != NULL && judged->caller.customer_id[0] != '\0')
+    if (judged != NULL && judged->caller.of.customer_id[0] != '\0')
         count_usage(service, outcome, judged);
     if (log_enabled(service->log, LOG_INFO))
         log_request(service->access_log, outcome, judged, route);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "account/account.h"
 #include "admission/admission.h"
 #include "admission/denials.h"
 #include "api/health.h"
@@ -23,6 +24,9 @@
  *   → route and method → casino access → coding of a body → path parameters
  *   → sport permission → store.
  *
+ * The routes of /api/v1/account have a rate limit of their own, and are not there for a key without
+ * an area for them.
+ *
  * A caller without a key has no identity in the casino: it gets 403 ip_not_allowed for every path
  * under /api/v1/casino/, even one that does not exist.
  *
@@ -37,6 +41,7 @@ struct service_shared { /* by all serving threads */
     struct games *games;
     struct launcher *launcher;
     struct ledger *ledger;
+    struct account *account;
     struct health *health;
 };
 
@@ -44,6 +49,7 @@ struct service {
     const struct service_shared *shared;
     struct admission *admission;
     struct rate_limiter *rates;
+    struct rate_limit account_rate; /* of /api/v1/account, of each customer */
     struct sports_cache *sports;
     struct games_pages *games;
     struct wallet_handler *wallet;

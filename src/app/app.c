@@ -4,7 +4,7 @@
  *
  * Shut-down is the reverse: users of a part end before the part. Workers drain: no requests are
  * left, though their calls to the stores may be under way. Then the health probe, the leases of
- * rate limits, the launcher, the ledger, the sports' reads and then the work pool that they come
+ * rate limits, the launcher, the account, the ledger, the sports' reads and then the work pool that they come
  * back to end (no more mail is made for workers), workers stop, then what they shared goes.
  */
 #include "app/app.h"
@@ -648,11 +648,13 @@ static enum status open_stores(struct app *app, struct error *error)
     }
     app->shared.policies = policies_create(&platform, POLICY_REFRESH_MS);
     app->shared.denials = denials_create();
+    app->shared.limits = client_limits_create();
     if (odds_store_has_leases(app->odds))
         app->shared.leases = rate_leases_create(app->odds, app->log);
     app->shared.games = games_create(&platform, config->secrets_key_file, POLICY_REFRESH_MS);
     app->shared.launcher =
         launcher_create(&platform, config->launch_timeout_ms, config->launch_ca_file);
+    app->shared.account = account_create(&platform, config->secrets_key_file, app->shared.limits);
     app->shared.health = health_create(app->odds, config->odds_timeout_ms, &platform);
     app->shared.ledger = ledger_create(&platform, LEDGER_QUEUE_LIMIT, config->batch_max,
                                        (int64_t)config->session_hours * 3600000);
@@ -851,7 +853,6 @@ static enum status start(struct app *app, struct error *error)
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->shared.sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
-    app->shared.limits = client_limits_create();
     set_limits(app, config);
     app->console = console_create(&(struct console_options){
         .loop = &app->loop,
@@ -880,6 +881,7 @@ static void take_down(struct app *app)
     health_destroy(&app->shared.health);
     rate_leases_destroy(&app->shared.leases);
     launcher_destroy(&app->shared.launcher);
+    account_destroy(&app->shared.account);
     ledger_destroy(&app->shared.ledger);
     if (app->verifications != NULL)
         refresher_release(app->verifications, &app->verifications_hold);

@@ -84,6 +84,10 @@ struct config {
     uint32_t session_hours; /* for so long after a launch its provider may take stakes */
     uint32_t launch_timeout_ms;
     char *launch_ca_file; /* path of PEM certificates, or "" for the system's */
+    /* [account] */
+    struct config_rate {
+        uint32_t requests, seconds; /* 0 requests: no limit */
+    } account_rate;                 /* of each customer */
     /* [log] */
     enum log_level log_level;
     enum log_format log_format;

@@ -32,6 +32,24 @@ static enum status read_number(const struct setting *setting, char *value, void 
     return STATUS_OK;
 }
 
+/* "300/60". */
+static enum status read_rate(const struct setting *setting, char *value, void *field,
+                             struct error *error)
+{
+    struct text seconds_text = text_of(value);
+    struct text requests_text = text_cut(&seconds_text, '/');
+    uint64_t requests = 0;
+    uint64_t seconds = 0;
+    bool off = strcmp(value, "off") == 0;
+    if (!off && (text_to_u64(requests_text, 1000000000, &requests) != STATUS_OK || requests == 0 ||
+                 text_to_u64(seconds_text, 86400, &seconds) != STATUS_OK || seconds == 0))
+        return error_set(error, STATUS_INVALID,
+                         "must be REQUESTS/SECONDS, as in 300/60, or off, and is '%.*s' (%s)",
+                         shown(text_of(value)), value, setting->about.what);
+    *(struct config_rate *)field = (struct config_rate){(uint32_t)requests, (uint32_t)seconds};
+    return STATUS_OK;
+}
+
 /* "25%", or a number. */
 static enum status read_share(const struct setting *setting, char *value, void *field,
                               struct error *error)
@@ -299,6 +317,7 @@ const struct setting settings[] = {
     SETTING(casino, session_hours, "24", 0, session_hours, read_number, 1, 8760),
     SETTING(casino, launch_timeout_ms, "3000", 0, launch_timeout_ms, read_number, 10, 60000),
     SETTING(casino, launch_ca_file, "", SETTING_FILE, launch_ca_file, read_text, 0, 0),
+    SETTING(account, rate, "300/60", SETTING_RELOADABLE, account_rate, read_rate, 0, 0),
     SETTING(log, level, "info", SETTING_RELOADABLE, log_level, read_level, 0, 0),
     SETTING(log, format, "text", SETTING_RELOADABLE, log_format, read_format, 0, 0),
 };

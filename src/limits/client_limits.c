@@ -73,11 +73,15 @@ static struct address_count *find(struct client_limits *limits, const struct add
     return NULL;
 }
 
+uint32_t client_limits_get(const struct client_limits *limits, enum client_limit which)
+{
+    return atomic_load_explicit(&limits->most[which], memory_order_relaxed);
+}
+
 uint32_t client_limits_add(struct client_limits *limits, const struct address *address)
 {
     struct address key = counted_as(address);
-    uint32_t most =
-        atomic_load_explicit(&limits->most[CONNECTIONS_PER_ADDRESS], memory_order_relaxed);
+    uint32_t most = client_limits_get(limits, CONNECTIONS_PER_ADDRESS);
     size_t bucket;
     uv_mutex_lock(&limits->lock);
     struct address_count *found = find(limits, &key, &bucket);
@@ -108,7 +112,7 @@ void client_limits_remove(struct client_limits *limits, const struct address *ad
 bool client_limits_take(const struct client_limits *limits, enum client_limit which,
                         atomic_uint *count)
 {
-    uint32_t most = atomic_load_explicit(&limits->most[which], memory_order_relaxed);
+    uint32_t most = client_limits_get(limits, which);
     if (atomic_fetch_add_explicit(count, 1, memory_order_relaxed) < most || most == 0)
         return true;
     (void)atomic_fetch_sub_explicit(count, 1, memory_order_relaxed);

@@ -37,6 +37,8 @@ void client_limits_destroy(struct client_limits **limits);
 /* 0: no limit. A lowered limit refuses new connections and closes none. */
 void client_limits_set(struct client_limits *limits, enum client_limit which, uint32_t most);
 
+uint32_t client_limits_get(const struct client_limits *limits, enum client_limit which);
+
 /* Counts one more connection. Returns by how many the address is now over its limit. An IPv6 /64
  * network counts as one address, because a client has at least that. */
 uint32_t client_limits_add(struct client_limits *limits, const struct address *address);

@@ -63,7 +63,7 @@ struct metrics;
 struct metrics_shard;
 typedef atomic_uint_least64_t metrics_cell;
 
-#define METRICS_ROUTE_MAX 16
+#define METRICS_ROUTE_MAX 32
 struct metrics_options {
     size_t threads;
     /* Names what requests are counted under: 0, 1, … (METRICS_ROUTE_MAX at most), then NULL. */

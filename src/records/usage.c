@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const char *const names[USAGE_GROUP_COUNT] = {
-    [USAGE_SPORTS] = "sports", [USAGE_GAMES] = "games", [USAGE_LAUNCH] = "launch",
-    [USAGE_WALLET] = "wallet", [USAGE_OTHER] = "other",
+    [USAGE_SPORTS] = "sports", [USAGE_GAMES] = "games",     [USAGE_LAUNCH] = "launch",
+    [USAGE_WALLET] = "wallet", [USAGE_ACCOUNT] = "account", [USAGE_OTHER] = "other",
 };
 
 const struct enum_names usage_groups = ENUM_NAMES(names);

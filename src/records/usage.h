@@ -7,8 +7,15 @@
  * class of the answers' status. The store adds up what its writers bring. Plain data. Threads: any.
  */
 
-enum usage_group { USAGE_SPORTS, USAGE_GAMES, USAGE_LAUNCH, USAGE_WALLET, USAGE_OTHER };
-#define USAGE_GROUP_COUNT 5
+enum usage_group {
+    USAGE_SPORTS,
+    USAGE_GAMES,
+    USAGE_LAUNCH,
+    USAGE_WALLET,
+    USAGE_ACCOUNT,
+    USAGE_OTHER
+};
+#define USAGE_GROUP_COUNT 6
 extern const struct enum_names usage_groups; /* "sports" */
 
 #define USAGE_CLASS_COUNT 4 /* 2xx, 3xx, 4xx, 5xx */

@@ -99,6 +99,13 @@ void secrets_derive(const struct secrets *secrets, const char *purpose,
                        text_of(purpose), key);
 }
 
+struct secrets *secrets_of_purpose(const struct secrets *secrets, const char *purpose)
+{
+    struct secrets *derived = memory_alloc_zeroed(1, sizeof *derived);
+    secrets_derive(secrets, purpose, derived->key);
+    return derived;
+}
+
 /* ---- sealing --------------------------------------------------------------------------------- */
 
 static EVP_CIPHER_CTX *cipher_begin(const struct secrets *secrets, const uint8_t *nonce,

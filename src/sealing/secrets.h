@@ -38,6 +38,9 @@ void secrets_destroy(struct secrets **secrets);
 void secrets_derive(const struct secrets *secrets, const char *purpose,
                     uint8_t key[SECRETS_KEY_SIZE]);
 
+/* Secrets whose key is that of a purpose: what they seal, no other purpose opens. */
+struct secrets *secrets_of_purpose(const struct secrets *secrets, const char *purpose);
+
 /* Appends the sealed form. At most SECRETS_PLAIN_MAX bytes (CHECKed). */
 void secrets_seal(const struct secrets *secrets, struct text context, struct text plain,
                   struct buffer *out);

@@ -125,7 +125,8 @@ def rows_of(page, head):
 
 def test_the_tables_of_errors_are_those_of_the_document():
     document = read("openapi")
-    listed = {code.strip("`"): (int(status), message) for status, code, message, *_ in rows_of("interface.md", "| status | code | message | when |")}
+    listed = {code.strip("`"): (int(status), message) for page in ("interface.md", "account.md")
+              for status, code, message, *_ in rows_of(page, "| status | code | message | when |")}
     assert {code: row["status"] for code, row in document["x-errors"].items()} == {code: status for code, (status, _) in listed.items()}
     named = {"invalid_request", "unknown_field"}  # whose messages name a field
     for code in listed.keys() - named:
@@ -134,7 +135,8 @@ def test_the_tables_of_errors_are_those_of_the_document():
 
 def test_the_routes_of_the_page_are_those_of_the_document():
     paths = read("openapi")["paths"]
-    assert {(method.lower(), path.strip("`")) for method, path, *_ in rows_of("interface.md", "| method | path | key | rate limited | answers |")} == {
+    rows = [*rows_of("interface.md", "| method | path | key | rate limited | answers |"), *rows_of("account.md", "| method | path | area | what |")]
+    assert {(method.lower(), path.strip("`")) for method, path, *_ in rows} == {
         (verb, path) for path, item in paths.items() for verb in VERBS if verb in item}
 
 

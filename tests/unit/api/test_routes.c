@@ -58,14 +58,14 @@ TEST(casino_is_never_a_sport)
     assert_false(route_is_casino(TEXT("/api/v1/Casino/events")));
 }
 
-TEST(routes_are_read_only_but_for_launch_and_wallet)
+TEST(routes_are_read_only_but_for_launch_wallet_and_account)
 {
     const struct route *routes = NULL;
     size_t count = route_table(&routes);
     assert_true(count >= 4);
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(routes[i].path, WALLET) == 0 || strcmp(routes[i].path, LAUNCH) == 0 ||
-            strcmp(routes[i].path, PROVIDER) == 0)
+        if (routes[i].account != NULL || strcmp(routes[i].path, WALLET) == 0 ||
+            strcmp(routes[i].path, LAUNCH) == 0 || strcmp(routes[i].path, PROVIDER) == 0)
             continue;
         assert_true(route_allows(&routes[i], METHOD_GET));
         assert_true(route_allows(&routes[i], METHOD_HEAD));

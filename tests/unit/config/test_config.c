@@ -250,7 +250,7 @@ TEST(all_that_is_wrong_is_seen_at_once)
                     ":5: [server] trusted_proxies: item 2: 'proxy.example' is not an address or "
                     "CIDR block\n"
                     ":7: there is no section [odd]; sections are server, operator, provider, odds, "
-                    "platform, casino, log\n"
+                    "platform, casino, account, log\n"
                     ":11: [log] level: must be error, warning, info or debug, and is 'loud'\n"
                     "environment variable CROUPIER_LOG_LEVLE: there is no such setting; did you "
                     "mean CROUPIER_LOG_LEVEL?\n");
@@ -486,6 +486,9 @@ TEST(the_rest_is_refused_too)
 {
     expect_refusal("[log]\nlevel = loud\n", "must be error, warning, info or debug, and is 'loud'");
     expect_refusal("[log]\nformat = xml\n", "must be text or json, and is 'xml'");
+    expect_refusal("[account]\nrate = 300\n", "must be REQUESTS/SECONDS, as in 300/60, or off");
+    expect_refusal("[account]\nrate = 0/60\n", "and is '0/60'");
+    expect_refusal("[account]\nrate = 1/86401\n", "and is '1/86401'");
     expect_refusal("[odds]\nprefix = a b\n", "without spaces");
     expect_refusal("[server]\ntls_certificate = /c.pem\n",
                    ":2: [server] tls_certificate: needs tls_key");

@@ -1,0 +1,259 @@
+/*
+ * A request is read and judged on its serving thread as far as no store is needed, becomes a job of
+ * the pool, and is answered when the job comes back by the thread's mailbox, if its client is still
+ * there. One lock guards what the threads share.
+ */
+#include "account/account.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "account/call.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "base/work_pool.h"
+#include "games/errors.h"
+#include "http/deferral.h"
+#include "sealing/secrets.h"
+
+struct account {
+    struct platform_store_options platform;
+    const char *secrets_key_file;
+    const struct client_limits *limits;
+    struct work_pool *pool;
+    uv_mutex_t lock;                              /* guards: */
+    LIST_HEAD(, job) jobs;                        /* under way */
+    struct platform_store *idle[ACCOUNT_THREADS]; /* handles that no thread uses now */
+    size_t idle_count;
+    struct secrets *secrets; /* NULL: not read yet */
+};
+
+struct job {
+    struct work work;
+    struct mail mail;
+    struct mailbox *mailbox;
+    struct http_deferral deferral;
+    struct account *account;
+    LIST_ENTRY(job) link;
+    uint64_t asked_ms; /* monotonic */
+    enum status status;
+    struct error error;
+    struct account_call call;
+};
+
+key_areas account_area(const struct account_act *act)
+{
+    return act->area;
+}
+
+bool account_deletes(const struct account_act *act)
+{
+    return act != NULL && act->on_delete != NULL;
+}
+
+enum status account_refuse(struct account_call *call, const struct http_error *refusal,
+                           struct error *error)
+{
+    call->refusal = refusal;
+    return error_set(error, STATUS_CONFLICT, "%s", refusal->message);
+}
+
+/* ---- on a thread of the account's ------------------------------------------------------------ */
+
+static enum status borrow_store(struct account *account, struct platform_store **store,
+                                struct error *error)
+{
+    uv_mutex_lock(&account->lock);
+    *store = account->idle_count > 0 ? account->idle[--account->idle_count] : NULL;
+    uv_mutex_unlock(&account->lock);
+    return *store != NULL ? STATUS_OK : platform_store_open(store, &account->platform, error);
+}
+
+static void return_store(struct account *account, struct platform_store *store)
+{
+    uv_mutex_lock(&account->lock);
+    account->idle[account->idle_count++] = store;
+    uv_mutex_unlock(&account->lock);
+}
+
+/* Makes what seals the customer's cursors, and opens the one that was given. */
+static enum status prepare_cursor(struct job *job, struct error *error)
+{
+    struct account *account = job->account;
+    struct account_call *call = &job->call;
+    char purpose[64];
+    enum status status = STATUS_OK;
+    uv_mutex_lock(&account->lock);
+    if (account->secrets == NULL)
+        status = secrets_open_key(&account->secrets, account->secrets_key_file, error);
+    uv_mutex_unlock(&account->lock);
+    if (status != STATUS_OK)
+        return STATUS_UNAVAILABLE;
+    (void)snprintf(purpose, sizeof purpose, "account cursors of %s", call->caller.customer_id);
+    call->secrets = secrets_of_purpose(account->secrets, purpose);
+    return call->asked.cursor[0] == '\0' || account_read_cursor(call)
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID, "cursor: %s", account_cursor.rule);
+}
+
+static enum status handle(struct job *job, struct error *error)
+{
+    struct account_call *call = &job->call;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; call->act->parameters[i] != NULL && status == STATUS_OK; i++)
+        if (call->act->parameters[i] == &account_cursor)
+            status = prepare_cursor(job, error);
+    return status == STATUS_OK ? call->act->handle(call, error) : status;
+}
+
+static void run_job(struct work *work)
+{
+    struct job *job = CONTAINER_OF(work, struct job, work);
+    struct account_call *call = &job->call;
+    char who[TRAIL_WHO_SIZE];
+    call->now_ms = clock_wall_ms();
+    job->status = clock_monotonic_ms() - job->asked_ms > ACCOUNT_WAIT_MS
+                      ? STATUS_TIMEOUT
+                      : borrow_store(job->account, &call->store, &job->error);
+    if (job->status == STATUS_OK) {
+        (void)snprintf(who, sizeof who, "key %s", call->caller.key_prefix);
+        platform_store_act_as(call->store, who, call->act->name);
+        job->status = handle(job, &job->error);
+        return_store(job->account, call->store);
+    }
+    secrets_destroy(&call->secrets);
+    uv_mutex_lock(&job->account->lock);
+    LIST_REMOVE(job, link);
+    uv_mutex_unlock(&job->account->lock);
+    mailbox_post(job->mailbox, &job->mail);
+}
+
+/* ---- replying -------------------------------------------------------------------------------- */
+
+/* "from: must not be after to" becomes a sentence. */
+static void reply_invalid(struct http_request *request, const struct job *job)
+{
+    char message[sizeof job->error.text + 32];
+    const char *text = job->error.text;
+    const char *colon = strstr(text, ": ");
+    CHECK(colon != NULL);
+    (void)snprintf(message, sizeof message, "The %s %.*s %s.",
+                   job->call.act->form == NULL ? "parameter" : "field", (int)(colon - text), text,
+                   colon + 2);
+    http_reply_error_as(request, &error_invalid_request, message);
+}
+
+static void reply(struct http_request *request, struct job *job)
+{
+    struct account_call *call = &job->call;
+    if (job->status == STATUS_OK)
+        http_reply_json(request, call->status, buffer_text(&call->answer));
+    else if (call->refusal != NULL)
+        http_reply_error(request, call->refusal);
+    else if (job->status == STATUS_INVALID)
+        reply_invalid(request, job);
+    else if (job->status == STATUS_UNAVAILABLE || job->status == STATUS_TIMEOUT ||
+             job->status == STATUS_READ_ONLY || job->status == STATUS_FULL)
+        http_reply_error(request, &error_account_store_unavailable);
+    else
+        http_reply_error(request, &error_bug);
+}
+
+static void free_job(struct job *job)
+{
+    buffer_wipe(&job->call.answer); /* there may be a key in it */
+    memory_free(job);
+}
+
+static void deliver(struct mail *mail)
+{
+    struct job *job = CONTAINER_OF(mail, struct job, mail);
+    struct http_request *request = http_deferral_take(&job->deferral);
+    if (request != NULL)
+        reply(request, job);
+    free_job(job);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* Puts the job into the pool, if there is room for it and its customer. */
+static const struct http_error *submit(struct job *job)
+{
+    struct account *account = job->account;
+    const struct job *other;
+    unsigned same = 0;
+    const struct http_error *refusal = NULL;
+    uv_mutex_lock(&account->lock);
+    LIST_FOREACH (other, &account->jobs, link)
+        same += strcmp(other->call.caller.customer_id, job->call.caller.customer_id) == 0;
+    if (same >= ACCOUNT_AT_ONCE)
+        refusal = &error_account_busy;
+    else if (work_pool_submit(account->pool, &job->work) != STATUS_OK)
+        refusal = &error_account_queue_full;
+    else
+        LIST_INSERT_HEAD(&account->jobs, job, link); /* its thread waits for the lock */
+    uv_mutex_unlock(&account->lock);
+    return refusal;
+}
+
+void account_route(struct account *account, struct mailbox *mailbox, struct http_request *request,
+                   const struct account_caller *caller, const struct account_act *act)
+{
+    struct account_asked asked;
+    struct strict_json_fault fault;
+    if (request->method == METHOD_DELETE)
+        act = act->on_delete;
+    enum strict_json read = account_read(request, act, &asked, &fault);
+    if (read != STRICT_JSON_OK) {
+        games_reply_fault(request, read, fault.message);
+        return;
+    }
+    struct job *job = memory_alloc_zeroed(1, sizeof *job);
+    job->work.run = run_job;
+    job->mail.deliver = deliver;
+    job->mailbox = mailbox;
+    job->account = account;
+    job->asked_ms = clock_monotonic_ms();
+    job->call = (struct account_call){
+        .act = act, .limits = account->limits, .caller = *caller, .asked = asked, .status = 200};
+    job->call.viewer.customer_id = job->call.caller.customer_id;
+    const struct http_error *refusal = submit(job);
+    if (refusal == NULL) {
+        http_defer(&job->deferral, request); /* this thread delivers the mail after we return */
+        return;
+    }
+    free_job(job);
+    if (refusal == &error_account_busy)
+        http_request_add_field(request, TEXT("Retry-After"), TEXT("1"));
+    http_reply_error(request, refusal);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct account *account_create(const struct platform_store_options *platform,
+                               const char *secrets_key_file, const struct client_limits *limits)
+{
+    struct account *account = memory_alloc_zeroed(1, sizeof *account);
+    account->platform = *platform;
+    account->secrets_key_file = secrets_key_file;
+    account->limits = limits;
+    LIST_INIT(&account->jobs);
+    CHECK(uv_mutex_init(&account->lock) == 0);
+    account->pool = work_pool_create("account", ACCOUNT_THREADS, ACCOUNT_QUEUE);
+    return account;
+}
+
+void account_destroy(struct account **at)
+{
+    struct account *account = memory_take(at);
+    if (account == NULL)
+        return;
+    work_pool_destroy(&account->pool);
+    while (account->idle_count > 0)
+        platform_store_close(&account->idle[--account->idle_count]);
+    secrets_destroy(&account->secrets);
+    uv_mutex_destroy(&account->lock);
+    memory_free(account);
+}

@@ -1,0 +1,101 @@
+#pragma once
+
+#include "account/account.h"
+#include "account/errors.h"
+#include "base/clock.h"
+#include "base/json_writer.h"
+#include "base/strict_json.h"
+#include "http/query.h"
+#include "operator/viewer.h"
+#include "records/records.h"
+#include "sealing/secrets.h"
+
+/*
+ * One request of /api/v1/account, as its handler sees it on a thread of the account's: who asks,
+ * what was asked for, and the answer. A handler blocks as the store does, and knows no HTTP.
+ */
+
+#define ACCOUNT_LIMIT_MAX 200U
+#define ACCOUNT_LIMIT 50U
+#define ACCOUNT_DAYS_MAX 31
+#define ACCOUNT_POSITION_SIZE 64 /* where a cursor leads on from: plain text with its NUL */
+#define ACCOUNT_CURSOR_SIZE 128  /* of its text, with the NUL */
+#define ACCOUNT_TIME_SIZE 40
+
+/* What may be asked for: parameters of a query, and members of a body. A text that was not given is
+ * "". */
+struct account_asked {
+    char id[TRANSACTION_ID_SIZE], provider[PROVIDER_ID_SIZE];
+    char reference[PLAYER_REFERENCE_SIZE], player_id[PLAYER_ID_SIZE];
+    char state[8];
+    char from[CLOCK_DAY_SIZE], to[CLOCK_DAY_SIZE], day[CLOCK_DAY_SIZE];
+    char prefix[KEY_PREFIX_SIZE];
+    uint32_t limit;
+    char cursor[ACCOUNT_CURSOR_SIZE];
+    /* of bodies alone: */
+    bool blocked, early;
+    char until[ACCOUNT_TIME_SIZE], reason[BLOCK_REASON_SIZE];
+    char label[KEY_LABEL_SIZE], expires_at[ACCOUNT_TIME_SIZE];
+    key_areas only;
+};
+
+/* Parameters; an act lists those that it takes, ended by NULL. */
+extern const struct http_parameter account_id, account_provider, account_reference,
+    account_player_id, account_state, account_from, account_to, account_day, account_prefix,
+    account_limit, account_cursor;
+#define ACCOUNT_PARAMETERS_MAX 8
+
+struct account_call {
+    struct platform_store *store;
+    const struct account_act *act;
+    const struct client_limits *limits;
+    struct secrets *secrets; /* that seal cursors; NULL: the act takes none */
+    struct account_caller caller;
+    struct viewer viewer; /* the customer */
+    int64_t now_ms;
+    struct account_asked asked;
+    char position[ACCOUNT_POSITION_SIZE]; /* where the given cursor leads on from; "": there is
+                                             none */
+    /* The answer. */
+    int status;                       /* 200, unless the handler says otherwise */
+    struct buffer answer;             /* JSON */
+    const struct http_error *refusal; /* in place of what the status means; NULL: that */
+};
+
+/* STATUS_INVALID is 400 and begins the error with the wrong parameter or member ("from: must …");
+ * with a `refusal` any status is that; STATUS_OK is `answer`; any other is 503, or 500. */
+typedef enum status account_handler(struct account_call *call, struct error *error);
+
+struct account_act {
+    const char *name; /* the last word of its route */
+    key_areas area;
+    account_handler *handle;
+    const struct http_parameter *parameters[ACCOUNT_PARAMETERS_MAX + 1];
+    const struct http_parameter *required; /* of them; NULL: none */
+    const struct strict_json_form *form;   /* of the body; NULL: it takes none */
+    const struct account_act *on_delete;   /* for DELETE of its route; NULL: there is none */
+};
+
+/* ---- for handlers ---------------------------------------------------------------------------- */
+
+/* Refuses the request with this error. */
+enum status account_refuse(struct account_call *call, const struct http_error *refusal,
+                           struct error *error);
+
+/* The days from `from` to `to`, at most ACCOUNT_DAYS_MAX; `to` is today if it was not given, and
+ * `from` so many days before. */
+MUST_CHECK enum status account_days(const struct account_call *call, int64_t before,
+                                    struct ledger_scope *scope, struct error *error);
+
+/* Writes next_cursor, which leads on from the position; "": null, as this is the end. */
+void account_write_cursor(const struct account_call *call, struct json_writer *json,
+                          const char *position);
+
+/* ---- for account.c --------------------------------------------------------------------------- */
+
+/* Reads the query and the body of a request; `fault` says what is wrong with them. */
+MUST_CHECK enum strict_json account_read(const struct http_request *request,
+                                         const struct account_act *act, struct account_asked *asked,
+                                         struct strict_json_fault *fault);
+/* Reads the cursor that was given into `position`. False: it is of another customer or query. */
+MUST_CHECK bool account_read_cursor(struct account_call *call);
