@@ -17,7 +17,7 @@ ASKING = {"clock_gettime", "clock_nanosleep", "ftime", "gettimeofday", "nanoslee
 SQL = re.compile(r"\b(now|clock_timestamp|statement_timestamp|transaction_timestamp|datetime|julianday|unixepoch)\s*\(\s*['\")]"
                  r"|\bcurrent_(date|time|timestamp)\b", re.IGNORECASE)
 # Where a database is asked, and why.
-ALLOWED = {("src/stores/platform/postgres/session.c", "clock_timestamp"): "compared with a time that the server noted itself"}
+ALLOWED = {("sql/statements/postgresql_session.sql", "clock_timestamp"): "compared with a time that the server noted itself"}
 
 
 def asking(library):

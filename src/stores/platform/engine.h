@@ -7,7 +7,7 @@
  * The interface of an engine of the platform store; only files in stores/ include this. The front
  * (platform.c) chooses the engine by the URI's scheme. A new engine is one row in its table.
  */
-struct ledger_texts;
+struct sql_texts;
 struct platform_engine {
     const char *scheme; /* with its colon: "sqlite:" */
     const char *alias;  /* another way to write it; NULL: none */
@@ -30,7 +30,7 @@ struct platform_engine {
     const char *read_only;       /* 1: it takes no changes; NULL: each change finds out */
     const struct sql_verbs *sql; /* for records */
     const struct ledger_verbs *ledger;
-    const struct ledger_texts *texts; /* ledger/texts.h */
+    const struct sql_texts *texts; /* texts.h */
     /* NULL: a row of a transaction has its player's columns. Else it begins with the player's
      * number, whose record this finds in the engine's memory or by another statement; NULL: it is
      * not there. */

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "stores/platform/records.h"
+#include "stores/platform/texts.h"
 #include "stores/platform_players.h"
 
 static enum status add_launches(struct sql_flight *flight, void *context, struct error *error)
@@ -35,13 +36,6 @@ enum status platform_launches_newest(struct platform_store *store, const char *p
     return record_find_several(store, &launch_table, &parameters, launches, count, error);
 }
 
-static const char find_player[] =
-    "SELECT known.player_id, launch.game_id, launch.created_ms"
-    " FROM (SELECT player_id FROM launch WHERE provider_id = $1 AND subject = $2"
-    "  AND player_id IS NOT NULL LIMIT 1) AS known"
-    " LEFT JOIN launch ON launch.id = $3 AND launch.provider_id = $1"
-    "  AND launch.player_id = known.player_id";
-
 static bool on_player(void *context, const struct sql_row *row)
 {
     struct launch_look_up *look_up = context;
@@ -63,8 +57,10 @@ enum status platform_launches_find(struct platform_store *store, struct launch_l
     for (size_t i = 0; i < count; i++) {
         struct launch_look_up *look_up = &look_ups[i];
         look_up->known = look_up->launched = false;
-        queries[i] = (struct sql_query){
-            .sql = find_player, .parameters = &parameters[i], .row = on_player, .context = look_up};
+        queries[i] = (struct sql_query){.sql = store->engine->texts->launched,
+                                        .parameters = &parameters[i],
+                                        .row = on_player,
+                                        .context = look_up};
         SQL_ADD(&parameters[i], SQL_STRING(look_up->provider_id), SQL_STRING(look_up->subject),
                 SQL_STRING(look_up->launch_id));
     }

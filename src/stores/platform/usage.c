@@ -11,18 +11,11 @@
 
 static enum status add_usage(struct sql_flight *flight, void *context, struct error *error)
 {
-    static const char add[] =
-        "INSERT INTO usage_requests (customer_id, day, route_group, answers_2xx, answers_3xx,"
-        " answers_4xx, answers_5xx) VALUES ($1, $2, $3, $4, $5, $6, $7)"
-        " ON CONFLICT (customer_id, day, route_group) DO UPDATE SET"
-        " answers_2xx = usage_requests.answers_2xx + excluded.answers_2xx,"
-        " answers_3xx = usage_requests.answers_3xx + excluded.answers_3xx,"
-        " answers_4xx = usage_requests.answers_4xx + excluded.answers_4xx,"
-        " answers_5xx = usage_requests.answers_5xx + excluded.answers_5xx";
     const struct sql_records *adding = context;
     for (size_t i = 0; i < adding->count; i++) {
         const struct usage_record *record = (const struct usage_record *)adding->at + i;
-        struct sql_parameters *parameters = sql_flight_add(flight, add)->parameters;
+        struct sql_parameters *parameters =
+            sql_flight_add(flight, flight->store->engine->texts->add_usage)->parameters;
         SQL_ADD(parameters, SQL_STRING(record->customer_id), SQL_INTEGER(record->day),
                 SQL_STRING(enum_name(&usage_groups, record->group)));
         for (size_t class = 0; class < USAGE_CLASS_COUNT; class ++)
@@ -64,22 +57,15 @@ static enum status take_row(void *context, const struct sql_row *row, struct err
                : platform_damaged(listing->store, "a count of requests is malformed", error);
 }
 
-#define USAGE_OF_DAYS                                                                              \
-    "SELECT customer_id, day, route_group, answers_2xx, answers_3xx, answers_4xx, answers_5xx,"    \
-    " coalesce((SELECT name FROM customer WHERE id = customer_id), '') FROM usage_requests WHERE " \
-    "day >= $1 AND day <= $2"
-#define USAGE_ORDER " ORDER BY customer_id, day, route_group"
-
 enum status platform_usage_list(struct platform_store *store, const char *customer_id,
                                 int64_t from_day, int64_t to_day, usage_function *see,
                                 void *context, struct error *error)
 {
+    const struct sql_texts *texts = store->engine->texts;
     struct listing listing = {store, see, context};
     struct sql_parameters parameters = SQL_PARAMETERS(SQL_INTEGER(from_day), SQL_INTEGER(to_day));
     if (customer_id != NULL)
         SQL_ADD(&parameters, SQL_STRING(customer_id));
-    return ledger_read(store,
-                       customer_id == NULL ? USAGE_OF_DAYS USAGE_ORDER
-                                           : USAGE_OF_DAYS " AND customer_id = $3" USAGE_ORDER,
+    return ledger_read(store, customer_id == NULL ? texts->usage : texts->usage_of_customer,
                        &parameters, take_row, &listing, error);
 }

@@ -252,7 +252,7 @@ static enum status read_rows(struct audit *audit, const char *all, const char *s
 
 static enum status audit_accounts(struct audit *audit)
 {
-    const struct ledger_texts *texts = audit->store->engine->texts;
+    const struct sql_texts *texts = audit->store->engine->texts;
     enum status status = read_rows(audit, texts->accounts, texts->accounts_since, take_account);
     if (status != STATUS_OK || audit->expected == audit->followed + audit->result.entries)
         return status;
@@ -272,7 +272,7 @@ static enum status audit_declines(struct audit *audit)
 
 static enum status audit_rows(struct audit *audit)
 {
-    const struct ledger_texts *texts = audit->store->engine->texts;
+    const struct sql_texts *texts = audit->store->engine->texts;
     const struct audit_options *options = audit->options;
     enum status status = read_rows(audit, texts->chained, texts->chained_since, take_entry);
     if (status == STATUS_OK && !options->recent)

@@ -106,7 +106,7 @@ enum status platform_ledger_entered(struct platform_store *store, const struct l
                                     ledger_transaction_visitor *visit, void *context,
                                     struct error *error)
 {
-    const struct ledger_texts *texts = store->engine->texts;
+    const struct sql_texts *texts = store->engine->texts;
     struct visit visits = {.store = store, .transaction = visit, .context = context};
     struct sql_parameters parameters =
         SQL_PARAMETERS(SQL_INTEGER(scope->from_ms), SQL_INTEGER(scope->to_ms),
@@ -161,7 +161,7 @@ static enum status read_player(struct walk *walk, const char *sql, const char *p
 /* Where a statement follows the player's chain, the account says how far that has to lead. */
 static enum status walk_player(struct walk *walk, struct ledger_whose whose, struct error *error)
 {
-    const struct ledger_texts *texts = walk->store->engine->texts;
+    const struct sql_texts *texts = walk->store->engine->texts;
     const uint64_t before = whose.before > 0 ? whose.before : INT64_MAX;
     struct sql_parameters player = {0};
     int64_t last = 0;
@@ -187,7 +187,7 @@ enum status platform_ledger_entries(struct platform_store *store, struct ledger_
                                     ledger_transaction_visitor *visit, void *context,
                                     struct error *error)
 {
-    const struct ledger_texts *texts = store->engine->texts;
+    const struct sql_texts *texts = store->engine->texts;
     struct walk walk = {.store = store, .visit = visit, .context = context};
     struct sql_parameters parameters = {0};
     CHECK(whose.player_id != NULL || (whose.from == 0 && whose.before == 0));
@@ -321,7 +321,7 @@ static enum status take_broken(void *context, const struct sql_row *row, struct 
 
 enum status ledger_run_checks(struct platform_store *store, struct error *error)
 {
-    const struct ledger_texts *texts = store->engine->texts;
+    const struct sql_texts *texts = store->engine->texts;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < texts->check_count && status == STATUS_OK; i++) {
         struct ledger_check_text check = texts->checks[i];

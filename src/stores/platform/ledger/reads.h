@@ -2,7 +2,7 @@
 
 #include "stores/platform/engine.h"
 #include "stores/platform/ledger/rows.h"
-#include "stores/platform/ledger/texts.h"
+#include "stores/platform/texts.h"
 
 /* Reading the ledger by an engine's texts; for the files in stores/platform/ledger and the engines'
  * `recover`. */

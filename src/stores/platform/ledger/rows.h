@@ -10,7 +10,7 @@
 
 #define SQL_HASH(hash_) SQL_BYTES((hash_), LEDGER_HASH_SIZE)
 
-/* The columns are those of sql/ledger/shared.sql, from `first` on. */
+/* The columns are those of sql/statements/shared.sql, from `first` on. */
 #define LEDGER_ACCOUNT_COLUMN_COUNT 9
 bool ledger_read_player(const struct sql_row *row, int first, struct player_record *player);
 MUST_CHECK bool ledger_read_account(const struct sql_row *row, int first,

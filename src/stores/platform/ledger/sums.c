@@ -131,7 +131,7 @@ enum status platform_ledger_sums(struct platform_store *store, const struct ledg
                                  struct ledger_grouping grouping, ledger_sum_visitor *visit,
                                  void *context, struct error *error)
 {
-    const struct ledger_texts *texts = store->engine->texts;
+    const struct sql_texts *texts = store->engine->texts;
     struct summing summing = {visit, context};
     struct sql_parameters parameters = {0};
     const bool of_days = scope->from_ms % CLOCK_DAY_MS == 0 &&

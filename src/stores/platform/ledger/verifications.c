@@ -43,7 +43,7 @@ static void trail_of(const struct platform_store *store, const struct verificati
 
 static enum status put(struct sql_flight *flight, void *context, struct error *error)
 {
-    const struct ledger_texts *texts = flight->store->engine->texts;
+    const struct sql_texts *texts = flight->store->engine->texts;
     const struct verification_record *record = context;
     struct trail_row row = {0};
     struct sql_parameters *values = sql_flight_add(flight, texts->put_verification)->parameters;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "stores/platform/ledger/texts.h"
+#include "stores/platform/texts.h"
 
 struct relations {
     size_t count;
@@ -61,7 +61,7 @@ enum status postgres_ledger_integrity(struct platform_store *base, const char **
                                       struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
-    const struct ledger_texts *texts = &postgres_ledger_texts;
+    const struct sql_texts *texts = &postgres_texts;
     int64_t amcheck = 0;
     struct sql_query query = {
         .sql = texts->may_use_amcheck, .row = sql_take_integer, .context = &amcheck};

@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
-#include "stores/platform/ledger/texts.h"
 #include "stores/platform/schema.h"
+#include "stores/platform/texts.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -65,10 +65,8 @@ static enum status read_version(struct postgres_store *store, uint32_t *version,
                                 struct error *error)
 {
     int64_t tables = 0; /* -1: there is no place for any */
-    struct sql_query query = {.sql = "SELECT CASE WHEN current_schema() IS NOT NULL"
-                                     " THEN (to_regclass('schema_migration') IS NOT NULL)::int END",
-                              .row = sql_take_integer,
-                              .context = &tables};
+    struct sql_query query = {
+        .sql = postgres_texts.has_schema, .row = sql_take_integer, .context = &tables};
     enum status status = postgres_run(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;
@@ -88,21 +86,13 @@ static enum status read_version(struct postgres_store *store, uint32_t *version,
 static enum status migrate_step(struct postgres_store *store, uint32_t *version,
                                 struct error *error)
 {
-    /* "crup"; the lock is one of this schema. */
-    static const char lock[] =
-        "SELECT pg_advisory_xact_lock(1668445552, hashtext(coalesce(current_schema(), '')))";
     struct sql_query queries[] = {{.sql = postgres_begin},
-                                  {.sql = postgres_no_timeout},
+                                  {.sql = postgres_texts.no_timeout},
                                   {.sql = "SET LOCAL lock_timeout = 60000"},
-                                  {.sql = lock}};
+                                  {.sql = postgres_texts.lock_schema}};
     enum status status = postgres_run(store, queries, 4, error);
     if (status == STATUS_OK)
-        status = postgres_execute(store,
-                                  "CREATE TABLE IF NOT EXISTS schema_migration ("
-                                  " number integer PRIMARY KEY CHECK (number > 0),"
-                                  " name text NOT NULL, checksum text NOT NULL,"
-                                  " applied_ms bigint NOT NULL)",
-                                  error);
+        status = postgres_execute(store, postgres_texts.make_schema, error);
     if (status == STATUS_OK)
         status = read_applied(store, version, error);
     const struct migration *next =
@@ -186,20 +176,19 @@ static enum status postgres_check_shape(struct platform_store *base, bool *compa
 {
     struct postgres_store *store = postgres_store_of(base);
     struct buffer schema = {0}, name = {0};
-    struct sql_query queries[] = {{.sql = postgres_begin}, {.sql = postgres_no_timeout}};
+    struct sql_query queries[] = {{.sql = postgres_begin}, {.sql = postgres_texts.no_timeout}};
     enum status status = ready_to_migrate(store, error);
     store->patient = true;
     postgres_renew(store);
     if (status == STATUS_OK)
         status = postgres_run(store, queries, 2, error);
     if (status == STATUS_OK)
-        status = ask_name(store, postgres_ledger_texts.schema, NULL, &schema, error);
+        status = ask_name(store, postgres_texts.schema, NULL, &schema, error);
     *compared = schema.size > 0;
     if (status == STATUS_OK && *compared)
         status = make_shape(store, error);
     if (status == STATUS_OK && *compared)
-        status =
-            ask_name(store, postgres_ledger_texts.difference, buffer_string(&schema), &name, error);
+        status = ask_name(store, postgres_texts.difference, buffer_string(&schema), &name, error);
     if (status == STATUS_OK)
         status = postgres_execute(store, "ROLLBACK; BEGIN", error);
     if (status == STATUS_OK && name.size > 0)
@@ -241,5 +230,5 @@ const struct platform_engine platform_postgres_engine = {
     .migrate = postgres_migrate,
     .sql = &postgres_sql,
     .ledger = &postgres_ledger,
-    .texts = &postgres_ledger_texts,
+    .texts = &postgres_texts,
 };

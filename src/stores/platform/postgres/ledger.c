@@ -33,10 +33,10 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/platform/ledger/texts.h"
 #include "stores/platform/postgres/ledger.h"
+#include "stores/platform/texts.h"
 
-_Static_assert(LEDGER_BATCH_MAX == 256, "sql/ledger/postgresql.sql counts on it");
+_Static_assert(LEDGER_BATCH_MAX == 256, "sql/statements/postgresql.sql counts on it");
 
 #define RESOLVE_MS 3000 /* the least time for asking about a lost commit */
 #define RESOLVE_PAUSE_MS 50
@@ -295,7 +295,7 @@ static void add_clearings(const struct ledger_batch *batch, struct writing *writ
 static enum status write_all(struct postgres_store *store, struct writing *writing,
                              struct error *error)
 {
-    const struct ledger_texts *texts = &postgres_ledger_texts;
+    const struct sql_texts *texts = &postgres_texts;
     const struct {
         const char *sql;
         struct row_arrays *rows;
@@ -338,11 +338,11 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_batch 
     struct sql_parameters row = {0};
     int64_t running = 0;
     struct sql_query queries[] = {{.sql = postgres_begin},
-                                  {.sql = postgres_ledger_texts.is_running,
+                                  {.sql = postgres_texts.is_running,
                                    .parameters = &transaction,
                                    .row = sql_take_integer,
                                    .context = &running},
-                                  {.sql = postgres_ledger_texts.is_kept, .parameters = &row},
+                                  {.sql = postgres_texts.is_kept, .parameters = &row},
                                   {.sql = postgres_commit}};
     SQL_ADD(&row, SQL_INTEGER(batch->loaded.first_number), SQL_STRING(first->transaction_id),
             SQL_INTEGER(first->created_ms), SQL_BYTES(first->hash, sizeof first->hash));

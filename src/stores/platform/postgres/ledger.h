@@ -13,7 +13,7 @@
 MUST_CHECK enum status postgres_ledger_fail(struct postgres_store *store, enum status status,
                                             struct error *error);
 
-/* A row of the texts `facts` and `fact` (ledger/texts.h), which have one or two for each id that
+/* A row of the texts `facts` and `fact` (texts.h), which have one or two for each id that
  * anything is known of: fills it in, in facts that were asked for in this order and whose `id` was
  * zeroed. */
 MUST_CHECK bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *asked,

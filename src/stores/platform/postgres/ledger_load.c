@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "stores/platform/ledger/texts.h"
 #include "stores/platform/postgres/ledger.h"
+#include "stores/platform/texts.h"
 
 /* A batch on its way. */
 struct numbered {
@@ -115,7 +115,7 @@ static bool on_owner(void *context, const struct sql_row *row)
 static enum status load_unknown_ids(struct loading *loading, bool *begun, struct error *error)
 {
     const struct ledger_batch *batch = loading->batch;
-    const struct ledger_texts *texts = &postgres_ledger_texts;
+    const struct sql_texts *texts = &postgres_texts;
     struct postgres_store *store = loading->store;
     if (store->ledger.connects != store->connects ||
         !fact_cache_has_room(&store->ledger.players, batch->player_count) ||
@@ -293,7 +293,7 @@ static bool on_numbers(void *context, const struct sql_row *row)
 
 static enum status load(struct loading *loading, bool begun, struct error *error)
 {
-    const struct ledger_texts *texts = &postgres_ledger_texts;
+    const struct sql_texts *texts = &postgres_texts;
     struct sql_query queries[9];
     size_t count = 0;
     list_players(loading);

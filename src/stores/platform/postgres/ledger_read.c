@@ -64,7 +64,7 @@ enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *
     struct sql_parameters parameters =
         SQL_PARAMETERS(SQL_STRING(fact->owner_id), SQL_STRING(fact->transaction_id));
     enum status status =
-        ledger_read_page(base, postgres_ledger_texts.fact, &parameters, take_fact, &answers, error);
+        ledger_read_page(base, postgres_texts.fact, &parameters, take_fact, &answers, error);
     if (status == STATUS_OK)
         fact->id = found.id;
     return status;
@@ -93,7 +93,7 @@ enum status postgres_ledger_balances(struct platform_store *base,
         ARRAYS_ADD(&ids, SQL_STRING(players[i].player_id));
         players[i].found = false;
     }
-    enum status status = ledger_read_page(base, postgres_ledger_texts.accounts_of_ids,
+    enum status status = ledger_read_page(base, postgres_texts.accounts_of_ids,
                                           arrays_bind(&ids, 1), take_account, &answers, error);
     arrays_free(&ids);
     return status;
@@ -144,8 +144,8 @@ enum status postgres_ledger_advance(struct platform_store *base, struct ledger_h
     struct sql_parameters parameters = SQL_PARAMETERS(SQL_STRING(horizon->open));
     int64_t last = -1;
     struct sql_query queries[] = {
-        {.sql = postgres_ledger_texts.last_number, .row = sql_take_integer, .context = &last},
-        {.sql = postgres_ledger_texts.open_batches,
+        {.sql = postgres_texts.last_number, .row = sql_take_integer, .context = &last},
+        {.sql = postgres_texts.open_batches,
          .parameters = &parameters,
          .row = on_open,
          .context = &open}};

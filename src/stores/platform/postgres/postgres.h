@@ -135,10 +135,6 @@ MUST_CHECK enum status postgres_end(struct postgres_store *store, enum status st
 enum status postgres_snapshot_begin(struct platform_store *base, struct error *error);
 void postgres_snapshot_end(struct platform_store *base);
 
-/* Call it in a transaction: a long answer to a slow reader must not count as a slow statement. A
- * query that reads all of a table may scan it in order, and join it with another in memory. */
-extern const char postgres_no_timeout[];
-
 /* For engine.c: connects to any host when there is no connection; and forgets the outcome that the
  * last call noted. */
 MUST_CHECK enum status postgres_connect_any(struct postgres_store *store, bool create,

@@ -15,13 +15,10 @@
 
 #include "base/clock.h"
 #include "stores/platform/schema.h"
+#include "stores/platform/texts.h"
 
 #define ATTEMPTS_MAX 8U
 #define PAUSE_MS_MAX 32U
-
-const char postgres_no_timeout[] =
-    "SELECT set_config('statement_timeout', '0', true), set_config('enable_seqscan', 'on', true),"
-    " set_config('work_mem', '32MB', true)";
 
 /* ---- the schema ------------------------------------------------------------------------------ */
 
@@ -56,26 +53,6 @@ static enum status examine(struct postgres_store *store, char identity[POSTGRES_
 }
 
 /* ---- connecting ------------------------------------------------------------------------------ */
-
-/* Asks for the server's identity and for the session's settings. It sets synchronous_commit even if
- * the value is right already, so that the session does not follow a server that is configured
- * otherwise later. It only ever raises the value, so a configured remote_apply stays. */
-static const char greet[] =
-    "SELECT pg_is_in_recovery(),"
-    " current_setting('server_encoding') = 'UTF8',"
-    " current_setting('statement_timeout') <> '0'"
-    "  AND current_setting('default_transaction_isolation') = 'read committed',"
-    " set_config('synchronous_commit',"
-    "  CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply'"
-    "  ELSE 'on' END, false),"
-    " CASE WHEN has_function_privilege('pg_catalog.pg_control_system()', 'execute')"
-    "  THEN (SELECT system_identifier::text FROM pg_catalog.pg_control_system()) ELSE '-' END"
-    " || ' ' || CASE WHEN pg_is_in_recovery() THEN '-'"
-    "  ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
-    " || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),"
-    " current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',"
-    " pg_backend_pid(),"
-    " current_setting('default_transaction_read_only') = 'on'";
 
 /* croupier still uses the server: it may be a test's, or other means may protect its disk. Logged
  * once for all handles of a program, and again if the settings were right in between. */
@@ -142,7 +119,8 @@ static enum status connect_and_check(struct postgres_store *store, size_t host, 
                                      char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
 {
     struct greeting greeting = {store, identity, STATUS_OK, error};
-    struct sql_query query = {.sql = greet, .row = on_greeting, .context = &greeting};
+    struct sql_query query = {
+        .sql = postgres_texts.greeting, .row = on_greeting, .context = &greeting};
     enum status status = postgres_connect(store, host, error);
     if (status != STATUS_OK)
         return status;
@@ -290,13 +268,10 @@ enum status postgres_may_commit(struct postgres_store *store, struct error *erro
     struct sql_parameters parameters = SQL_PARAMETERS(
         SQL_INTEGER(store->timeout_ms / 2)); /* the rest of it went before the commit */
     int64_t waiting = 0;
-    struct sql_query query = {
-        .sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"
-               " AND usename = session_user AND wait_event_type = 'IPC' AND wait_event = 'SyncRep'"
-               " AND state_change < clock_timestamp() - $1::bigint * interval '1 ms'",
-        .parameters = &parameters,
-        .row = sql_take_integer,
-        .context = &waiting};
+    struct sql_query query = {.sql = postgres_texts.waiting_commits,
+                              .parameters = &parameters,
+                              .row = sql_take_integer,
+                              .context = &waiting};
     enum status status = postgres_run(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;
@@ -346,7 +321,7 @@ enum status postgres_read_snapshot(struct postgres_store *store, struct sql_quer
                                    size_t count, struct error *error)
 {
     struct sql_query all[FLIGHT_MAX + 3] = {{.sql = postgres_begin_snapshot},
-                                            {.sql = postgres_no_timeout}};
+                                            {.sql = postgres_texts.no_timeout}};
     if (store->snapshot)
         return postgres_read(store, queries, count, error);
     CHECK(count <= FLIGHT_MAX);
@@ -362,7 +337,7 @@ enum status postgres_snapshot_begin(struct platform_store *base, struct error *e
     static const char keep_open[] = "SET LOCAL idle_in_transaction_session_timeout = 600000";
     struct postgres_store *store = postgres_store_of(base);
     struct sql_query queries[] = {{.sql = postgres_begin_snapshot},
-                                  {.sql = postgres_no_timeout},
+                                  {.sql = postgres_texts.no_timeout},
                                   {.sql = keep_open},
                                   {.sql = "SELECT 1"}}; /* takes the snapshot */
     CHECK(!store->snapshot);

@@ -9,10 +9,10 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "stores/platform/ledger/texts.h"
 #include "stores/platform/schema.h"
 #include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/sqlite.h"
+#include "stores/platform/texts.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -229,12 +229,9 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *version
 static sqlite3_stmt *list_shape(sqlite3 *database)
 {
     sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(database,
-                           "SELECT type || ' ' || name, sql FROM sqlite_schema"
-                           " WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1",
-                           -1, &statement, NULL) != SQLITE_OK)
-        return NULL;
-    return statement;
+    return sqlite3_prepare_v2(database, sqlite_texts.shape, -1, &statement, NULL) == SQLITE_OK
+               ? statement
+               : NULL;
 }
 
 static int compare_names(struct text a, struct text b)
@@ -313,6 +310,6 @@ const struct platform_engine platform_sqlite_engine = {
     .migrate = sqlite_migrate,
     .sql = &sqlite_sql,
     .ledger = &sqlite_ledger,
-    .texts = &sqlite_ledger_texts,
+    .texts = &sqlite_texts,
     .player_of = sqlite_player_of,
 };

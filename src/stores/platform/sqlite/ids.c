@@ -12,8 +12,8 @@
 #include "stores/platform/sqlite/ids.h"
 
 #include "base/hash.h"
-#include "stores/platform/ledger/texts.h"
 #include "stores/platform/sqlite/ids/id_index.h"
+#include "stores/platform/texts.h"
 
 #define FOUND_AT_ONCE 16 /* numbers of one key */
 
@@ -104,8 +104,7 @@ enum status sqlite_ids_last(struct sqlite_store *store, int64_t *number, struct 
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status =
-        sqlite_find(store, sqlite_ledger_texts.last, NULL, &statement, &found, error);
+    enum status status = sqlite_find(store, sqlite_texts.last, NULL, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     const void *ledger = found ? sqlite3_column_blob(statement, 1) : NULL;
@@ -134,7 +133,7 @@ static enum status catch_up(struct sqlite_store *store, struct error *error)
 {
     ledger_cache_forget_accounts(sqlite_cache(store));
     store->last_day = INT64_MIN;
-    return sqlite_number(store, sqlite_ledger_texts.last_day, &store->last_day, error);
+    return sqlite_number(store, sqlite_texts.last_day, &store->last_day, error);
 }
 
 /* The newest row, which is there. */

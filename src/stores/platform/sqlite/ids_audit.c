@@ -134,10 +134,6 @@ static enum status open_runs(struct ids_audit *audit, struct error *error)
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-#define READ_ROWS                                                            \
-    "SELECT number, customer_number, coalesce(sequence, 0), transaction_id," \
-    " coalesce(reference, ''), coalesce(provider, ''), operation, outcome FROM ledger_transaction"
-
 static bool read_row(const struct sql_row *row, struct audited *to)
 {
     struct ledger_transaction *transaction = &to->transaction;
@@ -160,8 +156,7 @@ static enum status sort_later(struct ids_audit *audit, uint64_t key, int64_t num
     const struct column_value values[] = {
         SQL_INTEGER(key ^ SIGN_BIT), SQL_INTEGER(number)}; /* in order as signed numbers, too */
     enum status status =
-        sqlite_bind(audit->store, "INSERT INTO temp.audited_id (key, number) VALUES (?1, ?2)",
-                    values, &statement, error);
+        sqlite_bind(audit->store, sqlite_texts.add_audited, values, &statement, error);
     return status == STATUS_OK ? sqlite_run(audit->store, statement, error) : status;
 }
 
@@ -217,9 +212,7 @@ static enum status begin_streams(struct ids_audit *audit, struct error *error)
         id_stream_of_run(&audit->streams[i], audit->runs[i]);
     audit->streams[audit->run_count] =
         (struct id_stream){.ids = audit->sorted_ids, .refill = read_sorted, .context = audit};
-    return sqlite_statement(audit->store,
-                            "SELECT key, number FROM temp.audited_id ORDER BY key, number",
-                            &audit->sorted, error);
+    return sqlite_statement(audit->store, sqlite_texts.audited, &audit->sorted, error);
 }
 
 /* ---- rows of one key ------------------------------------------------------------------------- */
@@ -247,7 +240,7 @@ static enum status take_same(struct ids_audit *audit, const struct id_entry *id,
     struct audited row = {.number = 0};
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_find(audit->store, READ_ROWS " WHERE number = ?1",
+    enum status status = sqlite_find(audit->store, sqlite_texts.ids_of_number,
                                      &SQL_INTEGER(id->number), &statement, &found, error);
     if (status != STATUS_OK)
         return status;
@@ -307,17 +300,12 @@ static enum status compare_ids(struct ids_audit *audit, struct error *error)
 
 static enum status audit_ids(struct ids_audit *audit, struct error *error)
 {
-    struct sql_query rows = {
-        .sql = READ_ROWS " ORDER BY number", .row = take_row, .context = audit};
+    struct sql_query rows = {.sql = sqlite_texts.ids, .row = take_row, .context = audit};
     enum status status = sqlite_ids_last(audit->store, &audit->last, error);
     if (status == STATUS_OK)
         status = open_runs(audit, error);
     if (status == STATUS_OK)
-        status = sqlite_execute(audit->store,
-                                "CREATE TEMP TABLE IF NOT EXISTS audited_id"
-                                " (key INTEGER NOT NULL, number INTEGER NOT NULL) STRICT;"
-                                "DELETE FROM temp.audited_id",
-                                error);
+        status = sqlite_execute(audit->store, sqlite_texts.make_audited, error);
     if (status == STATUS_OK)
         status = sqlite_sql.run(&audit->store->base, &rows, 1, false, error);
     if (status == STATUS_OK)

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "stores/platform/ledger/texts.h"
 #include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
+#include "stores/platform/texts.h"
 
 /* A batch that is being written, with the numbers that its rows refer to. */
 struct writing {
@@ -195,7 +195,7 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
 static enum status insert_transactions(struct writing *writing, size_t first, size_t *count,
                                        struct error *error)
 {
-    const struct ledger_texts *texts = &sqlite_ledger_texts;
+    const struct sql_texts *texts = &sqlite_texts;
     const size_t left = writing->batch->kept_count - first;
     const bool many = left >= ROWS_MANY, some = left >= ROWS_SOME;
     sqlite3_stmt *statement;
@@ -218,7 +218,7 @@ static enum status write_decline(struct writing *writing, size_t at, struct erro
     const struct column_value values[] = {
         SQL_INTEGER(player->player_number), SQL_INTEGER(decline->decline),
         SQL_INTEGER(writing->first_number + (int64_t)at), SQL_HASH(decline->hash)};
-    return change_one(writing, sqlite_ledger_texts.insert_decline, values, error);
+    return change_one(writing, sqlite_texts.insert_decline, values, error);
 }
 
 /* A row where the day is another than that of the transaction before. */
@@ -230,7 +230,7 @@ static enum status write_day(struct writing *writing, size_t at, struct error *e
     if (day == writing->last_day)
         return STATUS_OK;
     writing->last_day = day;
-    return change_one(writing, sqlite_ledger_texts.insert_day, values, error);
+    return change_one(writing, sqlite_texts.insert_day, values, error);
 }
 
 static enum status write_kept(struct writing *writing, struct error *error)
@@ -262,7 +262,7 @@ static enum status write_account(struct writing *writing, size_t player, struct 
                                           SQL_INTEGER(stored->account.sequence),
                                           SQL_HASH(stored->account.head),
                                           SQL_INTEGER(stored->last_number)};
-    const struct ledger_texts *texts = &sqlite_ledger_texts;
+    const struct sql_texts *texts = &sqlite_texts;
     return change_one(writing,
                       stored->account.sequence == 0 ? texts->insert_account : texts->update_account,
                       values, error);
@@ -276,7 +276,7 @@ static enum status write_declined(struct writing *writing, size_t player, struct
         SQL_INTEGER(stored->player_number), SQL_INTEGER(account->declines),
         SQL_HASH(account->declines_head), SQL_INTEGER(stored->account.declines),
         SQL_HASH(stored->account.declines_head)};
-    return change_one(writing, sqlite_ledger_texts.put_declined, values, error);
+    return change_one(writing, sqlite_texts.put_declined, values, error);
 }
 
 static enum status write_clearing(struct writing *writing, size_t at, struct error *error)
@@ -286,7 +286,7 @@ static enum status write_clearing(struct writing *writing, size_t at, struct err
     const struct column_value values[] = {
         SQL_INTEGER(stored->customer_number), SQL_STRING(clearing->currency),
         SQL_INTEGER(clearing->balance_minor), SQL_INTEGER(stored->balance_minor)};
-    const struct ledger_texts *texts = &sqlite_ledger_texts;
+    const struct sql_texts *texts = &sqlite_texts;
     return change_one(writing, stored->found ? texts->update_clearing : texts->insert_clearing,
                       values, error);
 }
@@ -296,7 +296,7 @@ static enum status write_last(struct writing *writing, struct error *error)
     const struct column_value values[] = {
         SQL_INTEGER(writing->first_number + (int64_t)writing->batch->kept_count - 1),
         SQL_INTEGER(writing->first_number - 1)};
-    return change_one(writing, sqlite_ledger_texts.count_on, values, error);
+    return change_one(writing, sqlite_texts.count_on, values, error);
 }
 
 static enum status write_accounts(struct writing *writing, struct error *error)

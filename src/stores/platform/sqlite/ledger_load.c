@@ -40,8 +40,8 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
     enum status status = sqlite_player_number(store, player_id, &number, error);
     if (status != STATUS_OK || number == 0)
         return status;
-    status = sqlite_find(store, sqlite_ledger_texts.account_of_number, &SQL_INTEGER(number),
-                         &statement, &found, error);
+    status = sqlite_find(store, sqlite_texts.account_of_number, &SQL_INTEGER(number), &statement,
+                         &found, error);
     if (status != STATUS_OK)
         return status;
     const struct sql_row row = sqlite_sql_row(&statement);
@@ -83,7 +83,7 @@ static enum status load_clearing(struct sqlite_store *store, struct ledger_clear
         return platform_damaged(&store->base, "the customer of a player is not there", error);
     const struct column_value key[] = {SQL_INTEGER(loaded->customer_number),
                                        SQL_STRING(clearing->currency)};
-    status = sqlite_look_up(store, sqlite_ledger_texts.clearing_of_customer, key, &loaded->found,
+    status = sqlite_look_up(store, sqlite_texts.clearing_of_customer, key, &loaded->found,
                             &clearing->balance_minor, error);
     loaded->balance_minor = clearing->balance_minor;
     return status;

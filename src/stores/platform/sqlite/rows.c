@@ -6,7 +6,7 @@
  */
 #include "stores/platform/sqlite/rows.h"
 
-#include "stores/platform/ledger/texts.h"
+#include "stores/platform/texts.h"
 
 struct ledger_cache *sqlite_cache(struct sqlite_store *store)
 {
@@ -60,8 +60,8 @@ static enum status find_player(struct sqlite_store *store, int64_t number,
     *player = ledger_cache_player(cache, number);
     if (*player != NULL)
         return STATUS_OK;
-    enum status status = sqlite_find(store, sqlite_ledger_texts.player_of_number,
-                                     &SQL_INTEGER(number), &statement, &found, error);
+    enum status status = sqlite_find(store, sqlite_texts.player_of_number, &SQL_INTEGER(number),
+                                     &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     const struct sql_row row = sqlite_sql_row(&statement);
@@ -152,7 +152,7 @@ enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct l
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_find(store, sqlite_ledger_texts.verified_row, &SQL_INTEGER(number),
+    enum status status = sqlite_find(store, sqlite_texts.verified_row, &SQL_INTEGER(number),
                                      &statement, &found, error);
     if (status != STATUS_OK)
         return status;
@@ -190,7 +190,7 @@ enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t
                               const char *id, ledger_row_visitor *visit, void *context,
                               struct error *error)
 {
-    const struct ledger_texts *texts = &sqlite_ledger_texts;
+    const struct sql_texts *texts = &sqlite_texts;
     struct visiting visiting = {store, id == NULL ? first : -1, visit, context, false, STATUS_OK,
                                 error};
     struct sql_parameters parameters = SQL_PARAMETERS(SQL_INTEGER(first), SQL_INTEGER(last));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Turns the SQL of an engine's ledger into C: `const struct ledger_texts NAME_ledger_texts`.
+"""Turns the statements of an engine into C: `const struct sql_texts NAME_texts`.
 
-usage: embed_ledger_sql.py NAME OUTPUT.c FILE.sql…
+usage: embed_statements.py NAME OUTPUT.c FILE.sql…
 
 A line of a file that begins with one of these words in a comment begins a part, which ends where the
 next begins; other comments stand for themselves:
@@ -9,7 +9,7 @@ next begins; other comments stand for themselves:
     -- define NAME             a piece of SQL, for {NAME} in others
     -- define NAME(a, b)       the same with words for {a} and {b}, for {NAME(x, y)}; {{a}} is the
                                piece whose name was given as `a`
-    -- field NAME              a member of struct ledger_texts (src/stores/platform/ledger/texts.h),
+    -- field NAME              a member of struct sql_texts (src/stores/platform/texts.h),
                                which is a piece as well
     -- check WHAT              a row of its `checks`; without WHAT the statement itself says it
 """
@@ -64,15 +64,15 @@ def main():
     text = {at: json.dumps(re.sub(r" +", " ", expand(sql, pieces)).strip())
             for at, (kind, _, sql) in enumerate(found) if kind != "define"}
     with open(output, "w", encoding="ascii") as file:
-        file.write("/* Made by tools/embed_ledger_sql.py from sql/ledger/; do not edit. */\n")
-        file.write('#include "stores/platform/ledger/texts.h"\n\n')
+        file.write("/* Made by tools/embed_statements.py from sql/statements/; do not edit. */\n")
+        file.write('#include "stores/platform/texts.h"\n\n')
         file.write("/* Texts are longer than the 4095 bytes that ISO C asks of a compiler. */\n")
         file.write('#pragma GCC diagnostic ignored "-Woverlength-strings"\n\n')
         file.write("static const struct ledger_check_text checks[] = {\n")
         for at, (kind, title, _) in enumerate(found):
             if kind == "check":
                 file.write(f"    {{{json.dumps(title) if title else 'NULL'}, {text[at]}}},\n")
-        file.write(f"}};\n\nconst struct ledger_texts {name}_ledger_texts = {{\n")
+        file.write(f"}};\n\nconst struct sql_texts {name}_texts = {{\n")
         for at, (kind, title, _) in enumerate(found):
             if kind == "field":
                 file.write(f"    .{title} = {text[at]},\n")

@@ -1,4 +1,4 @@
--- The SQL by which the ledger is read, as far as both engines share it (tools/embed_ledger_sql.py
+-- The SQL by which the ledger is read, as far as both engines share it (tools/embed_statements.py
 -- has the form of these files). An engine's file defines the parts in which its schema differs:
 --
 --   WHOSE, OWN_GAME, OWN_PROVIDER, OWN_LAUNCH   columns of a row of ledger_transaction: the player's

@@ -3,9 +3,9 @@
 #include <stddef.h>
 
 /*
- * The SQL of the ledger. It is in sql/ledger/: statements that both engines understand, and the
- * parts and statements of each; tools/embed_ledger_sql.py makes these structs of it. reads.c,
- * sums.c and audit.c use them.
+ * The longer statements of the platform store: in sql/statements/, those that both engines
+ * understand, and the parts and statements of each. tools/embed_statements.py makes these structs of
+ * them.
  */
 
 /* A statement that names the first row that does not fit, and finds none in a sound ledger. */
@@ -14,7 +14,7 @@ struct ledger_check_text {
     const char *sql;
 };
 
-struct ledger_texts {
+struct sql_texts {
     /* Rows of a transaction. */
     const char *transactions;
     const char *entered; /* $1, $2: a time; $3: a customer or "" */
@@ -46,6 +46,9 @@ struct ledger_texts {
     const char *clearings;
     const char *miscounted; /* a player, and its highest sequence */
 
+    /* Other tables than the ledger's. */
+    const char *add_usage, *usage, *usage_of_customer, *launched;
+
     /* SQLite alone has these: rows with the hashes that verify them, by their numbers; and a player
      * and an account by the player's number. */
     const char *verified_row, *verified_rows, *verified_rows_of_id;
@@ -55,6 +58,8 @@ struct ledger_texts {
     const char *insert_row, *insert_some_rows, *insert_many_rows; /* 1, 8, 32 */
     const char *insert_decline, *insert_day, *insert_account, *update_account, *put_declined;
     const char *insert_clearing, *update_clearing, *count_on;
+    /* And these, of an audit of ids and of the shape of the schema. */
+    const char *ids, *ids_of_number, *make_audited, *add_audited, *audited, *shape;
     /* PostgreSQL alone has these; parameters are arrays, but for those of `fact`: an owner and an
      * id. */
     const char *facts, *fact;
@@ -71,9 +76,11 @@ struct ledger_texts {
     const char *indexes, *brin_indexes, *tables, *may_use_amcheck;
     const char *check_index, *check_table, *compare_index, *compare_brin;
     const char *schema, *difference;
+    /* And these, of a session and of migrations. */
+    const char *greeting, *no_timeout, *waiting_commits, *has_schema, *lock_schema, *make_schema;
 
     const struct ledger_check_text *checks;
     size_t check_count;
 };
 
-extern const struct ledger_texts sqlite_ledger_texts, postgres_ledger_texts;
+extern const struct sql_texts sqlite_texts, postgres_texts;

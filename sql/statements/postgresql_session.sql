@@ -1,0 +1,46 @@
+-- The SQL of a session with PostgreSQL (src/stores/platform/postgres/session.c), and of the migration of
+-- its schema (engine.c).
+
+-- Asks for the server's identity and for the session's settings. It sets synchronous_commit even if
+-- the value is right already, so that the session does not follow a server that is configured otherwise
+-- later. It only ever raises the value, so a configured remote_apply stays.
+-- field greeting
+SELECT pg_is_in_recovery(), current_setting('server_encoding') = 'UTF8',
+  current_setting('statement_timeout') <> '0'
+    AND current_setting('default_transaction_isolation') = 'read committed',
+  set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+    WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false),
+  CASE WHEN has_function_privilege('pg_catalog.pg_control_system()', 'execute')
+    THEN (SELECT system_identifier::text FROM pg_catalog.pg_control_system()) ELSE '-' END
+  || ' ' || CASE WHEN pg_is_in_recovery() THEN '-'
+    ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
+  || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),
+  current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on', pg_backend_pid(),
+  current_setting('default_transaction_read_only') = 'on'
+
+-- For a transaction: a long answer to a slow reader must not count as a slow statement. A query that
+-- reads all of a table may scan it in order, and join it with another in memory.
+-- field no_timeout
+SELECT set_config('statement_timeout', '0', true), set_config('enable_seqscan', 'on', true),
+  set_config('work_mem', '32MB', true)
+
+-- Sessions of this user that wait for a synchronous standby, for longer than $1 milliseconds.
+-- field waiting_commits
+SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database()
+AND usename = session_user AND wait_event_type = 'IPC' AND wait_event = 'SyncRep'
+AND state_change < clock_timestamp() - $1::bigint * interval '1 ms'
+
+-- ---- migrating ----
+
+-- NULL: there is no place for tables.
+-- field has_schema
+SELECT CASE WHEN current_schema() IS NOT NULL
+  THEN (to_regclass('schema_migration') IS NOT NULL)::int END
+
+-- "crup"; the lock is one of this schema.
+-- field lock_schema
+SELECT pg_advisory_xact_lock(1668445552, hashtext(coalesce(current_schema(), '')))
+
+-- field make_schema
+CREATE TABLE IF NOT EXISTS schema_migration (number integer PRIMARY KEY CHECK (number > 0),
+  name text NOT NULL, checksum text NOT NULL, applied_ms bigint NOT NULL)
