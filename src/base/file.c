@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,13 +118,10 @@ int file_lock(int descriptor, uint32_t patience_ms)
 
 static int open_directory_of(const char *path)
 {
-    struct buffer directory = {0};
-    const char *slash = strrchr(path, '/');
-    buffer_append(&directory, path, slash == NULL ? 0 : (size_t)(slash - path) + 1);
-    buffer_append_char(&directory, '.');
-    int descriptor = open(buffer_string(&directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *copy = memory_copy_string(path);
+    int descriptor = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int reason = errno;
-    buffer_free(&directory);
+    memory_free(copy);
     errno = reason;
     return descriptor;
 }
@@ -144,18 +143,21 @@ static enum status failed(struct error *error, const char *path, const char *ver
     return error_set(error, status, "%s: cannot be %s (%s)", path, verb, strerror(errno));
 }
 
-static bool write_all(int descriptor, const char *bytes, size_t size)
+size_t file_write(int descriptor, const char *bytes, size_t size)
 {
-    while (size > 0) {
-        ssize_t written = write(descriptor, bytes, size);
-        if (written < 0 && errno != EINTR)
-            return false;
+    size_t done = 0;
+    while (done < size) {
+        ssize_t written = write(descriptor, bytes + done, size - done);
         if (written > 0) {
-            bytes += written;
-            size -= (size_t)written;
+            done += (size_t)written;
+        } else if (written < 0 && errno == EAGAIN) { /* it was handed to us non-blocking */
+            struct pollfd writable = {.fd = descriptor, .events = POLLOUT};
+            (void)poll(&writable, 1, -1);
+        } else if (written == 0 || errno != EINTR) {
+            break;
         }
     }
-    return true;
+    return done;
 }
 
 /* Gives the file to the owner of its directory: the service must be able to use what root makes. */
@@ -186,9 +188,10 @@ enum status file_make(const char *path, mode_t mode, struct text content, struct
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (descriptor < 0)
         return failed(error, path, "made");
-    enum status status = write_all(descriptor, content.at, content.size) && fsync(descriptor) == 0
-                             ? STATUS_OK
-                             : failed(error, path, "written");
+    enum status status =
+        file_write(descriptor, content.at, content.size) == content.size && fsync(descriptor) == 0
+            ? STATUS_OK
+            : failed(error, path, "written");
     (void)close(descriptor);
     if (status != STATUS_OK)
         (void)unlink(path);
@@ -229,7 +232,7 @@ static enum status pass(struct passing *passing, uint64_t *bytes, struct error *
         if (got <= 0)
             break;
         digest_add(passing->digest, piece, (size_t)got);
-        if (passing->to != NULL && !write_all(passing->into, piece, (size_t)got)) {
+        if (passing->to != NULL && file_write(passing->into, piece, (size_t)got) != (size_t)got) {
             status = failed(error, passing->to, "written");
             break;
         }

@@ -43,6 +43,10 @@ MUST_CHECK enum status file_make_directory(const char *path, mode_t mode, struct
 MUST_CHECK enum status file_make(const char *path, mode_t mode, struct text content,
                                  struct error *error);
 
+/* Writes all bytes, and waits where a descriptor that does not block is full. Returns how many were
+ * written: fewer when it fails, with errno. */
+size_t file_write(int descriptor, const char *bytes, size_t size);
+
 /* Appends all of a file (NULL: of standard input), up to one byte more than `most`, so that the
  * caller can tell that it is too much. Returns 0 or an errno. */
 MUST_CHECK int file_read(const char *path, size_t most, struct buffer *out);

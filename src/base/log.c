@@ -13,9 +13,7 @@
  */
 #include "base/log.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -28,6 +26,7 @@
 #include <uv.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
 
@@ -73,6 +72,9 @@ struct log_batch {
 };
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
+static const char *const format_names[] = {[LOG_FORMAT_TEXT] = "text", [LOG_FORMAT_JSON] = "json"};
+const struct enum_names log_levels = ENUM_NAMES(level_names);
+const struct enum_names log_formats = ENUM_NAMES(format_names);
 
 void log_configure(struct log *log, enum log_level level, enum log_format format)
 {
@@ -203,24 +205,6 @@ static uint64_t count_lines(struct text lines)
     return count;
 }
 
-/* Returns how many of the bytes were written: fewer when the descriptor fails. */
-static size_t write_whole(int descriptor, const char *bytes, size_t size)
-{
-    size_t done = 0;
-    while (done < size) {
-        ssize_t written = write(descriptor, bytes + done, size - done);
-        if (written > 0) {
-            done += (size_t)written;
-        } else if (written < 0 && errno == EAGAIN) { /* it was handed to us non-blocking */
-            struct pollfd writable = {.fd = descriptor, .events = POLLOUT};
-            (void)poll(&writable, 1, -1);
-        } else if (written == 0 || errno != EINTR) {
-            break;
-        }
-    }
-    return done;
-}
-
 /* The whole lines at the start that so many bytes hold, or one line that is longer. */
 static size_t piece_size(struct text lines, size_t most)
 {
@@ -236,11 +220,11 @@ static size_t piece_size(struct text lines, size_t most)
 /* Returns how many lines could not be written. */
 static uint64_t write_lines(struct log *log, struct text lines)
 {
-    if (log->torn && write_whole(log->descriptor, "\n", 1) == 1)
+    if (log->torn && file_write(log->descriptor, "\n", 1) == 1)
         log->torn = false;
     while (lines.size > 0 && !log->torn) {
         size_t size = piece_size(lines, log->piece_max);
-        size_t written = write_whole(log->descriptor, lines.at, size);
+        size_t written = file_write(log->descriptor, lines.at, size);
         log->torn = written > 0 && lines.at[written - 1] != '\n';
         if (written < size)
             return count_lines((struct text){lines.at + written, lines.size - written});
@@ -485,17 +469,4 @@ void log_batch_keep(struct log_batch *batch, struct log_kept *kept, const struct
     kept->format = batch->json ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
     memcpy(kept->bytes, formatted.data, formatted.size);
     buffer_free(&formatted);
-}
-
-enum status log_level_parse(struct text text, enum log_level *level)
-{
-    static const struct enum_names names = ENUM_NAMES(level_names);
-    return enum_read(&names, text, level) ? STATUS_OK : STATUS_INVALID;
-}
-
-enum status log_format_parse(struct text text, enum log_format *format)
-{
-    static const char *const list[] = {[LOG_FORMAT_TEXT] = "text", [LOG_FORMAT_JSON] = "json"};
-    static const struct enum_names names = ENUM_NAMES(list);
-    return enum_read(&names, text, format) ? STATUS_OK : STATUS_INVALID;
 }

@@ -104,5 +104,4 @@ bool log_batch_has_kept(const struct log_batch *batch, const struct log_kept *ke
 /* Formats them: at most LOG_KEPT_MAX bytes, with their names. */
 void log_batch_keep(struct log_batch *batch, struct log_kept *kept, const struct log_field *fields);
 
-MUST_CHECK enum status log_level_parse(struct text text, enum log_level *level);
-MUST_CHECK enum status log_format_parse(struct text text, enum log_format *format);
+extern const struct enum_names log_levels, log_formats;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/stores.h"
@@ -89,15 +90,11 @@ static bool reader_is_gone(void)
 
 static void print_page(const struct command_line *line, struct buffer *lines)
 {
-    size_t written = 0;
-    while (written < lines->size) {
-        ssize_t size = write(STDOUT_FILENO, lines->data + written, lines->size - written);
-        if (size < 0 && errno == EPIPE)
-            command_quit(line, EXIT_DONE);
-        if (size < 0 && errno != EINTR)
-            command_refuse(line, "cannot write the output: %s", strerror(errno));
-        written += size > 0 ? (size_t)size : 0;
-    }
+    bool whole = file_write(STDOUT_FILENO, lines->data, lines->size) == lines->size;
+    if (!whole && errno == EPIPE)
+        command_quit(line, EXIT_DONE);
+    if (!whole)
+        command_refuse(line, "cannot write the output: %s", strerror(errno));
     buffer_clear(lines);
 }
 

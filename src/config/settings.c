@@ -236,7 +236,7 @@ static enum status read_level(const struct setting *setting, char *value, void *
                               struct error *error)
 {
     (void)setting;
-    return log_level_parse(text_of(value), field) == STATUS_OK
+    return enum_read(&log_levels, text_of(value), field)
                ? STATUS_OK
                : error_set(error, STATUS_INVALID,
                            "must be error, warning, info or debug, and is '%.*s'",
@@ -247,7 +247,7 @@ static enum status read_format(const struct setting *setting, char *value, void 
                                struct error *error)
 {
     (void)setting;
-    return log_format_parse(text_of(value), field) == STATUS_OK
+    return enum_read(&log_formats, text_of(value), field)
                ? STATUS_OK
                : error_set(error, STATUS_INVALID, "must be text or json, and is '%.*s'",
                            shown(text_of(value)), value);

@@ -167,21 +167,24 @@ static enum status ensure_key(struct platform_store *store, const char *customer
     return status == STATUS_OK ? keys_issue(store, &record, key, error) : status;
 }
 
+#define DEMO_KEYS_MAX (4 * KEY_SIZE)
+
 /* Reads the keys of the last start, one a line; "" for a malformed one. */
 static void read_keys(const char *directory, struct demo_keys *keys)
 {
     char *path = memory_format("%s/" DEMO_KEYS_FILE, directory);
     char *const each[] = {keys->all_sports, keys->limited, keys->disabled};
-    FILE *file = fopen(path, "re");
-    if (file != NULL)
-        (void)setvbuf(file, NULL, _IONBF, 0); /* no copy of them stays in the memory of stdio */
+    struct buffer text = {0};
+    buffer_reserve(&text, DEMO_KEYS_MAX + 1); /* growing would leave a copy behind */
+    if (file_read(path, DEMO_KEYS_MAX, &text) != 0)
+        buffer_clear(&text);
+    struct text rest = buffer_text(&text);
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) {
-        if (file == NULL || fgets(each[i], KEY_SIZE, file) == NULL || fgetc(file) != '\n' ||
-            !key_is_well_formed(text_of(each[i])))
-            each[i][0] = '\0';
+        struct text key = text_cut(&rest, '\n');
+        if (key_is_well_formed(key))
+            memcpy(each[i], key.at, KEY_SIZE - 1);
     }
-    if (file != NULL)
-        (void)fclose(file);
+    buffer_wipe(&text);
     memory_free(path);
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -254,18 +255,11 @@ static void read_lines(void *argument)
 
 static enum status write_out(struct stream *stream, struct buffer *out, struct error *error)
 {
-    size_t written = 0;
     enum status status = STATUS_OK;
     uv_mutex_lock(&stream->output_lock);
-    while (written < out->size) {
-        ssize_t size = write(stream->options.output, out->data + written, out->size - written);
-        if (size < 0 && errno != EINTR) {
-            status = error_set(error, STATUS_INVALID, "cannot write to standard output: %s",
-                               strerror(errno));
-            break;
-        }
-        written += size > 0 ? (size_t)size : 0;
-    }
+    if (file_write(stream->options.output, out->data, out->size) != out->size)
+        status = error_set(error, STATUS_INVALID, "cannot write to standard output: %s",
+                           strerror(errno));
     uv_mutex_unlock(&stream->output_lock);
     buffer_clear(out);
     return status;

@@ -3,6 +3,7 @@
  * hashed on the way, and linked to its name when all of them are sound: a link never replaces.
  */
 #include <errno.h>
+#include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -110,17 +111,14 @@ static enum status check_key(struct restoring *restoring, const char *path, stru
 /* The odds' store makes its own (make_folders); where others are to stand, someone has to say. */
 static enum status check_folder(const char *path, struct error *error)
 {
-    char *folder = memory_copy_string(path);
-    char *slash = strrchr(folder, '/');
-    bool named = slash != NULL && slash != folder;
+    char *copy = memory_copy_string(path);
+    const char *folder = dirname(copy);
     enum status status = STATUS_OK;
-    if (named)
-        *slash = '\0';
-    if (named && access(folder, F_OK) != 0)
+    if (access(folder, F_OK) != 0)
         status = error_set(error, STATUS_UNAVAILABLE,
                            "%s: cannot be used (%s); make it first, for the service's user", folder,
                            strerror(errno));
-    memory_free(folder);
+    memory_free(copy);
     return status;
 }
 
@@ -146,18 +144,13 @@ static enum status check_targets(struct restoring *restoring, struct error *erro
 /* The directory of the odds' file, and the one above, which are the store's own. */
 static enum status make_folders(const char *path, struct error *error)
 {
-    char *folder = memory_copy_string(path);
-    *strrchr(folder, '/') = '\0';
-    char *slash = strrchr(folder, '/');
-    enum status status = STATUS_OK;
-    if (slash != NULL && slash != folder) {
-        *slash = '\0';
-        status = file_make_directory(folder, FOLDER_MODE, error);
-        *slash = '/';
-    }
+    char *copy = memory_copy_string(path);
+    char *above = memory_copy_string(path);
+    enum status status = file_make_directory(dirname(dirname(above)), FOLDER_MODE, error);
     if (status == STATUS_OK)
-        status = file_make_directory(folder, FOLDER_MODE, error);
-    memory_free(folder);
+        status = file_make_directory(dirname(copy), FOLDER_MODE, error);
+    memory_free(copy);
+    memory_free(above);
     return status;
 }
 

@@ -337,15 +337,15 @@ TEST_WITH(names_of_levels_and_formats_are_read, open_file, close_file)
 {
     enum log_level level;
     enum log_format format;
-    assert_int_equal(log_level_parse(TEXT("error"), &level), STATUS_OK);
+    assert_true(enum_read(&log_levels, TEXT("error"), &level));
     assert_int_equal(level, LOG_ERROR);
-    assert_int_equal(log_level_parse(TEXT("debug"), &level), STATUS_OK);
+    assert_true(enum_read(&log_levels, TEXT("debug"), &level));
     assert_int_equal(level, LOG_DEBUG);
-    assert_int_equal(log_level_parse(TEXT("Info"), &level), STATUS_INVALID);
-    assert_int_equal(log_level_parse(TEXT(""), &level), STATUS_INVALID);
-    assert_int_equal(log_format_parse(TEXT("json"), &format), STATUS_OK);
+    assert_false(enum_read(&log_levels, TEXT("Info"), &level));
+    assert_false(enum_read(&log_levels, TEXT(""), &level));
+    assert_true(enum_read(&log_formats, TEXT("json"), &format));
     assert_int_equal(format, LOG_FORMAT_JSON);
-    assert_int_equal(log_format_parse(TEXT("JSON"), &format), STATUS_INVALID);
+    assert_false(enum_read(&log_formats, TEXT("JSON"), &format));
 }
 
 TEST_WITH(fields_that_are_kept_are_those_that_were_formatted, open_file, close_file)
