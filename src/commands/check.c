@@ -3,14 +3,17 @@
  * `nginx -t`, but it shows all that is wrong at once, and what to do about it. It changes nothing.
  */
 #include <errno.h>
+#include <libgen.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/listener_probe.h"
+#include "http/http.h"
 #include "http/tls.h"
 #include "launch/outgoing.h"
 #include "sealing/provider_secret.h"
@@ -94,7 +97,7 @@ static void check_listen(struct report *report, enum listener_kind kind,
         [LISTENER_PROVIDER] = {"provider.listen", "CROUPIER_PROVIDER_LISTEN"},
     };
     const char *check = names[kind].check;
-    int reason = listener_try(address);
+    int reason = http_listen_try(address->host, address->port);
     bool ours = reason == EADDRINUSE && listener_ask(kind, address, tls, NULL);
     if (reason == 0 || ours) {
         report_check(report, check, FINE, NULL, "%s is %s", address->text,
@@ -155,12 +158,9 @@ static bool report_unmade(struct report *report, const char *path)
 {
     if (path == NULL || access(path, F_OK) == 0)
         return false;
-    const char *slash = strrchr(path, '/');
-    struct buffer parent = {0};
-    buffer_append(&parent, path, slash == NULL ? 0 : (size_t)(slash - path) + 1);
-    buffer_append_char(&parent, '.');
-    int reason = access(buffer_string(&parent), W_OK | X_OK) == 0 ? 0 : errno;
-    buffer_free(&parent);
+    char *copy = memory_copy_string(path);
+    int reason = access(dirname(copy), W_OK | X_OK) == 0 ? 0 : errno;
+    memory_free(copy);
     if (reason == 0)
         report_check(report, "odds store", FINE, NULL,
                      "is not there yet; the service makes it when it starts, or `croupier feed` "

@@ -1,11 +1,7 @@
 /* Finding the process behind an address; see listener_probe.h. */
 #include "commands/listener_probe.h"
 
-#include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <curl/curl.h>
 #include <uv.h>
@@ -20,28 +16,6 @@ static const struct {
     [LISTENER_OPERATOR] = {"/metrics", "# TYPE croupier_"},
     [LISTENER_PROVIDER] = {"/provider/v1/wallet", "\"not_admitted\""},
 };
-
-int listener_try(const struct listen_address *listen_at)
-{
-    struct sockaddr_storage address = {0};
-    bool v6 = strchr(listen_at->host, ':') != NULL;
-    int result =
-        v6 ? uv_ip6_addr(listen_at->host, listen_at->port, (struct sockaddr_in6 *)(void *)&address)
-           : uv_ip4_addr(listen_at->host, listen_at->port, (struct sockaddr_in *)(void *)&address);
-    CHECK(result == 0); /* the configuration has read it as an address */
-    int descriptor = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0)
-        return errno;
-    int yes = 1;
-    (void)setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    socklen_t size = v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-    int reason = 0;
-    if (bind(descriptor, (struct sockaddr *)(void *)&address, size) != 0 ||
-        listen(descriptor, 1) != 0)
-        reason = errno;
-    (void)close(descriptor);
-    return reason;
-}
 
 /* Keeps the beginning of the answer, where the sign is, and ends it there. */
 static size_t take(char *bytes, size_t one, size_t size, void *context)

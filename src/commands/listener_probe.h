@@ -14,9 +14,6 @@
 
 enum listener_kind { LISTENER_PUBLIC, LISTENER_OPERATOR, LISTENER_PROVIDER };
 
-/* Tries to listen. Returns 0, or an errno: EADDRINUSE, EACCES, EADDRNOTAVAIL, … */
-int listener_try(const struct listen_address *address);
-
 /* Does the program that listens there answer as that listener of croupier's does? `answer`, unless
  * NULL, gets the body, whatever its status: at most 64 KiB, replacing what is in it. The caller
  * frees it. */

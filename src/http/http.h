@@ -351,6 +351,9 @@ struct http_server_options {
 MUST_CHECK enum status http_listen(const char *host, uint16_t port, bool share, int *descriptor,
                                    uint16_t *bound, struct error *error);
 
+/* Could it listen there? Returns 0, or an errno: EADDRINUSE, EACCES, EADDRNOTAVAIL, … */
+int http_listen_try(const char *host, uint16_t port);
+
 /* Is this the listening socket of that address? `bound` is its port. STATUS_INVALID: it is not. */
 MUST_CHECK enum status http_listen_check(const char *host, uint16_t port, int descriptor,
                                          uint16_t *bound, struct error *error);

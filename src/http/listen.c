@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "http/http.h"
 
 #define BACKLOG 4096 /* the kernel limits it to net.core.somaxconn */
@@ -97,6 +98,16 @@ enum status http_listen(const char *host, uint16_t port, bool share, int *descri
     *bound = bound_port(opened);
     *descriptor = opened;
     return STATUS_OK;
+}
+
+int http_listen_try(const char *host, uint16_t port)
+{
+    struct sockaddr_storage address;
+    CHECK(read_address(host, port, &address, NULL) == STATUS_OK); /* of a configuration */
+    int descriptor = bind_socket(&address, false);
+    int reason = descriptor < 0 || listen(descriptor, 1) != 0 ? errno : 0;
+    file_close(&descriptor);
+    return reason;
 }
 
 static bool is_same(const struct sockaddr_storage *one, const struct sockaddr_storage *other)
