@@ -5,6 +5,7 @@
 #include "feed/line.h"
 
 #include "base/memory.h"
+#include "base/strict_json.h"
 
 enum member { CATALOG, ODDS, WITHDRAW, TOGETHER, ALIVE, EVENT, DOCUMENT, EXPIRES, ID, MEMBERS };
 static const struct text names[MEMBERS] = {
@@ -56,14 +57,10 @@ static bool read_members(struct reader *reader, struct text object, struct text 
 
 static bool read_sport(struct reader *reader, struct text value, enum sport *sport)
 {
-    for (unsigned i = 0; i < SPORT_COUNT; i++) {
-        if (json_text_kind(value) == JSON_TEXT_STRING &&
-            json_text_string_equals(value, text_of(sport_key((enum sport)i)))) {
-            *sport = (enum sport)i;
-            return true;
-        }
-    }
-    return refuse(reader, value.at,
+    char key[32];
+    return (strict_json_string(value, key, sizeof key) &&
+            sport_from_key(text_of(key), sport) == STATUS_OK) ||
+           refuse(reader, value.at,
                   "not a sport: those are cricket, football, tennis, horse-racing and "
                   "greyhound-racing");
 }
@@ -149,15 +146,14 @@ static bool read_together(struct reader *reader, struct text array)
     struct text element;
     if (json_text_kind(array) != JSON_TEXT_ARRAY)
         return refuse(reader, array.at, "expected an array of what is published together");
-    size_t count = 0;
-    struct json_text_cursor cursor = json_text_open(array);
-    while (json_text_next_element(&cursor, &element))
-        if (++count > FEED_TOGETHER_MAX)
-            return refuse(reader, element.at, "more than 4096 are not published together");
+    size_t count = json_text_count(array);
+    if (count > FEED_TOGETHER_MAX)
+        return refuse(reader, json_text_element(array, FEED_TOGETHER_MAX).at,
+                      "more than 4096 are not published together");
     if (count == 0)
         return refuse(reader, array.at, "there is nothing to publish");
     reader->line->steps = memory_alloc_zeroed(count, sizeof(struct feed_step));
-    cursor = json_text_open(array);
+    struct json_text_cursor cursor = json_text_open(array);
     while (json_text_next_element(&cursor, &element)) {
         struct text members[MEMBERS] = {{NULL, 0}};
         enum member verb;

@@ -299,22 +299,12 @@ static enum status check_ids_differ(struct reading *reading, struct place_of_id 
     return STATUS_OK;
 }
 
-static size_t count_elements(struct text array)
-{
-    struct json_text_cursor cursor = json_text_open(array);
-    struct text element;
-    size_t count = 0;
-    while (json_text_next_element(&cursor, &element))
-        count++;
-    return count;
-}
-
 static enum status read_array(struct reading *reading, struct games_document *document,
                               struct text array)
 {
     struct json_text_cursor cursor = json_text_open(array);
     struct text element;
-    size_t room = count_elements(array);
+    size_t room = json_text_count(array);
     enum status status = STATUS_OK;
     if (room > GAMES_MAX)
         return wrong(reading, array, "", "holds more games than a store may have (10000)");

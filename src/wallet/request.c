@@ -21,15 +21,12 @@
 static bool read_operation(struct text value, void *operation)
 {
     char name[16];
-    if (!strict_json_string(value, name, sizeof name))
+    unsigned found;
+    if (!strict_json_string(value, name, sizeof name) ||
+        !enum_read(&ledger_operations, text_of(name), &found) || found >= WALLET_OPERATION_COUNT)
         return false;
-    for (unsigned i = 0; i < WALLET_OPERATION_COUNT; i++) {
-        if (strcmp(name, ledger_operation_name((enum ledger_operation)i)) == 0) {
-            *(enum ledger_operation *)operation = (enum ledger_operation)i;
-            return true;
-        }
-    }
-    return false;
+    *(enum ledger_operation *)operation = (enum ledger_operation)found;
+    return true;
 }
 
 /* Tells whole numbers out of bounds from other texts: a number below zero becomes -1, one that is
@@ -91,49 +88,42 @@ static const char *flaw_of(const struct wallet_request *request, enum wallet_cli
 #define IS_NAME "must be a string of 1 to 64 characters of A-Z, a-z, 0-9, '.', '_', ':' and '-'"
 #define IS_WORD "must be a string of 1 to 64 bytes without control characters"
 #define IS_LAUNCH "must be the launch_id or jti of a launch"
-#define OPERATION_FIELD                                                               \
-    {                                                                                 \
-        TEXT_INIT("operation"), EVERY, EVERY, FIELD(operation), NULL, read_operation, \
-            "must be BALANCE, DEBIT, CREDIT or ROLLBACK", false                       \
-    }
-/* Both have these, in this order, after the player. */
-#define MONEY_FIELDS                                                                            \
-    {TEXT_INIT("transaction_id"),                                                               \
-     WRITING,                                                                                   \
-     WRITING,                                                                                   \
-     FIELD(transaction_id),                                                                     \
-     is_outside_name,                                                                           \
-     NULL,                                                                                      \
-     IS_NAME,                                                                                   \
-     false},                                                                                    \
-        {TEXT_INIT("amount_minor"), MONEY, MONEY, FIELD(amount_minor), NULL, read_amount,       \
-         "must be an integer",      false},                                                     \
-        {TEXT_INIT("currency"),                                                                 \
-         MONEY,                                                                                 \
-         MONEY,                                                                                 \
-         FIELD(currency),                                                                       \
-         currency_is_sound,                                                                     \
-         NULL,                                                                                  \
-         "must be a string of three capital letters",                                           \
-         false},                                                                                \
-    {                                                                                           \
-        TEXT_INIT("reference_transaction_id"), BIT(LEDGER_ROLLBACK),                            \
-            BIT(LEDGER_CREDIT) | BIT(LEDGER_ROLLBACK), FIELD(reference), is_outside_name, NULL, \
-            IS_NAME, true                                                                       \
-    }
+/* Both have these rows. */
+#define OPERATION                                                                 \
+    TEXT_INIT("operation"), EVERY, EVERY, FIELD(operation), NULL, read_operation, \
+        "must be BALANCE, DEBIT, CREDIT or ROLLBACK", false
+#define TRANSACTION_ID                                                                           \
+    TEXT_INIT("transaction_id"), WRITING, WRITING, FIELD(transaction_id), is_outside_name, NULL, \
+        IS_NAME, false
+#define AMOUNT                                                                       \
+    TEXT_INIT("amount_minor"), MONEY, MONEY, FIELD(amount_minor), NULL, read_amount, \
+        "must be an integer", false
+#define CURRENCY                                                                   \
+    TEXT_INIT("currency"), MONEY, MONEY, FIELD(currency), currency_is_sound, NULL, \
+        "must be a string of three capital letters", false
+#define REFERENCE                                                                           \
+    TEXT_INIT("reference_transaction_id"), BIT(LEDGER_ROLLBACK),                            \
+        BIT(LEDGER_CREDIT) | BIT(LEDGER_ROLLBACK), FIELD(reference), is_outside_name, NULL, \
+        IS_NAME, true
 
 static const struct strict_json_field fields[] = {
-    OPERATION_FIELD,
+    {OPERATION},
     {TEXT_INIT("player_id"), EVERY, EVERY, FIELD(player_id), is_outside_name, NULL, IS_NAME, false},
-    MONEY_FIELDS,
+    {TRANSACTION_ID},
+    {AMOUNT},
+    {CURRENCY},
+    {REFERENCE},
     {TEXT_INIT("game_id"), 0, MONEY, FIELD(game_id), NULL, NULL, IS_WORD, false},
     {TEXT_INIT("round_id"), 0, MONEY, FIELD(round_id), NULL, NULL, IS_WORD, false},
 };
 
 static const struct strict_json_field provider_fields[] = {
-    OPERATION_FIELD,
+    {OPERATION},
     {TEXT_INIT("player_id"), EVERY, EVERY, FIELD(subject), is_outside_name, NULL, IS_NAME, false},
-    MONEY_FIELDS,
+    {TRANSACTION_ID},
+    {AMOUNT},
+    {CURRENCY},
+    {REFERENCE},
     {TEXT_INIT("launch_id"), BIT(LEDGER_DEBIT), MONEY, FIELD(launch_id), launch_id_is_sound, NULL,
      IS_LAUNCH, false},
     {TEXT_INIT("game_id"), BIT(LEDGER_DEBIT), MONEY, FIELD(game_id), NULL, NULL, IS_WORD, false},
