@@ -927,8 +927,7 @@ enum status app_run(const struct app_options *options, struct error *error)
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++)
         clock_make_timer(&app.loop, timers[i], &app);
     app.notifier = notifier_create(app.log);
-    app.metrics = metrics_create(&(struct metrics_options){
-        .threads = app.config->threads, .route_label = route_label, .counted = counted});
+    app.metrics = metrics_create(app.config->threads, route_label, counted);
     watch_signals(&app);
 
     enum status status = start(&app, error);

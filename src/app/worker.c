@@ -241,11 +241,6 @@ static void abort_here(struct mail *mail)
             http_server_abort(worker->servers[i]);
 }
 
-static void on_health_waits_closed(void *context)
-{
-    (void)context;
-}
-
 static void stop_here(struct mail *mail)
 {
     struct worker *worker = receive_order(mail);
@@ -258,7 +253,7 @@ static void stop_here(struct mail *mail)
     wallet_handler_destroy(&worker->service.wallet);
     admission_destroy(&worker->service.admission);
     log_batch_destroy(&worker->service.access_log);
-    http_deferral_queue_close(&worker->service.health_waits, on_health_waits_closed, NULL);
+    http_deferral_queue_close(&worker->service.health_waits, NULL, NULL);
     uv_close((uv_handle_t *)&worker->log_flush, NULL);
     mailbox_destroy(&worker->mailbox);
 }

@@ -278,13 +278,9 @@ static void start_crowd(struct demo *demo, const struct screen *screen)
 {
     struct buffer api = {0};
     buffer_append_text(&api, value_of(screen, TEXT("api")));
-    const struct crowd_options options = {.api = buffer_string(&api),
-                                          .keys = &demo->keys,
-                                          .players = (unsigned)demo->players,
-                                          .odds = demo->odds,
-                                          .simulator = demo->simulator};
     if (demo->players > 0 && demo->config->tls_certificate[0] == '\0')
-        demo->crowd = crowd_start(&options);
+        demo->crowd = crowd_start(buffer_string(&api), &demo->keys, (unsigned)demo->players,
+                                  demo->odds, demo->simulator);
     buffer_free(&api);
 }
 

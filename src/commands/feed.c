@@ -178,28 +178,18 @@ static void publish_document(const struct command_line *line, const struct targe
 
 /* The document is read and looked at before the store is opened, so that a mistake leaves no
  * trace. */
-static void run_publish(const struct command_line *line, enum odds_kind kind)
+static void run_publish(const struct command_line *line)
 {
-    bool one = kind == ODDS_MARKETS;
+    bool one = command_argument_count(line) == 3;
     const struct target target = parse_target(line, one);
     (void)parse_expiry(line); /* refused before the document is read */
     struct feed_report report = {0};
     const char *name;
     const struct buffer *document =
         command_read(line, command_argument(line, one ? 2 : 1), ODDS_VALUE_MAX, &name);
-    command_require(line,
-                    feed_check(kind, name, buffer_text(document), &report, command_error(line)));
+    command_require(line, feed_check(one ? ODDS_MARKETS : ODDS_CATALOG, name, buffer_text(document),
+                                     &report, command_error(line)));
     publish_document(line, &target, name, buffer_text(document), &report);
-}
-
-static void run_catalog(const struct command_line *line)
-{
-    run_publish(line, ODDS_CATALOG);
-}
-
-static void run_odds(const struct command_line *line)
-{
-    run_publish(line, ODDS_MARKETS);
 }
 
 /* ---- feed withdraw --------------------------------------------------------------------------- */
@@ -359,10 +349,11 @@ static void watch_until_signal(struct simulator *simulator, const sigset_t *sign
 }
 
 /* The first publication must succeed; after that a store that is away is waited for. */
-static void simulate(const struct command_line *line, struct odds_store *store,
-                     const struct simulator_options *options)
+static void run_simulate(const struct command_line *line)
 {
-    struct simulator *simulator = simulator_create(options, clock_wall_ms());
+    const struct simulator_options options = parse_simulate(line);
+    struct odds_store *store = open_store(line, true);
+    struct simulator *simulator = simulator_create(&options, clock_wall_ms());
     struct simulator_facts facts;
     sigset_t signals;
     struct log *log = log_create(STDERR_FILENO, LOG_WARNING, LOG_FORMAT_TEXT);
@@ -376,7 +367,7 @@ static void simulate(const struct command_line *line, struct odds_store *store,
         if (!command_json(line))
             printf("publishing %" PRIu32 " events every %" PRIu32
                    " ms while they are polled, else every minute; Ctrl-C stops\n",
-                   facts.events, options->interval_ms);
+                   facts.events, options.interval_ms);
         (void)fflush(stdout);
         watch_until_signal(simulator, &signals, &facts);
         simulator_destroy(&simulator);
@@ -387,17 +378,11 @@ static void simulate(const struct command_line *line, struct odds_store *store,
     command_require(line, status);
 }
 
-static void run_simulate(const struct command_line *line)
-{
-    const struct simulator_options options = parse_simulate(line);
-    simulate(line, open_store(line, true), &options);
-}
-
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command feed_commands[] = {
-    {"catalog", "SPORT FILE|-", &help_feed_catalog, .run = run_catalog},
-    {"odds", "SPORT EVENT FILE|-", &help_feed_odds, .run = run_odds},
+    {"catalog", "SPORT FILE|-", &help_feed_catalog, .run = run_publish},
+    {"odds", "SPORT EVENT FILE|-", &help_feed_odds, .run = run_publish},
     {"withdraw", "SPORT [EVENT]", &help_feed_withdraw, .run = run_withdraw},
     {"interest", "SPORT", &help_feed_interest, .run = run_interest},
     {"stream", "", &help_feed_stream, .run = run_stream},

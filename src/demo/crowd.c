@@ -31,8 +31,11 @@ struct player {
 
 struct crowd {
     struct background background;
-    struct crowd_options options;
     char *api;
+    const struct demo_keys *keys;
+    unsigned player_count;
+    struct odds_store *odds;
+    struct simulator *simulator;
     int64_t begun_ms; /* part of its ids */
     struct outgoing *outgoing;
     struct player players[CROWD_MAX];
@@ -82,7 +85,7 @@ static void take_turn(struct crowd *crowd, size_t number)
     if (player->id[0] == '\0' || now_ms - player->launched_ms > SESSION_MS) {
         char path[96];
         (void)snprintf(path, sizeof path, "/casino/games/%s/launch", games[number % GAME_COUNT]);
-        long status = post(crowd, crowd->options.keys->all_sports, path, &answer,
+        long status = post(crowd, crowd->keys->all_sports, path, &answer,
                            "{\"mode\":\"real\",\"player_reference\":\"demo-player-%zu\","
                            "\"currency\":\"EUR\",\"country\":\"DE\","
                            "\"player_ip\":\"192.0.2.%zu\"}",
@@ -99,7 +102,7 @@ static void take_turn(struct crowd *crowd, size_t number)
         if (status == 403 || status == 404)
             player->id[0] = '\0'; /* the launch is over */
         if (status == 422)        /* insufficient funds */
-            (void)post(crowd, crowd->options.keys->all_sports, "/casino/wallet", &answer,
+            (void)post(crowd, crowd->keys->all_sports, "/casino/wallet", &answer,
                        "{\"operation\":\"CREDIT\",\"player_id\":\"%s\",\"transaction_id\":"
                        "\"demo-%lld-%zu\",\"amount_minor\":%d,\"currency\":\"EUR\"}",
                        player->id, (long long)now_ms, number + 1, GIVEN_MINOR);
@@ -115,7 +118,7 @@ static void call_oddly(struct crowd *crowd, size_t round)
     static const char move[] = "{\"operation\":\"%s\",\"player_id\":\"%s\",\"transaction_id\":"
                                "\"odd-%lld-%zu\",\"amount_minor\":%d,\"currency\":\"EUR\"%s}";
     static const char play[] = ",\"game_id\":\"" DEMO_GAME "\",\"round_id\":\"odd\"";
-    const struct demo_keys *keys = crowd->options.keys;
+    const struct demo_keys *keys = crowd->keys;
     const struct {
         const char *operation, *player;
         int amount_minor;
@@ -141,10 +144,10 @@ static void call_oddly(struct crowd *crowd, size_t round)
 static void look_at_events(struct crowd *crowd)
 {
     struct simulator_facts facts;
-    simulator_facts(crowd->options.simulator, &facts);
+    simulator_facts(crowd->simulator, &facts);
     for (int i = 0; i < SPORT_COUNT; i++)
         if (facts.standing[i].size > 0)
-            odds_store_note_interest(crowd->options.odds, (enum sport)i, &facts.standing[i]);
+            odds_store_note_interest(crowd->odds, (enum sport)i, &facts.standing[i]);
 }
 
 static void run(void *argument)
@@ -157,16 +160,20 @@ static void run(void *argument)
             look_at_events(crowd);
         if (turn % ODD_TURNS == ODD_TURNS - 1)
             call_oddly(crowd, turn / ODD_TURNS);
-        take_turn(crowd, turn % crowd->options.players);
+        take_turn(crowd, turn % crowd->player_count);
     }
 }
 
-struct crowd *crowd_start(const struct crowd_options *options)
+struct crowd *crowd_start(const char *api, const struct demo_keys *keys, unsigned players,
+                          struct odds_store *odds, struct simulator *simulator)
 {
     struct crowd *crowd = memory_alloc_zeroed(1, sizeof *crowd);
-    CHECK(options->players > 0 && options->players <= CROWD_MAX);
-    crowd->options = *options;
-    crowd->api = memory_copy_string(options->api);
+    CHECK(players > 0 && players <= CROWD_MAX);
+    crowd->api = memory_copy_string(api);
+    crowd->keys = keys;
+    crowd->player_count = players;
+    crowd->odds = odds;
+    crowd->simulator = simulator;
     crowd->begun_ms = clock_wall_ms();
     CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
     crowd->outgoing = outgoing_create("", 2);

@@ -14,15 +14,11 @@
  */
 struct crowd;
 
-struct crowd_options {
-    const char *api;              /* "http://127.0.0.1:8080/api/v1"; copied */
-    const struct demo_keys *keys; /* borrowed, as are the others */
-    unsigned players;             /* 1 to CROWD_MAX */
-    struct odds_store *odds;      /* the crowd notes interest in it */
-    struct simulator *simulator;  /* gives the standing events */
-};
 #define CROWD_MAX 50U
 
-struct crowd *crowd_start(const struct crowd_options *options);
+/* `api` is as "http://127.0.0.1:8080/api/v1", and is copied; the others are borrowed. There are 1 to
+ * CROWD_MAX `players`. The crowd notes interest in `odds`; the simulator has the standing events. */
+struct crowd *crowd_start(const char *api, const struct demo_keys *keys, unsigned players,
+                          struct odds_store *odds, struct simulator *simulator);
 /* Takes at most 2 seconds, the limit of a call. */
 void crowd_stop(struct crowd **crowd);

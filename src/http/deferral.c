@@ -82,7 +82,7 @@ void http_deferral_append(struct http_deferral_queue *queue, struct http_deferra
 
 static void end_when_over(struct http_deferral_queue *queue)
 {
-    if (queue->timer_closed && queue->count == 0)
+    if (queue->timer_closed && queue->count == 0 && queue->over != NULL)
         queue->over(queue->owner);
 }
 

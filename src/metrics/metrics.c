@@ -54,20 +54,21 @@ static size_t cell_count(const struct metric *table)
     return count;
 }
 
-struct metrics *metrics_create(const struct metrics_options *options)
+struct metrics *metrics_create(size_t threads, const char *(*route_label)(size_t route),
+                               const struct metric *const *counted)
 {
-    CHECK(options->threads > 0);
+    CHECK(threads > 0);
     struct metrics *metrics = memory_alloc_zeroed(1, sizeof *metrics);
-    metrics->counted = options->counted;
+    metrics->counted = counted;
     size_t counters = 0;
     for (size_t i = 0; metrics->counted[i] != NULL; i++)
         counters += cell_count(metrics->counted[i]);
     CHECK(counters <= COUNTERS_MAX);
-    for (const char *label; (label = options->route_label(metrics->route_count)) != NULL;) {
+    for (const char *label; (label = route_label(metrics->route_count)) != NULL;) {
         CHECK(metrics->route_count < METRICS_ROUTE_MAX);
         metrics->routes[metrics->route_count++] = label;
     }
-    metrics->shard_count = options->threads;
+    metrics->shard_count = threads;
     metrics->shards = aligned_alloc(CACHE_LINE, metrics->shard_count * sizeof metrics->shards[0]);
     CHECK(metrics->shards != NULL);
     memset(metrics->shards, 0, metrics->shard_count * sizeof metrics->shards[0]);

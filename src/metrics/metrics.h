@@ -64,13 +64,10 @@ struct metrics_shard;
 typedef atomic_uint_least64_t metrics_cell;
 
 #define METRICS_ROUTE_MAX 32
-struct metrics_options {
-    size_t threads;
-    /* Names what requests are counted under: 0, 1, … (METRICS_ROUTE_MAX at most), then NULL. */
-    const char *(*route_label)(size_t route);
-    const struct metric *const *counted; /* the tables about counters; ended by NULL; borrowed */
-};
-struct metrics *metrics_create(const struct metrics_options *options);
+/* `route_label` names what requests are counted under: 0, 1, … (METRICS_ROUTE_MAX at most), then
+ * NULL. `counted` are the tables about counters, ended by NULL; borrowed. */
+struct metrics *metrics_create(size_t threads, const char *(*route_label)(size_t route),
+                               const struct metric *const *counted);
 void metrics_destroy(struct metrics **metrics);
 struct metrics_shard *metrics_shard(struct metrics *metrics, size_t index);
 

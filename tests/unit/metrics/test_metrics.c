@@ -99,7 +99,7 @@ static const struct metric clocks[] = {
 
 static struct metrics *create(size_t threads)
 {
-    return metrics_create(&(struct metrics_options){threads, route_label, counted});
+    return metrics_create(threads, route_label, counted);
 }
 
 static metrics_cell *cells(struct metrics *metrics, size_t thread)
