@@ -5,11 +5,11 @@
 #include "operator/tail_check.h"
 
 #include <inttypes.h>
+#include <search.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/hash.h"
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "base/strict_json.h"
@@ -91,45 +91,39 @@ static enum status read_line(struct text text, struct line *line, struct error *
 
 /* The last entry of a player. */
 struct chain {
-    char player_id[PLAYER_ID_SIZE]; /* "": the place is free */
+    char player_id[PLAYER_ID_SIZE];
     uint64_t sequence;
     int64_t balance_minor;
     uint8_t hash[LEDGER_HASH_SIZE];
 };
 
 struct tail_check {
-    struct chain *places; /* a hash table with linear probing, at most half full */
-    size_t room;          /* a power of two */
+    void *chains; /* of tsearch, by the player */
     struct tail_checked so_far;
     struct digest *digest;
 };
 
-static struct chain *place_of(struct tail_check *check, const char *player_id)
+static int compare_players(const void *a, const void *b)
 {
-    size_t at = (size_t)hash_string(0, player_id) & (check->room - 1);
-    while (check->places[at].player_id[0] != '\0' &&
-           strcmp(check->places[at].player_id, player_id) != 0)
-        at = (at + 1) & (check->room - 1);
-    return &check->places[at];
+    return strcmp(((const struct chain *)a)->player_id, ((const struct chain *)b)->player_id);
 }
 
-static void grow(struct tail_check *check)
+/* `is_new`: the player's last entry is none yet, all zeros. */
+static struct chain *chain_of(struct tail_check *check, const char *player_id, bool *is_new)
 {
-    struct chain *before = check->places;
-    size_t count = check->room;
-    check->room = 2 * count;
-    check->places = memory_alloc_zeroed(check->room, sizeof check->places[0]);
-    for (size_t i = 0; i < count; i++)
-        if (before[i].player_id[0] != '\0')
-            *place_of(check, before[i].player_id) = before[i];
-    memory_free(before);
+    struct chain *made = memory_alloc_zeroed(1, sizeof *made);
+    memcpy(made->player_id, player_id, strlen(player_id) + 1);
+    struct chain *const *found = tsearch(made, &check->chains, compare_players);
+    CHECK(found != NULL);
+    *is_new = *found == made;
+    if (!*is_new)
+        memory_free(made);
+    return *found;
 }
 
 struct tail_check *tail_check_create(void)
 {
     struct tail_check *check = memory_alloc_zeroed(1, sizeof *check);
-    check->room = 1024;
-    check->places = memory_alloc_zeroed(check->room, sizeof check->places[0]);
     check->digest = digest_begin();
     return check;
 }
@@ -143,7 +137,7 @@ void tail_check_destroy(struct tail_check **at)
         uint8_t unused[DIGEST_SIZE];
         digest_end(&check->digest, unused);
     }
-    memory_free(check->places);
+    tdestroy(check->chains, memory_free);
     memory_free(check);
 }
 
@@ -169,7 +163,6 @@ static const char *find_flaw(const struct ledger_transaction *entry, const struc
 static void add_to_chain(struct tail_check *check, struct chain *chain, const struct line *line)
 {
     const struct ledger_transaction *entry = &line->entry;
-    memcpy(chain->player_id, entry->player_id, sizeof chain->player_id);
     chain->sequence = entry->sequence;
     chain->balance_minor = entry->balance_minor;
     memcpy(chain->hash, entry->hash, sizeof chain->hash);
@@ -185,8 +178,8 @@ enum status tail_check_line(struct tail_check *check, struct text text, struct e
     enum status status = read_line(text, &line, error);
     if (status != STATUS_OK)
         return status;
-    struct chain *chain = place_of(check, line.entry.player_id);
-    bool is_new = chain->player_id[0] == '\0';
+    bool is_new;
+    struct chain *chain = chain_of(check, line.entry.player_id, &is_new);
     if (line.number <= check->so_far.last)
         flaw = "has a number that is not higher than the one before";
     else if (!is_new || line.entry.sequence == 1)
@@ -197,8 +190,6 @@ enum status tail_check_line(struct tail_check *check, struct text text, struct e
     check->so_far.players += is_new;
     check->so_far.begun_before += is_new && line.entry.sequence > 1;
     add_to_chain(check, chain, &line);
-    if (check->so_far.players * 2 > check->room)
-        grow(check);
     return STATUS_OK;
 }
 
