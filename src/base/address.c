@@ -125,6 +125,11 @@ bool address_equals(const struct address *a, const struct address *b)
     return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
+struct address address_client(const struct address *address)
+{
+    return masked(address, is_v4(address) ? 128 : 64);
+}
+
 bool address_is_unspecified(const struct address *address)
 {
     struct address none = {{0}};

@@ -1,18 +1,6 @@
 /* Fixed windows: a start and a count for each address; see lockout.h. */
 #include "console/lockout.h"
 
-#include <string.h>
-
-/* Counted as one: an IPv4 address, or the network that an IPv6 address is in. */
-static struct address client_of(const struct address *address)
-{
-    static const uint8_t v4[12] = {[10] = 0xFF, [11] = 0xFF};
-    struct address client = *address;
-    if (memcmp(client.bytes, v4, sizeof v4) != 0)
-        memset(client.bytes + 8, 0, 8);
-    return client;
-}
-
 /* The client's own, else an unused one, else the one that began first. */
 static size_t find(const struct lockout *lockout, const struct address *client)
 {
@@ -37,7 +25,7 @@ static bool is_open(const struct lockout_window *window, const struct address *c
 uint32_t lockout_seconds(const struct lockout *lockout, const struct address *address,
                          uint64_t now_ms)
 {
-    struct address client = client_of(address);
+    struct address client = address_client(address);
     const struct lockout_window *window = &lockout->windows[find(lockout, &client)];
     if (!is_open(window, &client, now_ms) || window->failures < LOCKOUT_FAILURES_MAX)
         return 0;
@@ -46,7 +34,7 @@ uint32_t lockout_seconds(const struct lockout *lockout, const struct address *ad
 
 void lockout_note_failure(struct lockout *lockout, const struct address *address, uint64_t now_ms)
 {
-    struct address client = client_of(address);
+    struct address client = address_client(address);
     struct lockout_window *window = &lockout->windows[find(lockout, &client)];
     if (!is_open(window, &client, now_ms))
         *window = (struct lockout_window){.client = client, .began_ms = now_ms};

@@ -4,7 +4,6 @@
  */
 #include "limits/client_limits.h"
 
-#include <string.h>
 #include <sys/queue.h>
 
 #include <uv.h>
@@ -51,15 +50,6 @@ void client_limits_set(struct client_limits *limits, enum client_limit which, ui
     atomic_store_explicit(&limits->most[which], most, memory_order_relaxed);
 }
 
-static struct address counted_as(const struct address *address)
-{
-    static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
-    struct address result = *address;
-    if (memcmp(address->bytes, mapped, sizeof mapped) != 0)
-        memset(result.bytes + 8, 0, 8);
-    return result;
-}
-
 /* Call with the lock held. Sets `bucket` to the address's bucket. NULL: the address has no
  * connection. */
 static struct address_count *find(struct client_limits *limits, const struct address *address,
@@ -80,7 +70,7 @@ uint32_t client_limits_get(const struct client_limits *limits, enum client_limit
 
 uint32_t client_limits_add(struct client_limits *limits, const struct address *address)
 {
-    struct address key = counted_as(address);
+    struct address key = address_client(address);
     uint32_t most = client_limits_get(limits, CONNECTIONS_PER_ADDRESS);
     size_t bucket;
     uv_mutex_lock(&limits->lock);
@@ -97,7 +87,7 @@ uint32_t client_limits_add(struct client_limits *limits, const struct address *a
 
 void client_limits_remove(struct client_limits *limits, const struct address *address)
 {
-    struct address key = counted_as(address);
+    struct address key = address_client(address);
     size_t bucket;
     uv_mutex_lock(&limits->lock);
     struct address_count *found = find(limits, &key, &bucket);
