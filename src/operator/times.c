@@ -7,26 +7,19 @@
 
 #define TIME_MAX_MS 253402300799999 /* the end of the year 9999 */
 
-/* 0: there is no such unit. */
-static uint64_t seconds_in(char unit)
-{
-    static const char units[] = "smhdw";
-    static const uint32_t seconds[] = {1, 60, 3600, 86400, 7 * 86400};
-    const char *at = unit == '\0' ? NULL : strchr(units, unit);
-    return at == NULL ? 0 : seconds[at - units];
-}
-
 /* "90d" in milliseconds. */
 static bool parse_duration(struct text text, int64_t *duration_ms)
 {
+    static const char units[] = "smhdw";
+    static const uint32_t seconds[] = {1, 60, 3600, 86400, 7 * 86400};
     uint64_t number = 0;
-    if (text.size < 2)
+    const char *unit =
+        text.size == 0 ? NULL : memchr(units, text.at[text.size - 1], sizeof units - 1);
+    if (unit == NULL ||
+        text_to_u64((struct text){text.at, text.size - 1},
+                    TIME_MAX_MS / 1000 / seconds[unit - units], &number) != STATUS_OK)
         return false;
-    uint64_t unit = seconds_in(text.at[text.size - 1]);
-    struct text digits = {text.at, text.size - 1};
-    if (unit == 0 || text_to_u64(digits, TIME_MAX_MS / 1000 / unit, &number) != STATUS_OK)
-        return false;
-    *duration_ms = (int64_t)(number * unit * 1000);
+    *duration_ms = (int64_t)(number * seconds[unit - units] * 1000);
     return true;
 }
 
