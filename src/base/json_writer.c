@@ -144,11 +144,9 @@ void json_hex(struct json_writer *json, const char *name, const uint8_t *bytes, 
 {
     json_begin_raw(json, name);
     buffer_append_char(json->out, '"');
-    for (size_t i = 0; i < size; i++) {
-        char digits[2];
-        hex_write(digits, &bytes[i], 1);
-        buffer_append(json->out, digits, sizeof digits);
-    }
+    buffer_reserve(json->out, 2 * size);
+    hex_write(json->out->data + json->out->size, bytes, size);
+    json->out->size += 2 * size;
     buffer_append_char(json->out, '"');
 }
 
