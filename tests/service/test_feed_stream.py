@@ -232,7 +232,7 @@ def test_a_sport_is_withdrawn_with_what_was_published_before(shared, stream):
         assert shared.get(event_path(event, "football"), key).error == (404, "odds_not_found")
     feed.send({"withdraw": "football"})
     assert feed.receive()["published"]
-    eventually(lambda: b"cache_unavailable" in shared.get("/api/v1/football/events", key).body)
+    eventually(lambda: b"catalog_unavailable" in shared.get("/api/v1/football/events", key).body)
 
 
 # ---- bounds and faults -------------------------------------------------------------------------------
