@@ -1,13 +1,14 @@
 /* Clocks and their texts; see clock.h. */
 #include "base/clock.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/checksum.h"
-#include "base/file.h"
 
 static uint64_t read_clock_ns(clockid_t clock)
 {
@@ -50,11 +51,12 @@ int64_t clock_boot_ms(void)
 
 uint64_t clock_boot_id(void)
 {
-    struct buffer id = {0};
-    bool known = file_read("/proc/sys/kernel/random/boot_id", 64, &id) == 0 && id.size > 0;
-    uint64_t sum = known ? checksum_add(0, id.data, id.size) : 0;
-    buffer_free(&id);
-    return sum;
+    char id[64];
+    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t size = file < 0 ? -1 : read(file, id, sizeof id);
+    if (file >= 0)
+        (void)close(file);
+    return size <= 0 ? 0 : checksum_add(0, id, (size_t)size);
 }
 
 void clock_pause_ns(uint64_t ns)
