@@ -101,7 +101,8 @@ function keys(page, customer) {
             { label: "Begins with", value: (key) => h("code", null, key.prefix) },
             { label: "State", value: secretState },
             { label: "Label", value: (key) => key.label },
-            { label: "Only", value: (key) => key.only ?? "sports and casino" },
+            { label: "Areas", value: (key) => [...(key.only ?? ["sports", "casino"]), key.may_issue && `may issue ${key.may_issue.join(" and ")}`,
+                key.made_by && "made by a key"].filter(Boolean).join(", ") },
             { label: "Issued", when: (key) => key.created_at },
             { label: "Expires", when: (key) => key.expires_at, never: "never" },
             { label: "Last used", when: (key) => key.last_used_at, never: "never" },
@@ -117,7 +118,10 @@ function keys(page, customer) {
         fields: [
             { name: "label", label: "Label", placeholder: "production", hint: "For people: where it is kept." },
             { name: "expires_at", label: "Expires", placeholder: "90d", hint: "A number of days (90d) or a moment (2027-01-31); empty: never." },
-            { name: "only", label: "Only for", kind: "choice", options: { "": "sports and casino", sports: "sports", casino: "casino" } },
+            { name: "only", label: "Only for", kind: "choice", options: { "": "sports and casino", sports: "sports", casino: "casino",
+                account: "account: reads what the customer has", "account,manage": "account and manage: also blocks players and makes keys" } },
+            { name: "may_issue", label: "May issue", kind: "choice", hint: "Of a key with manage: what the keys that it makes may use.",
+                options: { "": "nothing", "sports,casino": "sports and casino", sports: "sports", casino: "casino" } },
             { name: "cidrs", label: "Only from", kind: "lines", hint: "Networks within the customer's; none: all of them." },
         ],
         submit: async (values) => {

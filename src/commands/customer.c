@@ -4,6 +4,7 @@
 #include "commands/resource.h"
 #include "commands/stores.h"
 #include "operator/customers.h"
+#include "operator/keys.h"
 
 static void print(const struct command_line *line, const void *record, bool added)
 {
@@ -22,13 +23,23 @@ static void print(const struct command_line *line, const void *record, bool adde
         command_note(line, "next, a key: %s key issue %s", program, customer->id);
 }
 
+/* People see its keys below it. */
+static void run_show(const struct command_line *line)
+{
+    resource_run_show(line);
+    if (command_json(line))
+        return;
+    (void)putchar('\n');
+    resource_run_list_of(line, &key_resource, NULL);
+}
+
 const struct resource_commands customer_subject = {&customer_resource, "name", print};
 
 const struct command customer_commands[] = {
     {"add", "NAME", &help_customer_add, .make_options = resource_add_options,
      .run = resource_run_add},
     {"list", "", &help_customer_list, .run = resource_run_list},
-    {"show", "ID", &help_customer_show, .run = resource_run_show},
+    {"show", "ID", &help_customer_show, .run = run_show},
     {"set", "ID", &help_customer_set, .make_options = resource_set_options,
      .run = resource_run_set},
     {"enable", "ID", &help_customer_enable, .run = resource_run_enable},
