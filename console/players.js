@@ -210,11 +210,12 @@ function unblock(page, player, of) {
 }
 
 const blockTable = (page, player) => table([
-    { label: "Block", value: (one) => (one.player_id === null ? "of the reference, in every currency" : "of this player") },
+    { label: "Block", value: (one) => (one.by === "customer" ? "the customer's own, in every currency"
+        : one.player_id === null ? "of the reference, in every currency" : "of this player") },
     { label: "Since", when: (one) => one.blocked_at },
     { label: "Until", when: (one) => one.until, never: "no end" },
     { label: "Reason", value: (one) => one.reason },
-    { label: "", value: (one) => [history(one.id), page.may("operator") && action("Unblock", () => unblock(page, player, one))] },
+    { label: "", value: (one) => [history(one.id), one.by === "operator" && page.may("operator") && action("Unblock", () => unblock(page, player, one))] },
 ], player.blocks, { caption: "Blocks in force" });
 
 const launchTable = (launches) => (launches.length === 0 ? empty("No game was launched for money.") : table([

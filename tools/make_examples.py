@@ -204,6 +204,20 @@ def account(taken, service, shop):
     reader, manager = (Customer(taken, service, key) for key in (reads, manages))
     manager.take("area_not_allowed", "account", status=403)
     reader.take("getAccount", "account")
+    manager.take("putBlock", "account/block", "PUT", {"reference": "alice", "blocked": True, "until": "2099-01-31T18:00:00Z",
+                                                     "reason": "asked for a break"}, ask=True)
+    manager.take("block_conflict", "account/block", "PUT", {"reference": "alice", "blocked": False}, status=409)
+    manager.take("putBlock", "account/block", "PUT", {"reference": "alice", "blocked": False, "early": True, "reason": "the break is over"})
+    service.run("player", "block", shop.id, "bob")
+    manager.take("blocked_by_operator", "account/block", "PUT", {"reference": "bob", "blocked": False}, status=409)
+    service.run("player", "unblock", shop.id, "bob", "--early", "--reason", "the break is over")
+    made = manager.take("makeKey", "account/keys", "POST", {"only": ["sports"], "label": "poller 2"}, 201, ask=True)
+    manager.take("revokeKey", f"account/keys?prefix={made['prefix']}", "DELETE")
+    manager.take("key_not_found", f"account/keys?prefix={made['prefix']}", "DELETE", status=404)
+    for _ in range(10):
+        service.request("POST", "/api/v1/account/keys", key=manages, headers={"Content-Type": "application/json"}, body=b'{"only": ["sports"]}')
+    manager.take("too_many_keys", "account/keys", "POST", {"only": ["sports"]}, 409)
+    service.run("key", "revoke", manages)
 
 
 def provider(taken, service, customer):
@@ -507,7 +521,7 @@ def from_the_table(taken):
     """Errors of states that take a broken disk, a stalled store or nine thousand calls: each as src/*/errors.h has it."""
     rows = "".join(path.read_text() for path in sorted(ROOT.glob("src/*/errors.h")))
     for document, codes in {"openapi": ["internal_error", "cache_timeout", "ledger_unavailable", "balance_limit_exceeded",
-                                        "account_unavailable"],
+                                        "account_unavailable", "key_ambiguous"],
                             "provider": ["internal_error", "overloaded", "ledger_unavailable", "balance_limit_exceeded"]}.items():
         for code in codes:
             message = re.search(rf'(?:ROW\({code}|\d+, "{code}"),(?: \d+,)?[\s\\]*"([^"]*)"', rows)[1]

@@ -113,13 +113,15 @@ static void run_job(struct work *work)
     struct job *job = CONTAINER_OF(work, struct job, work);
     struct account_call *call = &job->call;
     char who[TRAIL_WHO_SIZE];
+    char what[TRAIL_COMMAND_SIZE];
     call->now_ms = clock_wall_ms();
     job->status = clock_monotonic_ms() - job->asked_ms > ACCOUNT_WAIT_MS
                       ? STATUS_TIMEOUT
                       : borrow_store(job->account, &call->store, &job->error);
     if (job->status == STATUS_OK) {
         (void)snprintf(who, sizeof who, "key %s", call->caller.key_prefix);
-        platform_store_act_as(call->store, who, call->act->name);
+        (void)snprintf(what, sizeof what, "account %s", call->act->name);
+        platform_store_act_as(call->store, who, what);
         job->status = handle(job, &job->error);
         return_store(job->account, call->store);
     }

@@ -45,4 +45,4 @@ void account_route(struct account *account, struct mailbox *mailbox, struct http
                    const struct account_caller *caller, const struct account_act *act);
 
 /* The acts of the routes. */
-extern const struct account_act account_show;
+extern const struct account_act account_show, account_block, account_key_make;

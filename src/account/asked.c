@@ -9,6 +9,7 @@
 #include "account/call.h"
 #include "base/base64url.h"
 #include "base/clock.h"
+#include "base/json_text.h"
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
@@ -117,6 +118,30 @@ enum status account_days(const struct account_call *call, int64_t before,
         call->caller.customer_id, call->asked.provider, call->asked.from, call->asked.to, before,
         ACCOUNT_DAYS_MAX};
     return viewer_ask_days(&given, call->now_ms, scope, error);
+}
+
+enum status account_ahead(const struct account_call *call, const char *name, const char *text,
+                          int64_t *time_ms, struct error *error)
+{
+    *time_ms = 0;
+    if (text[0] == '\0' ||
+        (clock_parse_rfc3339(text_of(text), time_ms) == STATUS_OK && *time_ms > call->now_ms))
+        return STATUS_OK;
+    return error_set(error, STATUS_INVALID,
+                     "%s: must be a time in the future, as 2027-01-31T18:00:00Z", name);
+}
+
+unsigned account_case(const void *asked)
+{
+    (void)asked;
+    return ACCOUNT_CASE;
+}
+
+bool account_read_flag(struct text value, void *flag)
+{
+    enum json_text_kind kind = json_text_kind(value);
+    *(bool *)flag = kind == JSON_TEXT_TRUE;
+    return kind == JSON_TEXT_TRUE || kind == JSON_TEXT_FALSE;
 }
 
 /* ---- cursors --------------------------------------------------------------------------------- */

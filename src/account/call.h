@@ -87,6 +87,15 @@ enum status account_refuse(struct account_call *call, const struct http_error *r
 MUST_CHECK enum status account_days(const struct account_call *call, int64_t before,
                                     struct ledger_scope *scope, struct error *error);
 
+/* Reads a time of a body, which must be in the future; "": 0. */
+MUST_CHECK enum status account_ahead(const struct account_call *call, const char *name,
+                                     const char *text, int64_t *time_ms, struct error *error);
+
+/* Of a body: for the forms of acts, which have one case. */
+unsigned account_case(const void *asked);
+bool account_read_flag(struct text value, void *flag);
+#define ACCOUNT_CASE 1U
+
 /* Writes next_cursor, which leads on from the position; "": null, as this is the end. */
 void account_write_cursor(const struct account_call *call, struct json_writer *json,
                           const char *position);

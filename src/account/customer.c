@@ -1,7 +1,9 @@
-/* GET /account: the customer as the operator has it, and its keys. */
+/* GET /account: the customer as the operator has it, and its keys; POST and DELETE /account/keys. */
+#include <openssl/crypto.h>
 #include <string.h>
 
 #include "account/call.h"
+#include "base/json_text.h"
 #include "operator/customers.h"
 #include "operator/keys.h"
 
@@ -19,19 +21,25 @@ struct keys {
     int64_t now_ms;
 };
 
-static bool write_key(void *context, const void *record)
+/* The members of a key; `whole`: as it is shown once, or NULL. */
+static void write_key(struct json_writer *json, const struct key_record *key, const char *whole)
 {
     static const char *const before[] = {"prefix", "label", NULL};
     static const char *const after[] = {"cidrs", "created_at", "expires_at", "last_used_at", NULL};
+    json_object(json, NULL);
+    if (whole != NULL)
+        json_string(json, "key", whole);
+    write_fields(json, &key_resource, before, key);
+    key_areas_write(json, "areas", key->areas);
+    write_fields(json, &key_resource, after, key);
+    json_end(json);
+}
+
+static bool list_key(void *context, const void *record)
+{
     const struct keys *keys = context;
-    const struct key_record *key = record;
-    if (!key_is_live(key, keys->now_ms))
-        return true;
-    json_object(keys->json, NULL);
-    write_fields(keys->json, &key_resource, before, key);
-    key_areas_write(keys->json, "areas", key->areas);
-    write_fields(keys->json, &key_resource, after, key);
-    json_end(keys->json);
+    if (key_is_live(record, keys->now_ms))
+        write_key(keys->json, record, NULL);
     return true;
 }
 
@@ -53,10 +61,143 @@ static enum status show(struct account_call *call, struct error *error)
                           client_limits_get(call->limits, WAITING_PER_CUSTOMER));
     json_array(&json, "keys");
     status =
-        platform_list(call->store, &key_table, call->caller.customer_id, write_key, &keys, error);
+        platform_list(call->store, &key_table, call->caller.customer_id, list_key, &keys, error);
     json_end(&json);
     json_end(&json);
     return status;
 }
 
 const struct account_act account_show = {.name = "account", .area = KEY_ACCOUNT, .handle = show};
+
+/* ---- rotation -------------------------------------------------------------------------------- */
+
+/* ["sports"]: names, none of them more than once. */
+static bool read_areas(struct text value, void *out)
+{
+    struct text item;
+    key_areas *areas = out;
+    if (json_text_kind(value) != JSON_TEXT_ARRAY)
+        return false;
+    struct json_text_cursor cursor = json_text_open(value);
+    while (json_text_next_element(&cursor, &item)) {
+        char name[16];
+        key_areas one = 0;
+        if (!strict_json_string(item, name, sizeof name) || !key_areas_read(text_of(name), &one) ||
+            (*areas & one) != 0)
+            return false;
+        *areas |= one;
+    }
+    return *areas != 0;
+}
+
+static const struct strict_json_field fields[] = {
+    {TEXT_INIT("only"), ACCOUNT_CASE, ACCOUNT_CASE, STRICT_JSON_FIELD(account_asked, only), NULL,
+     read_areas, "must be a list of areas that this key may issue", false},
+    {TEXT_INIT("label"), 0, ACCOUNT_CASE, STRICT_JSON_FIELD(account_asked, label), NULL, NULL,
+     "must be 1 to 64 bytes of text", true},
+    {TEXT_INIT("expires_at"), 0, ACCOUNT_CASE, STRICT_JSON_FIELD(account_asked, expires_at), NULL,
+     NULL, "must be a time in the future, as 2027-01-31T18:00:00Z", true},
+};
+static const struct strict_json_form form = {fields, sizeof fields / sizeof fields[0],
+                                             account_case};
+
+/* Finds a live key of the customer by its prefix, or the caller's own by its digest. */
+struct search {
+    const struct account_call *call;
+    const char *prefix; /* NULL: the caller's own */
+    struct key_record found;
+    size_t count;
+};
+
+static bool search_key(void *context, const void *record)
+{
+    struct search *search = context;
+    const struct key_record *key = record;
+    bool wanted = search->prefix != NULL ? strcmp(key->prefix, search->prefix) == 0
+                                         : memcmp(key->digest, search->call->caller.key_digest,
+                                                  sizeof key->digest) == 0;
+    if (wanted && key_is_live(key, search->call->now_ms)) {
+        search->found = *key;
+        search->count++;
+    }
+    return true;
+}
+
+static enum status find_key(struct search *search, struct error *error)
+{
+    return platform_list(search->call->store, &key_table, search->call->caller.customer_id,
+                         search_key, search, error);
+}
+
+/* Gives a new key what its maker lets it have. */
+static enum status fill_key(const struct account_call *call, const struct key_record *maker,
+                            struct key_record *key, struct error *error)
+{
+    enum status status =
+        account_ahead(call, "expires_at", call->asked.expires_at, &key->expires_ms, error);
+    if (status != STATUS_OK)
+        return status;
+    if ((call->asked.only & ~maker->may_issue) != 0)
+        return error_set(error, STATUS_INVALID, "only: %s", fields[0].rule);
+    if (key->expires_ms == 0)
+        key->expires_ms = maker->expires_ms;
+    if (maker->expires_ms != 0 && key->expires_ms > maker->expires_ms)
+        return error_set(error, STATUS_INVALID,
+                         "expires_at: must not be after that of the key that makes it");
+    memcpy(key->customer_id, maker->customer_id, sizeof key->customer_id);
+    memcpy(key->maker, maker->id, sizeof key->maker);
+    memcpy(key->label, call->asked.label, sizeof key->label);
+    memcpy(key->cidrs, maker->cidrs, sizeof key->cidrs);
+    key->cidr_count = maker->cidr_count;
+    key->areas = call->asked.only;
+    return STATUS_OK;
+}
+
+static enum status make_key(struct account_call *call, struct error *error)
+{
+    struct search search = {.call = call};
+    struct key_record key = {.id = ""};
+    struct json_writer json = {.out = &call->answer};
+    char whole[KEY_SIZE] = "";
+    enum status status = find_key(&search, error);
+    if (status != STATUS_OK)
+        return status;
+    if (search.count == 0) /* it has ended since it was admitted */
+        return account_refuse(call, &error_area_not_allowed, error);
+    key_resource.begin(&key, call->now_ms);
+    status = fill_key(call, &search.found, &key, error);
+    if (status == STATUS_OK)
+        status = keys_issue(call->store, &key, whole, error);
+    if (status == STATUS_FULL || status == STATUS_NOT_FOUND)
+        return account_refuse(
+            call, status == STATUS_FULL ? &error_too_many_keys : &error_area_not_allowed, error);
+    if (status == STATUS_OK) {
+        call->status = 201;
+        write_key(&json, &key, whole);
+    }
+    OPENSSL_cleanse(whole, sizeof whole);
+    return status;
+}
+
+static enum status revoke_key(struct account_call *call, struct error *error)
+{
+    struct search search = {.call = call, .prefix = call->asked.prefix};
+    struct json_writer json = {.out = &call->answer};
+    enum status status = find_key(&search, error);
+    if (status == STATUS_OK && search.count != 1)
+        return account_refuse(call, search.count == 0 ? &error_key_not_found : &error_key_ambiguous,
+                              error);
+    if (status == STATUS_OK)
+        status = platform_key_revoke(call->store, search.found.id, call->now_ms, error);
+    if (status == STATUS_OK)
+        write_key(&json, &search.found, NULL);
+    return status;
+}
+
+static const struct account_act revoking = {.name = "keys",
+                                            .area = KEY_MANAGE,
+                                            .handle = revoke_key,
+                                            .parameters = {&account_prefix},
+                                            .required = &account_prefix};
+const struct account_act account_key_make = {
+    .name = "keys", .area = KEY_MANAGE, .handle = make_key, .form = &form, .on_delete = &revoking};

@@ -67,6 +67,8 @@ static const struct route routes[] = {
      .handle = answer_launch},
     {METHOD_POST, "/api/v1/casino/wallet", true, false, USAGE_WALLET, .handle = answer_wallet},
     ACCOUNT(GET, "", account_show),
+    ACCOUNT(PUT, "/block", account_block),
+    ACCOUNT(POST, "/keys", account_key_make),
     {METHOD_GET, "/api/v1/health", false, false, USAGE_OTHER, .handle = answer_health},
     {METHOD_POST, "/provider/v1/wallet", true, false, USAGE_OTHER, .handle = answer_wallet},
 };

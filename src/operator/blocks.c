@@ -31,6 +31,18 @@ static enum status set_reason(const struct field *field, struct text text, void 
     return field_set_text(field, text, record, error);
 }
 
+static bool write_side(const struct field *field, const void *record,
+                       const struct field_output *out)
+{
+    const char *side = block_is_own(record) ? "customer" : "operator";
+    if (out->json != NULL)
+        json_string(out->json, field->name, side);
+    else
+        buffer_append_string(out->text, side);
+    return true;
+}
+
+static const struct field_type side_type = {write_side, NULL};
 static const struct field_type early_type = {NULL, field_set_yes_no};
 
 #define OF_RECORD(member) FIELD_OF(block_record, member)
@@ -40,6 +52,7 @@ static const struct field fields[] = {
     {"customer", "customer", NULL, &field_text, OF_RECORD(customer_id)},
     {"player_reference", "reference", "REFERENCE", &field_text, OF_RECORD(reference)},
     {"player_id", NULL, NULL, &field_text_or_null, OF_RECORD(player_id)},
+    {"by", "by", "BY", &side_type, OF_RECORD(id)},
     {"blocked", "in force", NULL, &field_yes_no, FIELD_OF(block_view, blocked)},
     {"blocked_at", "blocked", "SINCE (UTC)", &field_time, OF_RECORD(blocked_ms)},
     {"until", "until", "UNTIL", &field_time, OF_RECORD(until_ms), .set = set_until,
@@ -60,7 +73,7 @@ enum status block_id_of(const char *customer_id, const char *reference, char id[
     struct block_record record = {0};
     (void)snprintf(record.customer_id, sizeof record.customer_id, "%s", customer_id);
     (void)snprintf(record.reference, sizeof record.reference, "%s", reference);
-    block_name(&record);
+    block_name(&record, false);
     enum status status =
         strlen(customer_id) < sizeof record.customer_id &&
                 strlen(reference) < sizeof record.reference
@@ -91,31 +104,39 @@ static enum status find_player(struct platform_store *store, const char *id,
 static enum status find_reference(struct platform_store *store, const char *id,
                                   struct block_record *named, struct error *error)
 {
+    const bool own = id[strcspn(id, ":/")] == '/';
     struct text reference = text_of(id);
-    struct text customer_id = text_cut(&reference, ':');
+    struct text customer_id = text_cut(&reference, own ? '/' : ':');
     struct customer_record customer;
     if (!text_copy_plain(customer_id, named->customer_id, sizeof named->customer_id) ||
         !text_copy_plain(reference, named->reference, sizeof named->reference) ||
         block_table.check(named, NULL) != STATUS_OK)
         return resource_missing(&block_resource, id, error);
-    block_name(named);
+    block_name(named, own);
     enum status status = platform_get(store, &customer_table, named->customer_id, &customer, error);
     return status == STATUS_NOT_FOUND
                ? resource_missing(&customer_resource, named->customer_id, error)
                : status;
 }
 
-/* A player is blocked while its own block or that of its reference is in force. */
+/* A player is blocked while its own block, that of its reference or its customer's is in force. */
 static enum status find_standing(struct platform_store *store, struct block_view *block,
                                  struct error *error)
 {
-    struct block_record other = block->record;
-    other.player_id[0] = '\0';
-    block_name(&other);
-    enum status status = platform_get(store, &block_table, other.id, &other, error);
-    if (status == STATUS_OK && block_is_in_force(&other, block->now_ms))
-        memcpy(block->standing, other.id, sizeof other.id);
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    enum status status = STATUS_OK;
+    for (int own = 0; own < 2 && status == STATUS_OK && block->standing[0] == '\0'; own++) {
+        struct block_record other = block->record;
+        other.player_id[0] = '\0';
+        block_name(&other, own == 1);
+        if (strcmp(other.id, block->record.id) == 0)
+            continue;
+        status = platform_get(store, &block_table, other.id, &other, error);
+        if (status == STATUS_OK && block_is_in_force(&other, block->now_ms))
+            memcpy(block->standing, other.id, sizeof other.id);
+        if (status == STATUS_NOT_FOUND)
+            status = STATUS_OK;
+    }
+    return status;
 }
 
 static enum status get(struct platform_store *store, const char *id, void *record,
@@ -126,7 +147,7 @@ static enum status get(struct platform_store *store, const char *id, void *recor
     enum status status = text_starts_with(text_of(id), TEXT("ply_"))
                              ? find_player(store, id, &block->record, error)
                              : find_reference(store, id, &block->record, error);
-    if (status == STATUS_OK && block->record.player_id[0] != '\0')
+    if (status == STATUS_OK)
         status = find_standing(store, block, error);
     if (status != STATUS_OK)
         return status;
@@ -176,6 +197,10 @@ static enum status judge_nothing(const struct block_view *block, struct error *e
     const struct block_record *record = &block->record;
     if (record->until_ms != 0)
         return error_set(error, STATUS_INVALID, "until: is only for blocking");
+    if (strchr(block->standing, '/') != NULL)
+        return error_set(error, STATUS_CONFLICT,
+                         "'%s' is blocked by customer %s, which alone unblocks it", record->id,
+                         record->customer_id);
     if (block->standing[0] != '\0')
         return error_set(error, STATUS_CONFLICT,
                          "'%s' is blocked by its reference; unblock %s '%s' in every currency",
@@ -189,6 +214,10 @@ static enum status put(struct platform_store *store, void *record, struct error 
     struct block_record *next = &block->record;
     const bool in_force = block_is_in_force(&block->before, block->now_ms);
     enum status status = STATUS_OK;
+    if (block_is_own(next) != block->by_customer)
+        return error_set(error, STATUS_CONFLICT,
+                         "'%s' is the customer's own block, which it alone sets and lifts",
+                         next->id);
     if (block->blocked) {
         status = judge_block(block, error);
         next->blocked_ms = in_force ? block->before.blocked_ms : block->now_ms;

@@ -15,12 +15,14 @@
 struct block_view {
     struct block_record record;
     bool blocked; /* in force */
-    /* Of a player: the block of its reference, when that is in force; "" of one that is listed. */
+    /* Another block that is in force: of the player's reference, or its customer's own; "" of one
+     * that is listed. */
     char standing[BLOCK_ID_SIZE];
     /* For a change: */
     struct block_record before; /* as stored; zeros: it was not */
     int64_t now_ms;
     bool early, explained; /* as was given */
+    bool by_customer;      /* an editor sets it: the customer changes its own block */
 };
 
 /* Of struct block_view. Listed are those in force; the owner is a customer. */

@@ -127,8 +127,10 @@ enum status keys_issue(struct platform_store *store, struct key_record *record, 
     key_generate(fresh);
     key_digest(text_of(fresh), made.digest);
     key_prefix(text_of(fresh), made.prefix);
-    enum status status = platform_add(store, &key_table, &made, error);
-    if (status == STATUS_NOT_FOUND)
+    bool by_key = made.maker[0] != '\0';
+    enum status status = by_key ? platform_key_make(store, &made, made.created_ms, error)
+                                : platform_add(store, &key_table, &made, error);
+    if (status == STATUS_NOT_FOUND && !by_key)
         status = resource_missing(&customer_resource, made.customer_id, error);
     if (status == STATUS_OK) {
         memcpy(key, fresh, sizeof fresh);

@@ -80,15 +80,18 @@ static enum status find_blocks(struct platform_store *store, struct player_view 
                                struct error *error)
 {
     const struct player_record *record = &player->record;
-    struct block_record reference = {0};
-    memcpy(reference.customer_id, record->customer_id, sizeof record->customer_id);
-    memcpy(reference.reference, record->reference, sizeof record->reference);
-    block_name(&reference);
-    const char *const ids[] = {record->id, reference.id};
+    struct block_record named[2] = {{.id = ""}}; /* the operator's, and the customer's own */
+    for (int own = 0; own < 2; own++) {
+        memcpy(named[own].customer_id, record->customer_id, sizeof record->customer_id);
+        memcpy(named[own].reference, record->reference, sizeof record->reference);
+        block_name(&named[own], own == 1);
+    }
+    const char *const ids[PLAYER_BLOCKS] = {record->id, named[0].id, named[1].id};
     enum status status = STATUS_OK;
     player->block_count = 0;
     player->blocked_ms = player->blocked_until_ms = 0;
-    for (size_t i = 0; i < 2 && status == STATUS_OK && record->blocked_until_ms != 0; i++) {
+    for (size_t i = 0; i < PLAYER_BLOCKS && status == STATUS_OK && record->blocked_until_ms != 0;
+         i++) {
         struct block_view *block = &player->blocks[player->block_count];
         status = resource_get(&block_resource, store, ids[i], block, error);
         if (status != STATUS_OK || !block->blocked)

@@ -9,13 +9,15 @@
  */
 
 #define PLAYER_LAUNCHES_SHOWN 20U
+#define PLAYER_BLOCKS 3
 
 struct player_view {
     struct player_record record; /* first */
     int64_t balance_minor;
     size_t entries;
-    int64_t active_ms;           /* when its last entry was made; 0: it has none */
-    struct block_view blocks[2]; /* in force: of the player, and of its reference */
+    int64_t active_ms; /* when its last entry was made; 0: it has none */
+    struct block_view
+        blocks[PLAYER_BLOCKS]; /* in force: of the player, of its reference, its customer's own */
     size_t block_count;
     int64_t blocked_ms, blocked_until_ms; /* by them; 0: it is not, without an end */
     struct launch_record launches[PLAYER_LAUNCHES_SHOWN]; /* the newest, newest first */

@@ -8,6 +8,7 @@
 #define KEY_DIGEST_SIZE 32 /* SHA-256 of the whole key */
 
 #define KEY_CIDRS_MAX 16
+#define KEYS_MADE_MAX 10 /* live ones that one key made */
 
 /* What a key may use, of what its customer may use: a set of areas. */
 enum key_area { KEY_SPORTS = 1, KEY_CASINO = 2, KEY_ACCOUNT = 4, KEY_MANAGE = 8 };

@@ -64,9 +64,15 @@ const struct record_table player_table = {
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-void block_name(struct block_record *record)
+void block_name(struct block_record *record, bool own)
 {
-    (void)snprintf(record->id, sizeof record->id, "%s:%s", record->customer_id, record->reference);
+    (void)snprintf(record->id, sizeof record->id, own ? "%s/%s" : "%s:%s", record->customer_id,
+                   record->reference);
+}
+
+bool block_is_own(const struct block_record *record)
+{
+    return strchr(record->id, '/') != NULL;
 }
 
 static enum status check_block(const void *checked, struct error *error)

@@ -12,7 +12,8 @@
 #define PLAYER_BLOCKED_UNTIL                                     \
     "SELECT max(coalesce(until_ms, 9223372036854775807))"        \
     " FROM player_block WHERE blocked_ms IS NOT NULL AND id IN " \
-    "(player.id, player.customer_id || ':' || player.reference)"
+    "(player.id, player.customer_id || ':' || player.reference," \
+    " player.customer_id || '/' || player.reference)"
 #define PLAYER_BLOCKED_FOR_GOOD INT64_MAX
 
 /* One of each customer, reference and currency, for ever: never deleted nor changed. */
@@ -46,7 +47,9 @@ void player_id_generate(char id[PLAYER_ID_SIZE]);
 /* A block of one player, or of a customer's reference: of its players in every currency, also of
  * one that is opened later. Ended by hand, or by itself when its time is over. */
 struct block_record {
-    char id[BLOCK_ID_SIZE];         /* the player's, or "CUSTOMER:REFERENCE" */
+    /* The player's, or "CUSTOMER:REFERENCE"; or "CUSTOMER/REFERENCE", the customer's own block, which
+     * the operator neither sets nor lifts. */
+    char id[BLOCK_ID_SIZE];
     char player_id[PLAYER_ID_SIZE]; /* "": it is of the reference */
     char customer_id[CUSTOMER_ID_SIZE];
     char reference[PLAYER_REFERENCE_SIZE];
@@ -57,8 +60,10 @@ struct block_record {
 
 extern const struct record_table block_table;
 
-/* Fills in the id of a block of the record's customer and reference. */
-void block_name(struct block_record *record);
+/* Fills in the id of a block of the record's customer and reference, the customer's own or the
+ * operator's. */
+void block_name(struct block_record *record, bool own);
+bool block_is_own(const struct block_record *record);
 
 static inline bool block_is_in_force(const struct block_record *record, int64_t now_ms)
 {

@@ -40,7 +40,13 @@ MUST_CHECK enum status platform_list(struct platform_store *store, const struct 
                                      const char *customer_id, record_function *see, void *context,
                                      struct error *error);
 
-/* Marks it revoked; STATUS_NOT_FOUND, or STATUS_OK also when it was revoked before. */
+/* Adds a key that another made (its `maker`). STATUS_NOT_FOUND: the maker is revoked or expired;
+ * STATUS_FULL: KEYS_MADE_MAX of its keys are live. */
+MUST_CHECK enum status platform_key_make(struct platform_store *store,
+                                         const struct key_record *record, int64_t now_ms,
+                                         struct error *error);
+/* Marks it revoked, with those that it made; STATUS_NOT_FOUND, or STATUS_OK also when it was revoked
+ * before. */
 MUST_CHECK enum status platform_key_revoke(struct platform_store *store, const char *key_id,
                                            int64_t now_ms, struct error *error);
 

@@ -294,7 +294,7 @@ def test_issue_prints_the_key_alone_and_never_again(shell, customer):
 
 def test_issue_as_json(shell, customer):
     made = shell.ask("key", "issue", customer, "--label", "büro", "--expires", "90d")
-    assert set(made) == {"key", "id", "prefix", "customer", "label", "created_at", "expires_at", "only", "cidrs",
+    assert set(made) == {"key", "id", "prefix", "customer", "label", "created_at", "expires_at", "only", "may_issue", "made_by", "cidrs",
                          "last_used_at", "revoked_at"}
     assert made["only"] is None and made["cidrs"] == []
     assert KEY.fullmatch(made["key"]) and KEY_ID.fullmatch(made["id"]) and made["key"].startswith(made["prefix"])
@@ -302,7 +302,7 @@ def test_issue_as_json(shell, customer):
     assert TIME.fullmatch(made["expires_at"])
     (listed,) = shell.ask("key", "list", customer)
     assert set(listed) == {"id", "customer", "prefix", "label", "created_at", "expires_at", "last_used_at",
-                           "revoked_at", "only", "cidrs"}
+                           "revoked_at", "only", "may_issue", "made_by", "cidrs"}
     assert all(listed[name] == made[name] for name in set(listed) & set(made))
     assert listed["last_used_at"] is None and listed["revoked_at"] is None
     assert shell.ask("customer", "show", customer)["keys"] == 1
@@ -322,7 +322,7 @@ def test_an_expiry_may_be_a_date_or_a_time(shell, customer, expires, stored):
     (["--expires", "soon"], "not a time"),
     (["--label", "l" * 65], "label: must be 0 to 64 bytes"),
     (["--label", "a\tb"], "control characters"),
-    (["--only", "money"], "only: must be sports or casino"),
+    (["--only", "money"], "only: must be sports, casino, account or manage, separated by commas"),
     (["--cidr", "203.0.113.1/24"], "did you mean 203.0.113.0/24"),
     ([word for i in range(17) for word in ("--cidr", f"203.0.113.{i}")], "at most 16 CIDR blocks"),
 ])
@@ -371,7 +371,7 @@ def test_a_prefix_of_several_live_keys_is_refused_with_their_ids(shell, customer
 
 def test_a_key_is_found_by_what_the_log_shows_of_it(shell, customer):
     made = shell.ask("key", "issue", customer, "--only", "casino", "--cidr", "203.0.113.7", "--cidr", "203.0.113.8/29")
-    assert (made["only"], made["cidrs"]) == ("casino", ["203.0.113.7/32", "203.0.113.8/29"])
+    assert (made["only"], made["cidrs"]) == (["casino"], ["203.0.113.7/32", "203.0.113.8/29"])
     other = shell.ask("key", "issue", customer)
     revoked = shell.ask("key", "revoke", made["id"])
     for name in ("prefix", "id", "key"):

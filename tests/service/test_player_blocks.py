@@ -102,7 +102,7 @@ def test_a_reference_is_blocked_in_every_currency_also_in_a_later_one(casino, re
 def test_a_reference_is_blocked_before_there_is_a_player_of_it(casino, reference):
     block = casino.ask("player", "block", casino.customer.id, reference)
     assert block == {"id": f"{casino.customer.id}:{reference}", "customer": casino.customer.id, "player_reference": reference,
-                     "player_id": None, "blocked": True, "blocked_at": block["blocked_at"], "until": None, "reason": ""}
+                     "player_id": None, "by": "operator", "blocked": True, "blocked_at": block["blocked_at"], "until": None, "reason": ""}
     assert block in casino.ask("player", "blocks", casino.customer.id)
     assert block not in casino.ask("player", "blocks", casino.other.id)
     assert try_launch(casino, reference).error == (403, "player_blocked")

@@ -265,7 +265,7 @@ static enum status put_policy(struct sql_flight *flight, void *context, struct e
     if (status == STATUS_OK) {
         (void)sql_flight_of(flight, &game_policy_table, STATEMENT_PUT, &record);
         trail_image_of(&after, &game_policy_table, &record);
-        status = trail_write(flight, &before, &after, error);
+        status = trail_write(flight, &before, &after, true, error);
     }
     trail_image_free(&before);
     trail_image_free(&after);

@@ -311,7 +311,7 @@ static enum status change_row(struct sql_flight *flight, struct record_change *c
         return status;
     bool exists = images[1].table != NULL;
     if (write->affected > 0)
-        return trail_write(flight, &images[0], &images[1], error);
+        return trail_write(flight, &images[0], &images[1], !change->more, error);
     return change->idempotent && exists
                ? STATUS_OK
                : missing_or_newer(store, change->table->what, exists, error);
@@ -324,7 +324,7 @@ static enum status add_row(struct sql_flight *flight, struct record_change *chan
     const struct sql_query *counting = add_counting(flight, change->table);
     sql_flight_add(flight, change->sql)->parameters = &change->parameters;
     trail_image_of(&images[1], change->table, change->added);
-    enum status status = trail_write(flight, &images[0], &images[1], error);
+    enum status status = trail_write(flight, &images[0], &images[1], !change->more, error);
     if ((status == STATUS_OK || status == STATUS_INVALID) && counting->affected != 1)
         status = no_revision(flight->store, error);
     return status;
@@ -391,17 +391,104 @@ enum status platform_put(struct platform_store *store, const struct record_table
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-enum status platform_key_revoke(struct platform_store *store, const char *key_id, int64_t now_ms,
-                                struct error *error)
+/* A key with those that it made. */
+struct key_family {
+    const char *maker;
+    int64_t now_ms;
+    const struct key_record *added; /* NULL: the family is revoked */
+    bool maker_lives;
+    char live[KEYS_MADE_MAX][KEY_ID_SIZE]; /* made by it */
+    size_t count;
+};
+
+static bool see_relative(void *context, const struct sql_row *row)
+{
+    struct key_family *family = context;
+    struct text id = sql_text(row, 0);
+    if (text_equals(id, text_of(family->maker)))
+        family->maker_lives = true;
+    else if (text_copy_plain(id, family->live[family->count], KEY_ID_SIZE))
+        family->count++;
+    return family->count < KEYS_MADE_MAX;
+}
+
+/* Finds the live ones. Taking a revision locks out all other changes of keys. */
+static enum status find_family(struct sql_flight *flight, struct key_family *family,
+                               struct error *error)
+{
+    family->maker_lives = false;
+    family->count = 0;
+    enum status status = record_take_revision(flight, &key_table, error);
+    if (status != STATUS_OK)
+        return status;
+    struct sql_query *query =
+        sql_flight_add(flight, "SELECT id FROM api_key WHERE (id = $1 OR maker = $1)"
+                               " AND customer_id = (SELECT customer_id FROM api_key WHERE id = $1)"
+                               " AND revoked_ms IS NULL"
+                               " AND (expires_ms IS NULL OR expires_ms > $2) ORDER BY number");
+    SQL_ADD(query->parameters, SQL_STRING(family->maker), SQL_INTEGER(family->now_ms));
+    query->row = see_relative;
+    query->context = family;
+    return sql_flight_run(flight, false, error);
+}
+
+static enum status make_key(struct sql_flight *flight, void *context, struct error *error)
+{
+    struct key_family *family = context;
+    struct record_change change = {.table = &key_table,
+                                   .sql = statement_of(flight->store, &key_table, STATEMENT_ADD),
+                                   .added = family->added};
+    enum status status = find_family(flight, family, error);
+    if (status == STATUS_OK && !family->maker_lives)
+        status = error_set(error, STATUS_NOT_FOUND, "the key that makes it is over");
+    else if (status == STATUS_OK && family->count == KEYS_MADE_MAX)
+        status = error_set(error, STATUS_FULL, "the key has made %d that are live", KEYS_MADE_MAX);
+    if (status != STATUS_OK)
+        return status;
+    statement_bind(&key_table, STATEMENT_ADD, family->added, &change.parameters);
+    status = write_row(flight, &change, error);
+    sql_parameters_free(&change.parameters);
+    return status;
+}
+
+enum status platform_key_make(struct platform_store *store, const struct key_record *record,
+                              int64_t now_ms, struct error *error)
+{
+    struct key_family family = {.maker = record->maker, .now_ms = now_ms, .added = record};
+    enum status status = key_table.check(record, error);
+    return status == STATUS_OK ? sql_transact(store, make_key, &family, error) : status;
+}
+
+static enum status revoke_key(struct sql_flight *flight, const struct key_family *family,
+                              const char *id, struct error *error)
 {
     struct record_change change = {
         .table = &key_table,
         .sql = "UPDATE api_key SET revoked_ms = $2, revision = " STORE_REVISION
                " WHERE id = $1 AND revoked_ms IS NULL",
-        .idempotent = true}; /* revoked before: the first time is kept */
+        .idempotent = true, /* revoked before: the first time is kept */
+        .more = id != family->maker};
+    SQL_ADD(&change.parameters, SQL_STRING(id), SQL_INTEGER(family->now_ms));
+    enum status status = write_row(flight, &change, error);
+    sql_parameters_free(&change.parameters);
+    return status;
+}
+
+static enum status revoke_keys(struct sql_flight *flight, void *context, struct error *error)
+{
+    struct key_family *family = context;
+    enum status status = find_family(flight, family, error);
+    for (size_t i = 0; i < family->count && status == STATUS_OK; i++)
+        status = revoke_key(flight, family, family->live[i], error);
+    return status == STATUS_OK ? revoke_key(flight, family, family->maker, error) : status;
+}
+
+enum status platform_key_revoke(struct platform_store *store, const char *key_id, int64_t now_ms,
+                                struct error *error)
+{
+    struct key_family family = {.maker = key_id, .now_ms = now_ms};
     CHECK(now_ms > 0);
-    SQL_ADD(&change.parameters, SQL_STRING(key_id), SQL_INTEGER(now_ms));
-    return record_change(store, &change, error);
+    return sql_transact(store, revoke_keys, &family, error);
 }
 
 static int compare_uses(const void *a, const void *b)

@@ -62,6 +62,7 @@ struct record_change {
     struct sql_parameters parameters; /* freed afterwards */
     const void *added;                /* the record, where it adds one; else NULL */
     bool idempotent; /* if the row is there and needs no change, the call succeeds */
+    bool more;       /* another change follows in its transaction */
 };
 MUST_CHECK enum status record_change(struct platform_store *store, struct record_change *change,
                                      struct error *error);

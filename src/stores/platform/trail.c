@@ -81,12 +81,12 @@ void trail_row_add(const struct trail_row *row, struct sql_flight *flight)
 }
 
 enum status trail_write(struct sql_flight *flight, const struct trail_image *before,
-                        const struct trail_image *after, struct error *error)
+                        const struct trail_image *after, bool last, struct error *error)
 {
     struct trail_row row = {0};
     if (trail_row_make(&row, flight->store, before, after))
         trail_row_add(&row, flight);
-    enum status status = sql_flight_run(flight, true, error);
+    enum status status = sql_flight_run(flight, last, error);
     trail_row_free(&row);
     return status;
 }

@@ -36,9 +36,9 @@ void trail_row_sign(struct trail_row *row, const struct platform_store *store, c
 void trail_row_add(const struct trail_row *row, struct sql_flight *flight);
 void trail_row_free(struct trail_row *row);
 
-/* Adds the row of a change to the flight that ends its transaction, and runs that. */
+/* Adds the row of a change to the flight, and runs that; `last`: it ends its transaction. */
 MUST_CHECK enum status trail_write(struct sql_flight *flight, const struct trail_image *before,
-                                   const struct trail_image *after, struct error *error);
+                                   const struct trail_image *after, bool last, struct error *error);
 
 /* Locks the trail until the commit and changes nothing, for a table without a counter. */
 extern const char trail_lock[];
