@@ -2,9 +2,10 @@
 // that nothing is lost or done twice, even when this program or the server is killed in between.
 // README.md shows how to run it.
 
-import java.io.IOException;
+import java.io.*;
 import java.net.URI;
 import java.net.http.*;
+import java.net.http.HttpResponse.BodySubscribers;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
@@ -12,6 +13,7 @@ import java.nio.file.*;
 import java.time.Duration;
 import java.util.*;
 import java.util.regex.*;
+import java.util.zip.GZIPInputStream;
 
 public final class Customer {
     static final int WAIT_S = 55; // how long a poll may wait for a change
@@ -33,7 +35,16 @@ public final class Customer {
 
     /** An answer; throws when there is none. */
     static HttpResponse<String> ask(HttpRequest request) throws IOException, InterruptedException {
-        return CLIENT.send(request, HttpResponse.BodyHandlers.ofString());
+        return CLIENT.send(request, info -> BodySubscribers.mapping(BodySubscribers.ofByteArray(), body -> decoded(info, body)));
+    }
+
+    static String decoded(HttpResponse.ResponseInfo info, byte[] body) {
+        boolean zipped = info.headers().firstValue("Content-Encoding").orElse("").equals("gzip");
+        try (InputStream whole = new ByteArrayInputStream(body); InputStream text = zipped ? new GZIPInputStream(whole) : whole) {
+            return new String(text.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException damaged) {
+            throw new UncheckedIOException(damaged);
+        }
     }
 
     static HttpResponse<String> post(String path, String body) throws IOException, InterruptedException {
@@ -68,6 +79,10 @@ public final class Customer {
 
     // ---- odds --------------------------------------------------------------------------------
 
+    /** Sends a poll. Differences.java has one that knows one more coding. */
+    interface Poller { HttpResponse<String> ask(HttpRequest.Builder poll) throws IOException, InterruptedException; }
+    static Poller poller = poll -> ask(poll.header("Accept-Encoding", "gzip").build());
+
     /** Prints an event's document, and again whenever it changes. Read it with your JSON library. */
     static void poll(String sport, String event, int changes) throws InterruptedException {
         String tag = null;
@@ -77,7 +92,7 @@ public final class Customer {
                 asked.header("If-None-Match", tag).header("Prefer", "wait=" + WAIT_S);
             HttpResponse<String> answer;
             try {
-                answer = ask(asked.build());
+                answer = poller.ask(asked);
             } catch (IOException failed) {
                 Thread.sleep(1000);
                 continue;

@@ -3,14 +3,18 @@
 // that nothing is lost or done twice, even when this program or the server is killed in between.
 // README.md shows how to run it.
 
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import zlib from "node:zlib";
 
 const BASE = process.env.BASE ?? "http://127.0.0.1:8080";
 const KEY = process.env.KEY || fail("set KEY to the key that the operator gave you (crk_…)");
 const JOURNAL = process.env.JOURNAL ?? "wallet.journal";
 const WAIT_S = 55; // how long a poll may wait for a change
+// Zstd with a dictionary, which makes a body of the one before it and their difference. Without it, polls are answered in gzip.
+const [major, minor] = process.versions.node.split(".").map(Number);
+const DIFFERENCES = major > 24 || (major === 24 && minor >= 6) || (major === 22 && minor >= 19);
 
 /** Ends the program with a sentence. */
 function fail(sentence) {
@@ -28,13 +32,24 @@ function refuse({ status, text }) {
 /** How long to wait before the next attempt: Retry-After, where the answer has it. */
 const pause = (answer, otherwiseMs) => sleep(1000 * Number(answer.headers?.get("Retry-After")) || otherwiseMs);
 
-/** Status, headers and text of an answer; throws when there is none. */
-async function ask(method, path, body, headers = {}, timeoutSeconds = 15) {
+const digest = (bytes) => createHash("sha256").update(bytes).digest();
+
+/** The body after the one before it. A difference begins with the digest of the body that it is from. */
+function patched(before, difference) {
+  const start = Buffer.concat([Buffer.from("5e2a4d1820000000", "hex"), digest(before)]);
+  if (!difference.subarray(0, 40).equals(start)) throw new Error("a difference from another body");
+  return zlib.zstdDecompressSync(difference.subarray(40), { dictionary: before });
+}
+
+/** Status, headers, body and text of an answer; throws when there is none, or it cannot be decoded. */
+async function ask(method, path, body, headers = {}, timeoutSeconds = 15, before = null) {
   const answer = await fetch(BASE + path, {
     method, body, signal: AbortSignal.timeout(1000 * timeoutSeconds),
     headers: { Authorization: `Bearer ${KEY}`, "Content-Type": "application/json", ...headers },
   });
-  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+  let bytes = Buffer.from(await answer.arrayBuffer()); // fetch has undone gzip
+  if (answer.headers.get("Content-Encoding") === "dcz") bytes = patched(before, bytes);
+  return { status: answer.status, headers: answer.headers, bytes, text: bytes.toString() };
 }
 
 // ---- odds ------------------------------------------------------------------------------------
@@ -51,20 +66,24 @@ function prices(event) {
   return found.join("\n");
 }
 
-/** Prints an event's prices, and again whenever they change. */
+/** Prints an event's prices, and again whenever they change. Keeps the last body, so that a change comes as the difference. */
 async function poll(sport, event, changes) {
-  let tag = null;
+  let tag = null, before = null;
   for (let seen = 0; seen < changes;) {
     const headers = tag ? { "If-None-Match": tag, Prefer: `wait=${WAIT_S}` } : {};
+    headers["Accept-Encoding"] = DIFFERENCES ? "gzip, dcz" : "gzip";
+    if (DIFFERENCES && before) headers["Available-Dictionary"] = `:${digest(before).toString("base64")}:`;
     let answer;
     try {
-      answer = await ask("GET", `/api/v1/${sport}/events/${event}`, undefined, headers, WAIT_S + 5);
+      answer = await ask("GET", `/api/v1/${sport}/events/${event}`, undefined, headers, WAIT_S + 5, before);
     } catch {
+      before = null; // where the difference was damaged, the next answer is whole
       await sleep(1000);
       continue;
     }
     if (answer.status === 200) {
       tag = answer.headers.get("ETag");
+      before = answer.bytes;
       seen++;
       console.log(prices(JSON.parse(answer.text)));
     } else if (answer.status === 429 || answer.status >= 500 || answer.text.includes("odds_not_found")) {

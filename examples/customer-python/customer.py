@@ -2,6 +2,9 @@
 """A customer of croupier in one file: polls odds, launches a game, and moves a player's money so that nothing is lost or done
 twice, even when this program or the server is killed in between. README.md shows how to run it."""
 
+import base64
+import gzip
+import hashlib
 import http.client
 import json
 import os
@@ -19,18 +22,43 @@ JOURNAL = os.environ.get("JOURNAL", "wallet.journal")
 DECIDES = re.compile(r'"error":"(player_blocked|player_not_found|reference_not_found|game_not_found|invalid_request|unknown_field)"')
 WAIT_S = 55  # how long a poll may wait for a change
 
+try:  # what makes a body of the one before it and their difference; with neither, the polls are answered in gzip
+    from compression import zstd  # Python 3.14
 
-def ask(method, path, body=None, headers=None, timeout_s=15):
-    """Status, headers and text of an answer; OSError when there is none, or not all of it."""
+    def patch(before, difference):
+        return zstd.decompress(difference, zstd.ZstdDict(before, is_raw=True).as_prefix)
+except ImportError:
+    try:
+        import zstandard  # a package
+
+        def patch(before, difference):
+            raw = zstandard.ZstdCompressionDict(before, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+            return zstandard.ZstdDecompressor(dict_data=raw).decompress(difference)
+    except ImportError:
+        patch = None
+
+
+def decoded(answer, before):
+    """The body of an answer. A difference begins with the digest of the body that it is from."""
+    body, coding = answer.read(), answer.headers.get("Content-Encoding")
+    if coding == "dcz":
+        if before is None or body[:40] != b"\x5e*M\x18 \0\0\0" + hashlib.sha256(before).digest():
+            raise ValueError("a difference from another body")
+        return patch(before, body[40:])
+    return gzip.decompress(body) if coding == "gzip" else body
+
+
+def ask(method, path, body=None, headers=None, timeout_s=15, before=None):
+    """Status, headers and text of an answer; OSError when there is none, or not all of it, or it cannot be decoded."""
     request = urllib.request.Request(BASE + path, method=method, data=body, headers={
         "Authorization": f"Bearer {KEY}", "Content-Type": "application/json", **(headers or {})})
     try:
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:
-            return answer.status, answer.headers, answer.read().decode()
+            return answer.status, answer.headers, decoded(answer, before).decode()
     except urllib.error.HTTPError as error:  # 304 is one, too
-        return error.code, error.headers, error.read().decode()
-    except http.client.HTTPException as error:
-        raise OSError(f"the answer is cut off: {error!r}") from error
+        return error.code, error.headers, decoded(error, before).decode()
+    except Exception as error:  # of the network, or of what an answer is made of: there are many
+        raise OSError(f"no whole answer: {error!r}") from error
 
 
 def fail(status, text):
@@ -59,17 +87,21 @@ def prices(event):
 
 
 def poll(sport, event, changes):
-    """Prints an event's prices, and again whenever they change."""
-    tag, seen = None, 0
+    """Prints an event's prices, and again whenever they change. Keeps the last body, so that a change comes as the difference."""
+    tag, seen, before = None, 0, None
     while seen < changes:
         headers = {"If-None-Match": tag, "Prefer": f"wait={WAIT_S}"} if tag else {}
+        headers["Accept-Encoding"] = "gzip, dcz" if patch else "gzip"
+        if patch and before is not None:
+            headers["Available-Dictionary"] = f":{base64.b64encode(hashlib.sha256(before).digest()).decode()}:"
         try:
-            status, fields, text = ask("GET", f"/api/v1/{sport}/events/{event}", headers=headers, timeout_s=WAIT_S + 5)
+            status, fields, text = ask("GET", f"/api/v1/{sport}/events/{event}", None, headers, WAIT_S + 5, before)
         except OSError:
+            before = None  # where the difference was damaged, the next answer is whole
             time.sleep(1)
             continue
         if status == 200:
-            tag, seen = fields["ETag"], seen + 1
+            tag, seen, before = fields["ETag"], seen + 1, text.encode()
             print(*prices(json.loads(text, parse_float=str)), sep="\n", flush=True)
         elif status == 429 or status >= 500 or "odds_not_found" in text:  # asking again tells the feed that odds are wanted
             print(f"{status} {text}", file=sys.stderr)

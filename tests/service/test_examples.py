@@ -1,5 +1,7 @@
 """The programs of examples/, as their READMEs run them, against a demo; what they do when they or the server are killed."""
 
+import gzip
+import hashlib
 import http.server
 import json
 import os
@@ -16,9 +18,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from croupier import PATIENCE, ROOT, eventually, sanitizer_environment
 from servers import free_port
+from test_contract_differences import MAGIC, name_of
 from test_demo import Demo, shell, BINARY
 
 pytestmark = pytest.mark.only("embedded", "sqlite")  # which are what a demo has
@@ -27,20 +31,28 @@ EXAMPLES = ROOT / "examples"
 CUSTOMERS = {"python": [sys.executable, EXAMPLES / "customer-python" / "customer.py"],
              "node": ["node", EXAMPLES / "customer-node" / "customer.mjs"]}
 GO = [EXAMPLES / "customer-go" / name for name in ("customer.go", "main.go")]
-JAVA = EXAMPLES / "customer-java" / "Customer.java"
-COMPILED = ("go", "java")  # by compilers that tools/setup does not install: a quarter of a gigabyte each
+JAVA = [EXAMPLES / "customer-java" / "Customer.java"]
+# By compilers that tools/setup does not install: a quarter of a gigabyte each. With a further file, and the library that it needs,
+# which on Debian 13 are golang-github-klauspost-compress-dev and libzstd-jni-java, a customer gets differences.
+COMPILED = ("go", "java")
+ZSTD_GO, ZSTD_JAVA = Path("/usr/share/gocode"), Path("/usr/share/java/zstd-jni.jar")
 
 
-def compiled(language, directory):
-    """The command of a customer that is compiled first; skips where there is no compiler."""
-    compiler = next(filter(shutil.which, {"go": ("go", "gccgo"), "java": ("javac",)}[language]), None)
+def compiled(name, directory):
+    """The command of a customer that is compiled first; skips where there is no compiler, or no library."""
+    language, _, differences = name.partition("-")
+    compiler = next(filter(shutil.which, {"go": ("go",) if differences else ("go", "gccgo"), "java": ("javac",)}[language]), None)
     if compiler is None:
         pytest.skip(f"no compiler for {language} here; on Debian: apt install gccgo default-jdk-headless")
-    program = directory / "customer"
-    command = {"go": ["go", "build", "-o", program, *GO], "gccgo": ["gccgo", "-o", program, *GO],
-               "javac": ["javac", "-Xlint:all", "-Werror", "-d", directory, JAVA]}[compiler]
-    subprocess.run(command, check=True, env=dict(os.environ, GOCACHE=str(directory / "cache")), timeout=300 * PATIENCE)
-    return ["java", "-XX:TieredStopAtLevel=1", "-cp", directory, "Customer"] if language == "java" else [program]
+    if differences and not {"go": ZSTD_GO / "src/github.com/klauspost/compress/zstd", "java": ZSTD_JAVA}[language].exists():
+        pytest.skip(f"no library of zstd for {language} here")
+    program, path = directory / "customer", f"{directory}:{ZSTD_JAVA}" if differences else directory
+    go, java = ([*GO, GO[0].with_name("differences.go")], [*JAVA, JAVA[0].with_name("Differences.java")]) if differences else (GO, JAVA)
+    command = {"go": ["go", "build", "-o", program, *go], "gccgo": ["gccgo", "-o", program, *go],
+               "javac": ["javac", "-Xlint:all", "-Werror", "-cp", path, "-d", directory, *java]}[compiler]
+    environment = dict(os.environ, GOCACHE=str(directory / "cache"), **({"GO111MODULE": "off", "GOPATH": str(ZSTD_GO)} if differences else {}))
+    subprocess.run(command, check=True, env=environment, timeout=300 * PATIENCE)
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", path, java[-1].stem] if language == "java" else [program]
 
 
 class Market:
@@ -119,6 +131,79 @@ def test_a_customer_sees_prices_change(customer):
         return [name for name in markets if name in text]
 
     assert eventually(priced), "a market that is suspended has no prices for a while"
+
+
+def differences(market):
+    with urllib.request.urlopen(f"{market.told['operator']}/metrics", timeout=60 * PATIENCE) as answer:
+        return int(re.search(r"^croupier_differences_total (\d+)$", answer.read().decode(), re.MULTILINE)[1])
+
+
+WITHOUT_ZSTD = """import runpy, sys
+sys.modules["zstandard"] = sys.modules["compression.zstd"] = None
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")"""
+
+
+def test_a_customer_in_python_gets_differences_and_does_without_them(market, tmp_path):
+    (python, program), event, before = CUSTOMERS["python"], market.told["events"]["football"], differences(market)
+    Customer([python, "-c", WITHOUT_ZSTD, program], market, tmp_path).run("poll", "football", event, 3)
+    assert differences(market) == before
+    Customer([python, program], market, tmp_path).run("poll", "football", event, 4)
+    assert differences(market) >= before + 3
+
+
+def with_price(number):
+    runner = {"runnerName": "Ann", "ex": {"availableToBack": [{"price": 2.25 + number / 4}]}}
+    return json.dumps({"odds": [{"marketName": "Winner", "runners": [runner]}]}).encode()
+
+
+class Changing(http.server.BaseHTTPRequestHandler):
+    """A price that changes with each answer, which is a difference where a client names the body before; `damage` spoils those."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        server, named = self.server, self.headers["Available-Dictionary"]
+        server.named.append(named is not None)
+        before, body = with_price(server.number - 1), with_price(server.number)
+        self.send_response(200)
+        self.send_header("ETag", f'"{server.number}"')
+        if named == name_of(before):
+            raw = zstandard.ZstdCompressionDict(before, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+            frame = zstandard.ZstdCompressor(dict_data=raw, write_checksum=True).compress(body)
+            body = server.damage(MAGIC + hashlib.sha256(before).digest() + frame)
+            self.send_header("Content-Encoding", "dcz")
+        elif "gzip" in self.headers.get("Accept-Encoding", ""):
+            body = gzip.compress(body)
+            self.send_header("Content-Encoding", "gzip")
+        server.number += not server.named[-1] or server.whole
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def flipped(body, at):
+    return body[:at] + bytes([body[at] ^ 1]) + body[at + 1:]
+
+
+DAMAGES = {"none": lambda body: body, "magic": lambda body: flipped(body, 0), "digest": lambda body: flipped(body, 20),
+           "checksum": lambda body: flipped(body, -1), "end": lambda body: body[:-5], "head": lambda body: body[:7]}
+
+
+@pytest.mark.parametrize("program", [*CUSTOMERS, *(f"{language}-differences" for language in COMPILED)], indirect=True)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_difference_that_is_damaged_is_asked_for_whole(customer, damage):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Changing) as server:
+        server.number, server.named, server.whole, server.damage = 0, [], damage == "none", DAMAGES[damage]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        output = customer.run("poll", "cricket", 1, 3, base=f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+    assert re.findall(r"\d\.\d+", output) == ["2.25", "2.5", "2.75"]
+    if any(server.named) or customer.program != CUSTOMERS["node"]:  # a Node that is too old has no zstd
+        assert server.named == ([False, True, True] if damage == "none" else [False, True, False, True, False])
 
 
 class Swallowing(http.server.BaseHTTPRequestHandler):
@@ -415,4 +500,4 @@ def test_every_example_has_a_readme_and_is_short():
         if directory.is_dir():
             assert (directory / "README.md").exists()
             for program in directory.iterdir():
-                assert len(program.read_text().splitlines()) <= 210, program
+                assert len(program.read_text().splitlines()) <= 220, program
