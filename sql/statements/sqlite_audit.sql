@@ -18,7 +18,15 @@ INSERT INTO temp.audited_id (key, number) VALUES (?1, ?2)
 -- field audited
 SELECT key, number FROM temp.audited_id ORDER BY key, number
 
--- The names and texts of a schema, in order.
+-- define SHAPE
+sqlite_schema WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'
+-- The names and texts of a schema, as one text.
 -- field shape
-SELECT type || ' ' || name, sql FROM sqlite_schema
-WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY 1
+SELECT json_group_array(json_array(type || ' ' || name, sql)) FROM {SHAPE}
+-- The first name that differs between this schema and the one of the text ?1, and how.
+-- field difference
+WITH stored AS (SELECT type || ' ' || name AS name, sql FROM {SHAPE}),
+  made AS (SELECT value ->> 0 AS name, value ->> 1 AS sql FROM json_each(?1))
+SELECT name, CASE WHEN stored.name IS NULL THEN 'is not there'
+  WHEN made.name IS NULL THEN 'is not croupier''s' ELSE 'is not as croupier makes it' END
+FROM stored FULL JOIN made USING (name) WHERE stored.sql IS NOT made.sql ORDER BY name LIMIT 1

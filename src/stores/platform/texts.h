@@ -46,6 +46,8 @@ struct sql_texts {
     const char *clearings;
     const char *miscounted; /* a player, and its highest sequence */
 
+    /* The first object of the schema that differs from what the migrations make. */
+    const char *difference;
     /* Other tables than the ledger's. */
     const char *add_usage, *usage, *usage_of_customer, *launched;
 
@@ -75,7 +77,7 @@ struct sql_texts {
     const char *last_number, *open_batches;
     const char *indexes, *brin_indexes, *tables, *may_use_amcheck;
     const char *check_index, *check_table, *compare_index, *compare_brin;
-    const char *schema, *difference;
+    const char *schema;
     /* And these, of a session and of migrations. */
     const char *greeting, *no_timeout, *waiting_commits, *has_schema, *lock_schema, *make_schema;
 

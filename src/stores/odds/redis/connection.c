@@ -117,7 +117,6 @@ struct redis_connection {
         counted_roles; /* of the last heartbeat; counted_roles is 0 before the first */
 };
 
-static void begin_attempt(struct redis_connection *connection);
 static void on_step(uv_timer_t *timer);
 
 static const char *shown(const struct redis_connection *connection)

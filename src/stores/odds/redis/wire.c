@@ -108,7 +108,6 @@ static SSL *secure(SSL_CTX *trust, const char *host)
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void on_connected(uv_connect_t *connecting, int status);
-static void on_flush(uv_prepare_t *flush);
 
 /* libuv's errors are negative; 0: the connection is being made. */
 static int connect_to(struct redis_wire *wire, uv_loop_t *loop, const struct redis_target *target)

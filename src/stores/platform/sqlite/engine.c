@@ -225,40 +225,21 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *version
 
 #define MADE_BY_HAND "; restore a backup, or make it again as sql/ has it"
 
-/* The names and texts of one schema, in order. */
-static sqlite3_stmt *list_shape(sqlite3 *database)
-{
-    sqlite3_stmt *statement = NULL;
-    return sqlite3_prepare_v2(database, sqlite_texts.shape, -1, &statement, NULL) == SQLITE_OK
-               ? statement
-               : NULL;
-}
-
-static int compare_names(struct text a, struct text b)
-{
-    int order = memcmp(a.at, b.at, a.size < b.size ? a.size : b.size);
-    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 static enum status compare_shape(struct sqlite_store *store, sqlite3 *made, struct error *error)
 {
-    sqlite3_stmt *of[2] = {list_shape(store->database), list_shape(made)};
-    enum status status = of[0] == NULL ? sqlite_failure(store, error) : STATUS_OK;
-    CHECK(of[1] != NULL);
-    for (bool more = true; status == STATUS_OK && more;) {
-        bool mine = sqlite3_step(of[0]) == SQLITE_ROW, theirs = sqlite3_step(of[1]) == SQLITE_ROW;
-        struct text names[] = {read_text(of[0], 0), read_text(of[1], 0)};
-        int order = !mine ? 1 : !theirs ? -1 : compare_names(names[0], names[1]);
-        more = mine || theirs;
-        if (more && (order != 0 || !text_equals(read_text(of[0], 1), read_text(of[1], 1))))
-            status = error_set(error, STATUS_MALFORMED, "%s: the %.*s %s" MADE_BY_HAND, store->path,
-                               (int)names[order > 0].size, names[order > 0].at,
-                               order > 0   ? "is not there"
-                               : order < 0 ? "is not croupier's"
-                                           : "is not as croupier makes it");
-    }
-    (void)sqlite3_finalize(of[0]);
-    (void)sqlite3_finalize(of[1]);
+    sqlite3_stmt *shape = NULL, *difference = NULL;
+    bool found = false;
+    CHECK(sqlite3_prepare_v2(made, sqlite_texts.shape, -1, &shape, NULL) == SQLITE_OK &&
+          sqlite3_step(shape) == SQLITE_ROW);
+    enum status status = sqlite_find(store, sqlite_texts.difference, &SQL_TEXT(read_text(shape, 0)),
+                                     &difference, &found, error);
+    if (found)
+        status = error_set(error, STATUS_MALFORMED, "%s: the %s %s" MADE_BY_HAND, store->path,
+                           (const char *)sqlite3_column_text(difference, 0),
+                           (const char *)sqlite3_column_text(difference, 1));
+    if (difference != NULL)
+        (void)sqlite3_reset(difference);
+    (void)sqlite3_finalize(shape);
     return status;
 }
 
