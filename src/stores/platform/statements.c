@@ -68,24 +68,14 @@ enum status sql_read_integer(struct platform_store *store, const char *sql, int6
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static void append_separated(struct buffer *sql, bool *first, const char *separator)
-{
-    if (!*first)
-        buffer_append_string(sql, separator);
-    *first = false;
-}
-
 /* "SELECT customer.id, … FROM customer"; a joined column has its table's name already. */
 static void append_selection(struct buffer *sql, const struct record_table *table)
 {
-    bool first = true;
-    buffer_append_string(sql, "SELECT ");
     for (size_t i = 0; i < table->column_count; i++) {
         const struct column *column = &table->columns[i];
-        append_separated(sql, &first, ", ");
-        if ((column->rules & COLUMN_JOINED) == 0)
-            buffer_append_format(sql, "%s.", table->name);
-        buffer_append_string(sql, column->name);
+        const bool own = (column->rules & COLUMN_JOINED) == 0;
+        buffer_append_format(sql, "%s%s%s%s", i == 0 ? "SELECT " : ", ", own ? table->name : "",
+                             own ? "." : "", column->name);
     }
     buffer_append_format(sql, " FROM %s", table->name);
     if (table->join != NULL)
@@ -94,27 +84,22 @@ static void append_selection(struct buffer *sql, const struct record_table *tabl
 
 static void append_insertion(struct buffer *sql, const struct record_table *table)
 {
-    bool first = true;
+    struct buffer values = {0};
     int parameter = 1;
     buffer_append_format(sql, "INSERT INTO %s (", table->name);
-    for (size_t i = 0; i < table->column_count; i++)
-        if ((table->columns[i].rules & COLUMN_JOINED) == 0) {
-            append_separated(sql, &first, ", ");
-            buffer_append_string(sql, table->columns[i].name);
-        }
-    buffer_append_string(sql, ") VALUES (");
-    first = true;
     for (size_t i = 0; i < table->column_count; i++) {
         const struct column *column = &table->columns[i];
+        const char *separator = values.size > 0 ? ", " : "";
         if ((column->rules & COLUMN_JOINED) != 0)
             continue;
-        append_separated(sql, &first, ", ");
+        buffer_append_format(sql, "%s%s", separator, column->name);
         if (is_given(column, STATEMENT_ADD))
-            buffer_append_format(sql, "$%d", parameter++);
+            buffer_append_format(&values, "%s$%d", separator, parameter++);
         else
-            buffer_append_format(sql, "(SELECT revision FROM %s)", table->counter);
+            buffer_append_format(&values, "%s(SELECT revision FROM %s)", separator, table->counter);
     }
-    buffer_append_string(sql, ")");
+    buffer_append_format(sql, ") VALUES (%s)", buffer_string(&values));
+    buffer_free(&values);
 }
 
 /* "name = $2, …", with the parameters of statement_bind, all but the key; returns the number
@@ -122,16 +107,13 @@ static void append_insertion(struct buffer *sql, const struct record_table *tabl
 static int append_assignments(struct buffer *sql, const struct record_table *table,
                               enum statement_form form)
 {
-    bool first = true;
     int parameter = 2;
     for (size_t i = 1; i < table->column_count; i++) {
         const struct column *column = &table->columns[i];
-        if (is_given(column, form)) {
-            append_separated(sql, &first, ", ");
-            buffer_append_format(sql, "%s = $%d", column->name, parameter++);
-        }
+        if (is_given(column, form))
+            buffer_append_format(sql, "%s = $%d, ", column->name, parameter++);
     }
-    buffer_append_format(sql, ", revision = (SELECT revision FROM %s)", table->counter);
+    buffer_append_format(sql, "revision = (SELECT revision FROM %s)", table->counter);
     return parameter;
 }
 

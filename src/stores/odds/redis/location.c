@@ -30,20 +30,12 @@ static bool invalid(struct error *error, const char *what)
     return false;
 }
 
-static char *copy(struct text text)
-{
-    char *copied = memory_alloc(text.size + 1);
-    memcpy(copied, text.at, text.size);
-    copied[text.size] = '\0';
-    return copied;
-}
-
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 /* Percent-decodes into a new string; NULL when the text is malformed or holds a NUL. */
 static char *decode(struct text text)
 {
-    char *decoded = copy(text);
+    char *decoded = memory_alloc(text.size + 1);
     if (text_decode(text, false, decoded, text.size + 1))
         return decoded;
     memory_free(decoded);
@@ -174,7 +166,7 @@ static bool read_unix(struct redis_location *location, struct text rest, struct 
         !text_is_plain(rest))
         return invalid(error,
                        "the path of a socket has 1 to 107 bytes, as in unix:/run/redis.sock");
-    location->path = copy(rest);
+    location->path = memory_format("%.*s", (int)rest.size, rest.at);
     return true;
 }
 
@@ -189,7 +181,7 @@ static bool read_net(struct redis_location *location, struct text rest, struct e
         if (!is_clean(service, ".-_") || service.size >= REDIS_HOST_SIZE)
             return invalid(error, "after the sentinels comes the name of the service, as in "
                                   "redis+sentinel://10.0.0.7,10.0.0.8/croupier/0");
-        location->service = copy(service);
+        location->service = memory_format("%.*s", (int)service.size, service.at);
     }
     return read_database(location, path, error);
 }

@@ -219,10 +219,9 @@ enum status postgres_target_create(struct postgres_target **target, const char *
         struct text safe = text_cut(&rest, '"');
         while (safe.size > 0 && strchr(": \n", safe.at[safe.size - 1]) != NULL)
             safe.size--;
-        struct buffer text = {0};
-        buffer_append_format(&text, "the URI cannot be read (%.*s)", (int)safe.size, safe.at);
-        status = refuse(error, buffer_string(&text));
-        buffer_free(&text);
+        char *text = memory_format("the URI cannot be read (%.*s)", (int)safe.size, safe.at);
+        status = refuse(error, text);
+        memory_free(text);
         PQfreemem(complaint);
         return status;
     }

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -64,7 +65,7 @@ struct flaw {
 };
 
 struct open_files {
-    struct open_files *next;
+    LIST_ENTRY(open_files) others;
     char *path; /* as the handles have it */
     char *names[PARTS];
     /* Opened with O_PATH. They keep the inodes' numbers from being used again, and closing them
@@ -83,13 +84,14 @@ struct open_files {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct open_files *all;
+static LIST_HEAD(, open_files) all;
 
 static struct open_files *files_of(const char *path)
 {
-    struct open_files *files = all;
-    while (files != NULL && strcmp(files->path, path) != 0)
-        files = files->next;
+    struct open_files *files;
+    LIST_FOREACH (files, &all, others)
+        if (strcmp(files->path, path) == 0)
+            break;
     return files;
 }
 
@@ -278,10 +280,7 @@ enum status sqlite_files_expect(const struct sqlite_store *store, struct error *
 
 static void forget(struct open_files *forgotten)
 {
-    struct open_files **link = &all;
-    while (*link != forgotten)
-        link = &(*link)->next;
-    *link = forgotten->next;
+    LIST_REMOVE(forgotten, others);
     for (enum part part = DATABASE; part < PARTS; part++) {
         file_close(&forgotten->pins[part]);
         memory_free(forgotten->names[part]);
@@ -303,8 +302,7 @@ static struct open_files *record(const struct sqlite_store *store, struct error 
         if (files->pins[part] < 0 || fstat(files->pins[part], &files->opened[part]) != 0)
             reason = errno;
     }
-    files->next = all;
-    all = files;
+    LIST_INSERT_HEAD(&all, files, others);
     if (reason == 0)
         return files;
     (void)error_set(error, STATUS_UNAVAILABLE, "%s: its files cannot be watched (%s)", store->path,

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@
 #define LOOK_AGAIN_NS (5 * 1000 * 1000)
 
 struct file_use {
-    struct file_use *next;
+    LIST_ENTRY(file_use) others;
     dev_t device;
     ino_t inode;
     int descriptor;
@@ -28,13 +29,14 @@ struct file_use {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct file_use *all;
+static LIST_HEAD(, file_use) all;
 
 static struct file_use *use_of(const struct stat *facts)
 {
-    struct file_use *use = all;
-    while (use != NULL && (use->device != facts->st_dev || use->inode != facts->st_ino))
-        use = use->next;
+    struct file_use *use;
+    LIST_FOREACH (use, &all, others)
+        if (use->device == facts->st_dev && use->inode == facts->st_ino)
+            break;
     return use;
 }
 
@@ -89,19 +91,17 @@ static struct file_use *add_use(const char *path)
         NULL) /* another file took the name just now: this one must stay open, see in_use.h */
         return use;
     use = memory_alloc_zeroed(1, sizeof *use);
-    *use = (struct file_use){all, facts.st_dev, facts.st_ino, descriptor, 0};
-    all = use;
+    *use =
+        (struct file_use){.device = facts.st_dev, .inode = facts.st_ino, .descriptor = descriptor};
+    LIST_INSERT_HEAD(&all, use, others);
     return use;
 }
 
 static void release_use(struct file_use *released)
 {
-    struct file_use **link = &all;
     if (--released->handles > 0)
         return;
-    while (*link != released)
-        link = &(*link)->next;
-    *link = released->next;
+    LIST_REMOVE(released, others);
     (void)close(released->descriptor);
     memory_free(released);
 }
