@@ -529,17 +529,11 @@ static enum status redis_versions(struct odds_store *base, enum sport sport,
     return STATUS_OK;
 }
 
-static void append_part(struct reading *reading, const char *key)
-{
-    const struct odds_part *part = &reading->read->catalog;
-    redis_command(&reading->commands, "GETRANGE %s %zu %zu", key, part->at,
-                  part->at + part->max - 1);
-}
-
 /* The functions by the kind of reading: they send all of it, or its next commands. */
 static void append_reading(struct reading *reading, const struct redis_store *store)
 {
     struct odds_subject catalog = odds_subject_of(ODDS_CATALOG, reading->subject.sport, NULL);
+    const struct odds_part *part = &reading->read->catalog;
     struct buffer *out = &reading->commands;
     struct redis_key catalog_key = redis_key_of_value(store->prefix, &catalog);
     struct redis_key key = redis_key_of_value(store->prefix, &reading->subject);
@@ -549,7 +543,8 @@ static void append_reading(struct reading *reading, const struct redis_store *st
     if (together)
         redis_command(out, "WATCH %s %s", catalog_key.text, key.text);
     if (together || !value)
-        append_part(reading, catalog_key.text);
+        redis_command(out, "GETRANGE %s %zu %zu", catalog_key.text, part->at,
+                      part->at + part->max - 1);
     if (value) {
         redis_command(out, "GET %s", key.text);
         redis_command(out, "PTTL %s", key.text);

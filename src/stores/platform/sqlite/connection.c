@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "stores/platform/schema.h"
 #include "stores/platform/sqlite/cache.h"
 #include "stores/platform/sqlite/columns.h"
@@ -288,12 +290,9 @@ enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *
 static enum status examine_directory(const char *path, struct error *error)
 {
     struct stat facts;
-    struct buffer text = {0};
-    const char *slash = strrchr(path, '/');
+    char *copy = memory_copy_string(path);
+    const char *directory = dirname(copy);
     enum status status = STATUS_OK;
-    buffer_append(&text, slash == NULL ? "." : path,
-                  slash == NULL || slash == path ? 1 : (size_t)(slash - path));
-    const char *directory = buffer_string(&text);
     if (stat(directory, &facts) != 0 && errno == ENOENT)
         status = error_set(error, STATUS_UNAVAILABLE,
                            "%s: there is no directory %s; make it, writable for user %u", path,
@@ -303,7 +302,7 @@ static enum status examine_directory(const char *path, struct error *error)
         status = error_set(error, STATUS_UNAVAILABLE,
                            "%s: its directory %s cannot be written by user %u (%s)", path,
                            directory, (unsigned)geteuid(), strerror(errno));
-    buffer_free(&text);
+    memory_free(copy);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/checksum.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 _Static_assert(sizeof(struct id_block) == ID_BLOCK_SIZE, "a block is written as it is");
@@ -171,13 +172,13 @@ enum status id_run_open(struct id_run **run, int directory, const char *name,
 
 void id_run_close(struct id_run **run)
 {
-    if (*run == NULL)
+    struct id_run *closed = memory_take(run);
+    if (closed == NULL)
         return;
-    (void)close((*run)->descriptor);
-    memory_free((*run)->first_keys);
-    memory_free((*run)->filter);
-    memory_free(*run);
-    *run = NULL;
+    file_close(&closed->descriptor);
+    memory_free(closed->first_keys);
+    memory_free(closed->filter);
+    memory_free(closed);
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
