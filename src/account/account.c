@@ -43,16 +43,6 @@ struct job {
     struct account_call call;
 };
 
-key_areas account_area(const struct account_act *act)
-{
-    return act->area;
-}
-
-bool account_deletes(const struct account_act *act)
-{
-    return act != NULL && act->on_delete != NULL;
-}
-
 enum status account_refuse(struct account_call *call, const struct http_error *refusal,
                            struct error *error)
 {
@@ -115,16 +105,19 @@ static void run_job(struct work *work)
     char who[TRAIL_WHO_SIZE];
     char what[TRAIL_COMMAND_SIZE];
     call->now_ms = clock_wall_ms();
+    (void)snprintf(who, sizeof who, "key %s", call->caller.key_prefix);
+    (void)snprintf(what, sizeof what, "account %s", call->act->name);
     job->status = clock_monotonic_ms() - job->asked_ms > ACCOUNT_WAIT_MS
-                      ? STATUS_TIMEOUT
+                      ? error_set(&job->error, STATUS_TIMEOUT, "it waited for a thread too long")
                       : borrow_store(job->account, &call->store, &job->error);
     if (job->status == STATUS_OK) {
-        (void)snprintf(who, sizeof who, "key %s", call->caller.key_prefix);
-        (void)snprintf(what, sizeof what, "account %s", call->act->name);
         platform_store_act_as(call->store, who, what);
         job->status = handle(job, &job->error);
         return_store(job->account, call->store);
     }
+    if (job->status != STATUS_OK && job->status != STATUS_INVALID && call->refusal == NULL)
+        log_event(job->account->platform.log, LOG_WARNING, "an account cannot be read or changed",
+                  LOG_STRING("route", what), LOG_STRING("reason", job->error.text));
     secrets_destroy(&call->secrets);
     uv_mutex_lock(&job->account->lock);
     LIST_REMOVE(job, link);

@@ -27,12 +27,25 @@ struct account *account_create(const struct platform_store_options *platform,
 /* Call it when no request is left, before the mailboxes end. */
 void account_destroy(struct account **account);
 
-/* What a route does: a constant of the file that does it (account/call.h). */
-struct account_act;
-/* The area that a key must have for it. */
-key_areas account_area(const struct account_act *act);
-/* Does its route answer DELETE as well? NULL: no. */
-bool account_deletes(const struct account_act *act);
+struct account_call;
+struct http_parameter;
+struct strict_json_form;
+
+/* STATUS_INVALID is 400 and begins the error with the wrong parameter or member ("from: must …");
+ * with a `refusal` any status is that; STATUS_OK is `answer`; any other is 503, or 500. */
+typedef enum status account_handler(struct account_call *call, struct error *error);
+
+/* What a route does: a constant of the file that does it. */
+#define ACCOUNT_PARAMETERS_MAX 8
+struct account_act {
+    const char *name; /* the last word of its route */
+    key_areas area;
+    account_handler *handle;
+    const struct http_parameter *parameters[ACCOUNT_PARAMETERS_MAX + 1];
+    const struct http_parameter *required; /* of them; NULL: none */
+    const struct strict_json_form *form;   /* of the body; NULL: it takes none */
+    const struct account_act *on_delete;   /* for DELETE of its route; NULL: there is none */
+};
 
 struct account_caller {
     char customer_id[CUSTOMER_ID_SIZE];

@@ -43,7 +43,6 @@ struct account_asked {
 extern const struct http_parameter account_id, account_provider, account_reference,
     account_player_id, account_state, account_from, account_to, account_day, account_prefix,
     account_limit, account_cursor;
-#define ACCOUNT_PARAMETERS_MAX 8
 
 struct account_call {
     struct platform_store *store;
@@ -60,20 +59,6 @@ struct account_call {
     int status;                       /* 200, unless the handler says otherwise */
     struct buffer answer;             /* JSON */
     const struct http_error *refusal; /* in place of what the status means; NULL: that */
-};
-
-/* STATUS_INVALID is 400 and begins the error with the wrong parameter or member ("from: must …");
- * with a `refusal` any status is that; STATUS_OK is `answer`; any other is 503, or 500. */
-typedef enum status account_handler(struct account_call *call, struct error *error);
-
-struct account_act {
-    const char *name; /* the last word of its route */
-    key_areas area;
-    account_handler *handle;
-    const struct http_parameter *parameters[ACCOUNT_PARAMETERS_MAX + 1];
-    const struct http_parameter *required; /* of them; NULL: none */
-    const struct strict_json_form *form;   /* of the body; NULL: it takes none */
-    const struct account_act *on_delete;   /* for DELETE of its route; NULL: there is none */
 };
 
 /* ---- for handlers ---------------------------------------------------------------------------- */

@@ -105,17 +105,22 @@ bool route_is_casino(struct text path)
     return text_starts_with(path, TEXT("/api/v1/casino/"));
 }
 
+static bool has_delete(const struct route *route)
+{
+    return route->account != NULL && route->account->on_delete != NULL;
+}
+
 bool route_allows(const struct route *route, enum http_method method)
 {
     return method == route->method || (method == METHOD_HEAD && route->method == METHOD_GET) ||
-           (method == METHOD_DELETE && account_deletes(route->account));
+           (method == METHOD_DELETE && has_delete(route));
 }
 
 struct text route_methods(const struct route *route)
 {
-    return route->method == METHOD_GET       ? TEXT("GET, HEAD")
-           : account_deletes(route->account) ? TEXT("POST, DELETE")
-                                             : text_of(http_method_name(route->method));
+    return route->method == METHOD_GET ? TEXT("GET, HEAD")
+           : has_delete(route)         ? TEXT("POST, DELETE")
+                                       : text_of(http_method_name(route->method));
 }
 
 size_t route_number(const struct route *route)

@@ -288,7 +288,7 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, &error_casino_access_disabled);
         return;
     }
-    if (route->account != NULL && (judged->caller.areas & account_area(route->account)) == 0) {
+    if (route->account != NULL && (judged->caller.areas & route->account->area) == 0) {
         http_reply_error(request, &error_area_not_allowed);
         return;
     }

@@ -348,3 +348,56 @@ def test_the_account_has_a_budget_of_its_own(make_service):
     assert [answer.header("X-RateLimit-Remaining") for answer in answers] == ["2", "1", "0", "0"]
     assert answers[0].header("X-RateLimit-Limit") == "3"
     assert server.get("/api/v1/sports", key=key).header("X-RateLimit-Limit") == "5"
+
+
+def test_a_thousand_requests_at_once_are_bounded_and_nobody_else_notices(make_service):
+    """Of one customer: its budget is 300, and eight are under way at most. Another customer's requests pass."""
+    server = make_service()
+    greedy, other = server.add_customer("Greedy"), server.add_customer("Other")
+    keys = [server.run("key", "issue", customer.id, "--only", "sports,account").text.strip() for customer in (greedy, other)]
+    server.start()
+    for key in keys:
+        server.await_admission(key)
+    statuses, others = [], []
+
+    def ask():
+        for _ in range(125):
+            statuses.append(server.request("GET", ACCOUNT, key=keys[0]).status)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        others.append((server.get(ACCOUNT, key=keys[1]).status, server.get("/api/v1/sports", key=keys[1]).status))
+    assert len(statuses) == 1000 and set(statuses) == {200, 429}
+    assert statuses.count(200) <= 600  # the budgets of two windows
+    assert set(others) <= {(200, 200), (429, 200)} and (200, 200) in others
+
+
+def test_the_log_the_metrics_and_the_counts_know_the_routes(make_service):
+    server = make_service()
+    customer = server.add_customer("Acme")
+    reads = server.run("key", "issue", customer.id, "--only", "account").text.strip()
+    server.start()
+    server.await_admission(reads)
+    answer = server.get(ACCOUNT, key=reads)
+    line = eventually(lambda: server.log_line(answer))
+    assert line["route"] == ACCOUNT and line["customer"] == customer.id and line["key"] == reads[:8]
+    refused = server.get(ACCOUNT, key=customer.key)
+    assert eventually(lambda: server.log_line(refused))["route"] == "other"
+    assert eventually(lambda: server.metrics().get(f'croupier_requests_total{{route="{ACCOUNT}",status="200"}}'))
+    server.stop()
+    rows = {row["route_group"]: row for row in server.ask("usage", customer.id)["requests"]}
+    assert rows["account"]["2xx"] == 1 and rows["other"]["4xx"] >= 1
+
+
+def test_the_budget_follows_a_reload(make_service):
+    server = make_service({"account.rate": "off"})
+    customer = server.add_customer("Acme")
+    reads = server.run("key", "issue", customer.id, "--only", "account").text.strip()
+    server.start()
+    server.await_admission(reads)
+    assert server.get(ACCOUNT, key=reads).header("X-RateLimit-Limit") is None
+    server.configure({"account.rate": "7/3600"})
+    server.run("reload", str(server.process.pid))
+    assert server.get(ACCOUNT, key=reads).header("X-RateLimit-Limit") == "7"
