@@ -518,16 +518,16 @@ def over_https(taken, directory):
 
 
 def from_the_table(taken):
-    """Errors of states that take a broken disk, a stalled store or nine thousand calls: each as src/*/errors.h has it."""
-    rows = "".join(path.read_text() for path in sorted(ROOT.glob("src/*/errors.h")))
+    """Errors of states that take a broken disk, a stalled store or nine thousand calls: each as src/*/errors.txt has it."""
+    rows = "".join(path.read_text() for path in sorted(ROOT.glob("src/*/errors.txt")))
     for document, codes in {"openapi": ["internal_error", "cache_timeout", "ledger_unavailable", "balance_limit_exceeded",
                                         "account_unavailable", "key_ambiguous"],
                             "provider": ["internal_error", "overloaded", "ledger_unavailable", "balance_limit_exceeded"]}.items():
         for code in codes:
-            message = re.search(rf'(?:ROW\({code}|\d+, "{code}"),(?: \d+,)?[\s\\]*"([^"]*)"', rows)[1]
+            message = re.search(rf"^\d+ {code} (.+)", rows, re.MULTILINE)[1]
             taken.keep(document, code, {"error": code, "message": message})
     for code in ("overloaded", "store_unavailable"):
-        message = re.search(rf'(?:ROW\({code}|\d+, "{code}"),(?: \d+,)?[\s\\]*"([^"]*)"', rows)[1]
+        message = re.search(rf"^\d+ {code} (.+)", rows, re.MULTILINE)[1]
         taken.keep("admin", code, {"error": {"code": code, "message": message, "field": None}})
 
 

@@ -1,7 +1,5 @@
-/* The rows of errors.h as objects. */
+/* Which error answers what; see errors.h. */
 #include "games/errors.h"
-
-HTTP_ERROR_TABLE(games, GAMES_ERRORS);
 
 void games_reply_fault(struct http_request *request, enum strict_json fault, const char *message)
 {

@@ -1,7 +1,5 @@
-/* The rows of errors.h as objects. */
+/* Which error answers what; see errors.h. */
 #include "sports/errors.h"
-
-HTTP_ERROR_TABLE(sports, SPORTS_ERRORS);
 
 const struct http_error *sports_error_of(enum status status, const struct http_error *not_found)
 {
