@@ -19,6 +19,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -50,6 +51,7 @@ NOT_ALLOWED = (403, {"error": "ip_not_allowed", "message": "Client address is no
 
 
 RUNTIME = tempfile.TemporaryDirectory(prefix="croupier-run-")  # where commands find a server, instead of in /run
+MIGRATED = tempfile.TemporaryDirectory(prefix="croupier-migrated-")  # what `croupier migrate` made for the first service
 
 
 def sanitizer_environment():
@@ -287,8 +289,21 @@ class Service:
         self._log_path = None
         self._starts = 0
         if stores:
-            self.run("migrate")
+            of_its_own = platform or self.platform.own or {"platform.store", "casino.secrets_key_file"} & set(settings or {})
+            self._make_platform_store(can_be_copy=not of_its_own)
             self.publish_nothing()
+
+    def _make_platform_store(self, can_be_copy):
+        """Migrates, or copies what that made for an earlier service of this process: hundreds of tests begin so."""
+        key, kept_key = self.directory / "secrets.key", Path(MIGRATED.name) / "secrets.key"
+        if can_be_copy and kept_key.exists():
+            self.platform.copy_kept(MIGRATED.name)
+            shutil.copy(kept_key, key)
+            return
+        self.run("migrate")
+        if can_be_copy:
+            self.platform.keep(MIGRATED.name)
+            shutil.copy(key, kept_key)  # comes last: with it, all is there
 
     # ---- configuration, commands ------------------------------------------------------------------
 

@@ -7,11 +7,12 @@ Every service has stores of its own: in Redis a database number, in PostgreSQL a
 that all services of a test process share. With `own` they are servers of the service's own, which a test
 can take away and bring back (files can be at any time). All have the same face: `uri`, `where` (how
 croupier's errors name it), `take_away`, `bring_back`, `remove`; besides, the odds store `settle`, the
-platform store `make` (a place for `croupier migrate`: an empty database), `execute`, `copy_from`,
-`contents` and `blob`. SQL in tests keeps to what both dialects understand.
+platform store `make` (a place for `croupier migrate`: an empty database), `keep` (what it made, for `copy_kept` of
+further services of the process), `execute`, `copy_from`, `contents` and `blob`. SQL in tests keeps to what both dialects understand.
 """
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -104,6 +105,8 @@ class RedisOdds(OfServer):
 
 
 class SqlitePlatform(Files):
+    own = False  # no server that others have not
+
     def __init__(self, directory, own):
         self.path = directory / "platform.db"
         self.uri = f"sqlite:{self.path}"
@@ -112,20 +115,27 @@ class SqlitePlatform(Files):
     def make(self):
         pass
 
+    def keep(self, kept):
+        shutil.copy(self.path, Path(kept) / self.path.name)
+
+    def copy_kept(self, kept):
+        shutil.copy(Path(kept) / self.path.name, self.path)
+
     def execute(self, *statements, tampering=False):
         """Runs statements in one transaction and returns the rows of the last; values are text (None: null).
         tampering: without triggers and foreign keys, as whoever tampers would. ValueError: refused."""
         database = sqlite3.connect(self.path, timeout=10, isolation_level=None)
-        triggers = []
         try:
             if tampering:
-                triggers = database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
-                for name, _ in triggers:
-                    database.execute(f"DROP TRIGGER {name}")
                 database.execute("PRAGMA foreign_keys = OFF")
             database.execute("BEGIN IMMEDIATE")
+            triggers = database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall() if tampering else []
+            for name, _ in triggers:
+                database.execute(f"DROP TRIGGER {name}")
             for statement in statements:
                 rows = database.execute(statement).fetchall()
+            for _, sql in triggers:  # as whoever tampers would, so that only the rows tell of it
+                database.execute(sql)
             database.execute("COMMIT")
             return [tuple(None if value is None else str(value) for value in row) for row in rows]
         except sqlite3.DatabaseError as failure:
@@ -133,8 +143,6 @@ class SqlitePlatform(Files):
         finally:
             if database.in_transaction:
                 database.execute("ROLLBACK")
-            for _, sql in triggers:  # as whoever tampers would, so that only the rows tell of it
-                database.execute(sql)
             database.close()
 
     def copy_from(self, other):
@@ -165,6 +173,13 @@ class PostgresPlatform(OfServer):
         if not self.made:
             self.server.create_database(self.database)
             self.made = True
+
+    def keep(self, kept):
+        self.server.create_database("kept", self.database)
+
+    def copy_kept(self, kept):
+        self.server.create_database(self.database, "kept")
+        self.made = True
 
     def remove(self):
         if self.own:

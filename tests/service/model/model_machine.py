@@ -38,7 +38,6 @@ class World:
     def __init__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="croupier-model-")
         self.service = Service(self.directory.name, {"provider.listen": "127.0.0.1:0"})
-        self.service.run("migrate")
         self.token = self.service.ask("operator", "token", "add", "model", "--role", "owner")["token"]
         self.connections, self.prepared, self.number = {}, [], 0
         self.counted = {}  # by key: answers by class, as usage counts them
