@@ -3,11 +3,11 @@
 // tests/service/test_console_pages.py.
 //
 //   node walk.mjs '{"modules": DIRECTORY of node_modules, "chromium": PROGRAM,
-//                   "pictures": DIRECTORY, "link": the sign-in link, "api": URL of the customers'
+//                   "pictures": DIRECTORY, "photographs": whether each step leaves one there, "link": the sign-in link, "api": URL of the customers'
 //                   API, "key": a customer's key, "player": {"id", "reference", "customer"}, "program": croupier,
 //                   "config": of the demo, "backup": a directory to make, "downloads": one that is there}'
 //
-// After every step the page is looked at by axe and photographed. At the end nothing may have been
+// After every step the page is looked at by axe, and photographed where that is wanted. At the end nothing may have been
 // written on the browser's console, and nothing asked of another server. A step that fails names
 // itself and leaves failed.png.
 import assert from "node:assert/strict";
@@ -122,7 +122,9 @@ async function look(name, rules) {
     }
     const { violations } = await page.evaluate((only) => globalThis.axe.run(document, only ? { runOnly: only } : {}), rules);
     assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 200)).join(" | ")}`), [], "axe");
-    await page.screenshot({ path: `${given.pictures}/${name}.png`, fullPage: true, optimizeForSpeed: true });
+    if (given.photographs) {
+        await page.screenshot({ path: `${given.pictures}/${name}.png`, fullPage: true, optimizeForSpeed: true });
+    }
 }
 
 const steps = [];

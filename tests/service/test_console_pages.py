@@ -1,7 +1,8 @@
-"""The operator's console as an operator uses it, in a real Chromium: tests/console/walk.mjs over a demo. Its pictures stay in
-console/ beside the program."""
+"""The operator's console as an operator uses it, in a real Chromium: tests/console/walk.mjs over a demo. The picture of a step that
+failed stays in console/ beside the program, and with TEST_PICTURES=1 one of each step."""
 
 import json
+import os
 import shutil
 import subprocess
 
@@ -79,7 +80,7 @@ def test_an_operator_walks_through_every_page_and_every_change(demo, tmp_path):
                                           check=True, env=demo.environment).stdout)
     customer = next(row["id"] for row in customers if row["name"] == "Demo Sportsbook")
     (tmp_path / "downloads").mkdir()
-    given = {"modules": str(node_packages.install(WALK, PICTURES)), "chromium": chromium, "pictures": str(PICTURES), "link": told["console"], "api": told["api"],
+    given = {"modules": str(node_packages.install(WALK, PICTURES)), "chromium": chromium, "pictures": str(PICTURES), "photographs": "TEST_PICTURES" in os.environ, "link": told["console"], "api": told["api"],
              "key": told["key"], "pid": demo.process.pid, "program": str(BINARY), "config": told["config"], "backup": str(tmp_path / "backup"), "downloads": str(tmp_path / "downloads"), "player": {"id": player, "reference": "walker", "customer": customer}}
     done = subprocess.run(["node", WALK / "walk.mjs", json.dumps(given)], capture_output=True, timeout=900 * PATIENCE)
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
