@@ -268,6 +268,16 @@ def test_the_api(demo):
     run_all(demo, "docs/wallet.md")
 
 
+@tries("docs/account.md")
+def test_the_account(demo):
+    settings = f"-c {demo.directory}/demo/croupier.conf"
+    customer = json.loads(demo.run(f"{BINARY} customer list {settings} --json"))[0]["id"]
+    for name, areas in (("ACCOUNT_KEY", "--only account"), ("MANAGE_KEY", "--only manage --may-issue sports,casino")):
+        demo.environment[name] = demo.environment["KEY"] = demo.run(f"{BINARY} key issue {customer} {areas} {settings}").strip()
+        eventually(lambda: demo.ask_api("/api/v1/sports", check=False).startswith('{"sports"'))
+    run_all(demo, "docs/account.md")
+
+
 @tries("docs/integrate.md")
 def test_the_page_for_integrators(demo):
     run_all(demo, "docs/integrate.md")
