@@ -57,13 +57,13 @@ enum admission_denial provider_admit(const struct games_table *table,
         find(table, http_request_only_field(request, HTTP_FIELD_X_CROUPIER_PROVIDER));
     bool current = is_current(timestamp, now_wall_ms);
     bool good = is_signed(found, request, timestamp);
+    *provider = found;
     if (found == NULL || found->secret_count == 0)
         return DENIAL_UNKNOWN_PROVIDER;
     if (!good)
         return DENIAL_SIGNATURE;
     if (!current)
         return DENIAL_TIMESTAMP;
-    *provider = found;
     return DENIAL_NONE;
 }
 

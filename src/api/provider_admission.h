@@ -17,8 +17,9 @@
  */
 #define PROVIDER_CLOCK_SECONDS 60
 
-/* DENIAL_NONE: admitted, and `provider` is set. Otherwise the reason, for the log only: every
- * refused caller gets the same answer. */
+/* DENIAL_NONE: admitted. Otherwise the reason, for the log only: every refused caller gets the same
+ * answer. `provider` is the one that the request names, also if it is refused; NULL: there is no
+ * such provider. */
 MUST_CHECK enum admission_denial provider_admit(const struct games_table *table,
                                                 const struct http_request *request,
                                                 int64_t now_wall_ms,

@@ -361,6 +361,8 @@ static bool admit_provider(struct service *service, struct http_request *request
     }
     bool known = admission_client(service->admission, request, &judged->client);
     judged->denial = provider_admit(table, request, clock_wall_coarse_ms(), &provider);
+    if (provider != NULL)
+        memcpy(judged->caller.provider_id, provider->record.id, sizeof provider->record.id);
     if (judged->denial == DENIAL_NONE && !known)
         judged->denial = DENIAL_UNKNOWN_ADDRESS;
     else if (judged->denial == DENIAL_NONE && !provider_may_call_from(provider, &judged->client))
@@ -374,7 +376,6 @@ static bool admit_provider(struct service *service, struct http_request *request
                                       : admission_error_of(judged->denial));
         return false;
     }
-    memcpy(judged->caller.provider_id, provider->record.id, sizeof judged->caller.provider_id);
     return true;
 }
 

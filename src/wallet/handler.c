@@ -137,6 +137,8 @@ static void reply(struct http_request *request, const struct ledger_job *job)
         reply_transaction(request, &job->request, &answer->transaction, answer->replayed);
         return;
     case WALLET_ANSWER_REFUSED:
+        if (answer->verdict == WALLET_PLAYER_BLOCKED) /* no transaction is kept to look up */
+            http_request_note(request, TEXT("player"), job->request.player_id);
         if (answer->verdict == WALLET_REFERENCE_CONFLICT)
             http_reply_error_as(request, &error_transaction_conflict, REFERENCE_CONFLICT);
         else

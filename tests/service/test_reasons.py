@@ -122,6 +122,7 @@ def test_a_clock_that_is_off_at_a_provider(make_service):
     service.start()
     with named(service, "timestamp"):
         eventually(lambda: Provider(service).send({"operation": "BALANCE"}, at=time.time() - 90).status == 403 and logged(service, "timestamp"))
+    assert logged(service, "timestamp")[0]["provider"], "the operator learns whose clock it is"
 
 
 @pytest.mark.only("sqlite")
@@ -208,6 +209,7 @@ def test_a_blocked_player(casino):
     casino.run("player", "block", casino.player, "--reason", "asked for it")
     with named(casino, "player_blocked"):
         assert stake(casino, "bet").error == (403, "player_blocked")
+    assert logged(casino, "player_blocked")[0]["player"] == casino.player, "no transaction is kept that would tell"
     eventually(lambda: "player_blocked" in overview(casino))
 
 
