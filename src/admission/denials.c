@@ -29,13 +29,6 @@ struct denials {
     struct row rows[DENIALS_MAX];
 };
 
-static bool is_row_of(const struct row *row, const char *customer_id, enum admission_denial reason,
-                      const char *key)
-{
-    return row->last.reason == reason && strcmp(row->customer_id, customer_id) == 0 &&
-           strcmp(row->last.key, key) == 0;
-}
-
 /* Finds the row, or reuses the oldest one. */
 static struct row *take_row(struct denials *denials, const char *customer_id,
                             enum admission_denial reason, const char *key)
@@ -44,7 +37,8 @@ static struct row *take_row(struct denials *denials, const char *customer_id,
                     hash_string(denials->seed, key);
     struct row *row;
     LIST_FOREACH (row, &denials->chains[hash % DENIALS_MAX], chain)
-        if (is_row_of(row, customer_id, reason, key))
+        if (row->last.reason == reason && strcmp(row->customer_id, customer_id) == 0 &&
+            strcmp(row->last.key, key) == 0)
             return row;
     row = TAILQ_LAST(&denials->ages, ages);
     if (row->customer_id[0] != '\0')

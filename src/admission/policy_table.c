@@ -176,11 +176,6 @@ static uint32_t shard_number(const struct name *name)
     return (uint32_t)(name->hash % SHARDS);
 }
 
-static const struct shard *shard_at(const struct index *index, uint32_t number)
-{
-    return index->shards[number];
-}
-
 /* The row of a name, or shard->size. Never returns early: see the top of this file. */
 static uint32_t shard_find(const struct shard *shard, const struct name *name)
 {
@@ -202,7 +197,7 @@ static uint32_t shard_find(const struct shard *shard, const struct name *name)
 
 static struct item *index_find(const struct index *index, const struct name *name)
 {
-    const struct shard *shard = shard_at(index, shard_number(name));
+    const struct shard *shard = index->shards[shard_number(name)];
     uint32_t row = shard_find(shard, name);
     return shard == NULL || row == shard->size ? NULL : shard->rows[row].item;
 }
@@ -517,7 +512,7 @@ size_t policy_table_collect_uses(const struct policy_table *table, uint32_t *cur
 {
     size_t count = 0;
     while (*cursor < SHARDS) {
-        const struct shard *shard = shard_at(&table->rows.keys, *cursor);
+        const struct shard *shard = table->rows.keys.shards[*cursor];
         uint32_t row = 0;
         if (shard != NULL)
             count += shard_collect(shard, &row, uses + count, room - count);

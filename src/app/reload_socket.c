@@ -234,21 +234,13 @@ static enum status read_answer(int descriptor, enum reload_question question, st
                                struct error *error)
 {
     char answer[ANSWER_MAX];
-    size_t size = 0;
-    ssize_t got = 1;
-    while (size < sizeof answer && got > 0) {
-        got = recv(descriptor, answer + size, sizeof answer - size, 0);
-        if (got > 0)
-            size += (size_t)got;
-        else if (got < 0 && errno == EINTR)
-            got = 1;
-    }
+    ssize_t got = TEMP_FAILURE_RETRY(recv(descriptor, answer, sizeof answer, MSG_WAITALL));
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return error_set(error, STATUS_TIMEOUT, "the server has not answered for %d s",
                          questions[question].seconds);
-    if (size == 0)
+    if (got <= 0)
         return error_set(error, STATUS_UNAVAILABLE, "the server gave no answer: it is ending");
-    struct text text = {answer + 1, size - 1};
+    struct text text = {answer + 1, (size_t)got - 1};
     if (answer[0] != ANSWER_DONE)
         return error_set(error, STATUS_INVALID, "%.*s", (int)text.size, text.at);
     buffer_append_text(out, text);

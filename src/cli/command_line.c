@@ -12,8 +12,7 @@
 /* ---- mistakes -------------------------------------------------------------------------------- */
 
 /* Keeps the first mistake. The text is shown without control characters. */
-static void problem(struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
-static void problem(struct command_line *line, const char *format, ...)
+static void PRINTF_LIKE(2, 3) problem(struct command_line *line, const char *format, ...)
 {
     if (line->problem[0] != '\0')
         return;

@@ -60,11 +60,6 @@ const struct games_table *games_pages_table(struct games_pages *pages, uint64_t 
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-static struct slot *slot_of(struct games_pages *pages, const char *customer_id, struct text query)
-{
-    return &pages->slots[hash_text(hash_string(0, customer_id), query) % SLOTS];
-}
-
 static bool slot_is(const struct slot *slot, const char *customer_id, struct text query)
 {
     return slot->answer != NULL && strcmp(slot->customer_id, customer_id) == 0 &&
@@ -105,7 +100,7 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
     struct games_query query;
     struct text text = request->query;
     const struct games_table *table = games_pages_table(pages, request->started_ns / 1000000U);
-    struct slot *slot = slot_of(pages, customer_id, text);
+    struct slot *slot = &pages->slots[hash_text(hash_string(0, customer_id), text) % SLOTS];
     if (table != NULL && slot_is(slot, customer_id, text) &&
         slot->generation == pages->hold.generation) {
         send_answer(request, slot->answer);

@@ -205,5 +205,6 @@ void http_exchange_reply(struct http_server *server, struct http_exchange *excha
                          struct http_message *message, bool close_after);
 
 /* ---- message.c ------------------------------------------------------------------------------- */
+extern const char http_phrases[]; /* phrases.txt: a status and its phrase a line */
 /* The caller owns the reference. */
 struct http_message *http_message_of_text(int status, const char *content_type, struct text body);

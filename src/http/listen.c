@@ -21,12 +21,6 @@ static enum status read_address(const char *host, uint16_t port, struct sockaddr
     return error_set(error, STATUS_INVALID, "cannot listen on '%s': not an address", host);
 }
 
-static socklen_t size_of(const struct sockaddr_storage *address)
-{
-    return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                          : sizeof(struct sockaddr_in);
-}
-
 static enum status fail(struct error *error, const char *host, uint16_t port, int reason)
 {
     bool v6 = strchr(host, ':') != NULL;
@@ -54,7 +48,7 @@ static int bind_socket(const struct sockaddr_storage *address, bool share)
         (address->ss_family != AF_INET6 ||
          setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0) &&
         (!share || setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0) &&
-        bind(descriptor, (const struct sockaddr *)address, size_of(address)) == 0)
+        bind(descriptor, (const struct sockaddr *)address, sizeof *address) == 0)
         return descriptor;
     int reason = errno;
     (void)close(descriptor);

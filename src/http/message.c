@@ -1,4 +1,5 @@
 /* Prepared messages: one allocation holds the counter, the head and the body; see http.h. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_writer.h"
@@ -46,44 +47,16 @@ void http_message_release(struct http_message **message)
 
 /* ---- documents and errors -------------------------------------------------------------------- */
 
-static const char *reason_phrase(int status)
+/* RFC 9112 section 4: the phrase may be empty. */
+static struct text reason_phrase(int status)
 {
-    static const struct {
-        int status;
-        const char *phrase;
-    } phrases[] = {
-        {200, "OK"},
-        {201, "Created"},
-        {202, "Accepted"},
-        {204, "No Content"},
-        {304, "Not Modified"},
-        {400, "Bad Request"},
-        {401, "Unauthorized"},
-        {403, "Forbidden"},
-        {404, "Not Found"},
-        {405, "Method Not Allowed"},
-        {408, "Request Timeout"},
-        {409, "Conflict"},
-        {412, "Precondition Failed"},
-        {413, "Content Too Large"},
-        {414, "URI Too Long"},
-        {415, "Unsupported Media Type"},
-        {417, "Expectation Failed"},
-        {421, "Misdirected Request"},
-        {422, "Unprocessable Content"},
-        {429, "Too Many Requests"},
-        {431, "Request Header Fields Too Large"},
-        {500, "Internal Server Error"},
-        {501, "Not Implemented"},
-        {502, "Bad Gateway"},
-        {503, "Service Unavailable"},
-        {504, "Gateway Timeout"},
-        {505, "HTTP Version Not Supported"},
-    };
-    for (size_t i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
-        if (phrases[i].status == status)
-            return phrases[i].phrase;
-    return ""; /* RFC 9112 section 4: the phrase may be empty */
+    struct text rest = text_of(http_phrases);
+    while (rest.size > 0) {
+        struct text line = text_cut(&rest, '\n');
+        if (strtol(line.at, NULL, 10) == status)
+            return (struct text){line.at + 4, line.size - 4};
+    }
+    return TEXT("");
 }
 
 struct http_message *http_message_of_text(int status, const char *content_type, struct text body)
@@ -94,7 +67,7 @@ struct http_message *http_message_of_text(int status, const char *content_type, 
     buffer_append_string(&head, "HTTP/1.1 ");
     buffer_append_u64(&head, (uint64_t)status);
     buffer_append_char(&head, ' ');
-    buffer_append_string(&head, reason_phrase(status));
+    buffer_append_text(&head, reason_phrase(status));
     buffer_append_string(&head, "\r\nContent-Type: ");
     buffer_append_string(&head, content_type);
     buffer_append_string(&head, "\r\nX-Content-Type-Options: nosniff\r\n"

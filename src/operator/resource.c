@@ -36,12 +36,6 @@ static const struct record_table *table_of(const struct resource *resource)
     return record_tables[resource->kind];
 }
 
-/* "a customer", "an address" */
-static const char *article_of(const struct resource *resource)
-{
-    return strchr("aeiou", table_of(resource)->what[0]) != NULL ? "an" : "a";
-}
-
 /* Is it acceptable as a whole, where that is judged before the store does? */
 static enum status check(const struct resource *resource, const void *record, struct error *error)
 {
@@ -127,8 +121,9 @@ enum status resource_insert(const struct resource *resource, struct platform_sto
     if (status != STATUS_EXISTS)
         return status;
     resource_append_id(resource, record, &id);
-    (void)error_set(error, status, "there is %s %s '%s' already", article_of(resource),
-                    table_of(resource)->what, buffer_string(&id));
+    const char *what = table_of(resource)->what;
+    (void)error_set(error, status, "there is %s %s '%s' already",
+                    strchr("aeiou", what[0]) != NULL ? "an" : "a", what, buffer_string(&id));
     buffer_free(&id);
     return status;
 }

@@ -155,11 +155,6 @@ static void reply(struct http_request *request, const struct ledger_job *job)
 
 /* ---- pending requests ------------------------------------------------------------------------ */
 
-static struct pending_request *pending_of(struct http_deferral *deferral)
-{
-    return CONTAINER_OF(deferral, struct pending_request, deferral);
-}
-
 static void deliver(struct mail *mail)
 {
     struct pending_request *pending = (struct pending_request *)(void *)mail;
@@ -183,7 +178,7 @@ static void fail_request(struct pending_request *pending, const struct http_erro
 /* Takes the job back, whether its client still waits or not, unless it is in a batch by now. */
 static void on_queued_too_long(struct http_deferral *deferral)
 {
-    struct pending_request *pending = pending_of(deferral);
+    struct pending_request *pending = CONTAINER_OF(deferral, struct pending_request, deferral);
     struct wallet_handler *handler = pending->handler;
     if (ledger_withdraw(handler->ledger, &pending->job)) {
         fail_request(pending, &error_ledger_queued_too_long);
