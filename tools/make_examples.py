@@ -195,7 +195,7 @@ def casino(taken, service, customer):
     return player
 
 
-def account(taken, service, shop):
+def account(taken, service, shop, player):
     """What a customer sees of its own, and changes."""
     reads, manages = (service.issue_key(shop.id, "--only", only, *more) for only, more in (
         ("account", ()), ("manage", ("--may-issue", "sports,casino"))))
@@ -218,6 +218,14 @@ def account(taken, service, shop):
         service.request("POST", "/api/v1/account/keys", key=manages, headers={"Content-Type": "application/json"}, body=b'{"only": ["sports"]}')
     manager.take("too_many_keys", "account/keys", "POST", {"only": ["sports"]}, 409)
     service.run("key", "revoke", manages)
+    reader.take("getTransaction", "account/transactions?id=bet-1")
+    reader.take("transaction_not_found", "account/transactions?id=nothing", status=404)
+    reader.take("findPlayers", "account/players?reference=alice")
+    day = reader.take("getStatement", f"account/statement?player_id={player}&limit=3")["statement"][0]["created_at"][:10]
+    reader.take("listRounds", "account/rounds?limit=2")
+    reader.take("getDay", f"account/days?day={day}")
+    reader.take("listEntries", "account/entries?limit=2")
+    reader.take("getUsage", "account/usage")
 
 
 def provider(taken, service, customer):
@@ -553,7 +561,7 @@ def take(directory):
         odds(taken, service, customer)
         raw(taken, service)
         player = casino(taken, service, customer)
-        account(taken, service, shop)
+        account(taken, service, shop, player)
         provider(taken, service, customer)
         admin(taken, service, shop.id, player)
     finally:

@@ -139,6 +139,24 @@ JOIN currency ON currency.code = player.currency
 LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number
 ORDER BY ledger_transaction.number
 
+-- An own entry of the customer says so by its owner; of a provider's, the player has to be read.
+-- field tail_of_customer
+WITH span AS MATERIALIZED (SELECT number FROM ledger_transaction WHERE number >= $1 AND number <= $2
+  AND sequence IS NOT NULL ORDER BY number LIMIT 5001),
+edge AS MATERIALIZED (SELECT max(number) AS number FROM span)
+SELECT {COLUMNS}, ledger_transaction.number
+FROM (SELECT * FROM ledger_transaction WHERE number >= $1
+  AND number <= (SELECT number FROM edge) AND sequence IS NOT NULL AND (owner_number < 0
+    OR owner_number = (SELECT number FROM customer WHERE id = $3)
+    OR number = $1 OR number = (SELECT number FROM edge)) ORDER BY number) AS ledger_transaction
+CROSS JOIN LATERAL (SELECT * FROM player
+  WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player
+JOIN currency ON currency.code = player.currency
+LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number
+WHERE player.customer_id = $3 OR ledger_transaction.number = $1
+  OR ledger_transaction.number = (SELECT number FROM edge)
+ORDER BY ledger_transaction.number LIMIT $4
+
 -- NULL: none was taken yet.
 -- field last_number
 SELECT pg_sequence_last_value('ledger_number'::regclass)
@@ -170,7 +188,7 @@ SELECT asked.at, {COLUMNS}, rollback.player_id,
     WHERE NOT EXISTS (SELECT FROM ledger_rollback AS undone
       WHERE undone.owner_number = ledger_transaction.owner_number
       AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)
-  ELSE 0 END, ledger_transaction.number
+  ELSE 0 END, ledger_transaction.number, rollback.transaction_id
 FROM ({{asked}}) AS asked
 CROSS JOIN LATERAL (SELECT * FROM ledger_transaction AS kept
   WHERE kept.owner_number = asked.owner_number AND kept.transaction_id = asked.id
@@ -181,7 +199,9 @@ LEFT JOIN LATERAL (SELECT * FROM currency
   WHERE currency.code = player.currency LIMIT 1) AS currency ON true
 LEFT JOIN LATERAL (SELECT id FROM provider WHERE ledger_transaction.owner_number < 0
   AND provider.number = -ledger_transaction.owner_number LIMIT 1) AS provider ON true
-LEFT JOIN LATERAL (SELECT player.id AS player_id FROM ledger_rollback
+LEFT JOIN LATERAL (SELECT player.id AS player_id, (SELECT undo.transaction_id
+    FROM ledger_transaction AS undo WHERE undo.number = ledger_rollback.transaction_number LIMIT 1)
+    AS transaction_id FROM ledger_rollback
   JOIN player ON player.number = ledger_rollback.player_number
   WHERE ledger_rollback.owner_number = asked.owner_number
   AND ledger_rollback.target_id = asked.id LIMIT 1) AS rollback ON true

@@ -171,6 +171,16 @@ SELECT {COLUMNS}, ledger_transaction.number FROM ledger_transaction
 WHERE ledger_transaction.number >= $1 AND ledger_transaction.number <= $2
   AND ledger_transaction.sequence IS NOT NULL ORDER BY ledger_transaction.number LIMIT 1001
 
+-- define EDGE
+(SELECT max(number) FROM ledger_transaction WHERE number >= $1 AND sequence IS NOT NULL
+  AND number <= CASE WHEN $2 - $1 > 5000 THEN $1 + 5000 ELSE $2 END)
+-- field tail_of_customer
+SELECT {COLUMNS}, ledger_transaction.number FROM ledger_transaction
+WHERE ledger_transaction.number >= $1 AND ledger_transaction.number <= {EDGE}
+  AND ledger_transaction.sequence IS NOT NULL AND (ledger_transaction.number = $1
+    OR ledger_transaction.customer_number = (SELECT number FROM customer WHERE id = $3)
+    OR ledger_transaction.number = {EDGE}) ORDER BY ledger_transaction.number LIMIT $4
+
 -- ---- rows with all that proves them (src/stores/platform/sqlite/rows.c) ----
 
 -- Of an entry the hash of the one before it; of a decline its place and hash in the chain of

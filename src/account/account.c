@@ -28,6 +28,7 @@ struct account {
     struct platform_store *idle[ACCOUNT_THREADS]; /* handles that no thread uses now */
     size_t idle_count;
     struct secrets *secrets; /* NULL: not read yet */
+    atomic_bool reads_rounds;
 };
 
 struct job {
@@ -105,6 +106,7 @@ static void run_job(struct work *work)
     char who[TRAIL_WHO_SIZE];
     char what[TRAIL_COMMAND_SIZE];
     call->now_ms = clock_wall_ms();
+    call->reads_rounds = &job->account->reads_rounds;
     (void)snprintf(who, sizeof who, "key %s", call->caller.key_prefix);
     (void)snprintf(what, sizeof what, "account %s", call->act->name);
     job->status = clock_monotonic_ms() - job->asked_ms > ACCOUNT_WAIT_MS

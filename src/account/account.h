@@ -58,4 +58,6 @@ void account_route(struct account *account, struct mailbox *mailbox, struct http
                    const struct account_caller *caller, const struct account_act *act);
 
 /* The acts of the routes. */
-extern const struct account_act account_show, account_block, account_key_make;
+extern const struct account_act account_show, account_block, account_key_make, account_transactions,
+    account_players, account_statement, account_entries, account_days_act, account_usage,
+    account_rounds;

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <stdatomic.h>
+
 #include "account/account.h"
 #include "account/errors.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/strict_json.h"
 #include "http/query.h"
+#include "operator/resource.h"
 #include "operator/viewer.h"
 #include "records/records.h"
 #include "sealing/secrets.h"
@@ -18,8 +21,8 @@
 #define ACCOUNT_LIMIT_MAX 200U
 #define ACCOUNT_LIMIT 50U
 #define ACCOUNT_DAYS_MAX 31
-#define ACCOUNT_POSITION_SIZE 64 /* where a cursor leads on from: plain text with its NUL */
-#define ACCOUNT_CURSOR_SIZE 128  /* of its text, with the NUL */
+#define ACCOUNT_POSITION_SIZE 96 /* where a cursor leads on from: plain text with its NUL */
+#define ACCOUNT_CURSOR_SIZE 192  /* of its text, with the NUL */
 #define ACCOUNT_TIME_SIZE 40
 
 /* What may be asked for: parameters of a query, and members of a body. A text that was not given is
@@ -48,7 +51,8 @@ struct account_call {
     struct platform_store *store;
     const struct account_act *act;
     const struct client_limits *limits;
-    struct secrets *secrets; /* that seal cursors; NULL: the act takes none */
+    atomic_bool *reads_rounds; /* a thread does, which takes long: one at a time */
+    struct secrets *secrets;   /* that seal cursors; NULL: the act takes none */
     struct account_caller caller;
     struct viewer viewer; /* the customer */
     int64_t now_ms;
@@ -84,6 +88,10 @@ bool account_read_flag(struct text value, void *flag);
 /* Writes next_cursor, which leads on from the position; "": null, as this is the end. */
 void account_write_cursor(const struct account_call *call, struct json_writer *json,
                           const char *position);
+
+/* Writes the members that a resource has for operators, by their names. */
+void account_write_fields(struct json_writer *json, const struct resource *resource,
+                          const char *const *names, const void *record);
 
 /* ---- for account.c --------------------------------------------------------------------------- */
 

@@ -7,8 +7,8 @@
 #include "operator/customers.h"
 #include "operator/keys.h"
 
-static void write_fields(struct json_writer *json, const struct resource *resource,
-                         const char *const *names, const void *record)
+void account_write_fields(struct json_writer *json, const struct resource *resource,
+                          const char *const *names, const void *record)
 {
     for (; *names != NULL; names++) {
         const struct field *field = field_find(resource->fields, *names);
@@ -29,9 +29,9 @@ static void write_key(struct json_writer *json, const struct key_record *key, co
     json_object(json, NULL);
     if (whole != NULL)
         json_string(json, "key", whole);
-    write_fields(json, &key_resource, before, key);
+    account_write_fields(json, &key_resource, before, key);
     key_areas_write(json, "areas", key->areas);
-    write_fields(json, &key_resource, after, key);
+    account_write_fields(json, &key_resource, after, key);
     json_end(json);
 }
 
@@ -54,7 +54,7 @@ static enum status show(struct account_call *call, struct error *error)
     if (status != STATUS_OK)
         return status;
     json_object(&json, NULL);
-    write_fields(&json, &customer_resource, names, &customer);
+    account_write_fields(&json, &customer_resource, names, &customer);
     json_unsigned_or_null(&json, "connections_max",
                           client_limits_get(call->limits, CONNECTIONS_PER_CUSTOMER));
     json_unsigned_or_null(&json, "waiting_max",

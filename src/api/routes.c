@@ -69,6 +69,13 @@ static const struct route routes[] = {
     ACCOUNT(GET, "", account_show),
     ACCOUNT(PUT, "/block", account_block),
     ACCOUNT(POST, "/keys", account_key_make),
+    ACCOUNT(GET, "/transactions", account_transactions),
+    ACCOUNT(GET, "/players", account_players),
+    ACCOUNT(GET, "/statement", account_statement),
+    ACCOUNT(GET, "/rounds", account_rounds),
+    ACCOUNT(GET, "/days", account_days_act),
+    ACCOUNT(GET, "/entries", account_entries),
+    ACCOUNT(GET, "/usage", account_usage),
     {METHOD_GET, "/api/v1/health", false, false, USAGE_OTHER, .handle = answer_health},
     {METHOD_POST, "/provider/v1/wallet", true, false, USAGE_OTHER, .handle = answer_wallet},
 };

@@ -161,19 +161,6 @@ static void run_statement(const struct command_line *line)
 
 /* ---- transaction ----------------------------------------------------------------------------- */
 
-static void write_fact(struct json_writer *json, const struct ledger_fact *fact)
-{
-    if (fact->id.known) {
-        wallet_write_transaction(json, &fact->id.transaction);
-    } else {
-        json_string(json, ledger_owner_is_provider(fact->owner_id) ? "provider" : "customer",
-                    fact->owner_id);
-        json_string(json, "transaction_id", fact->transaction_id);
-    }
-    json_bool(json, "rolled_back", fact->id.rolled_back);
-    json_integer(json, "standing_credits", fact->id.standing_credits);
-}
-
 static void show_fact(const struct ledger_fact *fact)
 {
     const struct ledger_transaction *transaction = &fact->id.transaction;
@@ -224,7 +211,7 @@ static void run_transaction(const struct command_line *line)
         command_refuse(line, "there is no such transaction");
     struct json_writer *json = command_object(line, JSON_COMPACT);
     if (json != NULL)
-        write_fact(json, &fact);
+        wallet_write_fact(json, &fact);
     else
         show_fact(&fact);
 }

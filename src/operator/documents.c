@@ -50,6 +50,20 @@ void wallet_write_transaction(struct json_writer *json,
         fields_write(ledger_entry_fields, transaction, json);
 }
 
+void wallet_write_fact(struct json_writer *json, const struct ledger_fact *fact)
+{
+    if (fact->id.known) {
+        wallet_write_transaction(json, &fact->id.transaction);
+    } else {
+        json_string(json, ledger_owner_is_provider(fact->owner_id) ? "provider" : "customer",
+                    fact->owner_id);
+        json_string(json, "transaction_id", fact->transaction_id);
+    }
+    json_bool(json, "rolled_back", fact->id.rolled_back);
+    json_string_or_null(json, "rolled_back_by", fact->id.rolled_back_by);
+    json_integer(json, "standing_credits", fact->id.standing_credits);
+}
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 #define OF_USAGE(member) FIELD_OF(usage_record, member)

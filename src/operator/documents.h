@@ -12,6 +12,8 @@ extern const struct field ledger_transaction_fields[], ledger_entry_fields[];
 /* The members of a transaction, into an object that is open. */
 void wallet_write_transaction(struct json_writer *json,
                               const struct ledger_transaction *transaction);
+/* The members of all that is known of an id. */
+void wallet_write_fact(struct json_writer *json, const struct ledger_fact *fact);
 
 /* Fields of struct usage_record: the requests of a customer, a day and a group of routes. */
 extern const struct field usage_request_fields[];

@@ -50,6 +50,9 @@ enum status viewer_read_statement(struct platform_store *store, const struct vie
                                : status;
 }
 
+#define LOOKS_MAX 20 /* at batches that are open */
+#define LOOK_EVERY_NS ((uint64_t)5 * 1000 * 1000)
+
 /* Clocks of instances differ and go back: an entry may be so much older than one before it. */
 #define CLOCKS_DIFFER_MS CLOCK_DAY_MS
 #define PAGE_WORK 2000 /* entries that a page reads to find those of a kind */
@@ -149,10 +152,44 @@ enum status viewer_read_page(struct platform_store *store, const struct viewer *
         status = read_page(store, &page, before, next, error);
     if (status == STATUS_OK && page.met > limit)
         *next = page.kept[page.met % limit].sequence;
-    for (uint64_t i = page.met > limit ? page.met - limit : 0; i < page.met; i++)
-        if (status != STATUS_OK || !visit(context, &page.kept[i % limit]))
+    const uint64_t first = page.met > limit ? page.met - limit : 0;
+    for (uint64_t i = first; i < page.met; i++)
+        if (status != STATUS_OK ||
+            !visit(context,
+                   &page.kept[(asked->newest_first ? first + page.met - 1 - i : i) % limit]))
             break;
     memory_free(page.kept);
+    return status;
+}
+
+/* ---- transactions ---------------------------------------------------------------------------- */
+
+enum status viewer_find_transaction(struct platform_store *store, const struct viewer *viewer,
+                                    const char *owner_id, const char *id, struct ledger_fact *fact,
+                                    struct error *error)
+{
+    struct ledger_account account;
+    ledger_ask(fact, owner_id, id);
+    enum status status = store->ledger->id(store, fact, error);
+    const char *player_id =
+        fact->id.known ? fact->id.transaction.player_id : fact->id.rolled_back_player;
+    if (status == STATUS_OK) /* reads the same where the id was never used */
+        status = viewer_account(store, viewer, player_id, &account, error);
+    return status == STATUS_NOT_FOUND ? error_set(error, status, "there is no such transaction")
+                                      : status;
+}
+
+enum status viewer_read_tail(struct platform_store *store, const struct viewer *viewer,
+                             struct ledger_tail *tail, ledger_numbered_visitor *visit,
+                             void *context, struct error *error)
+{
+    tail->customer_id = viewer->customer_id;
+    enum status status = platform_ledger_tail(store, tail, visit, context, error);
+    for (int look = 1; look < LOOKS_MAX && status == STATUS_OK && !tail->more && !tail->whole;
+         look++) {
+        clock_pause_ns(LOOK_EVERY_NS);
+        status = platform_ledger_tail(store, tail, visit, context, error);
+    }
     return status;
 }
 
@@ -209,7 +246,7 @@ enum status viewer_read_sums(struct platform_store *store, const struct viewer *
 {
     struct ledger_scope scope = *asked;
     enum status status = narrow(viewer, &scope.customer_id, error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && viewer->customer_id == NULL)
         platform_ledger_keep_sums(store, LEDGER_SUMS_WORTH_KEEPING);
     if (status == STATUS_OK)
         status = store->ledger->snapshot_begin(store, error);

@@ -26,6 +26,7 @@ struct viewer_statement {
     /* A page alone heeds these: the time (to_ms 0: any), and what entries are (NULL: anything). */
     int64_t from_ms, to_ms;
     const char *kind;
+    bool newest_first;
 };
 MUST_CHECK enum status viewer_read_statement(struct platform_store *store,
                                              const struct viewer *viewer,
@@ -36,13 +37,26 @@ MUST_CHECK enum status viewer_read_statement(struct platform_store *store,
 extern const char *const viewer_kinds[];
 bool viewer_is_of_kind(const char *kind, const struct ledger_transaction *entry);
 
-/* Visits the newest entries of a statement, at most `limit`, in order; `next` is `before` of the
+/* Visits the newest entries of a statement, at most `limit`, the oldest first or not; `next` is `before` of the
  * page of older ones (0: there is none). The work is bounded, so a page may have fewer entries than
  * there are, or none. */
 #define VIEWER_PAGE_MAX 1000
 MUST_CHECK enum status viewer_read_page(struct platform_store *store, const struct viewer *viewer,
                                         const struct viewer_statement *asked, uint64_t limit,
                                         uint64_t *next, ledger_transaction_visitor *visit,
+                                        void *context, struct error *error);
+
+/* What became of an id of an owner, a customer or a provider. STATUS_NOT_FOUND: it was never used,
+ * or for a player that the viewer may not see. */
+MUST_CHECK enum status viewer_find_transaction(struct platform_store *store,
+                                               const struct viewer *viewer, const char *owner_id,
+                                               const char *id, struct ledger_fact *fact,
+                                               struct error *error);
+
+/* A page of a tail that has what was committed before the call, but for a batch that takes longer
+ * than 0.1 s. `tail` has a place and a limit. */
+MUST_CHECK enum status viewer_read_tail(struct platform_store *store, const struct viewer *viewer,
+                                        struct ledger_tail *tail, ledger_numbered_visitor *visit,
                                         void *context, struct error *error);
 
 /* Days, as people ask for them; NULL or "": not given. */

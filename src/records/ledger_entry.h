@@ -145,6 +145,7 @@ struct ledger_id {
     bool known;     /* there is a transaction of that id */
     struct ledger_transaction transaction;
     bool rolled_back;
-    char rolled_back_player[PLAYER_ID_SIZE]; /* of that ROLLBACK */
+    char rolled_back_player[PLAYER_ID_SIZE];  /* of that ROLLBACK, */
+    char rolled_back_by[TRANSACTION_ID_SIZE]; /* and its id */
     uint32_t standing_credits; /* of a DEBIT: applied CREDITs that refer to it, not rolled back */
 };

@@ -54,10 +54,15 @@ MUST_CHECK enum status platform_ledger_entered(struct platform_store *store,
  */
 #define LEDGER_PAGE 1000
 struct ledger_tail {
+    /* NULL: all entries are visited, LEDGER_PAGE a page. Else a page visits those of a customer
+     * among the next 5,000 or so, at most `limit`. */
+    const char *customer_id;
+    size_t limit;
     int64_t place;                  /* number of the last entry that was visited; 0: none */
     bool known;                     /* `hash` is that entry's */
     uint8_t hash[LEDGER_HASH_SIZE]; /* checked by the next page */
-    bool more;                      /* the page was full: there may be more at once */
+    bool more;                      /* there may be more at once */
+    bool lost;                      /* the entry at `place` is not there, or is another one */
     bool whole;     /* all has been visited that was committed when the tail began */
     int64_t until;  /* where that ends; 0: not known yet */
     int64_t looked; /* up to where all entries have been visited; 0: not known */
@@ -65,7 +70,7 @@ struct ledger_tail {
 };
 typedef bool ledger_numbered_visitor(void *context, int64_t number,
                                      const struct ledger_transaction *entry);
-/* The next page, at most LEDGER_PAGE entries. STATUS_MALFORMED: the entry at `place` is not there,
+/* The next page. STATUS_MALFORMED: the entry at `place` is not there,
  * or is another one. */
 MUST_CHECK enum status platform_ledger_tail(struct platform_store *store, struct ledger_tail *tail,
                                             ledger_numbered_visitor *visit, void *context,

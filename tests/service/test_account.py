@@ -13,7 +13,7 @@ from wallet_model import add_games, add_player, debit, send
 pytestmark = pytest.mark.depends_on("platform")
 
 ACCOUNT = "/api/v1/account"
-READS = [ACCOUNT]
+READS = [ACCOUNT, *(f"{ACCOUNT}/{word}" for word in ("transactions", "players", "statement", "rounds", "days", "entries", "usage"))]
 CHANGES = [ACCOUNT + "/block", ACCOUNT + "/keys"]
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 

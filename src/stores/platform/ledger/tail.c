@@ -19,6 +19,7 @@ struct page {
 
 static enum status lost_place(const struct page *page, struct error *error)
 {
+    page->tail->lost = true;
     return error_set(error, STATUS_MALFORMED,
                      "%s: entry %lld is not the one that was read before: this is another ledger, "
                      "or it has lost its newest entries",
@@ -43,8 +44,13 @@ static enum status take_numbered(void *context, const struct sql_row *row, struc
     memcpy(tail->hash, entry.hash, sizeof tail->hash);
     if (is_place)
         return STATUS_OK;
-    tail->more = ++page->count == LEDGER_PAGE;
-    return ledger_more(page->visit(page->context, number, &entry) && !tail->more);
+    if (tail->customer_id != NULL && strcmp(tail->customer_id, entry.customer_id) != 0) {
+        tail->more = true;
+        return STATUS_OK;
+    }
+    bool full = ++page->count == (tail->customer_id != NULL ? tail->limit : LEDGER_PAGE);
+    tail->more = full || tail->customer_id != NULL;
+    return ledger_more(page->visit(page->context, number, &entry) && !full);
 }
 
 /* Returns how far the next page may go. */
@@ -63,11 +69,15 @@ static enum status find_horizon(struct platform_store *store, struct ledger_tail
 static enum status read_page(struct page *page, struct error *error)
 {
     const struct ledger_tail *tail = page->tail;
+    const struct sql_texts *texts = page->store->engine->texts;
     const int64_t complete = tail->horizon.complete;
     struct sql_parameters parameters = SQL_PARAMETERS(
         SQL_INTEGER(tail->place), SQL_INTEGER(complete > tail->place ? complete : tail->place));
-    enum status status = ledger_read_page(page->store, page->store->engine->texts->tail,
-                                          &parameters, take_numbered, page, error);
+    if (tail->customer_id != NULL)
+        SQL_ADD(&parameters, SQL_STRING(tail->customer_id), SQL_INTEGER(tail->limit + 1));
+    enum status status = ledger_read_page(
+        page->store, tail->customer_id != NULL ? texts->tail_of_customer : texts->tail, &parameters,
+        take_numbered, page, error);
     return status == STATUS_OK && page->expects_place ? lost_place(page, error) : status;
 }
 

@@ -31,7 +31,9 @@ bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *aske
         sound &= ledger_read_transaction(row, 1, NULL, &read.transaction);
     if (read.rolled_back)
         sound &=
-            ledger_read_string(row, after, read.rolled_back_player, sizeof read.rolled_back_player);
+            ledger_read_string(row, after, read.rolled_back_player,
+                               sizeof read.rolled_back_player) &&
+            ledger_read_string(row, after + 3, read.rolled_back_by, sizeof read.rolled_back_by);
     read.standing_credits = (uint32_t)sql_integer(row, after + 1);
     read.number = sql_integer(row, after + 2);
     /* Of an id that was held and then used there are two rows, and the transaction's says more. */

@@ -278,6 +278,8 @@ static enum status take_found(struct sqlite_store *store, uint64_t key,
         fact->id.rolled_back = true;
         memcpy(fact->id.rolled_back_player, transaction->player_id,
                sizeof fact->id.rolled_back_player);
+        memcpy(fact->id.rolled_back_by, transaction->transaction_id,
+               sizeof fact->id.rolled_back_by);
         return STATUS_OK;
     }
     /* Another id, of the same key. */

@@ -1,0 +1,208 @@
+"""What a customer reads of its money: transactions, players, statements, rounds, days, entries and usage (docs/account.md)."""
+
+import urllib.parse
+
+import pytest
+
+from croupier import Service
+from wallet_model import Provider, add_games, credit, debit, launch, rollback, send
+
+pytestmark = pytest.mark.depends_on("platform")
+
+ACCOUNT = "/api/v1/account"
+NO_PLAYER, NO_TRANSACTION = (404, "player_not_found"), (404, "transaction_not_found")
+FIGURES = ("currency", "currency_exponent", "entries", "stakes", "stakes_minor", "wins", "wins_minor", "rolled_back_stakes_minor", "rolled_back_wins_minor",
+           "promos", "promos_minor", "transfers_in_minor", "transfers_out_minor", "rolled_back_transfers_in_minor", "result_minor")
+
+
+class House:
+    """Two customers with a player each that plays the same game of one provider, and ids that both have used."""
+
+    def __init__(self, directory):
+        self.server = server = Service(directory, {"account.rate": "1000000/60", "provider.listen": "127.0.0.1:0"})
+        self.customers = [server.add_customer(name, options=["--casino"]) for name in ("One", "Two")]
+        add_games(server, "roulette")
+        self.acme = Provider(server)
+        for customer in self.customers:
+            customer.reads = server.run("key", "issue", customer.id, "--only", "account").text.strip()
+        server.start()
+        for number, customer in enumerate(self.customers):
+            server.await_admission(customer.key)
+            server.await_admission(customer.reads)
+            customer.player, customer.subject, customer.launch = launch(server, customer, "roulette", "alice")
+            self.play(customer, number)
+
+    def play(self, customer, number):
+        own = [credit(customer.player, "in", 10000 + number), debit(customer.player, "bet", 250, game_id="roulette", round_id="own 1"),
+               credit(customer.player, "win", 500, "bet"), debit(customer.player, "too much", 99), debit(customer.player, "broke", 99999999),
+               debit(customer.player, "out", 100), rollback(customer.player, "undo", "out"), rollback(customer.player, "void", "never")]
+        for document in own:
+            send(self.server, customer.key, document)
+        of = {"player_id": customer.subject, "currency": "EUR", "round_id": f"r-{number}"}
+        for document in ({"operation": "DEBIT", "transaction_id": f"a-{number}", "amount_minor": 30, "game_id": "roulette", "launch_id": customer.launch},
+                         {"operation": "CREDIT", "transaction_id": f"b-{number}", "amount_minor": 70, "reference_transaction_id": f"a-{number}",
+                          "kind": "promo", "round_ended": True},
+                         {"operation": "DEBIT", "transaction_id": f"c-{number}", "amount_minor": 5, "game_id": "roulette", "launch_id": customer.launch,
+                          "round_id": f"s-{number}"}):
+            assert self.acme.send({**of, **document}).status == 200
+
+    def ask(self, path, customer=None, **query):
+        query = urllib.parse.urlencode(query)
+        return self.server.get(f"{ACCOUNT}/{path}{query and '?' + query}", key=(customer or self.customers[0]).reads)
+
+    def pages(self, path, member, customer=None, **query):
+        """All rows of a list, page by page, and the number of pages."""
+        rows, cursor, count = [], {}, 0
+        while cursor is not None:
+            page = self.ask(path, customer, **query, **cursor)
+            assert page.status == 200, page
+            rows += page.json()[member]
+            assert len(page.json()[member]) <= query.get("limit", 50)
+            more = page.json()["more"] if member == "entries" else page.json()["next_cursor"] is not None
+            cursor = {"cursor": page.json()["next_cursor"]} if more else None
+            count += 1
+        return rows, count
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    house = House(tmp_path_factory.mktemp("reads"))
+    try:
+        yield house
+    finally:
+        house.server.remove()
+
+
+def test_a_transaction_says_what_became_of_it(house):
+    one, two = house.customers
+
+    def fate(identity, *members, **query):
+        document = house.ask("transactions", id=identity, **query).json()
+        return tuple(document[member] for member in members)
+
+    assert fate("bet", "operation", "outcome", "amount_minor", "game_id", "round_id", "player_id") == ("DEBIT", "applied", 250, "roulette", "own 1", one.player)
+    assert fate("bet", "standing_credits", "rolled_back", "rolled_back_by") == (1, False, None)
+    assert fate("out", "rolled_back", "rolled_back_by", "outcome") == (True, "undo", "applied")
+    assert fate("broke", "outcome", "rolled_back") == ("insufficient_funds", False)
+    assert fate("void", "outcome", "reference_transaction_id") == ("voided", "never")
+    assert fate("never", "rolled_back", "rolled_back_by") == (True, "void")
+    assert fate("b-0", "kind", "round_ended", "provider", provider="acme") == ("promo", True, "acme")
+    assert house.ask("transactions", id="in").json()["amount_minor"] == 10000
+    assert house.ask("transactions", two, id="in").json()["amount_minor"] == 10001
+    for unseen in ({"id": "nothing"}, {"id": "a-1", "provider": "acme"}, {"id": "a-0"}, {"id": "bet", "provider": "acme"}, {"id": "bet", "provider": "nobody"}):
+        assert house.ask("transactions", **unseen).error == NO_TRANSACTION, unseen
+    assert house.ask("transactions", id="nothing").body == house.ask("transactions", id="a-1", provider="acme").body
+
+
+def test_a_player_is_found_by_reference_or_id(house):
+    one, two = house.customers
+    by_reference, by_id = house.ask("players", reference="alice").json(), house.ask("players", player_id=one.player).json()
+    assert by_reference == by_id and by_id["next_cursor"] is None
+    [player] = by_id["players"]
+    assert (player["player_id"], player["player_reference"], player["balance_minor"], player["currency"]) == (one.player, "alice", 10285, "EUR")
+    assert player["blocked_at"] is player["blocked_until"] is None
+    assert player["created_at"] <= player["first_active_at"] <= player["last_active_at"]
+    launch(house.server, one, "roulette", "alice", "JPY")
+    assert {player["currency"] for player in house.ask("players", reference="alice").json()["players"]} == {"EUR", "JPY"}
+    assert house.ask("players", two, reference="alice").json()["players"][0]["player_id"] == two.player
+    for unseen in ({"reference": "bob"}, {"player_id": two.player}, {"player_id": "ply_nobody"}):
+        assert house.ask("players", **unseen).error == NO_PLAYER, unseen
+    assert house.ask("players", player_id=two.player).body == house.ask("players", player_id="ply_nobody").body
+    house.server.run("player", "block", one.player, "--until", "2120-01-31", "--reason", "secret")
+    blocked = house.ask("players", player_id=one.player)
+    [player] = blocked.json()["players"]
+    assert player["blocked_until"].startswith("2120") and b"secret" not in blocked.body
+    assert (player["blocked_by_operator"], player["blocked_by_customer"]) == (True, False)
+    house.server.run("player", "unblock", one.player, "--early", "--reason", "over")
+
+
+def test_a_statement_goes_back_from_the_newest_entry(house):
+    one, two = house.customers
+    told = house.server.ask("wallet", "statement", one.player)["entries"]
+    for limit, count in ((200, 1), (1, len(told)), (3, -(-len(told) // 3))):
+        assert house.pages("statement", "statement", player_id=one.player, limit=limit) == (told[::-1], count)
+    assert house.ask("statement", player_id=two.player).error == house.ask("statement", player_id="ply_nobody").error == NO_PLAYER
+
+
+def test_rounds_are_those_of_the_operator(house):
+    one, two = house.customers
+    told = [round for round in house.server.ask("wallet", "rounds") if round["customer"] == one.id]
+    rounds, _ = house.pages("rounds", "rounds")
+    assert rounds == told[::-1] and {(round["round_id"], round["state"]) for round in rounds} == {("own 1", "settled"), ("r-0", "ended"), ("s-0", "open")}
+    assert house.pages("rounds", "rounds", limit=1) == (rounds, 3)
+    for query, ids in (({"state": "open"}, {"s-0"}), ({"state": "ended"}, {"r-0"}), ({"state": "settled"}, {"own 1"}), ({"state": "all"}, {"own 1", "r-0", "s-0"}),
+                       ({"provider": "acme", "player_id": one.player}, {"own 1", "r-0", "s-0"}), ({"provider": "nobody"}, set()), ({"from": "2020-01-01", "to": "2020-01-31"}, set())):
+        assert {round["round_id"] for round in house.pages("rounds", "rounds", **query)[0]} == ids, query
+    assert house.ask("rounds", player_id=two.player).error == house.ask("rounds", player_id="ply_nobody").error == NO_PLAYER
+
+
+def test_a_day_is_that_of_the_report_to_the_cent(house):
+    for customer in house.customers:
+        day = house.server.ask("wallet", "statement", customer.player)["entries"][0]["created_at"][:10]
+        [told] = house.server.ask("wallet", "report", "--day", day, "--customer", customer.id)["totals"]
+        [sum_of] = house.ask("days", customer, day=day).json()["days"]
+        assert {name: sum_of[name] for name in FIGURES if name in told} == {name: told[name] for name in FIGURES if name in told}
+        assert sum_of["stakes_minor"] == 285 and sum_of["promos_minor"] == 70 and "provider" not in sum_of
+    assert house.ask("days", day="2020-01-31").json() == {"day": "2020-01-31", "days": [], "next_cursor": None}
+
+
+def test_entries_are_a_copy_of_the_customer_s_ledger_in_the_order_of_commits(house):
+    one, two = house.customers
+    for customer in house.customers:
+        told = house.server.ask("wallet", "statement", customer.player)["entries"]
+        for limit in (200, 2):
+            assert house.pages("entries", "entries", customer, limit=limit)[0] == told
+    end = house.ask("entries", limit=200).json()
+    while end["more"]:
+        end = house.ask("entries", limit=200, cursor=end["next_cursor"]).json()
+    send(house.server, two.key, credit(two.player, "not yours", 1))
+    send(house.server, one.key, credit(one.player, "later", 1))
+    page = house.ask("entries", limit=200, cursor=end["next_cursor"]).json()
+    assert [entry["transaction_id"] for entry in page["entries"]] == ["later"]
+    assert "number" not in page["entries"][0]
+
+
+def test_usage_is_that_of_the_operator(house):
+    one, two = house.customers
+    usage = house.ask("usage").json()
+    assert {row["customer"] for row in usage["wallet"]} == {one.id}
+    [told] = [row for row in house.server.ask("usage", one.id)["wallet"] if row["currency"] == "EUR"]
+    assert usage["wallet"] == [told]
+    assert house.ask("usage", **{"from": "2020-01-01", "to": "2020-01-31"}).json() == {"requests": [], "wallet": []}
+
+
+@pytest.mark.parametrize("path, query, message", [
+    ("transactions", "", "The parameter id is missing."),
+    ("transactions", "id=a&id=b", "The parameter id is given twice."),
+    ("transactions", "id=a%20b", "The parameter id must be 1 to 64 letters, digits, '.', '_', ':' or '-'."),
+    ("transactions", "id=a&limit=1", "The request has an unknown parameter. It may have id, provider."),
+    ("players", "", "The parameter reference must be given, or player_id, and not both."),
+    ("players", "reference=a&player_id=ply_a", "The parameter reference must be given, or player_id, and not both."),
+    ("statement", "player_id=cus_a", "The parameter player_id must be the id of a player (ply_…)."),
+    ("statement", "player_id=ply_a&limit=201", "The parameter limit must be an integer from 1 to 200."),
+    ("statement", "player_id=ply_a&cursor=x", "The parameter cursor must be a next_cursor of the same query."),
+    ("rounds", "state=lost", "The parameter state must be open, ended, settled or all."),
+    ("rounds", "from=2026-02-30", "The parameter from must be a date, as 2026-11-21."),
+    ("rounds", "from=2026-01-01&to=2026-02-01", "The parameter from must be at most 30 days before to."),
+    ("usage", "from=2026-01-01&to=2026-02-01", "The parameter from must be at most 30 days before to."),
+    ("usage", "from=2026-02-01&to=2026-01-01", "The parameter from must not be after to."),
+    ("days", "", "The parameter day is missing."),
+    ("days", "day=today", "The parameter day must be a date, as 2026-11-21."),
+    ("entries", "limit=0", "The parameter limit must be an integer from 1 to 200."),
+    ("entries", "x=0", "The request has an unknown parameter. It may have limit, cursor."),
+])
+def test_each_mistake_is_named(house, path, query, message):
+    refused = house.server.get(f"{ACCOUNT}/{path}?{query}", key=house.customers[0].reads)
+    assert refused.error == (400, "invalid_request") and refused.json()["message"] == message
+
+
+def test_a_cursor_is_of_one_customer_and_one_query(house):
+    one, two = house.customers
+    statement = house.ask("statement", player_id=one.player, limit=1).json()["next_cursor"]
+    entries = house.ask("entries", limit=1).json()["next_cursor"]
+    rounds = house.ask("rounds", limit=1).json()["next_cursor"]
+    assert house.ask("statement", player_id=one.player, limit=7, cursor=statement).status == 200  # the limit may change
+    for path, customer, query in (("entries", two, {"cursor": entries}), ("entries", one, {"cursor": statement}), ("rounds", one, {"cursor": entries}),
+                                  ("rounds", one, {"cursor": rounds, "state": "open"}), ("statement", two, {"player_id": two.player, "cursor": statement}),
+                                  ("entries", one, {"cursor": entries[:-1] + ("A" if entries[-1] != "A" else "B")})):
+        assert house.ask(path, customer, **query).error == (400, "invalid_request"), (path, query)
