@@ -1,5 +1,5 @@
--- The SQL by which croupier audits a store in SQLite: src/stores/platform/sqlite/ids_audit.c its ids,
--- engine.c its shape.
+-- The SQL by which croupier makes the schema of a store in SQLite (src/stores/platform/sqlite/engine.c),
+-- and audits its ids (ids_audit.c) and its shape (engine.c).
 
 -- define IDS
 SELECT number, customer_number, coalesce(sequence, 0), transaction_id, coalesce(reference, ''),
@@ -17,6 +17,14 @@ DELETE FROM temp.audited_id
 INSERT INTO temp.audited_id (key, number) VALUES (?1, ?2)
 -- field audited
 SELECT key, number FROM temp.audited_id ORDER BY key, number
+
+-- Two statements; the number is SQLITE_APPLICATION_ID. Every store has the text of the table, so not a
+-- space of it may change.
+-- field make_schema
+CREATE TABLE IF NOT EXISTS schema_migration (
+  number INTEGER PRIMARY KEY CHECK (number > 0), name TEXT NOT NULL, checksum TEXT NOT NULL,
+  applied_ms INTEGER NOT NULL) STRICT;
+PRAGMA application_id = 1668445552
 
 -- define SHAPE
 sqlite_schema WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'

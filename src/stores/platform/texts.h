@@ -51,6 +51,7 @@ struct sql_texts {
 
     /* The first object of the schema that differs from what the migrations make. */
     const char *difference;
+    const char *make_schema; /* the table of the migrations that were applied */
     /* Other tables than the ledger's. */
     const char *add_usage, *usage, *usage_of_customer, *launched;
 
@@ -82,7 +83,7 @@ struct sql_texts {
     const char *check_index, *check_table, *compare_index, *compare_brin;
     const char *schema;
     /* And these, of a session and of migrations. */
-    const char *greeting, *no_timeout, *waiting_commits, *has_schema, *lock_schema, *make_schema;
+    const char *greeting, *no_timeout, *waiting_commits, *has_schema, *lock_schema;
 
     const struct ledger_check_text *checks;
     size_t check_count;

@@ -85,9 +85,6 @@ static enum status read_version_or_none(struct sqlite_store *store, uint32_t *ve
     return STATUS_OK;
 }
 
-#define STRING_(value) #value
-#define STRING(value) STRING_(value)
-
 static uint32_t newest_schema(void)
 {
     return sqlite_migrations[sqlite_migration_count - 1].number;
@@ -138,12 +135,6 @@ static enum status apply(struct sqlite_store *store, const struct migration *mig
     return status;
 }
 
-static const char schema_table[] = "CREATE TABLE IF NOT EXISTS schema_migration ("
-                                   " number INTEGER PRIMARY KEY CHECK (number > 0),"
-                                   " name TEXT NOT NULL, checksum TEXT NOT NULL,"
-                                   " applied_ms INTEGER NOT NULL) STRICT;"
-                                   "PRAGMA application_id = " STRING(SQLITE_APPLICATION_ID);
-
 /* Applies the next migration if there is one, in a transaction of its own. Looks at the version
  * inside it: another process may have been quicker. */
 static enum status migrate_step(struct sqlite_store *store, uint32_t *version, struct error *error)
@@ -153,7 +144,7 @@ static enum status migrate_step(struct sqlite_store *store, uint32_t *version, s
         return status;
     status = read_version_or_none(store, version, error);
     if (status == STATUS_OK && *version == 0)
-        status = sqlite_execute(store, schema_table, error);
+        status = sqlite_execute(store, sqlite_texts.make_schema, error);
     const struct migration *next = schema_next(sqlite_migrations, sqlite_migration_count, *version);
     if (status == STATUS_OK && next != NULL) {
         status = apply(store, next, error);
@@ -254,7 +245,7 @@ static enum status sqlite_check_shape(struct platform_store *base, bool *compare
         return status;
     CHECK(sqlite3_open(":memory:", &made) == SQLITE_OK);
     add_chain(made);
-    CHECK(sqlite3_exec(made, schema_table, NULL, NULL, NULL) == SQLITE_OK);
+    CHECK(sqlite3_exec(made, sqlite_texts.make_schema, NULL, NULL, NULL) == SQLITE_OK);
     for (size_t i = 0; i < sqlite_migration_count; i++)
         CHECK(sqlite3_exec(made, sqlite_migrations[i].sql, NULL, NULL, NULL) == SQLITE_OK);
     status = compare_shape(store, made, error);

@@ -17,6 +17,7 @@
 #include "stores/ledger_audit.h"
 #include "stores/platform/sqlite/file_identity.h"
 #include "stores/platform/sqlite/ids.h"
+#include "stores/platform/sqlite/in_use.h"
 
 #define GO_ON                                                                                \
     "; stop croupier and restore a backup, or go on without what was lost: croupier wallet " \
@@ -147,63 +148,57 @@ static int make_file(const char *path, const char *database, const struct waterm
     return file;
 }
 
-/* Makes this the mark, in place of all others; the file is made when there is none, and synced.
- * `file`: its descriptor, for write_mark and close. */
-static enum status make_mark(const char *database, const struct watermark *mark, int *file,
+/* Makes this the mark, in place of all others; the file is made when there is none, and synced. */
+static enum status make_mark(struct sqlite_store *store, const struct watermark *mark,
                              struct error *error)
 {
     struct watermark slots[SLOTS] = {0};
-    char *path = file_beside(database, "-last");
+    char *path = file_beside(store->path, "-last");
     enum status status = STATUS_OK;
     slots[own_slot()] = *mark;
     slots[own_slot()].sum = sum_of(mark);
+    file_close(&store->mark);
     int opened = open(path, O_RDWR | O_CLOEXEC);
-    bool is_set = opened >= 0 && write_slots(opened, slots);
-    if (opened < 0 && errno == ENOENT) {
-        opened = make_file(path, database, slots);
-        is_set = opened >= 0;
-    }
-    if (!is_set)
+    if (opened < 0 && errno == ENOENT)
+        store->mark = make_file(path, store->path, slots);
+    else if (opened >= 0 && write_slots(opened, slots))
+        store->mark = opened;
+    if (store->mark < 0) {
         status = failed(path, error);
-    memory_free(path);
-    if (status == STATUS_OK)
-        *file = opened;
-    else
         file_close(&opened);
+    }
+    memory_free(path);
     return status;
 }
 
 /* Does its name still lead to it? */
-static bool is_named(int file, const char *database)
+static bool is_named(const struct sqlite_store *store, const struct stat *opened)
 {
-    struct stat opened;
     struct stat named;
-    char *path = file_beside(database, "-last");
-    bool found = fstat(file, &opened) == 0 && stat(path, &named) == 0;
-    memory_free(path);
-    return found && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+    return sqlite_is_beside(store, "-last", &named) && opened->st_dev == named.st_dev &&
+           opened->st_ino == named.st_ino;
 }
 
-/* Returns 0 or an errno; ENOENT: the file has lost its name, which is looked at with each sync.
- * `synced_ms`: when that was last, on the monotonic clock. */
-static int write_mark(const char *database, struct watermark *mark, int file, uint64_t *synced_ms)
+/* Returns 0 or an errno; ENOENT: the file has lost its name, which is looked at with each sync. */
+static int write_mark(struct sqlite_store *store, struct watermark *mark)
 {
     uint64_t now_ms = clock_monotonic_ms();
     struct stat facts;
     mark->sum = sum_of(mark);
-    if (pwrite(file, mark, sizeof *mark, (off_t)(own_slot() * sizeof *mark)) !=
+    if (pwrite(store->mark, mark, sizeof *mark, (off_t)(own_slot() * sizeof *mark)) !=
         (ssize_t)sizeof *mark)
         return errno;
-    if (fstat(file, &facts) != 0 || facts.st_nlink == 0)
+    if (fstat(store->mark, &facts) != 0 || facts.st_nlink == 0)
         return ENOENT;
-    if (facts.st_size < FILE_SIZE && ftruncate(file, FILE_SIZE) != 0) /* somebody has emptied it */
+    if (facts.st_size < FILE_SIZE &&
+        ftruncate(store->mark, FILE_SIZE) != 0) /* somebody has emptied it */
         return errno;
-    if (now_ms < *synced_ms + SYNC_EVERY_MS)
+    if (now_ms < store->marked_ms + SYNC_EVERY_MS)
         return 0;
-    if (!is_named(file, database))
+    if (!is_named(store, &facts))
         return ENOENT;
-    *synced_ms = now_ms;
-    return fdatasync(file) == 0 ? 0 : errno;
+    store->marked_ms = now_ms;
+    return fdatasync(store->mark) == 0 ? 0 : errno;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -301,7 +296,7 @@ static enum status set_mark(struct sqlite_store *store, int64_t last, struct err
     enum status status = hash_of(store, last, mark.hash, error);
     memcpy(mark.ledger, store->ledger, sizeof mark.ledger);
     store->marked_ms = clock_monotonic_ms();
-    return status == STATUS_OK ? make_mark(store->path, &mark, &store->mark, error) : status;
+    return status == STATUS_OK ? make_mark(store, &mark, error) : status;
 }
 
 enum status sqlite_ledger_accept_end(struct platform_store *base, int64_t last, struct error *error)
@@ -341,7 +336,7 @@ enum status sqlite_mark(struct sqlite_store *store, int64_t number,
     struct watermark mark = {.number = number};
     memcpy(mark.ledger, store->ledger, sizeof mark.ledger);
     memcpy(mark.hash, hash, sizeof mark.hash);
-    int reason = write_mark(store->path, &mark, store->mark, &store->marked_ms);
+    int reason = write_mark(store, &mark);
     return reason == 0 ? STATUS_OK
                        : error_set(error, STATUS_UNAVAILABLE, "%s-last: cannot be written (%s)",
                                    store->path, strerror(reason));
