@@ -22,6 +22,20 @@ FROM usage_requests WHERE day >= $1 AND day <= $2
 -- field usage_of_customer
 {USAGE_OF_DAYS} AND customer_id = $3 ORDER BY customer_id, day, route_group
 
+-- ---- players ----
+
+-- field add_currency
+INSERT INTO currency (code, exponent, created_ms) VALUES ($1, $2, $3) ON CONFLICT (code) DO NOTHING
+
+-- $8 and $9 are what was read before.
+-- field put_block
+INSERT INTO player_block (id, player_id, customer_id, reference, blocked_ms, until_ms, reason)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (id) DO UPDATE SET blocked_ms = excluded.blocked_ms, until_ms = excluded.until_ms,
+  reason = excluded.reason
+WHERE coalesce(player_block.blocked_ms, 0) = CAST($8 AS bigint)
+AND coalesce(player_block.until_ms, 0) = CAST($9 AS bigint)
+
 -- ---- launches ----
 
 -- The player that the provider $1 knows as $2, and the launch $3 if it is one of that player's.

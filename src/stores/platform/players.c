@@ -13,20 +13,9 @@
 #include "records/currency.h"
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform/records.h"
+#include "stores/platform/texts.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
-
-static const char add_currency[] = "INSERT INTO currency (code, exponent, created_ms)"
-                                   " VALUES ($1, $2, $3) ON CONFLICT (code) DO NOTHING";
-
-/* $8 and $9 are what was read before. */
-static const char put_block[] =
-    "INSERT INTO player_block (id, player_id, customer_id, reference, blocked_ms, until_ms, reason)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7)"
-    " ON CONFLICT (id) DO UPDATE SET blocked_ms = excluded.blocked_ms,"
-    "  until_ms = excluded.until_ms, reason = excluded.reason"
-    " WHERE coalesce(player_block.blocked_ms, 0) = CAST($8 AS bigint)"
-    "  AND coalesce(player_block.until_ms, 0) = CAST($9 AS bigint)";
 
 static void bind_currency(struct sql_parameters *parameters, const struct player_record *player)
 {
@@ -53,7 +42,8 @@ static enum status add_player(struct sql_flight *flight, void *context, struct e
 {
     struct opening *opening = context;
     struct record_look_up look_up = {.table = &player_table, .record = &opening->opened};
-    bind_currency(sql_flight_add(flight, add_currency)->parameters, opening->wanted);
+    bind_currency(sql_flight_add(flight, flight->store->engine->texts->add_currency)->parameters,
+                  opening->wanted);
     (void)sql_flight_of(flight, &player_table, STATEMENT_ADD_ONCE, opening->wanted);
     struct sql_query *added = /* with the frozen exponent */
         sql_flight_of(flight, &player_table, STATEMENT_SEARCH, NULL);
@@ -97,7 +87,7 @@ enum status platform_player_open(struct platform_store *store, const char *custo
 enum status platform_block_put(struct platform_store *store, const struct block_record *next,
                                const struct block_record *before, struct error *error)
 {
-    struct record_change change = {.table = &block_table, .sql = put_block};
+    struct record_change change = {.table = &block_table, .sql = store->engine->texts->put_block};
     enum status status = block_table.check(next, error);
     if (status != STATUS_OK)
         return status;
@@ -274,7 +264,9 @@ static enum status put_players(struct sql_flight *flight, void *context, struct 
     for (size_t i = 0; i < putting->count; i++) {
         const struct player_record *record = (const struct player_record *)putting->at + i;
         if (strcmp(record->currency, currency) != 0)
-            bind_currency(sql_flight_add(flight, add_currency)->parameters, record);
+            bind_currency(
+                sql_flight_add(flight, flight->store->engine->texts->add_currency)->parameters,
+                record);
         currency = record->currency;
         (void)sql_flight_of(flight, &player_table, STATEMENT_ADD, record);
     }

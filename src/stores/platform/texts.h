@@ -53,7 +53,7 @@ struct sql_texts {
     const char *difference;
     const char *make_schema; /* the table of the migrations that were applied */
     /* Other tables than the ledger's. */
-    const char *add_usage, *usage, *usage_of_customer, *launched;
+    const char *add_usage, *usage, *usage_of_customer, *add_currency, *put_block, *launched;
 
     /* SQLite alone has these: rows with the hashes that verify them, by their numbers; and a player
      * and an account by the player's number. */
