@@ -30,7 +30,7 @@
 /* Saves much of the size in little time: odds are repetitive, and each change compresses them
  * again. */
 #define GZIP_LEVEL 5
-#define ZSTD_LEVEL 3
+#define ZSTD_LEVEL 8
 #define ZSTD_WINDOW_USUAL 21 /* of that level, as the logarithm to base 2 */
 #define ZSTD_WINDOW_MOST 23  /* that every client must take (RFC 9842 section 2.1.1) */
 
