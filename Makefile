@@ -171,7 +171,7 @@ build/check-tsan/build.ninja:
 
 bench: build ## measure against a bare loop, nginx and other peers; see bench/RESULTS.md
 	@$(SETUP) build test bench
-	@$(NINJA) -C build croupier bench/bare_loop bench/bare_ledger bench/bare_lmdb bench/bare_postgres bench/ledger bench/feed bench/visible bench/waiters bench/bare_push bench/interest bench/sync.so
+	@$(NINJA) -C build croupier bench/bare_loop bench/bare_ledger bench/bare_lmdb bench/bare_postgres bench/ledger bench/feed bench/visible bench/waiters bench/bare_push bench/changes bench/interest bench/sync.so
 	$(PYTHON) bench/run.py $(ARGUMENTS)
 
 share = $(DESTDIR)$(prefix)/share

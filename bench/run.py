@@ -7,6 +7,7 @@
                                on Redis and PostgreSQL (grown.py), which it starts itself
     bench/run.py --only answers --rounds 3 --seconds 2
     bench/run.py --only cores --seconds 2              by threads (cores.py)
+    bench/run.py --only differences --clients 1000     an hour of the feed's time, twice
     bench/run.py --only edge                           HTTP/2 through HAProxy (edge.py)
     bench/run.py --only flat --entries 10000000                         takes gigabytes, and an hour
 
@@ -44,6 +45,7 @@ import zlib
 
 from console import Console
 from cores import Cores
+from differences import Differences
 from edge import Edge
 from grown import Grown, keep_servers_on
 from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SIZES, cost, event_row, interleaved, markets_of_size, ratio_rows,
@@ -51,14 +53,14 @@ from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SI
 from waiting import Waiting
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "edge", "interest", "console", "ledger", "bare", "flat", "wallet", "cores", "redis",
+PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "differences", "edge", "interest", "console", "ledger", "bare", "flat", "wallet", "cores", "redis",
          "visible", "peers", "wallet_postgres", "bare_postgres", "wallet_older"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
 
 # ---- the measurements -------------------------------------------------------------------------------
 
-class Bench(Grown, Waiting, Edge, Console, Cores):
+class Bench(Grown, Waiting, Differences, Edge, Console, Cores):
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
         self.results = []
@@ -619,6 +621,9 @@ def main():
     parser.add_argument("--bare-lmdb", default="build/bench/bare_lmdb")
     parser.add_argument("--waiters", default="build/bench/waiters")
     parser.add_argument("--bare-push", default="build/bench/bare_push")
+    parser.add_argument("--changes", default="build/bench/changes")
+    parser.add_argument("--clients", type=int, default=10000, help="how many wait in `differences` (10000)")
+    parser.add_argument("--minutes", type=int, default=60, help="how much time of the feed `differences` takes (60)")
     parser.add_argument("--interest", default="build/bench/interest")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
