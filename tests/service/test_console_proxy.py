@@ -14,7 +14,7 @@ from reference import Proxy
 from servers import free_port
 from test_console import SAME, Console, code, machine
 
-pytestmark = pytest.mark.depends_on("platform")
+pytestmark = [pytest.mark.depends_on("platform"), pytest.mark.takes("haproxy")]
 
 SECRET = "one secret of the proxy and croupier"
 USER = "X-Forwarded-User"
