@@ -81,11 +81,12 @@ static bool read_areas(struct text value, void *out)
     struct json_text_cursor cursor = json_text_open(value);
     while (json_text_next_element(&cursor, &item)) {
         char name[16];
-        key_areas one = 0;
-        if (!strict_json_string(item, name, sizeof name) || !key_areas_read(text_of(name), &one) ||
-            (*areas & one) != 0)
+        if (!strict_json_string(item, name, sizeof name))
             return false;
-        *areas |= one;
+        size_t at = text_find(text_of(name), key_area_names, KEY_AREA_COUNT);
+        if (at == KEY_AREA_COUNT || (*areas & 1U << at) != 0)
+            return false;
+        *areas |= (key_areas)(1U << at);
     }
     return *areas != 0;
 }

@@ -171,7 +171,7 @@ def test_a_wrong_block_is_named(house, body, message):
 @pytest.mark.parametrize("body, message", [
     ({}, "The field only is missing."), ({"only": []}, "The field only must be a list of areas that this key may issue."),
     *(({"only": only}, "The field only must be a list of areas that this key may issue.")
-      for only in ("sports", ["account"], ["manage"], ["money"], [1], ["sports", "sports"], None)),
+      for only in ("sports", ["sports,casino"], [" sports"], ["account"], ["manage"], ["money"], [1], ["sports", "sports"], None)),
     ({"only": ["sports"], "label": "x" * 65}, "The field label must be 1 to 64 bytes of text."),
     ({"only": ["sports"], "expires_at": "2001-01-01T00:00:00Z"}, "The field expires_at " + AHEAD),
 ])
