@@ -142,10 +142,10 @@ TEST(a_document_has_every_field_and_no_digest)
                                       .revoked_ms = NOW_MS + 1};
     struct buffer text = document_of(&key_resource, &record);
     assert_string_equal(
-        text.data,
-        "{\"id\":\"key_1\",\"customer\":\"cus_1\",\"prefix\":\"crk_abcd\","
-        "\"label\":\"\",\"only\":null,\"cidrs\":[],\"created_at\":\"2025-11-21T04:40:00.000Z\","
-        "\"expires_at\":null,\"last_used_at\":null,"
-        "\"revoked_at\":\"2025-11-21T04:40:00.001Z\"}");
+        text.data, "{\"id\":\"key_1\",\"customer\":\"cus_1\",\"prefix\":\"crk_abcd\","
+                   "\"label\":\"\",\"only\":null,\"may_issue\":null,\"made_by\":null,\"cidrs\":[],"
+                   "\"created_at\":\"2025-11-21T04:40:00.000Z\","
+                   "\"expires_at\":null,\"last_used_at\":null,"
+                   "\"revoked_at\":\"2025-11-21T04:40:00.001Z\"}");
     buffer_free(&text);
 }
