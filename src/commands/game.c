@@ -49,17 +49,13 @@ static int compare_strings(const void *a, const void *b)
 static void append_ids(const struct command_line *line, struct buffer *list)
 {
     size_t count = command_argument_count(line) - 1;
-    bool first = true;
     const char **ids = memory_alloc_zeroed(count, sizeof ids[0]);
     for (size_t i = 0; i < count; i++)
         ids[i] = command_argument(line, i + 1);
     qsort(ids, count, sizeof ids[0], compare_strings);
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && strcmp(ids[i], ids[i - 1]) == 0)
-            continue;
-        buffer_append_format(list, "%s%s", first ? "" : "\n", ids[i]);
-        first = false;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || strcmp(ids[i], ids[i - 1]) != 0)
+            buffer_append_format(list, "%s%s", i == 0 ? "" : "\n", ids[i]);
     memory_free(ids);
 }
 
