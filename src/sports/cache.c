@@ -188,16 +188,17 @@ static void add_published(struct http_request *request, const struct reply_conte
                            (struct text){ready->published_text, sizeof ready->published_text - 1});
 }
 
-/* Tells a client that takes differences that it may name this body (RFC 9842 section 2.1). */
+/* Tells a client that takes differences that it may name this body (RFC 9842 section 2.1). The
+ * pattern is relative to the address that was asked for, because each answer carries it. */
 static void add_dictionary(struct http_request *request, const struct answer *answer,
                            const struct odds_subject *subject)
 {
     if (!answer_differences_wanted(answer) || !http_accepted_codings(request).dcz)
         return;
-    char match[96];
-    struct text id = subject->kind == ODDS_CATALOG ? TEXT("") : event_id_text(&subject->event);
-    int size = snprintf(match, sizeof match, "match=\"/api/v1/%s/events%s%.*s\"",
-                        sport_key(subject->sport), id.size > 0 ? "/" : "", (int)id.size, id.at);
+    char match[48];
+    struct text name =
+        subject->kind == ODDS_CATALOG ? TEXT("events") : event_id_text(&subject->event);
+    int size = snprintf(match, sizeof match, "match=\"%.*s\"", (int)name.size, name.at);
     http_request_add_field(request, TEXT("Use-As-Dictionary"), (struct text){match, (size_t)size});
 }
 
