@@ -165,17 +165,11 @@ void policies_facts(struct policies *policies, struct policies_facts *facts)
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 const struct metric policies_metrics[] = {
-    METRIC_AGE("croupier_policy_age_seconds", struct policies_facts, age_ms, "+Inf",
-               "Time since the policy table was last confirmed; +Inf: never"),
-    METRIC_FACT("croupier_policy_customers", "gauge", struct policies_facts, customers,
-                "Customers in the policy table"),
-    METRIC_FACT("croupier_policy_keys", "gauge", struct policies_facts, keys,
-                "Keys in the policy table"),
-    METRIC_FACT("croupier_policy_addresses", "gauge", struct policies_facts, addresses,
-                "Legacy addresses in the policy table"),
+    METRIC_AGE("croupier_policy_age_seconds", struct policies_facts, age_ms, "+Inf"),
+    METRIC_FACT("croupier_policy_customers", struct policies_facts, customers),
+    METRIC_FACT("croupier_policy_keys", struct policies_facts, keys),
+    METRIC_FACT("croupier_policy_addresses", struct policies_facts, addresses),
     {.name = "croupier_store_failures_total",
-     .type = "counter",
-     .help = "Calls to a store that failed",
      .labels = "{store=\"platform\"}",
      .offset = offsetof(struct policies_facts, errors)},
     {0},

@@ -618,50 +618,31 @@ static void write_denials(const struct metric *metric, const void *facts, struct
 }
 
 const struct metric service_metrics[] = {
-    METRIC_COUNTED("croupier_not_admitted_total", COUNTED_NOT_ADMITTED,
-                   "Answers 403 ip_not_allowed"),
-    METRIC_COUNTED("croupier_provider_not_admitted_total", COUNTED_PROVIDER_NOT_ADMITTED,
-                   "Answers 403 not_admitted to providers"),
-    METRIC_COUNTED("croupier_rate_limited_total", COUNTED_RATE_LIMITED, "Answers 429 rate_limited"),
+    METRIC_COUNTED("croupier_not_admitted_total", COUNTED_NOT_ADMITTED),
+    METRIC_COUNTED("croupier_provider_not_admitted_total", COUNTED_PROVIDER_NOT_ADMITTED),
+    METRIC_COUNTED("croupier_rate_limited_total", COUNTED_RATE_LIMITED),
     METRIC_COUNTED_AS("croupier_store_errors_total", "{store=\"platform\",kind=\"unavailable\"}",
-                      COUNTED_POLICY_UNAVAILABLE,
-                      "Answers 502, 503 and 504 because of a store, by store and kind"),
-    METRIC_COUNTED("croupier_not_modified_total", COUNTED_NOT_MODIFIED, "Answers 304"),
-    METRIC_WRITTEN("croupier_connections", "gauge", write_connections,
-                   "Client connections open now"),
-    METRIC_COUNTED("croupier_connections_opened_total", COUNTED_OPENED,
-                   "Client connections accepted"),
-    METRIC_COUNTED("croupier_connections_closed_total", COUNTED_CLOSED,
-                   "Client connections closed"),
-    METRIC_COUNTED("croupier_connections_refused_total", COUNTED_REFUSED,
-                   "Client connections over max_connections, closed at once"),
-    METRIC_COUNTED("croupier_tls_failures_total", COUNTED_TLS_FAILURES,
-                   "TLS handshakes that failed"),
-#define WAITED(counter_, by_)                                                       \
-    METRIC_COUNTED_AS("croupier_waiting_ended_total", "{by=\"" by_ "\"}", counter_, \
-                      "Polls that waited, by what ended it")
+                      COUNTED_POLICY_UNAVAILABLE),
+    METRIC_COUNTED("croupier_not_modified_total", COUNTED_NOT_MODIFIED),
+    METRIC_WRITTEN("croupier_connections", write_connections),
+    METRIC_COUNTED("croupier_connections_opened_total", COUNTED_OPENED),
+    METRIC_COUNTED("croupier_connections_closed_total", COUNTED_CLOSED),
+    METRIC_COUNTED("croupier_connections_refused_total", COUNTED_REFUSED),
+    METRIC_COUNTED("croupier_tls_failures_total", COUNTED_TLS_FAILURES),
+#define WAITED(counter_, by_) \
+    METRIC_COUNTED_AS("croupier_waiting_ended_total", "{by=\"" by_ "\"}", counter_)
     WAITED(COUNTED_WAITED_CHANGE, "change"),
     WAITED(COUNTED_WAITED_TIME, "time"),
     WAITED(COUNTED_WAITED_ERROR, "error"),
-    METRIC_COUNTED("croupier_sent_bytes_total", COUNTED_BYTES_SENT, "Bytes of answers sent"),
-#define LIMITED(limit_, setting_)                                                             \
-    METRIC_COUNTED_AS("croupier_client_limited_total", "{setting=\"" setting_ "\"}",          \
-                      COUNTED_LIMITED + (limit_),                                             \
-                      "Connections refused, and polls that did not wait, because one client " \
-                      "had as many as the setting allows")
+    METRIC_COUNTED("croupier_sent_bytes_total", COUNTED_BYTES_SENT),
+#define LIMITED(limit_, setting_)                                                    \
+    METRIC_COUNTED_AS("croupier_client_limited_total", "{setting=\"" setting_ "\"}", \
+                      COUNTED_LIMITED + (limit_))
     LIMITED(CONNECTIONS_PER_ADDRESS, "connections_per_address"),
     LIMITED(CONNECTIONS_PER_CUSTOMER, "connections_per_customer"),
     LIMITED(WAITING_PER_CUSTOMER, "waiting_per_customer"),
-    {.name = "croupier_denials_total",
-     .type = "counter",
-     .help = "Answers 403 ip_not_allowed and not_admitted, by reason",
-     .write = write_denials,
-     .more_cells = DENIAL_COUNT - 1},
-    {.name = "croupier_refusals_total",
-     .type = "counter",
-     .help = "Requests that were refused or failed, by reason (docs/reasons.md)",
-     .write = write_reasons,
-     .more_cells = REASONS_MAX - 1},
+    {.name = "croupier_denials_total", .write = write_denials, .more_cells = DENIAL_COUNT - 1},
+    {.name = "croupier_refusals_total", .write = write_reasons, .more_cells = REASONS_MAX - 1},
     {0},
 };
 

@@ -468,12 +468,9 @@ struct app_facts {
 };
 
 static const struct metric app_metrics[] = {
-    METRIC_FACT("croupier_work_queue_depth", "gauge", struct app_facts, work_queue_depth,
-                "Jobs waiting for a background thread"),
-    METRIC_FACT("croupier_log_lines_dropped_total", "counter", struct app_facts, log_lines_dropped,
-                "Log lines dropped because standard error was not read or could not be written"),
-    METRIC_FACT("croupier_connections_max", "gauge", struct app_facts, connections_max,
-                "Client connections that may be open, max_connections for each listener"),
+    METRIC_FACT("croupier_work_queue_depth", struct app_facts, work_queue_depth),
+    METRIC_FACT("croupier_log_lines_dropped_total", struct app_facts, log_lines_dropped),
+    METRIC_FACT("croupier_connections_max", struct app_facts, connections_max),
     {0},
 };
 
@@ -927,7 +924,7 @@ enum status app_run(const struct app_options *options, struct error *error)
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++)
         clock_make_timer(&app.loop, timers[i], &app);
     app.notifier = notifier_create(app.log);
-    app.metrics = metrics_create(app.config->threads, route_label, counted);
+    app.metrics = metrics_create(app.config->threads, route_label, counted, metrics_about);
     watch_signals(&app);
 
     enum status status = start(&app, error);

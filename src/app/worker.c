@@ -148,8 +148,7 @@ static void write_expiry(const struct metric *metric, const void *facts, struct 
 }
 
 const struct metric listener_tls_metrics[] = {
-    METRIC_WRITTEN("croupier_tls_certificate_expiry_timestamp_seconds", "gauge", write_expiry,
-                   "When the certificate of a listener runs out, or one of its chain before it"),
+    METRIC_WRITTEN("croupier_tls_certificate_expiry_timestamp_seconds", write_expiry),
     {0},
 };
 

@@ -816,7 +816,6 @@ static void write_refused(const struct metric *metric, const void *facts, struct
 }
 
 const struct metric console_metrics[] = {
-    METRIC_WRITTEN("croupier_console_refused_total", "counter", write_refused,
-                   "Links and tokens for the console that were refused, by reason"),
+    METRIC_WRITTEN("croupier_console_refused_total", write_refused),
     {0},
 };

@@ -87,9 +87,6 @@ struct refresher *games_refresher(struct games *games)
 }
 
 const struct metric games_metrics[] = {
-    {.name = "croupier_games_age_seconds",
-     .type = "gauge",
-     .help = "Time since the games table was last confirmed; +Inf: never",
-     .never = "+Inf"},
+    {.name = "croupier_games_age_seconds", .never = "+Inf"},
     {0},
 };

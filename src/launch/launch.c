@@ -510,15 +510,10 @@ static void write_call_times(const struct metric *metric, const void *facts, str
 }
 
 const struct metric launcher_metrics[] = {
-    METRIC_FACT("croupier_launch_queue_depth", "gauge", struct launcher_facts, queue_depth,
-                "Launches waiting for their player to be looked up"),
-    METRIC_WRITTEN("croupier_launch_calls_total", "counter", write_calls,
-                   "Calls of providers' launch endpoints, by outcome"),
-    METRIC_FACT("croupier_launch_calls_in_flight", "gauge", struct launcher_facts, calls.in_flight,
-                "Calls of launch endpoints under way"),
-    METRIC_FACT("croupier_launch_calls_waiting", "gauge", struct launcher_facts, calls.waiting,
-                "Calls of launch endpoints waiting for others to end"),
-    METRIC_WRITTEN("croupier_launch_call_seconds", "histogram", write_call_times,
-                   "Time of calls of launch endpoints, waiting included"),
+    METRIC_FACT("croupier_launch_queue_depth", struct launcher_facts, queue_depth),
+    METRIC_WRITTEN("croupier_launch_calls_total", write_calls),
+    METRIC_FACT("croupier_launch_calls_in_flight", struct launcher_facts, calls.in_flight),
+    METRIC_FACT("croupier_launch_calls_waiting", struct launcher_facts, calls.waiting),
+    METRIC_WRITTEN("croupier_launch_call_seconds", write_call_times),
     {0},
 };

@@ -349,11 +349,8 @@ const struct rate_leases_facts *rate_leases_facts(const struct rate_leases *leas
 }
 
 const struct metric rate_leases_metrics[] = {
-    METRIC_FACT("croupier_rate_leases_total", "counter", struct rate_leases_facts, asked,
-                "Leases of shared rate budgets asked of the odds store"),
-    METRIC_FACT("croupier_rate_leased_requests_total", "counter", struct rate_leases_facts, granted,
-                "Requests granted in those leases"),
-    METRIC_FACT("croupier_rate_lease_failures_total", "counter", struct rate_leases_facts, failed,
-                "Leases that the odds store did not answer for"),
+    METRIC_FACT("croupier_rate_leases_total", struct rate_leases_facts, asked),
+    METRIC_FACT("croupier_rate_leased_requests_total", struct rate_leases_facts, granted),
+    METRIC_FACT("croupier_rate_lease_failures_total", struct rate_leases_facts, failed),
     {0},
 };

@@ -144,8 +144,7 @@ void rate_limiter_destroy(struct rate_limiter **limiter)
 }
 
 const struct metric rate_limiter_metrics[] = {
-    METRIC_COUNTED("croupier_rate_waits_total", COUNTED_WAITS, "Requests that waited for a lease"),
-    METRIC_COUNTED("croupier_rate_alone_total", COUNTED_ALONE,
-                   "Requests limited by this server alone because the odds store was away"),
+    METRIC_COUNTED("croupier_rate_waits_total", COUNTED_WAITS),
+    METRIC_COUNTED("croupier_rate_alone_total", COUNTED_ALONE),
     {0},
 };

@@ -40,6 +40,7 @@ struct metrics_shard {
 
 struct metrics {
     const struct metric *const *counted;
+    const struct metric_about *about;
     size_t shard_count;
     struct metrics_shard *shards;
     size_t route_count;
@@ -55,11 +56,13 @@ static size_t cell_count(const struct metric *table)
 }
 
 struct metrics *metrics_create(size_t threads, const char *(*route_label)(size_t route),
-                               const struct metric *const *counted)
+                               const struct metric *const *counted,
+                               const struct metric_about *about)
 {
     CHECK(threads > 0);
     struct metrics *metrics = memory_alloc_zeroed(1, sizeof *metrics);
     metrics->counted = counted;
+    metrics->about = about;
     size_t counters = 0;
     for (size_t i = 0; metrics->counted[i] != NULL; i++)
         counters += cell_count(metrics->counted[i]);
@@ -331,12 +334,9 @@ static void write_durations(const struct metric *metric, const void *facts, stru
 }
 
 const struct metric metrics_table[] = {
-    METRIC_WRITTEN("croupier_build_info", "gauge", write_build,
-                   "Always 1; the labels tell the program"),
-    METRIC_WRITTEN("croupier_requests_total", "counter", write_requests,
-                   "Requests answered, by route and HTTP status"),
-    METRIC_WRITTEN("croupier_request_duration_seconds", "histogram", write_durations,
-                   "Time from a request's first byte to its answer handed to the kernel, by route"),
+    METRIC_WRITTEN("croupier_build_info", write_build),
+    METRIC_WRITTEN("croupier_requests_total", write_requests),
+    METRIC_WRITTEN("croupier_request_duration_seconds", write_durations),
     {0},
 };
 
@@ -380,6 +380,15 @@ static void write_samples(const struct metrics *metrics, const struct metrics_so
     }
 }
 
+static void write_about(const struct metric_about *about, const char *name, struct buffer *out)
+{
+    while (about->name != NULL && strcmp(about->name, name) != 0)
+        about++;
+    if (about->name != NULL)
+        buffer_append_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, about->help, name,
+                             about->type);
+}
+
 void metrics_write(const struct metrics *metrics, const struct metrics_source *sources,
                    struct buffer *out)
 {
@@ -387,8 +396,7 @@ void metrics_write(const struct metrics *metrics, const struct metrics_source *s
         for (const struct metric *row = source->table; row->name != NULL; row++) {
             if (!is_first(sources, row))
                 continue;
-            buffer_append_format(out, "# HELP %s %s\n# TYPE %s %s\n", row->name, row->help,
-                                 row->name, row->type);
+            write_about(metrics->about, row->name, out);
             write_samples(metrics, sources, row->name, out);
         }
     }

@@ -16,13 +16,11 @@
  * cells that its rows are about, and only adds to those (plain relaxed atomics, no sharing of cache
  * lines); a scrape adds the shards up.
  *
- * Rows of one name may stand in several tables, with different labels. A test proves that docs/
- * names every row.
+ * Rows of one name may stand in several tables, with different labels. Type and HELP are those
+ * of docs/metrics.md, which a test holds equal to the rows.
  */
 struct metric {
     const char *name;
-    const char *type;   /* counter, gauge, histogram */
-    const char *help;   /* of the first row of that name */
     const char *labels; /* "{store=\"odds\"}"; NULL: none */
     size_t offset;      /* of its uint64_t in the facts */
     /* Writes what is more than that one number, with the calls below; NULL: the number. */
@@ -33,29 +31,35 @@ struct metric {
 };
 
 /* The row of a counter: `counter` is its place in the block. */
-#define METRIC_COUNTED(name_, counter_, help_) METRIC_COUNTED_AS(name_, NULL, counter_, help_)
+#define METRIC_COUNTED(name_, counter_) METRIC_COUNTED_AS(name_, NULL, counter_)
 /* The same with labels: several rows may have one name. */
-#define METRIC_COUNTED_AS(name_, labels_, counter_, help_)                        \
-    {                                                                             \
-        .name = (name_), .type = "counter", .help = (help_), .labels = (labels_), \
-        .offset = (size_t)(counter_) * sizeof(uint64_t)                           \
+#define METRIC_COUNTED_AS(name_, labels_, counter_)                                           \
+    {                                                                                         \
+        .name = (name_), .labels = (labels_), .offset = (size_t)(counter_) * sizeof(uint64_t) \
     }
 /* The row of a uint64_t in the facts. */
-#define METRIC_FACT(name_, type_, facts_, member_, help_)                                      \
-    {                                                                                          \
-        .name = (name_), .type = (type_), .help = (help_), .offset = offsetof(facts_, member_) \
+#define METRIC_FACT(name_, facts_, member_)                  \
+    {                                                        \
+        .name = (name_), .offset = offsetof(facts_, member_) \
     }
 /* The row of an age in the facts. */
-#define METRIC_AGE(name_, facts_, member_, never_, help_)                     \
-    {                                                                         \
-        .name = (name_), .type = "gauge", .help = (help_), .never = (never_), \
-        .offset = offsetof(facts_, member_)                                   \
+#define METRIC_AGE(name_, facts_, member_, never_)                              \
+    {                                                                           \
+        .name = (name_), .never = (never_), .offset = offsetof(facts_, member_) \
     }
 /* The row that writes itself. */
-#define METRIC_WRITTEN(name_, type_, write_, help_)                          \
-    {                                                                        \
-        .name = (name_), .type = (type_), .help = (help_), .write = (write_) \
+#define METRIC_WRITTEN(name_, write_)      \
+    {                                      \
+        .name = (name_), .write = (write_) \
     }
+
+/* What a metric is: a table of all names, ended by one without a name. */
+struct metric_about {
+    const char *name;
+    const char *type; /* counter, gauge, histogram */
+    const char *help;
+};
+extern const struct metric_about metrics_about[]; /* docs/metrics.md */
 
 /* ---- serving threads ------------------------------------------------------------------------- */
 
@@ -65,9 +69,11 @@ typedef atomic_uint_least64_t metrics_cell;
 
 #define METRICS_ROUTE_MAX 32
 /* `route_label` names what requests are counted under: 0, 1, … (METRICS_ROUTE_MAX at most), then
- * NULL. `counted` are the tables about counters, ended by NULL; borrowed. */
+ * NULL. `counted` are the tables about counters, ended by NULL, and `about` is what all metrics are;
+ * both are borrowed. */
 struct metrics *metrics_create(size_t threads, const char *(*route_label)(size_t route),
-                               const struct metric *const *counted);
+                               const struct metric *const *counted,
+                               const struct metric_about *about);
 void metrics_destroy(struct metrics **metrics);
 struct metrics_shard *metrics_shard(struct metrics *metrics, size_t index);
 

@@ -209,9 +209,7 @@ static void write_sound(const struct metric *metric, const void *facts, struct b
 }
 
 const struct metric verification_metrics[] = {
-    METRIC_WRITTEN("croupier_ledger_verification_timestamp_seconds", "gauge", write_ended,
-                   "When wallet verify last came to an end, by what it proved; NaN: never"),
-    METRIC_WRITTEN("croupier_ledger_verification_sound", "gauge", write_sound,
-                   "1 when that found the ledger sound, 0 when it found it broken"),
+    METRIC_WRITTEN("croupier_ledger_verification_timestamp_seconds", write_ended),
+    METRIC_WRITTEN("croupier_ledger_verification_sound", write_sound),
     {0},
 };

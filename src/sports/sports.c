@@ -102,55 +102,39 @@ void sports_facts(struct sports *sports, struct sports_facts *facts)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-#define AGES(name_, member_, never_, help_)                                 \
-    {                                                                       \
-        .name = (name_), .type = "gauge", .help = (help_),                  \
-        .offset = offsetof(struct sports_ages, member_), .never = (never_), \
-        .write = sports_write_ages                                          \
+#define AGES(name_, member_, never_)                                                         \
+    {                                                                                        \
+        .name = (name_), .offset = offsetof(struct sports_ages, member_), .never = (never_), \
+        .write = sports_write_ages                                                           \
     }
 
 const struct metric sports_metrics[] = {
-    METRIC_FACT("croupier_ready_answers", "gauge", struct sports_facts, answers,
-                "Answers held ready in memory"),
-    METRIC_FACT("croupier_ready_bytes", "gauge", struct sports_facts, bytes,
-                "Bytes of the answers held ready"),
-    METRIC_FACT("croupier_differences_kept_bytes", "gauge", struct sports_facts, kept,
-                "Bytes of earlier bodies that differences are made from"),
-    AGES("croupier_catalog_age_seconds", catalog_ms, "NaN",
-         "Age of the catalog that was asked for last; NaN: none was within a minute"),
-    AGES("croupier_odds_age_seconds", odds_ms, "NaN",
-         "Age of the oldest odds that were asked for within a minute; NaN: none were"),
-    AGES("croupier_odds_stale_events", stale, NULL,
-         "Events asked for within a minute whose odds are older than stale_after_s"),
-    METRIC_FACT("croupier_waiting_polls", "gauge", struct sports_facts, waiting,
-                "Polls that wait for a change now"),
+    METRIC_FACT("croupier_ready_answers", struct sports_facts, answers),
+    METRIC_FACT("croupier_ready_bytes", struct sports_facts, bytes),
+    METRIC_FACT("croupier_differences_kept_bytes", struct sports_facts, kept),
+    AGES("croupier_catalog_age_seconds", catalog_ms, "NaN"),
+    AGES("croupier_odds_age_seconds", odds_ms, "NaN"),
+    AGES("croupier_odds_stale_events", stale, NULL),
+    METRIC_FACT("croupier_waiting_polls", struct sports_facts, waiting),
     {0},
 };
 
 #define STORE_ERROR(counter_, kind_)                                                        \
     METRIC_COUNTED_AS("croupier_store_errors_total", "{store=\"odds\",kind=\"" kind_ "\"}", \
-                      counter_, "Answers 502, 503 and 504 because of a store, by store and kind")
+                      counter_)
 
 const struct metric sports_counted_metrics[] = {
     STORE_ERROR(SPORTS_ODDS_UNAVAILABLE, "unavailable"),
     STORE_ERROR(SPORTS_ODDS_TIMEOUT, "timeout"),
     STORE_ERROR(SPORTS_ODDS_MALFORMED, "malformed"),
-    METRIC_COUNTED("croupier_ready_hits_total", SPORTS_READY_HITS,
-                   "Answers sent from memory at once"),
-    METRIC_COUNTED("croupier_ready_misses_total", SPORTS_READY_MISSES,
-                   "Requests that waited for a value to be read or made ready"),
-    METRIC_COUNTED("croupier_ready_rebuilds_total", SPORTS_READY_REBUILDS,
-                   "Catalogs and events made ready"),
-    METRIC_COUNTED("croupier_gzip_rebuilds_total", SPORTS_GZIP_REBUILDS, "Bodies compressed"),
-    METRIC_COUNTED("croupier_differences_total", SPORTS_DIFFERENCES,
-                   "Differences made between an answer and one before it"),
-    METRIC_COUNTED("croupier_waiting_begun_total", SPORTS_WAITS,
-                   "Polls that began to wait for a change"),
-    METRIC_COUNTED("croupier_waiting_refused_total", SPORTS_WAITS_REFUSED,
-                   "Polls answered 304 at once because as many waited as may"),
-    METRIC_COUNTED("croupier_waiting_looks_total", SPORTS_WAITS_LOOKS,
-                   "Waiting polls looked at again, whether or not they were answered then"),
-    METRIC_COUNTED("croupier_waiting_left_total", SPORTS_WAITS_GONE,
-                   "Waiting polls whose client went away"),
+    METRIC_COUNTED("croupier_ready_hits_total", SPORTS_READY_HITS),
+    METRIC_COUNTED("croupier_ready_misses_total", SPORTS_READY_MISSES),
+    METRIC_COUNTED("croupier_ready_rebuilds_total", SPORTS_READY_REBUILDS),
+    METRIC_COUNTED("croupier_gzip_rebuilds_total", SPORTS_GZIP_REBUILDS),
+    METRIC_COUNTED("croupier_differences_total", SPORTS_DIFFERENCES),
+    METRIC_COUNTED("croupier_waiting_begun_total", SPORTS_WAITS),
+    METRIC_COUNTED("croupier_waiting_refused_total", SPORTS_WAITS_REFUSED),
+    METRIC_COUNTED("croupier_waiting_looks_total", SPORTS_WAITS_LOOKS),
+    METRIC_COUNTED("croupier_waiting_left_total", SPORTS_WAITS_GONE),
     {0},
 };

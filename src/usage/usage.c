@@ -295,9 +295,7 @@ void usage_facts(const struct usage *usage, struct usage_facts *facts)
 }
 
 const struct metric usage_metrics[] = {
-    METRIC_FACT("croupier_usage_waiting_rows", "gauge", struct usage_facts, waiting,
-                "Counts of requests that could not be written to the platform store yet"),
-    METRIC_FACT("croupier_usage_write_failures_total", "counter", struct usage_facts, failures,
-                "Times that counts of requests could not be written"),
+    METRIC_FACT("croupier_usage_waiting_rows", struct usage_facts, waiting),
+    METRIC_FACT("croupier_usage_write_failures_total", struct usage_facts, failures),
     {0},
 };

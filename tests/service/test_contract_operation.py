@@ -479,6 +479,7 @@ def test_the_docs_name_every_metric_with_its_type_and_no_other(watched):
         assert name.startswith(("croupier_", "process_")) and name.endswith("_total") == (kind == "counter")
         assert any(f"`{name}`" in row and f"| {kind} |" in row and what in row for row in rows), name
     known = {name + suffix for name, _, _ in described for suffix in ("", "_bucket", "_sum", "_count")}
+    assert set(re.findall(r"^(\w+)", body, re.MULTILINE)) <= known, "a metric that the table lacks has no HELP"
     assert set(re.findall(r"(?<=[`({ ,])(?:croupier|process)_[a-z][a-z0-9_]*", docs)) <= known | {"croupier_session"}  # which is a cookie
 
 

@@ -36,17 +36,30 @@ static void write_knocks(const struct metric *metric, const void *facts, struct 
         metric_number(out, metric->name, labels[door], counters[COUNTED_KNOCKS + door]);
 }
 
+static const struct metric_about about[] = {
+    {"croupier_build_info", "gauge", "The program"},
+    {"croupier_requests_total", "counter", "Requests"},
+    {"croupier_request_duration_seconds", "histogram", "Durations"},
+    {"croupier_opened_total", "counter", "Doors opened"},
+    {"croupier_closed_total", "counter", "Doors closed"},
+    {"croupier_open", "gauge", "Doors open now"},
+    {"croupier_failures_total", "counter", "What failed"},
+    {"croupier_knocks_total", "counter", "Knocks, by door"},
+    {"croupier_ticks", "gauge", "Ticks"},
+    {"croupier_age_seconds", "gauge", "Age; +Inf: never"},
+    {"croupier_wait_seconds_total", "counter", "Time waited"},
+    {"croupier_batch", "histogram", "Batches"},
+    {"croupier_commit_seconds", "histogram", "Commits"},
+    {0},
+};
+
 static const struct metric doors[] = {
-    METRIC_COUNTED("croupier_opened_total", COUNTED_OPENED, "Doors opened"),
-    METRIC_COUNTED("croupier_closed_total", COUNTED_CLOSED, "Doors closed"),
-    METRIC_WRITTEN("croupier_open", "gauge", write_open, "Doors open now"),
-    {"croupier_failures_total", "counter", "What failed", "{of=\"doors\"}",
-     COUNTED_FAILURES * sizeof(uint64_t), NULL, NULL, 0},
-    {.name = "croupier_knocks_total",
-     .type = "counter",
-     .help = "Knocks, by door",
-     .write = write_knocks,
-     .more_cells = DOORS - 1},
+    METRIC_COUNTED("croupier_opened_total", COUNTED_OPENED),
+    METRIC_COUNTED("croupier_closed_total", COUNTED_CLOSED),
+    METRIC_WRITTEN("croupier_open", write_open),
+    {"croupier_failures_total", "{of=\"doors\"}", COUNTED_FAILURES * sizeof(uint64_t), NULL, NULL,
+     0},
+    {.name = "croupier_knocks_total", .write = write_knocks, .more_cells = DOORS - 1},
     {0},
 };
 static const struct metric *const counted[] = {doors, NULL};
@@ -87,19 +100,19 @@ static void write_commits(const struct metric *metric, const void *facts, struct
 }
 
 static const struct metric clocks[] = {
-    METRIC_FACT("croupier_ticks", "gauge", struct clock_facts, ticks, "Ticks"),
-    {"croupier_failures_total", "counter", "Not written: the first of the name is",
-     "{of=\"clock\"}", offsetof(struct clock_facts, failures), NULL, NULL, 0},
-    METRIC_WRITTEN("croupier_age_seconds", "gauge", write_age, "Age; +Inf: never"),
-    METRIC_WRITTEN("croupier_wait_seconds_total", "counter", write_wait, "Time waited"),
-    METRIC_WRITTEN("croupier_batch", "histogram", write_batches, "Batches"),
-    METRIC_WRITTEN("croupier_commit_seconds", "histogram", write_commits, "Commits"),
+    METRIC_FACT("croupier_ticks", struct clock_facts, ticks),
+    {"croupier_failures_total", "{of=\"clock\"}", offsetof(struct clock_facts, failures), NULL,
+     NULL, 0},
+    METRIC_WRITTEN("croupier_age_seconds", write_age),
+    METRIC_WRITTEN("croupier_wait_seconds_total", write_wait),
+    METRIC_WRITTEN("croupier_batch", write_batches),
+    METRIC_WRITTEN("croupier_commit_seconds", write_commits),
     {0},
 };
 
 static struct metrics *create(size_t threads)
 {
-    return metrics_create(threads, route_label, counted);
+    return metrics_create(threads, route_label, counted, about);
 }
 
 static metrics_cell *cells(struct metrics *metrics, size_t thread)
