@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "stores/platform_sums.h"
 
 struct usage_row {
     char customer_id[CUSTOMER_ID_SIZE];
@@ -37,6 +38,7 @@ struct usage {
     uint32_t period_ms;
     size_t thread_count;
     struct usage_thread *threads;
+    atomic_bool stopping;
     struct background writer;
     /* The writer's: */
     int64_t day; /* the day of the counts until they are taken */
@@ -216,6 +218,19 @@ static bool waits_for_stop(struct usage *usage)
     return background_sleep(&usage->writer, clock_monotonic_ns() + wait_ms * UINT64_C(1000000));
 }
 
+/* So that a customer's question about a day, which writes nothing, reads few entries. The first
+ * time it may take minutes. */
+static void keep_sums(struct usage *usage)
+{
+    struct platform_store *store = NULL;
+    struct error error;
+    if (platform_store_open(&store, &usage->store, &error) != STATUS_OK)
+        return; /* writing counts reports it */
+    store->stop = &usage->stopping;
+    platform_ledger_keep_sums(store, 1);
+    platform_store_close(&store);
+}
+
 static void run_writer(void *argument)
 {
     struct usage *usage = argument;
@@ -224,6 +239,8 @@ static void run_writer(void *argument)
         last = waits_for_stop(usage);
         take_all(usage);
         write_waiting(usage);
+        if (!last)
+            keep_sums(usage);
     }
     if (usage->waiting_count > 0)
         log_event(usage->store.log, LOG_ERROR, "usage is lost: it could not be written",
@@ -271,6 +288,7 @@ void usage_destroy(struct usage **at)
     struct usage *usage = memory_take(at);
     if (usage == NULL)
         return;
+    atomic_store(&usage->stopping, true);
     background_stop(&usage->writer);
     for (size_t i = 0; i < usage->thread_count; i++)
         destroy_thread(&usage->threads[i]);

@@ -16,6 +16,8 @@
  * USAGE_CUSTOMERS_MAX customers and counts the requests of further ones under the name "". At most
  * USAGE_WAITING_MAX rows wait for the store; beyond that, counts stay in the counters and fall to a
  * later day.
+ *
+ * The writer also keeps the ledger's sums, once a minute (platform_ledger_keep_sums).
  */
 
 #define USAGE_CUSTOMERS_MAX 32768U /* for each thread, since the start; 12 MB */
