@@ -185,8 +185,8 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
 /* ---- ids outside of batches ------------------------------------------------------------------ */
 
 /* A fact about one id, or (NULL) an index of ids that is ready, as of one moment. The whole index
- * is opened, which mends it, if little of it does not answer; and before an id is said to be
- * unused. */
+ * is opened, which mends it, if little of it does not answer, by a handle that asks again, and
+ * before an id is said to be unused. */
 static enum status ask_ids(struct sqlite_store *store, struct ledger_fact *fact,
                            struct error *error)
 {
@@ -196,7 +196,7 @@ static enum status ask_ids(struct sqlite_store *store, struct ledger_fact *fact,
     bool alone = sqlite3_get_autocommit(store->database) != 0;
     if (alone)
         status = sqlite_execute(store, "BEGIN", error);
-    if (status == STATUS_OK && fact != NULL &&
+    if (status == STATUS_OK && fact != NULL && !store->asked_ids &&
         sqlite_load_fact_once(store, fact, error) == STATUS_OK &&
         (fact->id.known || fact->id.rolled_back))
         fact = NULL;
@@ -204,6 +204,7 @@ static enum status ask_ids(struct sqlite_store *store, struct ledger_fact *fact,
         status = sqlite_ids_ready(store, fact == NULL, error);
     if (status == STATUS_OK && fact != NULL)
         status = sqlite_load_fact(store, fact, error);
+    store->asked_ids = true;
     return alone ? sqlite_end(store, status, error) : status;
 }
 
