@@ -141,20 +141,17 @@ ORDER BY ledger_transaction.number
 
 -- An own entry of the customer says so by its owner; of a provider's, the player has to be read.
 -- field tail_of_customer
-WITH span AS MATERIALIZED (SELECT number FROM ledger_transaction WHERE number >= $1 AND number <= $2
-  AND sequence IS NOT NULL ORDER BY number LIMIT 5001),
-edge AS MATERIALIZED (SELECT max(number) AS number FROM span)
-SELECT {COLUMNS}, ledger_transaction.number
-FROM (SELECT * FROM ledger_transaction WHERE number >= $1
-  AND number <= (SELECT number FROM edge) AND sequence IS NOT NULL AND (owner_number < 0
+WITH span AS MATERIALIZED (SELECT * FROM ledger_transaction WHERE number >= $1 AND number <= $2
+  AND sequence IS NOT NULL ORDER BY number LIMIT 2001)
+SELECT {COLUMNS}, ledger_transaction.number FROM (SELECT * FROM span WHERE owner_number < 0
     OR owner_number = (SELECT number FROM customer WHERE id = $3)
-    OR number = $1 OR number = (SELECT number FROM edge)) ORDER BY number) AS ledger_transaction
+    OR number = $1 OR number = (SELECT max(number) FROM span) ORDER BY number) AS ledger_transaction
 CROSS JOIN LATERAL (SELECT * FROM player
   WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player
 JOIN currency ON currency.code = player.currency
 LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number
 WHERE player.customer_id = $3 OR ledger_transaction.number = $1
-  OR ledger_transaction.number = (SELECT number FROM edge)
+  OR ledger_transaction.number = (SELECT max(number) FROM span)
 ORDER BY ledger_transaction.number LIMIT $4
 
 -- NULL: none was taken yet.

@@ -55,7 +55,7 @@ MUST_CHECK enum status platform_ledger_entered(struct platform_store *store,
 #define LEDGER_PAGE 1000
 struct ledger_tail {
     /* NULL: all entries are visited, LEDGER_PAGE a page. Else a page visits those of a customer
-     * among the next 5,000 or so, at most `limit`. */
+     * among the next few thousand, at most `limit`. */
     const char *customer_id;
     size_t limit;
     int64_t place;                  /* number of the last entry that was visited; 0: none */

@@ -22,8 +22,8 @@ struct sql_texts {
      * all (""). */
     const char *entered_of_report;
     const char *tail; /* entries with numbers from $1 to $2, LEDGER_PAGE and one more, by number */
-    /* Of 5,000 of these or so: those of the customer $3, the first that may be at $1, and the last,
-     * $4 at most. */
+    /* Of the next thousands of these: those of the customer $3, the first, which may be at $1, and
+     * the last; $4 at most. */
     const char *tail_of_customer;
     /* Entries of a player ($1), with a sequence from $2 until before $3; and of a provider ($4). */
     const char *entries_of_player, *entries_of_player_and_provider;
