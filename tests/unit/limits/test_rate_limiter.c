@@ -173,8 +173,9 @@ TEST_OF(scene, one_that_goes_away_is_forgotten)
 
 TEST_OF(scene, no_one_waits_longer_than_the_stores_deadline)
 {
-    assert_false(take(scene, 0));
     uint64_t began_ms = clock_monotonic_ms();
+    uv_update_time(&scene->loop); /* which the deadline counts from */
+    assert_false(take(scene, 0));
     while (scene->decided[0] == 0 && clock_monotonic_ms() < began_ms + 60000)
         (void)uv_run(&scene->loop, UV_RUN_ONCE);
     assert_int_equal(scene->decided[0], 1);
