@@ -16,7 +16,7 @@
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform_sums.h"
 
-#define AT_ONCE ((int64_t)1 << 18) /* numbers: bounds what is held in memory */
+#define AT_ONCE ((int64_t)1 << 15) /* numbers: a loaded server sums so many within the timeout */
 #define LOOKS_MAX 50               /* at batches that are open */
 #define LOOK_EVERY_NS ((uint64_t)10 * 1000 * 1000)
 
