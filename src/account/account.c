@@ -23,11 +23,10 @@ struct account {
     const char *secrets_key_file;
     const struct client_limits *limits;
     struct work_pool *pool;
-    uv_mutex_t lock;                              /* guards: */
-    LIST_HEAD(, job) jobs;                        /* under way */
-    struct platform_store *idle[ACCOUNT_THREADS]; /* handles that no thread uses now */
-    size_t idle_count;
-    struct secrets *secrets; /* NULL: not read yet */
+    struct platform_store *stores[ACCOUNT_THREADS]; /* of each thread; NULL: not opened yet */
+    uv_mutex_t lock;                                /* guards: */
+    LIST_HEAD(, job) jobs;                          /* under way */
+    struct secrets *secrets;                        /* NULL: not read yet */
     atomic_bool reads_rounds;
 };
 
@@ -52,22 +51,6 @@ enum status account_refuse(struct account_call *call, const struct http_error *r
 }
 
 /* ---- on a thread of the account's ------------------------------------------------------------ */
-
-static enum status borrow_store(struct account *account, struct platform_store **store,
-                                struct error *error)
-{
-    uv_mutex_lock(&account->lock);
-    *store = account->idle_count > 0 ? account->idle[--account->idle_count] : NULL;
-    uv_mutex_unlock(&account->lock);
-    return *store != NULL ? STATUS_OK : platform_store_open(store, &account->platform, error);
-}
-
-static void return_store(struct account *account, struct platform_store *store)
-{
-    uv_mutex_lock(&account->lock);
-    account->idle[account->idle_count++] = store;
-    uv_mutex_unlock(&account->lock);
-}
 
 /* Makes what seals the customer's cursors, and opens the one that was given. */
 static enum status prepare_cursor(struct job *job, struct error *error)
@@ -103,6 +86,7 @@ static void run_job(struct work *work)
 {
     struct job *job = CONTAINER_OF(work, struct job, work);
     struct account_call *call = &job->call;
+    struct platform_store **store = &job->account->stores[work->thread];
     char who[TRAIL_WHO_SIZE];
     char what[TRAIL_COMMAND_SIZE];
     call->now_ms = clock_wall_ms();
@@ -111,11 +95,13 @@ static void run_job(struct work *work)
     (void)snprintf(what, sizeof what, "account %s", call->act->name);
     job->status = clock_monotonic_ms() - job->asked_ms > ACCOUNT_WAIT_MS
                       ? error_set(&job->error, STATUS_TIMEOUT, "it waited for a thread too long")
-                      : borrow_store(job->account, &call->store, &job->error);
+                  : *store != NULL
+                      ? STATUS_OK
+                      : platform_store_open(store, &job->account->platform, &job->error);
     if (job->status == STATUS_OK) {
+        call->store = *store;
         platform_store_act_as(call->store, who, what);
         job->status = handle(job, &job->error);
-        return_store(job->account, call->store);
     }
     if (job->status != STATUS_OK && job->status != STATUS_INVALID && call->refusal == NULL)
         log_event(job->account->platform.log, LOG_WARNING, "an account cannot be read or changed",
@@ -248,8 +234,8 @@ void account_destroy(struct account **at)
     if (account == NULL)
         return;
     work_pool_destroy(&account->pool);
-    while (account->idle_count > 0)
-        platform_store_close(&account->idle[--account->idle_count]);
+    for (size_t i = 0; i < ACCOUNT_THREADS; i++)
+        platform_store_close(&account->stores[i]);
     secrets_destroy(&account->secrets);
     uv_mutex_destroy(&account->lock);
     memory_free(account);

@@ -14,6 +14,7 @@ struct work_pool {
     size_t limit;
     bool ending;
     size_t thread_count;
+    size_t running; /* threads that have begun */
     uv_thread_t threads[];
 };
 
@@ -34,8 +35,13 @@ static struct work *take(struct work_pool *pool)
 static void run(void *argument)
 {
     struct work_pool *pool = argument;
-    for (struct work *work = take(pool); work != NULL; work = take(pool))
+    uv_mutex_lock(&pool->lock);
+    const size_t thread = pool->running++;
+    uv_mutex_unlock(&pool->lock);
+    for (struct work *work = take(pool); work != NULL; work = take(pool)) {
+        work->thread = thread;
         work->run(work);
+    }
 }
 
 struct work_pool *work_pool_create(const char *name, size_t threads, size_t queue_limit)

@@ -10,10 +10,14 @@
  *
  * A `struct work` is embedded in the job and belongs to the pool from submit until `run` is called
  * on a pool thread, once, never inside submit. A full queue is STATUS_FULL at once. Threads: any.
+ *
+ * While `run` runs, `thread` says on which of the pool's threads (from 0), so an array with an
+ * element for each thread needs no lock.
  */
 struct work {
     STAILQ_ENTRY(work) link; /* the pool's */
     void (*run)(struct work *work);
+    size_t thread;
 };
 
 struct work_pool;

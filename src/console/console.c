@@ -49,10 +49,7 @@ struct console {
     bool has_operator;           /* one was seen */
     uv_timer_t *look;            /* frees itself */
     LIST_HEAD(, job) waits;      /* GETs that wait for another answer, also while a thread looks */
-
-    uv_mutex_t lock;                      /* guards: */
-    struct platform_store *idle[THREADS]; /* handles that no thread uses now */
-    size_t idle_count;
+    struct platform_store *stores[THREADS]; /* of each thread; NULL: not opened yet */
 };
 
 struct job {
@@ -72,24 +69,6 @@ struct job {
 };
 
 /* ---- on a thread of the console's ------------------------------------------------------------ */
-
-static enum status borrow_store(struct console *console, struct platform_store **store,
-                                struct error *error)
-{
-    uv_mutex_lock(&console->lock);
-    *store = console->idle_count > 0 ? console->idle[--console->idle_count] : NULL;
-    uv_mutex_unlock(&console->lock);
-    return *store != NULL ? STATUS_OK
-                          : platform_store_open(store, &console->options.platform, error);
-}
-
-static void return_store(struct console *console, struct platform_store *store)
-{
-    uv_mutex_lock(&console->lock);
-    CHECK(console->idle_count < THREADS);
-    console->idle[console->idle_count++] = store;
-    uv_mutex_unlock(&console->lock);
-}
 
 static const struct http_error *error_of(const struct console_call *call, enum status status)
 {
@@ -222,13 +201,15 @@ static void run_job(struct work *work)
 {
     struct job *job = CONTAINER_OF(work, struct job, work);
     struct console_call *call = &job->call;
+    struct platform_store **store = &job->console->stores[work->thread];
     struct error error = {0};
     call->now_ms = clock_wall_ms();
-    enum status status = borrow_store(job->console, &call->store, &error);
-    if (status == STATUS_OK) {
+    enum status status = *store != NULL
+                             ? STATUS_OK
+                             : platform_store_open(store, &job->console->options.platform, &error);
+    call->store = *store;
+    if (status == STATUS_OK)
         status = handle_call(job, &error);
-        return_store(job->console, call->store);
-    }
     if (status == STATUS_OK && !job->has_operator)
         job->error = &error_not_found;
     else if (status != STATUS_OK) {
@@ -754,7 +735,6 @@ struct console *console_create(const struct console_options *options)
     console->services.verification = verification_create(&console->options.platform);
     console->services.history = history_create();
     console->pool = work_pool_create("console", THREADS, QUEUE_MAX);
-    CHECK(uv_mutex_init(&console->lock) == 0);
     name_hosts(console);
     console->look = memory_alloc_zeroed(1, sizeof *console->look);
     clock_make_timer(options->loop, console->look, console);
@@ -788,12 +768,11 @@ void console_destroy(struct console **at)
     uv_close((uv_handle_t *)console->look, free_timer);
     CHECK(LIST_EMPTY(&console->waits)); /* their requests have gone */
     history_destroy(&console->services.history);
-    while (console->idle_count > 0)
-        platform_store_close(&console->idle[--console->idle_count]);
+    for (size_t i = 0; i < THREADS; i++)
+        platform_store_close(&console->stores[i]);
     verification_destroy(&console->services.verification);
     config_release(&console->config);
     buffer_free(&console->hosts);
-    uv_mutex_destroy(&console->lock);
     memory_free(console);
 }
 
