@@ -69,7 +69,7 @@ static enum status prepare_cursor(struct job *job, struct error *error)
     call->secrets = secrets_of_purpose(account->secrets, purpose);
     return call->asked.cursor[0] == '\0' || account_read_cursor(call)
                ? STATUS_OK
-               : error_set(error, STATUS_INVALID, "cursor: %s", account_cursor.rule);
+               : account_refuse_cursor(error);
 }
 
 static enum status handle(struct job *job, struct error *error)
@@ -79,7 +79,17 @@ static enum status handle(struct job *job, struct error *error)
     for (size_t i = 0; call->act->parameters[i] != NULL && status == STATUS_OK; i++)
         if (call->act->parameters[i] == &account_cursor)
             status = prepare_cursor(job, error);
-    return status == STATUS_OK ? call->act->handle(call, error) : status;
+    json_object(&call->json, NULL);
+    if (status == STATUS_OK)
+        status = call->act->handle(call, error);
+    if (status == STATUS_NOT_FOUND && call->act->missing != NULL)
+        return account_refuse(call, call->act->missing, error);
+    if (status != STATUS_OK)
+        return status;
+    if (call->secrets != NULL)
+        account_write_cursor(call);
+    json_end(&call->json);
+    return STATUS_OK;
 }
 
 static void run_job(struct work *work)
@@ -201,6 +211,7 @@ void account_route(struct account *account, struct mailbox *mailbox, struct http
     job->asked_ms = clock_monotonic_ms();
     job->call = (struct account_call){
         .act = act, .limits = account->limits, .caller = *caller, .asked = asked, .status = 200};
+    job->call.json.out = &job->call.answer;
     job->call.viewer.customer_id = job->call.caller.customer_id;
     const struct http_error *refusal = submit(job);
     if (refusal == NULL) {

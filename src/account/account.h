@@ -43,6 +43,7 @@ struct account_act {
     account_handler *handle;
     const struct http_parameter *parameters[ACCOUNT_PARAMETERS_MAX + 1];
     const struct http_parameter *required; /* of them; NULL: none */
+    const struct http_error *missing;      /* what STATUS_NOT_FOUND is; NULL: a bug */
     const struct strict_json_form *form;   /* of the body; NULL: it takes none */
     const struct account_act *on_delete;   /* for DELETE of its route; NULL: there is none */
 };

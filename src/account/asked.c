@@ -9,7 +9,6 @@
 #include "account/call.h"
 #include "base/base64url.h"
 #include "base/clock.h"
-#include "base/json_text.h"
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
@@ -42,12 +41,11 @@ static bool read_limit(struct text value, void *to)
 #define PARAMETER(name_, sound_, rule_)             \
     const struct http_parameter account_##name_ = { \
         TEXT_INIT(#name_), STRICT_JSON_FIELD(account_asked, name_), sound_, NULL, rule_}
-#define OUTSIDE_NAME "must be 1 to 64 letters, digits, '.', '_', ':' or '-'"
 #define DAY "must be a date, as 2026-11-21"
 
-PARAMETER(id, is_outside_name, OUTSIDE_NAME);
+PARAMETER(id, is_outside_name, ACCOUNT_OUTSIDE_NAME);
 PARAMETER(provider, game_id_is_sound, "must be the id of a provider");
-PARAMETER(reference, is_outside_name, OUTSIDE_NAME);
+PARAMETER(reference, is_outside_name, ACCOUNT_OUTSIDE_NAME);
 PARAMETER(player_id, is_id, "must be the id of a player (ply_…)");
 PARAMETER(state, is_state, "must be open, ended, settled or all");
 PARAMETER(from, is_day, DAY);
@@ -127,21 +125,7 @@ enum status account_ahead(const struct account_call *call, const char *name, con
     if (text[0] == '\0' ||
         (clock_parse_rfc3339(text_of(text), time_ms) == STATUS_OK && *time_ms > call->now_ms))
         return STATUS_OK;
-    return error_set(error, STATUS_INVALID,
-                     "%s: must be a time in the future, as 2027-01-31T18:00:00Z", name);
-}
-
-unsigned account_case(const void *asked)
-{
-    (void)asked;
-    return ACCOUNT_CASE;
-}
-
-bool account_read_flag(struct text value, void *flag)
-{
-    enum json_text_kind kind = json_text_kind(value);
-    *(bool *)flag = kind == JSON_TEXT_TRUE;
-    return kind == JSON_TEXT_TRUE || kind == JSON_TEXT_FALSE;
+    return error_set(error, STATUS_INVALID, "%s: " ACCOUNT_AHEAD, name);
 }
 
 /* ---- cursors --------------------------------------------------------------------------------- */
@@ -158,19 +142,18 @@ static void append_context(const struct account_call *call, struct buffer *out)
     }
 }
 
-void account_write_cursor(const struct account_call *call, struct json_writer *json,
-                          const char *position)
+void account_write_cursor(struct account_call *call)
 {
     struct buffer context = {0};
     struct buffer sealed = {0};
     struct buffer text = {0};
-    if (position[0] != '\0') {
+    if (call->next[0] != '\0') {
         append_context(call, &context);
-        secrets_seal(call->secrets, buffer_text(&context), text_of(position), &sealed);
+        secrets_seal(call->secrets, buffer_text(&context), text_of(call->next), &sealed);
         buffer_append_base64url(&text, sealed.data, sealed.size);
         CHECK(text.size < ACCOUNT_CURSOR_SIZE);
     }
-    json_string_or_null(json, "next_cursor", buffer_string(&text));
+    json_string_or_null(&call->json, "next_cursor", buffer_string(&text));
     buffer_free(&context);
     buffer_free(&sealed);
     buffer_free(&text);
@@ -186,8 +169,15 @@ bool account_read_cursor(struct account_call *call)
                 secrets_unseal(call->secrets, buffer_text(&context), buffer_text(&sealed),
                                &position) == STATUS_OK &&
                 text_copy_plain(buffer_text(&position), call->position, sizeof call->position);
+    call->beside = text_of(call->position);
+    good = good && text_to_u64(text_cut(&call->beside, ':'), INT64_MAX, &call->from) == STATUS_OK;
     buffer_free(&context);
     buffer_free(&sealed);
     buffer_free(&position);
     return good;
+}
+
+enum status account_refuse_cursor(struct error *error)
+{
+    return error_set(error, STATUS_INVALID, "cursor: %s", account_cursor.rule);
 }

@@ -2,26 +2,24 @@
 #include <string.h>
 
 #include "account/call.h"
+#include "base/json_text.h"
 #include "operator/blocks.h"
 
-#define MAY(name_, read_, rule_)                                                                  \
-    {                                                                                             \
-        TEXT_INIT(#name_), 0, ACCOUNT_CASE, STRICT_JSON_FIELD(account_asked, name_), NULL, read_, \
-            rule_, true                                                                           \
-    }
+static bool read_flag(struct text value, void *flag)
+{
+    enum json_text_kind kind = json_text_kind(value);
+    *(bool *)flag = kind == JSON_TEXT_TRUE;
+    return kind == JSON_TEXT_TRUE || kind == JSON_TEXT_FALSE;
+}
 
 static const struct strict_json_field fields[] = {
-    {TEXT_INIT("reference"), ACCOUNT_CASE, ACCOUNT_CASE,
-     STRICT_JSON_FIELD(account_asked, reference), is_outside_name, NULL,
-     "must be 1 to 64 letters, digits, '.', '_', ':' or '-'", false},
-    {TEXT_INIT("blocked"), ACCOUNT_CASE, ACCOUNT_CASE, STRICT_JSON_FIELD(account_asked, blocked),
-     NULL, account_read_flag, "must be true or false", false},
-    MAY(until, NULL, "must be a time in the future, as 2027-01-31T18:00:00Z"),
-    MAY(reason, NULL, "must be 1 to 200 bytes of text"),
-    MAY(early, account_read_flag, "must be true or false"),
+    ACCOUNT_MEMBER(reference, true, is_outside_name, NULL, ACCOUNT_OUTSIDE_NAME),
+    ACCOUNT_MEMBER(blocked, true, NULL, read_flag, "must be true or false"),
+    ACCOUNT_MEMBER(until, false, NULL, NULL, ACCOUNT_AHEAD),
+    ACCOUNT_MEMBER(reason, false, NULL, NULL, "must be 1 to 200 bytes of text"),
+    ACCOUNT_MEMBER(early, false, NULL, read_flag, "must be true or false"),
 };
-static const struct strict_json_form form = {fields, sizeof fields / sizeof fields[0],
-                                             account_case};
+static const struct strict_json_form form = {fields, sizeof fields / sizeof fields[0], NULL};
 
 static enum status by_customer(const void *context, void *record, struct error *error)
 {
@@ -33,20 +31,17 @@ static enum status by_customer(const void *context, void *record, struct error *
 
 static void write_block(struct json_writer *json, const struct block_view *block)
 {
-    json_object(json, NULL);
     json_string(json, "reference", block->record.reference);
     json_bool(json, "blocked", block->blocked);
     json_time(json, "blocked_at", block->record.blocked_ms);
     json_time(json, "until", block->record.until_ms);
     json_string(json, "reason", block->record.reason);
     json_bool(json, "blocked_by_operator", block->standing[0] != '\0');
-    json_end(json);
 }
 
 static enum status put_block(struct account_call *call, struct error *error)
 {
     const struct account_asked *asked = &call->asked;
-    struct json_writer json = {.out = &call->answer};
     struct block_view block = {.blocked = false};
     struct block_record named = {.id = ""};
     struct setting settings[5] = {{"blocked", asked->blocked ? "yes" : "no"}};
@@ -73,7 +68,7 @@ static enum status put_block(struct account_call *call, struct error *error)
                                   : &error_block_conflict,
                               error);
     if (status == STATUS_OK)
-        write_block(&json, &block);
+        write_block(&call->json, &block);
     return status;
 }
 

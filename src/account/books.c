@@ -11,27 +11,23 @@
 
 static bool write_sum(void *context, const struct ledger_sum *sum)
 {
-    json_object(context, NULL);
-    fields_write(&ledger_play_fields[LEDGER_PLAY_AT], sum, context);
-    json_end(context);
+    fields_write_object(&ledger_play_fields[LEDGER_PLAY_AT], sum, context);
     return true;
 }
 
 static enum status show_day(struct account_call *call, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
+    struct json_writer *json = &call->json;
     int64_t day = 0;
     CHECK(clock_parse_day(text_of(call->asked.day), &day) == STATUS_OK);
     const struct ledger_scope scope = {.from_ms = day * CLOCK_DAY_MS,
                                        .to_ms = (day + 1) * CLOCK_DAY_MS};
-    json_object(&json, NULL);
-    json_string(&json, "day", call->asked.day);
-    json_array(&json, "days");
+    json_string(json, "day", call->asked.day);
+    json_array(json, "days");
     enum status status =
-        viewer_read_sums(call->store, &call->viewer, &scope, false, write_sum, &json, error);
-    json_end(&json);
-    json_null(&json, "next_cursor");
-    json_end(&json);
+        viewer_read_sums(call->store, &call->viewer, &scope, false, write_sum, json, error);
+    json_end(json);
+    json_null(json, "next_cursor");
     return status;
 }
 
@@ -59,21 +55,19 @@ static bool write_movement(void *context, const struct ledger_sum *sum)
 
 static enum status show_usage(struct account_call *call, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
+    struct json_writer *json = &call->json;
     struct ledger_scope scope;
     enum status status = account_days(call, USAGE_DAYS, &scope, error);
     if (status != STATUS_OK)
         return status;
-    json_object(&json, NULL);
-    json_array(&json, "requests");
-    status = viewer_read_requests(call->store, &call->viewer, &scope, write_requests, &json, error);
-    json_end(&json);
-    json_array(&json, "wallet");
+    json_array(json, "requests");
+    status = viewer_read_requests(call->store, &call->viewer, &scope, write_requests, json, error);
+    json_end(json);
+    json_array(json, "wallet");
     if (status == STATUS_OK)
-        status = viewer_read_sums(call->store, &call->viewer, &scope, false, write_movement, &json,
+        status = viewer_read_sums(call->store, &call->viewer, &scope, false, write_movement, json,
                                   error);
-    json_end(&json);
-    json_end(&json);
+    json_end(json);
     return status;
 }
 
@@ -86,24 +80,24 @@ const struct account_act account_usage = {.name = "usage",
 
 /* Rounds that begin at one time are told apart by how many of them came before. */
 struct rounds {
-    struct json_writer json;
-    const char *state; /* "", "all": any */
-    size_t limit, count;
+    struct account_call *call;
+    size_t count;
     int64_t at_ms; /* when the last one began that was counted */
     uint64_t past; /* how many were counted that began then */
-    int64_t skip_ms;
-    uint64_t skip; /* so many of those that began then */
+    uint64_t skip; /* so many of those that began when the cursor says */
     bool more;
 };
 
 static bool write_round(void *context, const struct ledger_round *round)
 {
     struct rounds *rounds = context;
-    if (rounds->state[0] != '\0' && strcmp(rounds->state, "all") != 0 &&
-        strcmp(rounds->state, enum_name(&ledger_round_states, round->state)) != 0)
+    struct account_call *call = rounds->call;
+    const char *state = call->asked.state;
+    if (state[0] != '\0' && strcmp(state, "all") != 0 &&
+        strcmp(state, enum_name(&ledger_round_states, round->state)) != 0)
         return true;
-    bool again = round->began_ms == rounds->skip_ms && rounds->skip > 0;
-    rounds->more = !again && rounds->count == rounds->limit;
+    bool again = round->began_ms == (int64_t)call->from && rounds->skip > 0;
+    rounds->more = !again && rounds->count == call->asked.limit;
     if (rounds->more)
         return false;
     rounds->past = round->began_ms == rounds->at_ms ? rounds->past + 1 : 1;
@@ -113,43 +107,27 @@ static bool write_round(void *context, const struct ledger_round *round)
         return true;
     }
     rounds->count++;
-    fields_write_object(ledger_round_fields, round, &rounds->json);
+    fields_write_object(ledger_round_fields, round, &call->json);
     return true;
-}
-
-static bool read_position(const char *position, struct rounds *rounds)
-{
-    struct text past = text_of(position);
-    struct text began = text_cut(&past, ':');
-    uint64_t at_ms = 0;
-    bool sound = text_to_u64(began, INT64_MAX, &at_ms) == STATUS_OK &&
-                 text_to_u64(past, INT64_MAX, &rounds->skip) == STATUS_OK;
-    rounds->skip_ms = (int64_t)at_ms;
-    return sound;
 }
 
 static enum status write_rounds(struct account_call *call, struct ledger_rounds_asked *asked,
                                 struct rounds *rounds, struct error *error)
 {
-    char position[ACCOUNT_POSITION_SIZE] = "";
-    json_object(&rounds->json, NULL);
-    json_array(&rounds->json, "rounds");
+    json_array(&call->json, "rounds");
     enum status status =
         viewer_read_rounds(call->store, &call->viewer, asked, write_round, rounds, error);
-    json_end(&rounds->json);
+    json_end(&call->json);
     if (rounds->more)
-        (void)snprintf(position, sizeof position, "%" PRId64 ":%" PRIu64, rounds->at_ms,
+        (void)snprintf(call->next, sizeof call->next, "%" PRId64 ":%" PRIu64, rounds->at_ms,
                        rounds->past);
-    account_write_cursor(call, &rounds->json, position);
-    json_end(&rounds->json);
     return status;
 }
 
 static enum status list_rounds(struct account_call *call, struct error *error)
 {
     const struct account_asked *given = &call->asked;
-    struct rounds rounds = {
-        .json = {.out = &call->answer}, .state = given->state, .limit = given->limit};
+    struct rounds rounds = {.call = call};
     struct ledger_rounds_asked asked = {.player_id = given->player_id,
                                         .open = strcmp(given->state, "open") == 0,
                                         .newest_first = true};
@@ -157,12 +135,10 @@ static enum status list_rounds(struct account_call *call, struct error *error)
     enum status status = account_days(call, ACCOUNT_DAYS_MAX - 1, &asked.scope, error);
     if (status == STATUS_OK && given->player_id[0] != '\0')
         status = viewer_account(call->store, &call->viewer, given->player_id, &account, error);
-    if (status == STATUS_NOT_FOUND)
-        return account_refuse(call, &error_player_not_found, error);
-    if (status == STATUS_OK && call->position[0] != '\0') {
-        if (!read_position(call->position, &rounds))
-            return error_set(error, STATUS_INVALID, "cursor: %s", account_cursor.rule);
-        asked.scope.to_ms = rounds.skip_ms + 1;
+    if (status == STATUS_OK && call->from != 0) {
+        if (text_to_u64(call->beside, INT64_MAX, &rounds.skip) != STATUS_OK)
+            return account_refuse_cursor(error);
+        asked.scope.to_ms = (int64_t)call->from + 1;
     }
     if (status == STATUS_OK && atomic_exchange(call->reads_rounds, true))
         return account_refuse(call, &error_account_busy, error);
@@ -177,5 +153,6 @@ const struct account_act account_rounds = {
     .name = "rounds",
     .area = KEY_ACCOUNT,
     .handle = list_rounds,
+    .missing = &error_player_not_found,
     .parameters = {&account_state, &account_player_id, &account_provider, &account_from,
                    &account_to, &account_limit, &account_cursor}};

@@ -57,11 +57,15 @@ struct account_call {
     struct viewer viewer; /* the customer */
     int64_t now_ms;
     struct account_asked asked;
-    char position[ACCOUNT_POSITION_SIZE]; /* where the given cursor leads on from; "": there is
-                                             none */
+    /* Where the given cursor leads on from: a number, and what is behind its colon. */
+    uint64_t from; /* 0: there is no cursor, or it leads on from the beginning */
+    char position[ACCOUNT_POSITION_SIZE];
+    struct text beside; /* of `position` */
     /* The answer. */
-    int status;                       /* 200, unless the handler says otherwise */
-    struct buffer answer;             /* JSON */
+    int status;              /* 200, unless the handler says otherwise */
+    struct buffer answer;    /* JSON: one object, */
+    struct json_writer json; /* whose members the handler writes; next_cursor comes after them */
+    char next[ACCOUNT_POSITION_SIZE]; /* where that leads on from; "": null, as this is the end */
     const struct http_error *refusal; /* in place of what the status means; NULL: that */
 };
 
@@ -80,14 +84,17 @@ MUST_CHECK enum status account_days(const struct account_call *call, int64_t bef
 MUST_CHECK enum status account_ahead(const struct account_call *call, const char *name,
                                      const char *text, int64_t *time_ms, struct error *error);
 
-/* Of a body: for the forms of acts, which have one case. */
-unsigned account_case(const void *asked);
-bool account_read_flag(struct text value, void *flag);
-#define ACCOUNT_CASE 1U
+/* A member of a body, whose form has one case. `read_` NULL: it is a text. */
+#define ACCOUNT_MEMBER(name_, is_required_, sound_, read_, rule_)                            \
+    {                                                                                        \
+        TEXT_INIT(#name_), is_required_, 1, STRICT_JSON_FIELD(account_asked, name_), sound_, \
+            read_, rule_, !(is_required_)                                                    \
+    }
+#define ACCOUNT_AHEAD "must be a time in the future, as 2027-01-31T18:00:00Z"
+#define ACCOUNT_OUTSIDE_NAME "must be 1 to 64 letters, digits, '.', '_', ':' or '-'"
 
-/* Writes next_cursor, which leads on from the position; "": null, as this is the end. */
-void account_write_cursor(const struct account_call *call, struct json_writer *json,
-                          const char *position);
+/* The given cursor is of another customer or query. */
+enum status account_refuse_cursor(struct error *error);
 
 /* Writes the members that a resource has for operators, by their names. */
 void account_write_fields(struct json_writer *json, const struct resource *resource,
@@ -99,5 +106,7 @@ void account_write_fields(struct json_writer *json, const struct resource *resou
 MUST_CHECK enum strict_json account_read(const struct http_request *request,
                                          const struct account_act *act, struct account_asked *asked,
                                          struct strict_json_fault *fault);
-/* Reads the cursor that was given into `position`. False: it is of another customer or query. */
+/* Opens the cursor that was given. False: it is of another customer or query. */
 MUST_CHECK bool account_read_cursor(struct account_call *call);
+/* Writes next_cursor. */
+void account_write_cursor(struct account_call *call);

@@ -16,30 +16,26 @@ void account_write_fields(struct json_writer *json, const struct resource *resou
     }
 }
 
-struct keys {
-    struct json_writer *json;
-    int64_t now_ms;
-};
-
 /* The members of a key; `whole`: as it is shown once, or NULL. */
 static void write_key(struct json_writer *json, const struct key_record *key, const char *whole)
 {
     static const char *const before[] = {"prefix", "label", NULL};
     static const char *const after[] = {"cidrs", "created_at", "expires_at", "last_used_at", NULL};
-    json_object(json, NULL);
     if (whole != NULL)
         json_string(json, "key", whole);
     account_write_fields(json, &key_resource, before, key);
     key_areas_write(json, "areas", key->areas);
     account_write_fields(json, &key_resource, after, key);
-    json_end(json);
 }
 
 static bool list_key(void *context, const void *record)
 {
-    const struct keys *keys = context;
-    if (key_is_live(record, keys->now_ms))
-        write_key(keys->json, record, NULL);
+    struct account_call *call = context;
+    if (!key_is_live(record, call->now_ms))
+        return true;
+    json_object(&call->json, NULL);
+    write_key(&call->json, record, NULL);
+    json_end(&call->json);
     return true;
 }
 
@@ -47,23 +43,20 @@ static enum status show(struct account_call *call, struct error *error)
 {
     static const char *const names[] = {"name", "sports", "rate", "casino", "cidrs", NULL};
     struct customer_record customer;
-    struct json_writer json = {.out = &call->answer};
-    struct keys keys = {&json, call->now_ms};
+    struct json_writer *json = &call->json;
     enum status status =
         platform_get(call->store, &customer_table, call->caller.customer_id, &customer, error);
     if (status != STATUS_OK)
         return status;
-    json_object(&json, NULL);
-    account_write_fields(&json, &customer_resource, names, &customer);
-    json_unsigned_or_null(&json, "connections_max",
+    account_write_fields(json, &customer_resource, names, &customer);
+    json_unsigned_or_null(json, "connections_max",
                           client_limits_get(call->limits, CONNECTIONS_PER_CUSTOMER));
-    json_unsigned_or_null(&json, "waiting_max",
+    json_unsigned_or_null(json, "waiting_max",
                           client_limits_get(call->limits, WAITING_PER_CUSTOMER));
-    json_array(&json, "keys");
+    json_array(json, "keys");
     status =
-        platform_list(call->store, &key_table, call->caller.customer_id, list_key, &keys, error);
-    json_end(&json);
-    json_end(&json);
+        platform_list(call->store, &key_table, call->caller.customer_id, list_key, call, error);
+    json_end(json);
     return status;
 }
 
@@ -92,20 +85,16 @@ static bool read_areas(struct text value, void *out)
 }
 
 static const struct strict_json_field fields[] = {
-    {TEXT_INIT("only"), ACCOUNT_CASE, ACCOUNT_CASE, STRICT_JSON_FIELD(account_asked, only), NULL,
-     read_areas, "must be a list of areas that this key may issue", false},
-    {TEXT_INIT("label"), 0, ACCOUNT_CASE, STRICT_JSON_FIELD(account_asked, label), NULL, NULL,
-     "must be 1 to 64 bytes of text", true},
-    {TEXT_INIT("expires_at"), 0, ACCOUNT_CASE, STRICT_JSON_FIELD(account_asked, expires_at), NULL,
-     NULL, "must be a time in the future, as 2027-01-31T18:00:00Z", true},
+    ACCOUNT_MEMBER(only, true, NULL, read_areas, "must be a list of areas that this key may issue"),
+    ACCOUNT_MEMBER(label, false, NULL, NULL, "must be 1 to 64 bytes of text"),
+    ACCOUNT_MEMBER(expires_at, false, NULL, NULL, ACCOUNT_AHEAD),
 };
-static const struct strict_json_form form = {fields, sizeof fields / sizeof fields[0],
-                                             account_case};
+static const struct strict_json_form form = {fields, sizeof fields / sizeof fields[0], NULL};
 
-/* Finds a live key of the customer by its prefix, or the caller's own by its digest. */
+/* Finds a live key of the customer by the prefix that was asked for, or the caller's own by its
+ * digest. */
 struct search {
     const struct account_call *call;
-    const char *prefix; /* NULL: the caller's own */
     struct key_record found;
     size_t count;
 };
@@ -114,10 +103,11 @@ static bool search_key(void *context, const void *record)
 {
     struct search *search = context;
     const struct key_record *key = record;
-    bool wanted = search->prefix != NULL ? strcmp(key->prefix, search->prefix) == 0
-                                         : memcmp(key->digest, search->call->caller.key_digest,
-                                                  sizeof key->digest) == 0;
-    if (wanted && key_is_live(key, search->call->now_ms)) {
+    const struct account_call *call = search->call;
+    bool wanted = call->asked.prefix[0] != '\0'
+                      ? strcmp(key->prefix, call->asked.prefix) == 0
+                      : memcmp(key->digest, call->caller.key_digest, sizeof key->digest) == 0;
+    if (wanted && key_is_live(key, call->now_ms)) {
         search->found = *key;
         search->count++;
     }
@@ -158,7 +148,6 @@ static enum status make_key(struct account_call *call, struct error *error)
 {
     struct search search = {.call = call};
     struct key_record key = {.id = ""};
-    struct json_writer json = {.out = &call->answer};
     char whole[KEY_SIZE] = "";
     enum status status = find_key(&search, error);
     if (status != STATUS_OK)
@@ -169,12 +158,11 @@ static enum status make_key(struct account_call *call, struct error *error)
     status = fill_key(call, &search.found, &key, error);
     if (status == STATUS_OK)
         status = keys_issue(call->store, &key, whole, error);
-    if (status == STATUS_FULL || status == STATUS_NOT_FOUND)
-        return account_refuse(
-            call, status == STATUS_FULL ? &error_too_many_keys : &error_area_not_allowed, error);
+    if (status == STATUS_FULL)
+        return account_refuse(call, &error_too_many_keys, error);
     if (status == STATUS_OK) {
         call->status = 201;
-        write_key(&json, &key, whole);
+        write_key(&call->json, &key, whole);
     }
     OPENSSL_cleanse(whole, sizeof whole);
     return status;
@@ -182,8 +170,7 @@ static enum status make_key(struct account_call *call, struct error *error)
 
 static enum status revoke_key(struct account_call *call, struct error *error)
 {
-    struct search search = {.call = call, .prefix = call->asked.prefix};
-    struct json_writer json = {.out = &call->answer};
+    struct search search = {.call = call};
     enum status status = find_key(&search, error);
     if (status == STATUS_OK && search.count != 1)
         return account_refuse(call, search.count == 0 ? &error_key_not_found : &error_key_ambiguous,
@@ -191,7 +178,7 @@ static enum status revoke_key(struct account_call *call, struct error *error)
     if (status == STATUS_OK)
         status = platform_key_revoke(call->store, search.found.id, call->now_ms, error);
     if (status == STATUS_OK)
-        write_key(&json, &search.found, NULL);
+        write_key(&call->json, &search.found, NULL);
     return status;
 }
 
@@ -200,5 +187,9 @@ static const struct account_act revoking = {.name = "keys",
                                             .handle = revoke_key,
                                             .parameters = {&account_prefix},
                                             .required = &account_prefix};
-const struct account_act account_key_make = {
-    .name = "keys", .area = KEY_MANAGE, .handle = make_key, .form = &form, .on_delete = &revoking};
+const struct account_act account_key_make = {.name = "keys",
+                                             .area = KEY_MANAGE,
+                                             .handle = make_key,
+                                             .missing = &error_area_not_allowed,
+                                             .form = &form,
+                                             .on_delete = &revoking};

@@ -118,6 +118,11 @@ static enum strict_json invalid_field(struct strict_json_fault *fault,
     return invalid(fault, "The field %.*s %s.", (int)field->name.size, field->name.at, rule);
 }
 
+static unsigned case_of(const struct strict_json_form *form, const void *request)
+{
+    return form->case_of == NULL ? 1 : form->case_of(request);
+}
+
 /* The names that the request's case takes, of all when what decides the case is not sound. */
 static enum strict_json unknown_field(const struct strict_json_form *form, struct text decides,
                                       void *out, struct strict_json_fault *fault)
@@ -125,7 +130,7 @@ static enum strict_json unknown_field(const struct strict_json_form *form, struc
     struct buffer message = {0};
     unsigned kind = ~0U;
     if (decides.at != NULL && read_field(&form->fields[0], decides, out))
-        kind = form->case_of(out);
+        kind = case_of(form, out);
     buffer_append_string(&message, "The request has an unknown field. It may have");
     const char *before = " ";
     for (size_t i = 0; i < form->count; i++) {
@@ -189,5 +194,5 @@ enum strict_json strict_json_decode(struct text content_type, struct text body,
     if (result == STRICT_JSON_UNKNOWN_FIELD)
         return unknown_field(form, values[0], out, fault);
     result = read_values(form, values, out, fault);
-    return result == STRICT_JSON_OK ? check_case(form, values, form->case_of(out), fault) : result;
+    return result == STRICT_JSON_OK ? check_case(form, values, case_of(form, out), fault) : result;
 }

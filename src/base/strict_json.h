@@ -47,7 +47,7 @@ struct strict_json_field {
 struct strict_json_form {
     const struct strict_json_field *fields;
     size_t count;
-    unsigned (*case_of)(const void *request);
+    unsigned (*case_of)(const void *request); /* NULL: there is one case, 1 */
 };
 
 /* The error, a sentence for people, made of the form's words and never of the request's. */
