@@ -54,6 +54,7 @@ struct console_call {
     /* The answer. */
     int status;
     struct buffer answer;
+    struct json_writer json;           /* writes the answer */
     char tag[CONSOLE_TAG_SIZE];        /* "": it has none */
     bool is_empty;                     /* it may wait until there is something */
     struct tail *tail;                 /* kept while it waits (tail.c); freed with the call */

@@ -631,6 +631,7 @@ static struct job *make_job(struct console *console, const struct http_request *
     job->call.services = &console->services;
     job->call.config = config_hold(console->config);
     job->call.status = 200;
+    job->call.json.out = &job->call.answer;
     buffer_reserve(&job->texts, request->query.size + request->body.size + if_match.size + 1);
     job->call.query = copy_text(&job->texts, request->query);
     job->call.body = copy_text(&job->texts, request->body);

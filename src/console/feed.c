@@ -110,17 +110,16 @@ static enum status write_sport(struct console_call *call, enum sport sport, int6
 
 enum status console_feed(struct console_call *call, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
     int64_t stale_ms = (int64_t)call->config->stale_after_s * 1000;
     enum status status = STATUS_OK;
     struct odds_facts facts;
     odds_store_facts(call->services->sources.odds, &facts);
-    json_object(&json, NULL);
-    json_array(&json, "items");
+    json_object(&call->json, NULL);
+    json_array(&call->json, "items");
     for (int i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
-        status = write_sport(call, (enum sport)i, stale_ms, &facts, &json, error);
-    json_end(&json);
-    json_end(&json);
+        status = write_sport(call, (enum sport)i, stale_ms, &facts, &call->json, error);
+    json_end(&call->json);
+    json_end(&call->json);
     console_tag_answer(call);
     return status;
 }
@@ -248,15 +247,14 @@ static void write_event(const struct event_list *list, const struct listed *even
 static void write_events(const struct event_list *list, int64_t published_ms,
                          struct console_call *call)
 {
-    struct json_writer json = {.out = &call->answer};
     uint64_t at = list->page.offset;
-    json_object(&json, NULL);
-    json_string(&json, "sport", sport_key(list->sport));
-    json_time(&json, "published_at", published_ms);
-    json_array(&json, "items");
+    json_object(&call->json, NULL);
+    json_string(&call->json, "sport", sport_key(list->sport));
+    json_time(&call->json, "published_at", published_ms);
+    json_array(&call->json, "items");
     for (; at < list->count && at - list->page.offset < list->page.limit; at++)
-        write_event(list, &list->events[at], &json);
-    console_end_page(&json, list->count, console_next(&list->page, list->count));
+        write_event(list, &list->events[at], &call->json);
+    console_end_page(&call->json, list->count, console_next(&list->page, list->count));
     console_tag_answer(call);
 }
 
@@ -329,7 +327,6 @@ static enum status judge_customer(struct console_call *call, const char *custome
 static void write_answer(struct console_call *call, enum sport sport, const struct event_id *event,
                          const char *customer_id, const struct http_error *refusal)
 {
-    struct json_writer json = {.out = &call->answer};
     struct buffer body = {0};
     char tag[CONSOLE_TAG_SIZE] = "";
     int64_t published_ms = 0;
@@ -340,15 +337,15 @@ static void write_answer(struct console_call *call, enum sport sport, const stru
         http_error_write(refusal, NULL, &body);
     else
         console_tag(buffer_text(&body), tag); /* as http/answer.h has it */
-    json_object(&json, NULL);
-    json_string(&json, "sport", sport_key(sport));
-    json_string(&json, "event_id", event->digits);
-    json_string_or_null(&json, "customer", customer_id);
-    json_integer(&json, "status", refusal != NULL ? refusal->status : 200);
-    json_string_or_null(&json, "etag", tag);
-    json_time(&json, "published_at", refusal != NULL ? 0 : published_ms);
-    json_text(&json, "body", buffer_text(&body));
-    json_end(&json);
+    json_object(&call->json, NULL);
+    json_string(&call->json, "sport", sport_key(sport));
+    json_string(&call->json, "event_id", event->digits);
+    json_string_or_null(&call->json, "customer", customer_id);
+    json_integer(&call->json, "status", refusal != NULL ? refusal->status : 200);
+    json_string_or_null(&call->json, "etag", tag);
+    json_time(&call->json, "published_at", refusal != NULL ? 0 : published_ms);
+    json_text(&call->json, "body", buffer_text(&body));
+    json_end(&call->json);
     buffer_free(&body);
     console_tag_answer(call);
 }

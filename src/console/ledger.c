@@ -76,7 +76,6 @@ static void write_run(struct json_writer *json, const char *name,
 
 enum status console_ledger(struct console_call *call, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
     struct verifications last;
     struct verification_state run;
     struct ledger_facts facts = {0};
@@ -85,21 +84,20 @@ enum status console_ledger(struct console_call *call, struct error *error)
         return status;
     ledger_facts(call->services->sources.ledger, &facts);
     verification_look(call->services->verification, &run);
-    json_object(&json, NULL);
-    write_figures(&json, &facts);
-    json_object(&json, "verified");
+    json_object(&call->json, NULL);
+    write_figures(&call->json, &facts);
+    json_object(&call->json, "verified");
     for (size_t i = 0; i < VERIFICATION_SCOPE_COUNT; i++)
-        write_last(&json, &last.of[i]);
-    json_end(&json);
-    write_run(&json, "run", &run);
-    json_end(&json);
+        write_last(&call->json, &last.of[i]);
+    json_end(&call->json);
+    write_run(&call->json, "run", &run);
+    json_end(&call->json);
     console_tag_answer(call);
     return STATUS_OK;
 }
 
 enum status console_verify(struct console_call *call, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
     struct verification_state run;
     const struct author *author = &call->store->author;
     enum status status = verification_start(call->services->verification, author->who,
@@ -107,7 +105,7 @@ enum status console_verify(struct console_call *call, struct error *error)
     if (status != STATUS_OK)
         return status;
     verification_look(call->services->verification, &run);
-    write_run(&json, NULL, &run);
+    write_run(&call->json, NULL, &run);
     call->status = 202;
     return STATUS_OK;
 }

@@ -39,15 +39,14 @@ enum status console_overview(struct console_call *call, struct error *error)
 {
     static const char *const spans[] = {
         [HISTORY_MINUTES] = "minutes", [HISTORY_HOURS] = "hours", NULL};
-    struct json_writer json = {.out = &call->answer};
     struct console_query query = {.text = call->query, .error = error};
     enum history_span span = (enum history_span)console_choice(&query, "span", spans);
     if (query.status != STATUS_OK)
         return query.status;
-    json_object(&json, NULL);
-    int64_t at_ms = history_write(call->services->history, span, &json);
-    write_feed(call, at_ms, &json);
-    json_end(&json);
+    json_object(&call->json, NULL);
+    int64_t at_ms = history_write(call->services->history, span, &call->json);
+    write_feed(call, at_ms, &call->json);
+    json_end(&call->json);
     console_tag_answer(call);
     return STATUS_OK;
 }
@@ -73,18 +72,17 @@ enum status console_denials(struct console_call *call, struct error *error)
 {
     struct denied list[DENIALS_SHOWN];
     struct customer_view customer;
-    struct json_writer json = {.out = &call->answer};
     enum status status = resource_get(&customer_resource, call->store, call->id, &customer, error);
     if (status != STATUS_OK)
         return status;
     size_t count =
         denials_list(call->services->sources.denials, call->id, call->now_ms, list, DENIALS_SHOWN);
-    json_object(&json, NULL);
-    json_array(&json, "items");
+    json_object(&call->json, NULL);
+    json_array(&call->json, "items");
     for (size_t i = 0; i < count; i++)
-        write_denied(&json, &list[i]);
-    json_end(&json);
-    json_end(&json);
+        write_denied(&call->json, &list[i]);
+    json_end(&call->json);
+    json_end(&call->json);
     console_tag_answer(call);
     return STATUS_OK;
 }

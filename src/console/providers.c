@@ -166,7 +166,6 @@ static enum status run_trial(struct console_call *call, const char *game_id,
 
 enum status console_try_provider(struct console_call *call, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
     char game_id[GAME_ID_SIZE];
     struct provider_trial trial;
     enum status status = read_game(call, game_id, error);
@@ -178,8 +177,8 @@ enum status console_try_provider(struct console_call *call, struct error *error)
     console_end(call, CONSOLE_TRIAL);
     if (status != STATUS_OK)
         return status;
-    json_object(&json, NULL);
-    provider_trial_write(&json, call->id, &trial);
-    json_end(&json);
+    json_object(&call->json, NULL);
+    provider_trial_write(&call->json, call->id, &trial);
+    json_end(&call->json);
     return STATUS_OK;
 }

@@ -25,8 +25,7 @@
 
 void console_answer(struct console_call *call)
 {
-    struct json_writer json = {.out = &call->answer};
-    resource_write(call->route->resource, call->record, &json);
+    resource_write(call->route->resource, call->record, &call->json);
     console_tag_answer(call);
 }
 
@@ -203,25 +202,23 @@ enum status console_remove(struct console_call *call, struct error *error)
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 struct listing {
-    const struct resource *resource;
-    struct json_writer json;
+    struct console_call *call;
     struct console_page page;
     char provider[CONSOLE_VALUE_SIZE]; /* of games; "": any */
     uint64_t met;                      /* found by the search */
-    struct console_call *call;
 };
 
 /* Has its id, or a text of it, the words in it, in capitals or not? */
 static bool has_words(const struct listing *listing, const void *record)
 {
-    const struct field *fields = listing->resource->fields;
+    const struct resource *resource = listing->call->route->resource;
     struct buffer id = {0};
     bool found = listing->page.words[0] == '\0';
-    for (const struct field *field = fields; field->type != NULL && !found; field++)
+    for (const struct field *field = resource->fields; field->type != NULL && !found; field++)
         if (field->type == &field_text || field->type == &field_text_or_null)
             found = strcasestr(field_value(field, record), listing->page.words) != NULL;
     if (!found) {
-        resource_append_id(listing->resource, record, &id);
+        resource_append_id(resource, record, &id);
         found = strcasestr(buffer_string(&id), listing->page.words) != NULL;
         buffer_free(&id);
     }
@@ -230,7 +227,7 @@ static bool has_words(const struct listing *listing, const void *record)
 
 static bool is_searched_for(const struct listing *listing, const void *record)
 {
-    if (listing->provider[0] != '\0' && listing->resource->kind == RECORD_GAME &&
+    if (listing->provider[0] != '\0' && listing->call->route->resource->kind == RECORD_GAME &&
         strcmp(((const struct game_record *)record)->provider_id, listing->provider) != 0)
         return false;
     return has_words(listing, record);
@@ -244,7 +241,7 @@ static bool list_record(void *context, const void *record)
     if (!is_searched_for(listing, record))
         return true;
     if (listing->met >= page->offset && listing->met - page->offset < page->limit)
-        resource_write(listing->resource, record, &listing->json);
+        resource_write(listing->call->route->resource, record, &listing->call->json);
     listing->met++;
     return true;
 }
@@ -253,14 +250,13 @@ static enum status begin_list(struct console_call *call, struct listing *listing
                               struct error *error)
 {
     struct console_query query = {.text = call->query, .error = error};
-    *listing = (struct listing){
-        .resource = call->route->resource, .json = {.out = &call->answer}, .call = call};
+    *listing = (struct listing){.call = call};
     console_page(&query, &listing->page);
     console_parameter(&query, "provider", listing->provider);
     if (query.status != STATUS_OK)
         return query.status;
-    json_object(&listing->json, NULL);
-    json_array(&listing->json, "items");
+    json_object(&call->json, NULL);
+    json_array(&call->json, "items");
     return STATUS_OK;
 }
 
@@ -276,10 +272,10 @@ enum status console_list(struct console_call *call, struct error *error)
     if (status == STATUS_OK)
         status = begin_list(call, &listing, error);
     if (status == STATUS_OK)
-        status =
-            resource_list(listing.resource, call->store, customer, list_record, &listing, error);
+        status = resource_list(call->route->resource, call->store, customer, list_record, &listing,
+                               error);
     if (status == STATUS_OK) /* rows are never deleted, and stay in their order */
-        console_end_page(&listing.json, listing.met, console_next(&listing.page, listing.met));
+        console_end_page(&call->json, listing.met, console_next(&listing.page, listing.met));
     return status;
 }
 
@@ -323,7 +319,7 @@ static enum status write_players(struct listing *listing, const struct players_p
         struct player_view player;
         status = players_view(listing->call->store, &players->players[i], &player, error);
         if (status == STATUS_OK)
-            resource_write(&player_resource, &player, &listing->json);
+            resource_write(&player_resource, &player, &listing->call->json);
     }
     return status;
 }
@@ -346,7 +342,7 @@ enum status console_list_players(struct console_call *call, struct error *error)
     if (status == STATUS_OK)
         status = write_players(&listing, &players, error);
     if (status == STATUS_OK)
-        console_end_page(&listing.json, players.found, players.next);
+        console_end_page(&call->json, players.found, players.next);
     return status;
 }
 

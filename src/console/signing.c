@@ -9,13 +9,12 @@
 
 static void write_session(struct console_call *call)
 {
-    struct json_writer json = {.out = &call->answer};
-    json_object(&json, NULL);
-    json_string(&json, "name", call->signed_in.who.name);
-    json_string(&json, "role", enum_name(&operator_roles, call->signed_in.who.role));
-    json_string(&json, "id", call->signed_in.session.id);
-    json_time(&json, "expires_at", call->signed_in.session.expires_ms);
-    json_end(&json);
+    json_object(&call->json, NULL);
+    json_string(&call->json, "name", call->signed_in.who.name);
+    json_string(&call->json, "role", enum_name(&operator_roles, call->signed_in.who.role));
+    json_string(&call->json, "id", call->signed_in.session.id);
+    json_time(&call->json, "expires_at", call->signed_in.session.expires_ms);
+    json_end(&call->json);
 }
 
 static enum status refuse_token(struct console_call *call, struct error *error)

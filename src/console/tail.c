@@ -47,7 +47,6 @@ static enum status read_rows(struct console_call *call, struct tail *tail, int l
 static enum status answer(struct console_call *call, struct tail *asked,
                           const struct console_query *query, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
     const bool is_first = call->tail == NULL;
     if (query->status != STATUS_OK)
         return query->status;
@@ -58,18 +57,18 @@ static enum status answer(struct console_call *call, struct tail *asked,
     struct tail *tail = call->tail;
     tail->customer_id = asked->customer_id;
     tail->trail = asked->trail;
-    tail->array = &json;
-    json_object(&json, NULL);
-    json_array(&json, "items");
+    tail->array = &call->json;
+    json_object(&call->json, NULL);
+    json_array(&call->json, "items");
     enum status status = read_rows(call, tail, is_first ? LOOKS_MAX : 1, error);
-    json_end(&json);
-    json_unsigned(&json, "next", tail->place);
+    json_end(&call->json);
+    json_unsigned(&call->json, "next", tail->place);
     if (tail->ledger.known)
-        json_hex(&json, "next_hash", tail->ledger.hash, sizeof tail->ledger.hash);
+        json_hex(&call->json, "next_hash", tail->ledger.hash, sizeof tail->ledger.hash);
     else
-        json_null(&json, "next_hash");
-    json_bool(&json, "more", tail->more);
-    json_end(&json);
+        json_null(&call->json, "next_hash");
+    json_bool(&call->json, "more", tail->more);
+    json_end(&call->json);
     call->is_empty = status == STATUS_OK && tail->rows == 0 && !tail->more;
     return status;
 }

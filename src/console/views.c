@@ -22,13 +22,12 @@
 static void write_policy(struct console_call *call, const struct game_policy_record *record,
                          bool casino)
 {
-    struct json_writer json = {.out = &call->answer};
-    json_object(&json, NULL);
-    json_string(&json, "customer", record->customer_id);
-    json_bool(&json, "casino", casino);
-    json_bool(&json, "every_game", record->every_game);
-    json_lines(&json, "games", record->games);
-    json_end(&json);
+    json_object(&call->json, NULL);
+    json_string(&call->json, "customer", record->customer_id);
+    json_bool(&call->json, "casino", casino);
+    json_bool(&call->json, "every_game", record->every_game);
+    json_lines(&call->json, "games", record->games);
+    json_end(&call->json);
 }
 
 static enum status name_customer(struct console_call *call, struct game_policy_record *record,
@@ -93,18 +92,17 @@ enum status console_allow_games(struct console_call *call, struct error *error)
 enum status console_import_games(struct console_call *call, struct error *error)
 {
     struct games_put_result result;
-    struct json_writer json = {.out = &call->answer};
     enum status status =
         games_import(call->store, "the document", call->body, call->now_ms, &result, error);
     if (status == STATUS_MALFORMED)
         status = STATUS_INVALID; /* it is the request's fault, not the store's */
     if (status != STATUS_OK)
         return status;
-    json_object(&json, NULL);
-    json_unsigned(&json, "added", result.added);
-    json_unsigned(&json, "changed", result.changed);
-    json_unsigned(&json, "unchanged", result.unchanged);
-    json_end(&json);
+    json_object(&call->json, NULL);
+    json_unsigned(&call->json, "added", result.added);
+    json_unsigned(&call->json, "changed", result.changed);
+    json_unsigned(&call->json, "unchanged", result.unchanged);
+    json_end(&call->json);
     return STATUS_OK;
 }
 
@@ -148,7 +146,6 @@ static bool state_entry(void *context, const struct ledger_transaction *entry)
 /* The newest entries, in their order; `next` is where the page before begins. */
 enum status console_statement(struct console_call *call, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
     struct console_query query = {.text = call->query, .error = error};
     struct window window = {.scope = {0}};
     struct ledger_account account;
@@ -165,17 +162,17 @@ enum status console_statement(struct console_call *call, struct error *error)
         status = viewer_account(call->store, &viewer_operator, call->id, &account, error);
     if (status != STATUS_OK)
         return status;
-    json_object(&json, NULL);
-    json_string(&json, "player_id", account.player.id);
-    json_string(&json, "currency", account.player.currency);
-    json_integer(&json, "currency_exponent", account.player.currency_exponent);
-    json_integer(&json, "balance_minor", account.balance_minor);
-    json_array(&json, "items");
+    json_object(&call->json, NULL);
+    json_string(&call->json, "player_id", account.player.id);
+    json_string(&call->json, "currency", account.player.currency);
+    json_integer(&call->json, "currency_exponent", account.player.currency_exponent);
+    json_integer(&call->json, "balance_minor", account.balance_minor);
+    json_array(&call->json, "items");
     status = viewer_read_page(call->store, &viewer_operator, &asked, limit, &next, state_entry,
-                              &json, error);
-    json_end(&json);
-    json_unsigned_or_null(&json, "next", next);
-    json_end(&json);
+                              &call->json, error);
+    json_end(&call->json);
+    json_unsigned_or_null(&call->json, "next", next);
+    json_end(&call->json);
     return status;
 }
 
@@ -362,20 +359,19 @@ static enum status write_sums(struct console_call *call, const struct ledger_sco
 static enum status write_usage(struct console_call *call, const struct ledger_scope *scope,
                                bool wallet, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
-    write_days(&json, scope);
-    json_array(&json, "requests");
-    enum status status =
-        viewer_read_requests(call->store, &viewer_operator, scope, write_requests, &json, error);
-    json_end(&json);
+    write_days(&call->json, scope);
+    json_array(&call->json, "requests");
+    enum status status = viewer_read_requests(call->store, &viewer_operator, scope, write_requests,
+                                              &call->json, error);
+    json_end(&call->json);
     if (wallet && status == STATUS_OK) {
-        json_array(&json, "wallet");
-        status = write_sums(call, scope, false, write_movement, &json, error);
-        json_end(&json);
+        json_array(&call->json, "wallet");
+        status = write_sums(call, scope, false, write_movement, &call->json, error);
+        json_end(&call->json);
     } else {
-        json_null(&json, "wallet");
+        json_null(&call->json, "wallet");
     }
-    json_end(&json);
+    json_end(&call->json);
     return status;
 }
 
@@ -474,26 +470,26 @@ enum status console_entries(struct console_call *call, struct error *error)
 
 enum status console_settings(struct console_call *call, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
     struct buffer value = {0};
     const struct setting_description *setting;
     (void)error; /* it cannot fail */
-    json_object(&json, NULL);
-    json_array(&json, "items");
+    json_object(&call->json, NULL);
+    json_array(&call->json, "items");
     for (size_t i = 0; (setting = config_setting(i)) != NULL; i++) {
         buffer_clear(&value);
         config_append_value(call->config, i, &value);
-        json_object(&json, NULL);
-        json_string(&json, "section", setting->section);
-        json_string(&json, "name", setting->key);
-        json_string(&json, "value", buffer_string(&value));
-        json_bool(&json, "default", strcmp(buffer_string(&value), setting->default_text) == 0);
-        json_string(&json, "what", setting->what);
-        json_bool(&json, "reloadable", setting->reloadable);
-        json_end(&json);
+        json_object(&call->json, NULL);
+        json_string(&call->json, "section", setting->section);
+        json_string(&call->json, "name", setting->key);
+        json_string(&call->json, "value", buffer_string(&value));
+        json_bool(&call->json, "default",
+                  strcmp(buffer_string(&value), setting->default_text) == 0);
+        json_string(&call->json, "what", setting->what);
+        json_bool(&call->json, "reloadable", setting->reloadable);
+        json_end(&call->json);
     }
-    json_end(&json);
-    json_end(&json);
+    json_end(&call->json);
+    json_end(&call->json);
     buffer_free(&value);
     return STATUS_OK;
 }
@@ -527,24 +523,23 @@ static int64_t odds_bytes(const struct config *config)
 
 enum status console_health(struct console_call *call, struct error *error)
 {
-    struct json_writer json = {.out = &call->answer};
     struct error reason = {0};
     int64_t bytes = 0;
     (void)error; /* the answer says what is wrong */
-    json_object(&json, NULL);
+    json_object(&call->json, NULL);
     enum status status = odds_store_ping(call->services->sources.odds, ODDS_TO_READ, &reason);
-    bool sound = write_store(&json, "odds_store", status, odds_bytes(call->config), &reason);
+    bool sound = write_store(&call->json, "odds_store", status, odds_bytes(call->config), &reason);
     status = platform_store_ping(call->store, &reason);
     if (status == STATUS_OK)
         status = platform_store_size(call->store, &bytes, &reason);
     if (status == STATUS_OK)
         status = platform_store_check_writes(call->store, &reason);
-    sound &= write_store(&json, "platform_store", status, bytes, &reason);
-    json_string(&json, "status", sound ? "ok" : "degraded");
-    json_string(&json, "version", CROUPIER_VERSION);
-    json_string(&json, "commit", croupier_commit);
-    json_integer(&json, "pid", getpid());
-    json_time(&json, "started_at", call->services->started_ms);
-    json_end(&json);
+    sound &= write_store(&call->json, "platform_store", status, bytes, &reason);
+    json_string(&call->json, "status", sound ? "ok" : "degraded");
+    json_string(&call->json, "version", CROUPIER_VERSION);
+    json_string(&call->json, "commit", croupier_commit);
+    json_integer(&call->json, "pid", getpid());
+    json_time(&call->json, "started_at", call->services->started_ms);
+    json_end(&call->json);
     return STATUS_OK;
 }
