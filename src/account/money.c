@@ -107,14 +107,6 @@ const struct account_act account_players = {.name = "players",
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static bool write_entry(void *context, const struct ledger_transaction *entry)
-{
-    json_object(context, NULL);
-    wallet_write_transaction(context, entry);
-    json_end(context);
-    return true;
-}
-
 static enum status show_statement(struct account_call *call, struct error *error)
 {
     struct viewer_statement asked = {
@@ -122,7 +114,7 @@ static enum status show_statement(struct account_call *call, struct error *error
     uint64_t next = 0;
     json_array(&call->json, "statement");
     enum status status = viewer_read_page(call->store, &call->viewer, &asked, call->asked.limit,
-                                          &next, write_entry, &call->json, error);
+                                          &next, wallet_list_entry, &call->json, error);
     json_end(&call->json);
     if (next > 0)
         (void)snprintf(call->next, sizeof call->next, "%" PRIu64, next);
@@ -141,7 +133,7 @@ const struct account_act account_statement = {
 static bool write_numbered(void *context, int64_t number, const struct ledger_transaction *entry)
 {
     (void)number;
-    return write_entry(context, entry);
+    return wallet_list_entry(context, entry);
 }
 
 /* A cursor holds the number of the last entry that was read, and its hash. */

@@ -61,9 +61,7 @@ static void show_entry(struct statement *statement, const struct ledger_transact
     char balance[CURRENCY_AMOUNT_SIZE];
     if (json != NULL) {
         json_space(json, "\n");
-        json_object(json, NULL);
-        wallet_write_transaction(json, entry);
-        json_end(json);
+        (void)wallet_list_entry(json, entry);
         return;
     }
     clock_format_rfc3339(entry->created_ms, created_at);

@@ -134,15 +134,6 @@ static enum status read_window(struct console_query *query, const struct console
 #define ENTRIES 100
 #define EVER 1000000 /* days */
 
-static bool state_entry(void *context, const struct ledger_transaction *entry)
-{
-    struct json_writer *json = context;
-    json_object(json, NULL);
-    wallet_write_transaction(json, entry);
-    json_end(json);
-    return true;
-}
-
 /* The newest entries, in their order; `next` is where the page before begins. */
 enum status console_statement(struct console_call *call, struct error *error)
 {
@@ -168,8 +159,8 @@ enum status console_statement(struct console_call *call, struct error *error)
     json_integer(&call->json, "currency_exponent", account.player.currency_exponent);
     json_integer(&call->json, "balance_minor", account.balance_minor);
     json_array(&call->json, "items");
-    status = viewer_read_page(call->store, &viewer_operator, &asked, limit, &next, state_entry,
-                              &call->json, error);
+    status = viewer_read_page(call->store, &viewer_operator, &asked, limit, &next,
+                              wallet_list_entry, &call->json, error);
     json_end(&call->json);
     json_unsigned_or_null(&call->json, "next", next);
     json_end(&call->json);
@@ -424,7 +415,7 @@ static bool list_entry(void *context, const struct ledger_transaction *entry)
 {
     struct listing *listing = context;
     if (count_row(listing))
-        (void)state_entry(&listing->json, entry);
+        (void)wallet_list_entry(&listing->json, entry);
     return listing->met <= listing->page.offset + listing->page.limit;
 }
 

@@ -50,6 +50,14 @@ void wallet_write_transaction(struct json_writer *json,
         fields_write(ledger_entry_fields, transaction, json);
 }
 
+bool wallet_list_entry(void *json, const struct ledger_transaction *entry)
+{
+    json_object(json, NULL);
+    wallet_write_transaction(json, entry);
+    json_end(json);
+    return true;
+}
+
 void wallet_write_fact(struct json_writer *json, const struct ledger_fact *fact)
 {
     if (fact->id.known) {

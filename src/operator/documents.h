@@ -12,6 +12,8 @@ extern const struct field ledger_transaction_fields[], ledger_entry_fields[];
 /* The members of a transaction, into an object that is open. */
 void wallet_write_transaction(struct json_writer *json,
                               const struct ledger_transaction *transaction);
+/* A ledger_transaction_visitor: writes an entry as an object. */
+bool wallet_list_entry(void *json, const struct ledger_transaction *entry);
 /* The members of all that is known of an id. */
 void wallet_write_fact(struct json_writer *json, const struct ledger_fact *fact);
 
