@@ -35,29 +35,19 @@ struct audit {
     enum status status; /* of a fault in a decline or a clearing account */
 };
 
-/* The break is at a player's entry, or at a decline. */
-static enum status broken_at(struct audit *audit, const char *player_id, const char *what_it_is,
-                             uint64_t at, const char *what)
+/* Of a player; they are counted by its sequence, and by position. */
+enum broken_row { ENTRY, DECLINE };
+
+static enum status broken(struct audit *audit, const char *player_id, enum broken_row row,
+                          uint64_t at, const char *what)
 {
-    (void)snprintf(audit->result.broken.player_id, sizeof audit->result.broken.player_id, "%s",
-                   player_id);
+    struct audit_break *place = &audit->result.broken;
+    *place =
+        row == DECLINE ? (struct audit_break){.decline = at} : (struct audit_break){.sequence = at};
+    (void)snprintf(place->player_id, sizeof place->player_id, "%s", player_id);
     return error_set(audit->error, STATUS_MALFORMED,
-                     "the ledger is broken: player %s, %s %" PRIu64 ": %s", player_id, what_it_is,
-                     at, what);
-}
-
-static enum status broken(struct audit *audit, const char *player_id, uint64_t sequence,
-                          const char *what)
-{
-    audit->result.broken = (struct audit_break){.sequence = sequence};
-    return broken_at(audit, player_id, "sequence", sequence, what);
-}
-
-static enum status broken_decline(struct audit *audit, const char *player_id, uint64_t position,
-                                  const char *what)
-{
-    audit->result.broken = (struct audit_break){.decline = position};
-    return broken_at(audit, player_id, "decline", position, what);
+                     "the ledger is broken: player %s, %s %" PRIu64 ": %s", player_id,
+                     row == DECLINE ? "decline" : "sequence", at, what);
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -102,7 +92,7 @@ static enum status verify_entry(struct audit *audit, const struct ledger_transac
     const char *flaw = NULL;
     uint8_t hash[LEDGER_HASH_SIZE];
     if (entry->sequence != before->sequence + 1)
-        return broken(audit, entry->player_id,
+        return broken(audit, entry->player_id, ENTRY,
                       before->sequence > 0 ? before->sequence + 1 : entry->sequence - 1,
                       "this entry is not there, but a later one is");
     ledger_entry_hash(entry, before->hash, hash);
@@ -116,7 +106,7 @@ static enum status verify_entry(struct audit *audit, const struct ledger_transac
         flaw = "the balance is not the one before plus the movement";
     else if (memcmp(hash, entry->hash, sizeof hash) != 0)
         flaw = "the chain is broken: something in the entry was changed";
-    return flaw == NULL ? STATUS_OK : broken(audit, entry->player_id, entry->sequence, flaw);
+    return flaw == NULL ? STATUS_OK : broken(audit, entry->player_id, ENTRY, entry->sequence, flaw);
 }
 
 static enum status take_entry(void *context, const struct sql_row *row, struct error *error)
@@ -157,7 +147,8 @@ static enum status account_fits(struct audit *audit, const struct ledger_account
         return STATUS_OK;
     /* Where the last entry is not there, the one before it is what there is. */
     bool gone = last->sequence == 0 && account->sequence > 0;
-    return broken(audit, account->player.id, gone ? account->sequence - 1 : last->sequence, flaw);
+    return broken(audit, account->player.id, ENTRY, gone ? account->sequence - 1 : last->sequence,
+                  flaw);
 }
 
 static enum status declines_fit(struct audit *audit, const struct ledger_account *account,
@@ -168,7 +159,7 @@ static enum status declines_fit(struct audit *audit, const struct ledger_account
         flaw = "the account has another last decline than its declines";
     else if (memcmp(account->declines_head, head, LEDGER_HASH_SIZE) != 0)
         flaw = "the account has another head than the chain of its declines";
-    return flaw == NULL ? STATUS_OK : broken_decline(audit, account->player.id, declines, flaw);
+    return flaw == NULL ? STATUS_OK : broken(audit, account->player.id, DECLINE, declines, flaw);
 }
 
 static enum status take_account(void *context, const struct sql_row *row, struct error *error)
@@ -199,7 +190,7 @@ static enum status take_miscounted(void *context, const struct sql_row *row, str
     char player_id[PLAYER_ID_SIZE];
     (void)error;
     (void)ledger_read_string(row, 0, player_id, sizeof player_id);
-    return broken(audit, player_id, (uint64_t)sql_integer(row, 1),
+    return broken(audit, player_id, ENTRY, (uint64_t)sql_integer(row, 1),
                   "the account has another last sequence than its entries");
 }
 
@@ -212,15 +203,15 @@ static bool verify_decline(void *context, const struct ledger_transaction *decli
     struct audit *audit = context;
     uint8_t hash[LEDGER_HASH_SIZE];
     if ((before == NULL) != (decline->decline == 1)) {
-        audit->status = broken_decline(audit, decline->player_id, decline->decline - 1,
-                                       "this decline is not there, but a later one is");
+        audit->status = broken(audit, decline->player_id, DECLINE, decline->decline - 1,
+                               "this decline is not there, but a later one is");
         return false;
     }
     ledger_decline_hash(decline, before != NULL ? before : zeros, hash);
     if (memcmp(hash, decline->hash, sizeof hash) == 0)
         return true;
-    audit->status = broken_decline(audit, decline->player_id, decline->decline,
-                                   "the chain is broken: something in the decline was changed");
+    audit->status = broken(audit, decline->player_id, DECLINE, decline->decline,
+                           "the chain is broken: something in the decline was changed");
     return false;
 }
 
@@ -263,20 +254,15 @@ static enum status audit_accounts(struct audit *audit)
                : ledger_broken_row(audit->error, TEXT("entries"), "they are no account's");
 }
 
-static enum status audit_declines(struct audit *audit)
-{
-    enum status status =
-        platform_ledger_declines(audit->store, verify_decline, audit, audit->error);
-    return status == STATUS_OK ? audit->status : status;
-}
-
 static enum status audit_rows(struct audit *audit)
 {
     const struct sql_texts *texts = audit->store->engine->texts;
     const struct audit_options *options = audit->options;
     enum status status = read_rows(audit, texts->chained, texts->chained_since, take_entry);
     if (status == STATUS_OK && !options->recent)
-        status = audit_declines(audit);
+        status = platform_ledger_declines(audit->store, verify_decline, audit, audit->error);
+    if (status == STATUS_OK)
+        status = audit->status;
     if (status == STATUS_OK)
         status = audit_accounts(audit);
     if (status == STATUS_OK)
