@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the statements of an engine into C: `const struct sql_texts NAME_texts`.
 
-usage: embed_statements.py NAME OUTPUT.c FILE.sql…
+usage: embed_statements.py NAME OUTPUT.c HEADER.h FILE.sql…
 
 A line of a file that begins with one of these words in a comment begins a part, which ends where the
 next begins; other comments stand for themselves:
@@ -12,12 +12,16 @@ next begins; other comments stand for themselves:
     -- field NAME              a member of struct sql_texts (src/stores/platform/texts.h),
                                which is a piece as well
     -- check WHAT              a row of its `checks`; without WHAT the statement itself says it
+
+A macro of the header that is a string is a piece as well: C writes the same SQL into statements of
+its own.
 """
 import json
 import re
 import sys
 
 PART = re.compile(r"-- (define|field|check)\b *(.*)")
+MACRO = re.compile(r'#define (\w+)((?:[ \\\n]*"[^"\n]*")+)')
 CALL = re.compile(r"\{(\w+)(?:\(([^(){}]*)\))?\}")
 
 
@@ -33,6 +37,13 @@ def parts(paths):
                 elif line.strip() and not line.startswith("--"):
                     found[-1][2].append(line.strip())
     return [(kind, name, " ".join(lines)) for kind, name, lines in found]
+
+
+def macros(path):
+    """The pieces that a header defines."""
+    with open(path, encoding="ascii") as file:
+        return {name: ([], "".join(re.findall(r'"([^"\n]*)"', strings)))
+                for name, strings in MACRO.findall(file.read())}
 
 
 def expand(sql, pieces, depth=0):
@@ -53,11 +64,11 @@ def expand(sql, pieces, depth=0):
 
 
 def main():
-    name, output, paths = sys.argv[1], sys.argv[2], sys.argv[3:]
-    found, pieces = parts(paths), {}
+    name, output, header, paths = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+    found, pieces = parts(paths), macros(header)
     for kind, title, sql in found:
         if kind != "check":
-            head = re.fullmatch(r"(\w+)(?:\(([\w, ]+)\))?", title)
+            head = re.fullmatch(r"([\w.]+)(?:\(([\w, ]+)\))?", title)
             if head is None or head.group(1) in pieces:
                 sys.exit(f"{title}: is no name, or is there twice")
             pieces[head.group(1)] = (re.split(r", *", head.group(2)) if head.group(2) else [], sql)

@@ -234,6 +234,13 @@ CROSS JOIN LATERAL (SELECT {ACCOUNT_COLUMNS} FROM player
   LEFT JOIN ledger_account ON ledger_account.player_number = player.number
   WHERE player.id = asked.id LIMIT 1) AS account
 
+-- PostgreSQL leaves a customer that is = $1 out of the order, and might then walk through the
+-- players of all.
+-- define OF_ONE
+player.customer_id BETWEEN $1 AND $1
+-- define ORDER_OF_ONE
+player.customer_id DESC,
+
 -- field listed
 SELECT account.* FROM unnest(string_to_array($1, ',')) WITH ORDINALITY AS asked (id, at)
 CROSS JOIN LATERAL (SELECT {ACCOUNT_COLUMNS}, (SELECT last.created_ms

@@ -36,6 +36,14 @@ SELECT asked.at, declined.* FROM {NUMBERED}
 CROSS JOIN LATERAL (SELECT declines, head FROM ledger_declined
   WHERE player_number = asked.number LIMIT 1) AS declined
 
+-- Where no player is blocked, which is common, one look at the table is all.
+-- field blocks_of_players
+SELECT player.at, block.until_ms FROM unnest($1::text[], $2::text[], $3::text[])
+  WITH ORDINALITY AS player (id, customer_id, reference, at)
+CROSS JOIN LATERAL ({PLAYER_BLOCKED_UNTIL}) AS block (until_ms)
+WHERE block.until_ms IS NOT NULL AND EXISTS (SELECT FROM player_block
+  WHERE blocked_ms IS NOT NULL)
+
 -- field clearings_of_customers
 SELECT asked.at, clearing.balance_minor
 FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS asked (customer, code, at)

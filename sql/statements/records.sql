@@ -36,6 +36,73 @@ ON CONFLICT (id) DO UPDATE SET blocked_ms = excluded.blocked_ms, until_ms = excl
 WHERE coalesce(player_block.blocked_ms, 0) = CAST($8 AS bigint)
 AND coalesce(player_block.until_ms, 0) = CAST($9 AS bigint)
 
+-- ---- lists of players ----
+
+-- A page's second column is the cursor of the next one, the third the end of a block.
+
+-- The newest operations say who is active: so many rows are read, however many there are.
+-- define NEWEST
+(SELECT player_number, number FROM ledger_transaction ORDER BY number DESC LIMIT 2000) AS newest
+-- define BLOCKED
+({PLAYER_BLOCKED_UNTIL})
+-- define ACTIVE
+SELECT player.id, 2 * recent.number, {BLOCKED}
+FROM (SELECT player_number, max(number) AS number FROM {NEWEST} GROUP BY player_number) AS recent
+CROSS JOIN player WHERE player.number = recent.player_number
+AND ($1 = '' OR player.customer_id = $1) AND recent.number < $2
+ORDER BY recent.number DESC LIMIT $3
+-- define OTHERS(whose, order)
+SELECT player.id, 2 * player.number + 1, {BLOCKED} FROM player WHERE {{whose}}
+AND player.number < $2 AND player.number NOT IN (SELECT player_number FROM {NEWEST})
+ORDER BY {{order}} player.number DESC LIMIT $3
+-- define COUNTED(from)
+SELECT count(*) FROM (SELECT player.id {{from}} LIMIT 10001) AS counted
+
+-- Of all, and of one customer, each by an index.
+-- define ALL
+$1 = ''
+-- define FROM_ALL
+FROM player WHERE {ALL}
+-- define FROM_CUSTOMER
+FROM player WHERE player.customer_id = $1
+-- field players.count
+{COUNTED(FROM_ALL)}
+-- field players.first
+{ACTIVE}
+-- field players.rest
+{OTHERS(ALL, NOTHING)}
+-- field players_of_customer.count
+{COUNTED(FROM_CUSTOMER)}
+-- field players_of_customer.first
+{ACTIVE}
+-- field players_of_customer.rest
+{OTHERS(OF_ONE, ORDER_OF_ONE)}
+
+-- References have no character above 'z'.
+-- define KNOWN
+FROM player WHERE ($1 = '' OR player.customer_id = $1) AND player.id IN
+  (SELECT id FROM player WHERE id = $2
+  UNION SELECT player_id FROM launch WHERE id = $2 AND player_id IS NOT NULL
+  UNION SELECT launch.player_id FROM provider CROSS JOIN launch
+    WHERE launch.provider_id = provider.id AND launch.subject = $2
+    AND launch.player_id IS NOT NULL)
+-- define NAMED
+FROM customer CROSS JOIN player WHERE player.customer_id = customer.id
+AND ($1 = '' OR customer.id = $1) AND lower(player.reference) >= lower($2)
+AND lower(player.reference) < lower($2) || '~'
+AND player.id NOT IN (SELECT player.id {KNOWN})
+-- define KNOWN_COUNT
+(SELECT count(*) {KNOWN})
+-- field players_found.count
+SELECT {KNOWN_COUNT} + ({COUNTED(NAMED)})
+-- field players_found.first
+SELECT player.id, CAST($3 AS bigint) + $4 - 1, {BLOCKED} {KNOWN}
+ORDER BY player.number LIMIT $4 OFFSET $3
+-- field players_found.rest
+SELECT player.id, CAST($3 AS bigint) + $4 - 1, {BLOCKED} {NAMED}
+ORDER BY customer.id, lower(player.reference), player.number LIMIT $4
+OFFSET CASE WHEN $3 > {KNOWN_COUNT} THEN $3 - {KNOWN_COUNT} ELSE 0 END
+
 -- ---- launches ----
 
 -- The player that the provider $1 knows as $2, and the launch $3 if it is one of that player's.

@@ -227,6 +227,11 @@ LEFT JOIN ledger_account ON ledger_account.player_number = player.number
 LEFT JOIN ledger_declined ON ledger_declined.player_number = player.number
 WHERE player.number = ?1
 
+-- SQLite does not find a number after BETWEEN.
+-- define OF_ONE
+player.customer_id = $1
+-- define ORDER_OF_ONE
+
 -- field listed
 SELECT {ACCOUNT_COLUMNS}, last.created_ms
 FROM json_each('["' || replace($1, ',', '","') || '"]') AS asked

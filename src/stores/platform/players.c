@@ -107,60 +107,7 @@ enum status platform_players_named(struct platform_store *store, const char *cus
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* The newest operations say who is active: so many rows are read, however many there are. */
-#define NEWEST                                                                                  \
-    "(SELECT player_number, number FROM ledger_transaction ORDER BY number DESC LIMIT 2000) AS" \
-    " newest"
-
-/* $1: a customer or "", $2: the number with which the page before ended, $3: how many. The second
- * column is the cursor of the next page, the third the end of a block. */
-#define BLOCKED ", (" PLAYER_BLOCKED_UNTIL ")"
-static const char list_active[] =
-    "SELECT player.id, 2 * recent.number" BLOCKED " FROM"
-    " (SELECT player_number, max(number) AS number FROM " NEWEST " GROUP BY player_number)"
-    " AS recent CROSS JOIN player"
-    " WHERE player.number = recent.player_number AND ($1 = '' OR player.customer_id = $1)"
-    " AND recent.number < $2 ORDER BY recent.number DESC LIMIT $3";
-#define COUNT(from_) "SELECT count(*) FROM (SELECT player.id" from_ " LIMIT 10001) AS counted"
-#define COUNTED 10000
-#define LIST_OTHERS(whose_, order_)                                                       \
-    "SELECT player.id, 2 * player.number + 1" BLOCKED " FROM player WHERE " whose_        \
-    " AND player.number < $2 AND player.number NOT IN (SELECT player_number FROM " NEWEST \
-    ") ORDER BY " order_ "player.number DESC LIMIT $3"
-
-/* Of all, and of one customer, each by an index. PostgreSQL leaves a customer that is = $1 out of
- * the order, and might then walk through the players of all; SQLite does not find a number after
- * BETWEEN. */
-#define ALL "$1 = ''"
-#define OF_ONE "player.customer_id = $1"
-static const char *const count_players[] = {COUNT(" FROM player WHERE " ALL),
-                                            COUNT(" FROM player WHERE " OF_ONE)};
-static const char *const list_others[] = {LIST_OTHERS(ALL, ""), LIST_OTHERS(OF_ONE, "")};
-static const char list_others_in_postgres[] =
-    LIST_OTHERS("player.customer_id BETWEEN $1 AND $1", "player.customer_id DESC, ");
-
-/* $2: the words, $3: the cursor, here an offset, $4: how many. References have no character above
- * 'z'. */
-#define KNOWN                                                                      \
-    " FROM player WHERE ($1 = '' OR player.customer_id = $1) AND player.id IN"     \
-    " (SELECT id FROM player WHERE id = $2"                                        \
-    "  UNION SELECT player_id FROM launch WHERE id = $2 AND player_id IS NOT NULL" \
-    "  UNION SELECT launch.player_id FROM provider CROSS JOIN launch"              \
-    "   WHERE launch.provider_id = provider.id AND launch.subject = $2"            \
-    "   AND launch.player_id IS NOT NULL)"
-#define NAMED                                                                     \
-    " FROM customer CROSS JOIN player WHERE player.customer_id = customer.id"     \
-    " AND ($1 = '' OR customer.id = $1) AND lower(player.reference) >= lower($2)" \
-    " AND lower(player.reference) < lower($2) || '~'"                             \
-    " AND player.id NOT IN (SELECT player.id" KNOWN ")"
-#define KNOWN_COUNT "(SELECT count(*)" KNOWN ")"
-static const char count_found[] = "SELECT " KNOWN_COUNT " + (" COUNT(NAMED) ")";
-static const char list_known[] = "SELECT player.id, CAST($3 AS bigint) + $4 - 1" BLOCKED KNOWN
-                                 " ORDER BY player.number LIMIT $4 OFFSET $3";
-static const char list_named[] =
-    "SELECT player.id, CAST($3 AS bigint) + $4 - 1" BLOCKED NAMED
-    " ORDER BY customer.id, lower(player.reference), player.number LIMIT $4"
-    " OFFSET CASE WHEN $3 > " KNOWN_COUNT " THEN $3 - " KNOWN_COUNT " ELSE 0 END";
+#define COUNTED 10000 /* players are counted up to the next one (sql/statements/records.sql) */
 
 struct listing {
     struct players_page *page;
@@ -225,18 +172,16 @@ enum status platform_players_active(struct platform_store *store, const char *cu
                                : cursor % 2 == 0 ? cursor / 2
                                                  : 0,
                                cursor % 2 == 0 ? INT64_MAX : cursor / 2};
+    const struct sql_texts *texts = store->engine->texts;
+    const struct player_list_texts *list = search   ? &texts->players_found
+                                           : of_one ? &texts->players_of_customer
+                                                    : &texts->players;
     struct listing listing = {.page = page, .limit = limit};
     struct sql_parameters parameters[3] = {0};
     struct sql_query queries[] = {
-        {.sql = search ? count_found : count_players[of_one],
-         .row = sql_take_integer,
-         .context = &page->found},
-        {.sql = search ? list_known : list_active, .row = on_player, .context = &listing},
-        {.sql = search                                                 ? list_named
-                : of_one && store->engine == &platform_postgres_engine ? list_others_in_postgres
-                                                                       : list_others[of_one],
-         .row = on_player,
-         .context = &listing}};
+        {.sql = list->count, .row = sql_take_integer, .context = &page->found},
+        {.sql = list->first, .row = on_player, .context = &listing},
+        {.sql = list->rest, .row = on_player, .context = &listing}};
     CHECK(limit <= PLAYERS_PAGE_MAX);
     *page = (struct players_page){.count = 0};
     for (size_t i = 0; i < 3; i++) {

@@ -14,6 +14,11 @@ struct ledger_check_text {
     const char *sql;
 };
 
+/* A list of players: how many there are, those that come first, and the rest. */
+struct player_list_texts {
+    const char *count, *first, *rest;
+};
+
 struct sql_texts {
     /* Rows of a transaction. */
     const char *transactions;
@@ -42,6 +47,9 @@ struct sql_texts {
     /* The accounts of players ($1: ids, with commas between them) in that order, and when the last
      * entry of each was made. */
     const char *listed;
+    /* $1: a customer or "". Of a page: $2: the number with which the one before ended, $3: how many.
+     * Of those found: $2: the words, $3: an offset, $4: how many. */
+    struct player_list_texts players, players_of_customer, players_found;
     const char *newest;
     const char *sums, *summed, *keep_sum; /* and what entries add to the kept ones */
     const char *verifications, *put_verification, *delete_verification;
@@ -73,7 +81,7 @@ struct sql_texts {
     /* And these, of a batch: its begin, its commit, and the fate of a lost commit. */
     const char *use_indexes, *owners_of_ids, *take_numbers;
     const char *lock_players, *lock_accounts, *lock_clearings;
-    const char *declines_of_players, *clearings_of_customers;
+    const char *blocks_of_players, *declines_of_players, *clearings_of_customers;
     const char *insert_kept, *insert_entries, *insert_rollbacks, *insert_declines, *write_declined;
     const char *update_accounts, *insert_accounts, *insert_clearings, *lock_sums, *add_to_clearings;
     const char *is_running, *is_kept;

@@ -41,14 +41,6 @@ struct loading {
     struct row_arrays ids;            /* the facts': owner, id, whether it counts credits */
 };
 
-static struct loading *make_loading(struct postgres_store *store, struct ledger_batch *batch)
-{
-    struct loading *loading = memory_alloc_zeroed(1, sizeof *loading);
-    loading->store = store;
-    loading->batch = batch;
-    return loading;
-}
-
 static void free_loading(struct loading *loading)
 {
     arrays_free(&loading->new_players);
@@ -145,15 +137,6 @@ static enum status load_unknown_ids(struct loading *loading, bool *begun, struct
 }
 
 /* ---- the questions --------------------------------------------------------------------------- */
-
-/* Where no player is blocked, which is common, one look at the table is all. */
-static const char find_blocks[] =
-    "SELECT player.at, block.until_ms"
-    " FROM unnest($1::text[], $2::text[], $3::text[])"
-    "  WITH ORDINALITY AS player (id, customer_id, reference, at)"
-    " CROSS JOIN LATERAL (" PLAYER_BLOCKED_UNTIL ") AS block (until_ms)"
-    " WHERE block.until_ms IS NOT NULL AND EXISTS (SELECT FROM player_block"
-    "  WHERE blocked_ms IS NOT NULL)";
 
 static int compare_numbered(const void *a, const void *b)
 {
@@ -312,7 +295,7 @@ static enum status load(struct loading *loading, bool begun, struct error *error
         {texts->lock_accounts, numbers, on_account, false},
         {texts->lock_clearings, clearings, NULL, !loading->store->ledger.lock_clearings},
         {texts->declines_of_players, numbers, on_declined, false},
-        {find_blocks, arrays_bind(&loading->names, 3), on_block, false},
+        {texts->blocks_of_players, arrays_bind(&loading->names, 3), on_block, false},
         {texts->clearings_of_customers, clearings, on_clearing, false},
         {texts->facts, arrays_bind(&loading->ids, 3), on_fact, false},
         {texts->take_numbers, NULL, on_numbers, false},
@@ -335,7 +318,9 @@ enum status postgres_ledger_begin(struct platform_store *base, struct ledger_bat
     enum status status = postgres_ready(store, error);
     if (status != STATUS_OK)
         return status;
-    struct loading *loading = make_loading(store, batch);
+    struct loading *loading = memory_alloc_zeroed(1, sizeof *loading);
+    loading->store = store;
+    loading->batch = batch;
     status = load_unknown_ids(loading, &begun, error);
     if (status == STATUS_OK)
         status = load(loading, begun, error);
