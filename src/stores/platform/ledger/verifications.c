@@ -114,11 +114,7 @@ enum status platform_verifications(struct platform_store *store, struct verifica
 enum status platform_verifications_revision(struct platform_store *store, uint64_t *revision,
                                             struct error *error)
 {
-    int64_t found = 0;
-    enum status status = sql_read_integer(
-        store, "SELECT CAST(coalesce(sum(ended_ms), 0) AS bigint) FROM ledger_verification", &found,
-        error);
-    if (status == STATUS_OK)
-        *revision = (uint64_t)found;
-    return status;
+    return sql_read_integer(
+        store, "SELECT CAST(coalesce(sum(ended_ms), 0) AS bigint) FROM ledger_verification",
+        (int64_t *)revision, error);
 }
