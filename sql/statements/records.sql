@@ -22,6 +22,28 @@ FROM usage_requests WHERE day >= $1 AND day <= $2
 -- field usage_of_customer
 {USAGE_OF_DAYS} AND customer_id = $3 ORDER BY customer_id, day, route_group
 
+-- ---- keys ----
+
+-- The key $1 and those that it made, as far as they are live at $2.
+-- field live_keys
+SELECT id FROM api_key WHERE (id = $1 OR maker = $1)
+AND customer_id = (SELECT customer_id FROM api_key WHERE id = $1)
+AND revoked_ms IS NULL AND (expires_ms IS NULL OR expires_ms > $2) ORDER BY number
+
+-- field revoke_key
+UPDATE api_key SET revoked_ms = $2, revision = (SELECT revision FROM store_revision)
+WHERE id = $1 AND revoked_ms IS NULL
+
+-- field touch_key
+UPDATE api_key SET last_used_ms = $2 WHERE digest = $1 AND coalesce(last_used_ms, 0) < $2
+
+-- ---- games ----
+
+-- field set_game
+UPDATE game SET enabled = $2, blocked_countries = $3, updated_ms = $4,
+  revision = (SELECT revision FROM games_revision)
+WHERE id = $1 AND revision = CAST($5 AS bigint)
+
 -- ---- players ----
 
 -- field add_currency

@@ -1,13 +1,14 @@
 /*
  * Importing games, switching them on and off, and customers' lists of games, in any engine; see
- * platform_games.h. Each change holds the counter's row until its commit (records.c), so rows read
- * in the same transaction are still the same when it writes.
+ * platform_games.h. An import holds the counter's row until its commit (records.c), so rows that it
+ * reads are still the same when it writes.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "stores/platform/records.h"
+#include "stores/platform/texts.h"
 #include "stores/platform/trail.h"
 #include "stores/platform_games.h"
 
@@ -163,8 +164,7 @@ static enum status import_games(struct sql_flight *flight, void *context, struct
     if (import->full[0] != '\0')
         return error_set(error, STATUS_FULL, "game %s: has changed its provider too often",
                          import->full);
-    if (import
-            ->moved) { /* entries of this moment may be kept by another clock: all is summed again */
+    if (import->moved) { /* entries of now may be kept by another clock: all is summed again */
         (void)sql_flight_add(flight, "DELETE FROM ledger_sum");
         (void)sql_flight_add(flight, "UPDATE ledger_summed SET number = 0");
     }
@@ -204,10 +204,7 @@ enum status platform_games_put(struct platform_store *store, const struct game_r
 enum status platform_game_set(struct platform_store *store, const struct game_record *game,
                               int64_t now_ms, struct error *error)
 {
-    struct record_change change = {
-        .table = &game_table,
-        .sql = "UPDATE game SET enabled = $2, blocked_countries = $3, updated_ms = $4, revision ="
-               " " GAMES_REVISION " WHERE id = $1 AND revision = CAST($5 AS bigint)"};
+    struct record_change change = {.table = &game_table, .sql = store->engine->texts->set_game};
     SQL_ADD(&change.parameters, SQL_STRING(game->id), SQL_FLAG(game->enabled),
             SQL_STRING(game->blocked_countries), SQL_INTEGER(now_ms), SQL_INTEGER(game->revision));
     return record_change(store, &change, error);
@@ -235,47 +232,23 @@ static enum status check_listed(struct sql_flight *flight, struct text games, st
     return status;
 }
 
-/* Does the customer exist, and what is its list now? */
-static enum status find_policy(struct sql_flight *flight, const char *customer_id,
-                               struct trail_image *before, struct error *error)
+/* The customer is there, and all that is listed: neither customers nor games are ever deleted. */
+static enum status may_put_policy(struct sql_flight *flight, void *context, struct error *error)
 {
-    struct trail_reading reading = {&game_policy_table, before};
+    const struct game_policy_record *record = context;
     struct sql_query *customer = sql_flight_of(flight, &customer_table, STATEMENT_GET, NULL);
-    SQL_ADD(customer->parameters, SQL_STRING(customer_id));
-    struct sql_query *policy = sql_flight_of(flight, &game_policy_table, STATEMENT_GET, NULL);
-    SQL_ADD(policy->parameters, SQL_STRING(customer_id));
-    trail_read(&reading, policy);
+    SQL_ADD(customer->parameters, SQL_STRING(record->customer_id));
     enum status status = sql_flight_run(flight, false, error);
     if (status == STATUS_OK && customer->rows == 0)
-        status = error_set(error, STATUS_NOT_FOUND, "there is no customer '%s'", customer_id);
-    return status;
-}
-
-static enum status put_policy(struct sql_flight *flight, void *context, struct error *error)
-{
-    struct game_policy_record record = *(const struct game_policy_record *)context;
-    struct trail_image before = {0};
-    struct trail_image after = {0};
-    record.revision = 0;
-    enum status status = record_take_revision(flight, &game_table, error);
-    if (status == STATUS_OK)
-        status = find_policy(flight, record.customer_id, &before, error);
-    if (status == STATUS_OK)
-        status = check_listed(flight, record.games, error);
-    if (status == STATUS_OK) {
-        (void)sql_flight_of(flight, &game_policy_table, STATEMENT_PUT, &record);
-        trail_image_of(&after, &game_policy_table, &record);
-        status = trail_write(flight, &before, &after, true, error);
-    }
-    trail_image_free(&before);
-    trail_image_free(&after);
-    return status;
+        return error_set(error, STATUS_NOT_FOUND, "there is no customer '%s'", record->customer_id);
+    return status == STATUS_OK ? check_listed(flight, record->games, error) : status;
 }
 
 enum status platform_game_policy_put(struct platform_store *store,
                                      const struct game_policy_record *record, struct error *error)
 {
     struct game_policy_record put = *record;
-    enum status status = game_policy_table.check(record, error);
-    return status == STATUS_OK ? sql_transact(store, put_policy, &put, error) : status;
+    put.revision = 0; /* matches any stored revision */
+    return record_write(store, &game_policy_table, STATEMENT_PUT, &put, may_put_policy, &put,
+                        error);
 }

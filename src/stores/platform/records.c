@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "stores/platform/texts.h"
 #include "stores/platform/trail.h"
 #include "stores/platform_changes.h"
 #include "stores/platform_games.h"
@@ -334,8 +335,12 @@ static enum status write_row(struct sql_flight *flight, void *context, struct er
 {
     struct record_change *change = context;
     struct trail_image images[2] = {0};
-    enum status status = change->added != NULL ? add_row(flight, change, images, error)
-                                               : change_row(flight, change, images, error);
+    enum status status =
+        change->may != NULL ? change->may(flight, change->context, error) : STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
+    status = change->added != NULL ? add_row(flight, change, images, error)
+                                   : change_row(flight, change, images, error);
     trail_image_free(&images[0]);
     trail_image_free(&images[1]);
     return status;
@@ -358,15 +363,18 @@ enum status records_check(const struct record_table *table, const void *records,
     return status;
 }
 
-static enum status write_record(struct platform_store *store, const struct record_table *table,
-                                enum statement_form form, const void *record, struct error *error)
+enum status record_write(struct platform_store *store, const struct record_table *table,
+                         enum statement_form form, const void *record, sql_flights *may,
+                         void *context, struct error *error)
 {
     enum status status = table->check(record, error);
     if (status != STATUS_OK)
         return status;
     struct record_change change = {.table = table,
                                    .sql = statement_of(store, table, form),
-                                   .added = form == STATEMENT_ADD ? record : NULL};
+                                   .added = form == STATEMENT_ADD ? record : NULL,
+                                   .may = may,
+                                   .context = context};
     statement_bind(table, form, record, &change.parameters);
     return record_change(store, &change, error);
 }
@@ -374,19 +382,19 @@ static enum status write_record(struct platform_store *store, const struct recor
 enum status platform_add(struct platform_store *store, const struct record_table *table,
                          const void *record, struct error *error)
 {
-    return write_record(store, table, STATEMENT_ADD, record, error);
+    return record_write(store, table, STATEMENT_ADD, record, NULL, NULL, error);
 }
 
 enum status platform_update(struct platform_store *store, const struct record_table *table,
                             const void *record, struct error *error)
 {
-    return write_record(store, table, STATEMENT_UPDATE, record, error);
+    return record_write(store, table, STATEMENT_UPDATE, record, NULL, NULL, error);
 }
 
 enum status platform_put(struct platform_store *store, const struct record_table *table,
                          const void *record, struct error *error)
 {
-    return write_record(store, table, STATEMENT_PUT, record, error);
+    return record_write(store, table, STATEMENT_PUT, record, NULL, NULL, error);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -395,7 +403,6 @@ enum status platform_put(struct platform_store *store, const struct record_table
 struct key_family {
     const char *maker;
     int64_t now_ms;
-    const struct key_record *added; /* NULL: the family is revoked */
     bool maker_lives;
     char live[KEYS_MADE_MAX][KEY_ID_SIZE]; /* made by it */
     size_t count;
@@ -421,66 +428,46 @@ static enum status find_family(struct sql_flight *flight, struct key_family *fam
     enum status status = record_take_revision(flight, &key_table, error);
     if (status != STATUS_OK)
         return status;
-    struct sql_query *query =
-        sql_flight_add(flight, "SELECT id FROM api_key WHERE (id = $1 OR maker = $1)"
-                               " AND customer_id = (SELECT customer_id FROM api_key WHERE id = $1)"
-                               " AND revoked_ms IS NULL"
-                               " AND (expires_ms IS NULL OR expires_ms > $2) ORDER BY number");
+    struct sql_query *query = sql_flight_add(flight, flight->store->engine->texts->live_keys);
     SQL_ADD(query->parameters, SQL_STRING(family->maker), SQL_INTEGER(family->now_ms));
     query->row = see_relative;
     query->context = family;
     return sql_flight_run(flight, false, error);
 }
 
-static enum status make_key(struct sql_flight *flight, void *context, struct error *error)
+static enum status may_make(struct sql_flight *flight, void *context, struct error *error)
 {
     struct key_family *family = context;
-    struct record_change change = {.table = &key_table,
-                                   .sql = statement_of(flight->store, &key_table, STATEMENT_ADD),
-                                   .added = family->added};
     enum status status = find_family(flight, family, error);
     if (status == STATUS_OK && !family->maker_lives)
-        status = error_set(error, STATUS_NOT_FOUND, "the key that makes it is over");
-    else if (status == STATUS_OK && family->count == KEYS_MADE_MAX)
-        status = error_set(error, STATUS_FULL, "the key has made %d that are live", KEYS_MADE_MAX);
-    if (status != STATUS_OK)
-        return status;
-    statement_bind(&key_table, STATEMENT_ADD, family->added, &change.parameters);
-    status = write_row(flight, &change, error);
-    sql_parameters_free(&change.parameters);
+        return error_set(error, STATUS_NOT_FOUND, "the key that makes it is over");
+    if (status == STATUS_OK && family->count == KEYS_MADE_MAX)
+        return error_set(error, STATUS_FULL, "the key has made %d that are live", KEYS_MADE_MAX);
     return status;
 }
 
 enum status platform_key_make(struct platform_store *store, const struct key_record *record,
                               int64_t now_ms, struct error *error)
 {
-    struct key_family family = {.maker = record->maker, .now_ms = now_ms, .added = record};
-    enum status status = key_table.check(record, error);
-    return status == STATUS_OK ? sql_transact(store, make_key, &family, error) : status;
+    struct key_family family = {.maker = record->maker, .now_ms = now_ms};
+    return record_write(store, &key_table, STATEMENT_ADD, record, may_make, &family, error);
 }
 
-static enum status revoke_key(struct sql_flight *flight, const struct key_family *family,
-                              const char *id, struct error *error)
-{
-    struct record_change change = {
-        .table = &key_table,
-        .sql = "UPDATE api_key SET revoked_ms = $2, revision = " STORE_REVISION
-               " WHERE id = $1 AND revoked_ms IS NULL",
-        .idempotent = true, /* revoked before: the first time is kept */
-        .more = id != family->maker};
-    SQL_ADD(&change.parameters, SQL_STRING(id), SQL_INTEGER(family->now_ms));
-    enum status status = write_row(flight, &change, error);
-    sql_parameters_free(&change.parameters);
-    return status;
-}
-
+/* The maker comes last. */
 static enum status revoke_keys(struct sql_flight *flight, void *context, struct error *error)
 {
     struct key_family *family = context;
     enum status status = find_family(flight, family, error);
-    for (size_t i = 0; i < family->count && status == STATUS_OK; i++)
-        status = revoke_key(flight, family, family->live[i], error);
-    return status == STATUS_OK ? revoke_key(flight, family, family->maker, error) : status;
+    for (size_t i = 0; i <= family->count && status == STATUS_OK; i++) {
+        struct record_change change = {.table = &key_table,
+                                       .sql = flight->store->engine->texts->revoke_key,
+                                       .idempotent = true, /* the first time is kept */
+                                       .more = i < family->count};
+        SQL_ADD(&change.parameters, SQL_STRING(change.more ? family->live[i] : family->maker),
+                SQL_INTEGER(family->now_ms));
+        status = write_row(flight, &change, error);
+    }
+    return status;
 }
 
 enum status platform_key_revoke(struct platform_store *store, const char *key_id, int64_t now_ms,
@@ -502,9 +489,7 @@ static enum status touch_keys(struct sql_flight *flight, void *context, struct e
     const struct sql_records *touching = context;
     const struct key_use *uses = touching->at;
     for (size_t i = 0; i < touching->count; i++) {
-        struct sql_query *query =
-            sql_flight_add(flight, "UPDATE api_key SET last_used_ms = $2 WHERE digest = $1"
-                                   " AND coalesce(last_used_ms, 0) < $2");
+        struct sql_query *query = sql_flight_add(flight, flight->store->engine->texts->touch_key);
         SQL_ADD(query->parameters, SQL_BYTES(uses[i].digest, KEY_DIGEST_SIZE),
                 SQL_INTEGER(uses[i].used_ms));
     }

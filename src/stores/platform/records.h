@@ -61,8 +61,14 @@ struct record_change {
     const char *sql;
     struct sql_parameters parameters; /* freed afterwards */
     const void *added;                /* the record, where it adds one; else NULL */
-    bool idempotent; /* if the row is there and needs no change, the call succeeds */
-    bool more;       /* another change follows in its transaction */
+    bool idempotent;  /* if the row is there and needs no change, the call succeeds */
+    bool more;        /* another change follows in its transaction */
+    sql_flights *may; /* looks first, in its transaction, whether it may be made; NULL: it may */
+    void *context;    /* of that */
 };
 MUST_CHECK enum status record_change(struct platform_store *store, struct record_change *change,
                                      struct error *error);
+/* Checks a record, and changes its row by an ADD, UPDATE or PUT. */
+MUST_CHECK enum status record_write(struct platform_store *store, const struct record_table *table,
+                                    enum statement_form form, const void *record, sql_flights *may,
+                                    void *context, struct error *error);

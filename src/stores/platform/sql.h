@@ -142,10 +142,6 @@ const char *statement_of(struct platform_store *store, const struct record_table
                          enum statement_form form);
 void statements_destroy(struct statements **statements);
 
-/* The number that a change has taken, in the SQL of that change. */
-#define STORE_REVISION "(SELECT revision FROM store_revision)"
-#define GAMES_REVISION "(SELECT revision FROM games_revision)"
-
 /* ---- many queries ---------------------------------------------------------------------------- */
 
 /*
