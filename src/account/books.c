@@ -41,18 +41,6 @@ const struct account_act account_days_act = {.name = "days",
 
 #define USAGE_DAYS 6 /* before the last, if no first day is given */
 
-static bool write_requests(void *context, const struct usage_record *record)
-{
-    fields_write_object(usage_request_fields, record, context);
-    return true;
-}
-
-static bool write_movement(void *context, const struct ledger_sum *sum)
-{
-    fields_write_object(usage_movement_fields, sum, context);
-    return true;
-}
-
 static enum status show_usage(struct account_call *call, struct error *error)
 {
     struct json_writer *json = &call->json;
@@ -61,12 +49,13 @@ static enum status show_usage(struct account_call *call, struct error *error)
     if (status != STATUS_OK)
         return status;
     json_array(json, "requests");
-    status = viewer_read_requests(call->store, &call->viewer, &scope, write_requests, json, error);
+    status =
+        viewer_read_requests(call->store, &call->viewer, &scope, usage_list_requests, json, error);
     json_end(json);
     json_array(json, "wallet");
     if (status == STATUS_OK)
-        status = viewer_read_sums(call->store, &call->viewer, &scope, false, write_movement, json,
-                                  error);
+        status = viewer_read_sums(call->store, &call->viewer, &scope, false, usage_list_movement,
+                                  json, error);
     json_end(json);
     return status;
 }

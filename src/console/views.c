@@ -308,18 +308,6 @@ enum status console_audit(struct console_call *call, struct error *error)
 
 #define DAYS_MAX 366 /* with the first and the last */
 
-static bool write_requests(void *context, const struct usage_record *record)
-{
-    fields_write_object(usage_request_fields, record, context);
-    return true;
-}
-
-static bool write_movement(void *context, const struct ledger_sum *sum)
-{
-    fields_write_object(usage_movement_fields, sum, context);
-    return true;
-}
-
 static void write_day(struct json_writer *json, const char *name, int64_t day)
 {
     char date[CLOCK_DAY_SIZE];
@@ -352,12 +340,12 @@ static enum status write_usage(struct console_call *call, const struct ledger_sc
 {
     write_days(&call->json, scope);
     json_array(&call->json, "requests");
-    enum status status = viewer_read_requests(call->store, &viewer_operator, scope, write_requests,
-                                              &call->json, error);
+    enum status status = viewer_read_requests(call->store, &viewer_operator, scope,
+                                              usage_list_requests, &call->json, error);
     json_end(&call->json);
     if (wallet && status == STATUS_OK) {
         json_array(&call->json, "wallet");
-        status = write_sums(call, scope, false, write_movement, &call->json, error);
+        status = write_sums(call, scope, false, usage_list_movement, &call->json, error);
         json_end(&call->json);
     } else {
         json_null(&call->json, "wallet");

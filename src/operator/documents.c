@@ -170,6 +170,18 @@ const struct field usage_movement_fields[] = {
     {0},
 };
 
+bool usage_list_requests(void *json, const struct usage_record *record)
+{
+    fields_write_object(usage_request_fields, record, json);
+    return true;
+}
+
+bool usage_list_movement(void *json, const struct ledger_sum *sum)
+{
+    fields_write_object(usage_movement_fields, sum, json);
+    return true;
+}
+
 /* Stakes and wins as they were entered, the other kinds of CREDITs apart, rollbacks of these and of
  * earlier ones, and the result. For people, what was rolled back of stakes and wins is one number,
  * and all other kinds are one. */

@@ -19,6 +19,9 @@ void wallet_write_fact(struct json_writer *json, const struct ledger_fact *fact)
 
 /* Fields of struct usage_record: the requests of a customer, a day and a group of routes. */
 extern const struct field usage_request_fields[];
+/* Visitors, which write a row of this or of the next as an object. */
+bool usage_list_requests(void *json, const struct usage_record *record);
+bool usage_list_movement(void *json, const struct ledger_sum *sum);
 
 /* Fields of struct ledger_sum: the movements of a customer, a day and a currency, */
 extern const struct field usage_movement_fields[];
