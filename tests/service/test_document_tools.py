@@ -81,6 +81,9 @@ def test_what_postman_makes_of_openapi_yaml_works_on_the_demo(demo):  # noqa: F8
     player = None
     for request in converted("openapi"):
         body = request["body"]
+        if request["path"].startswith("/api/v1/account"):  # which is not there for a key without the areas
+            assert sent(address, request, key)[0] == 404
+            continue
         if player:  # which the example cannot know
             body = json.dumps({**json.loads(body), "player_id": player})
         status, answer = sent(address, request, key, body)
