@@ -127,7 +127,8 @@ def test_a_clock_that_is_off_at_a_provider(make_service):
 
 @pytest.mark.only("sqlite")
 def test_a_full_disk(casino):
-    """Every write of the server fails as on a full disk, as long as strace is there."""
+    """Every write of the server fails as on a full disk, as long as strace is there: those to the log, too, when the ledger
+    is opened again."""
     assert send(casino, casino.customer.key, credit(casino.player, "in", 100)).status == 200
     full = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64", "-e", "inject=pwrite64:error=ENOSPC",
                              "-p", str(casino.process.pid)])
@@ -135,6 +136,7 @@ def test_a_full_disk(casino):
         with named(casino, "ledger_disk_full"):
             eventually(lambda: stake(casino, f"bet-{next(NUMBERS)}").status == 503 and logged(casino, "ledger_disk_full"), 30)
         eventually(lambda: "ledger_disk_full" in overview(casino))
+        assert not logged(casino, "ledger_unreachable")
     finally:
         full.send_signal(signal.SIGINT)
         full.wait()

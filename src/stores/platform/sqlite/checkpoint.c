@@ -76,8 +76,9 @@ enum status sqlite_log_renew(struct sqlite_store *store, struct error *error)
     (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
     if (reason == 0)
         return STATUS_OK;
-    return error_set(error, STATUS_UNAVAILABLE, "%s: its log cannot be written and synced (%s)",
-                     store->path, strerror(reason));
+    return error_set(error, sqlite_is_full(reason) ? STATUS_FULL : STATUS_UNAVAILABLE,
+                     "%s: its log cannot be written and synced (%s)", store->path,
+                     strerror(reason));
 }
 
 /* SQLite calls it after each commit of the writer's handle. */

@@ -109,6 +109,11 @@ static const struct failure_rule *rule_of(int extended, int kind)
     return &unknown;
 }
 
+bool sqlite_is_full(int reason)
+{
+    return reason == ENOSPC || reason == EDQUOT;
+}
+
 enum status sqlite_failure(struct sqlite_store *store, struct error *error)
 {
     int code = sqlite3_extended_errcode(store->database);
@@ -117,7 +122,7 @@ enum status sqlite_failure(struct sqlite_store *store, struct error *error)
     int kind = code == SQLITE_IOERR_SHORT_READ ? SQLITE_CORRUPT : code & 0xFF;
     store->failed = kind == SQLITE_IOERR || kind == SQLITE_READONLY || kind == SQLITE_CORRUPT ||
                     kind == SQLITE_NOTADB || kind == SQLITE_CANTOPEN;
-    if (kind == SQLITE_IOERR && (reason == ENOSPC || reason == EDQUOT))
+    if (kind == SQLITE_IOERR && sqlite_is_full(reason))
         kind = SQLITE_FULL;
     if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED)
         return locked(store, error);

@@ -129,6 +129,8 @@ MUST_CHECK enum status sqlite_number(struct sqlite_store *store, const char *sql
 MUST_CHECK enum status sqlite_execute(struct sqlite_store *store, const char *sql,
                                       struct error *error);
 
+/* Does this errno say that the disk, or the quota, is full? */
+bool sqlite_is_full(int reason);
 /* The meaning of the last failed call on the connection: status, and a text with path and
  * remedy. */
 enum status sqlite_failure(struct sqlite_store *store, struct error *error);
