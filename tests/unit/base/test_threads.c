@@ -308,6 +308,8 @@ TEST(several_threads_work_at_the_same_time)
     assert_int_equal(sem_post(&release), 0);
     work_pool_destroy(&pool);
     assert_int_equal(atomic_load(&counter), 2);
+    assert_int_equal(jobs[0].work.thread + jobs[1].work.thread, 1); /* 0 and 1 */
+    assert_in_range(jobs[0].work.thread, 0, 1);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
