@@ -826,8 +826,8 @@ TEST_OF(fixture, the_schema_itself_refuses_what_the_program_would)
         "UPDATE customer SET rate_requests = 5, rate_window_seconds = 0",
         "UPDATE customer SET rate_requests = 'many', rate_window_seconds = 1",
         "INSERT INTO legacy_address VALUES (x'01', 1, 0, 'all', NULL, NULL, 1, 9)",
-        "INSERT INTO api_key (id, customer_id, label, prefix, digest, created_ms, revision)"
-        " VALUES ('key_1', 'cus_0', '', 'crk_abcd', zeroblob(32), 1, 9)",
+        ("INSERT INTO api_key (id, customer_id, label, prefix, digest, created_ms, revision)"
+         " VALUES ('key_1', 'cus_0', '', 'crk_abcd', zeroblob(32), 1, 9)"),
         "INSERT INTO store_revision VALUES (2, 0)",
         "UPDATE audit_trail SET who = 'somebody else'",
         "DELETE FROM audit_trail",
