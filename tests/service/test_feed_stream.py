@@ -1,6 +1,7 @@
 """`croupier feed stream`: a feed as one process, whose every line is answered."""
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -152,6 +153,9 @@ def test_a_line_that_is_too_long_is_skipped(service, stream):
 # ---- together ----------------------------------------------------------------------------------------
 
 
+NUMBERS = itertools.count()  # go on from test to test: with Redis a moment passes before all threads forget what another test published
+
+
 def number_of(connection, path, key):
     connection.send(f"GET {path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n\r\n")
     answer = connection.receive().json()
@@ -170,7 +174,7 @@ def test_what_is_published_together_is_seen_together(shared, stream, with_row, p
         row = {"catalog": "tennis", "document": rows}
         return {"together": [*[row] * with_row, odds(9, [{"n": n}], "tennis"), odds(8, [{"n": n}], "tennis")]}
 
-    feed.send({"catalog": "tennis", "document": [{"gmid": 9}, {"gmid": 8}]}, document(0))
+    feed.send({"catalog": "tennis", "document": [{"gmid": 9}, {"gmid": 8}]}, document(next(NUMBERS)))
     assert feed.receive()["published"] and feed.receive()["published"]
     eventually(lambda: all(shared.get(path, key).status == 200 for path in paths))
 
@@ -189,7 +193,7 @@ def test_what_is_published_together_is_seen_together(shared, stream, with_row, p
         number = 0
         while (len(seen) < 50 or number < least) and number < 20000 and not torn:
             number += 1
-            feed.send(document(number))
+            feed.send(document(next(NUMBERS)))
             assert feed.receive()["published"]
     finally:
         over.set()
