@@ -20,8 +20,8 @@
 
 struct account;
 
-/* The threads open the store by `platform`, and read the file when a cursor is first needed; both are
- * borrowed, as are the limits. */
+/* The threads open the store by `platform`, and read the file when a cursor is first needed; both
+ * are borrowed, as are the limits. */
 struct account *account_create(const struct platform_store_options *platform,
                                const char *secrets_key_file, const struct client_limits *limits);
 /* Call it when no request is left, before the mailboxes end. */

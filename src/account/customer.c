@@ -1,4 +1,5 @@
-/* GET /account: the customer as the operator has it, and its keys; POST and DELETE /account/keys. */
+/* GET /account is the customer as the operator has it, and its keys; POST and DELETE of
+ * /account/keys. */
 #include <openssl/crypto.h>
 #include <string.h>
 

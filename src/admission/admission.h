@@ -89,8 +89,8 @@ struct admission_memory {
     char prefix[KEY_PREFIX_SIZE]; /* of a well-formed key, known or not; else "" */
 };
 
-/* The reason for a refusal, for the operator's log, in the order of ADMISSION_ERRORS. The client
- * sees only 403 ip_not_allowed or 503. */
+/* The reason for a refusal, for the operator's log, in the order of admission/errors.txt. The
+ * client sees only 403 ip_not_allowed or 503. */
 enum admission_denial {
     DENIAL_NONE,         /* admitted */
     DENIAL_NO_POLICY,    /* no key, and no policy for the address, or a disabled one */

@@ -4,8 +4,9 @@
  *
  * Shut-down is the reverse: users of a part end before the part. Workers drain: no requests are
  * left, though their calls to the stores may be under way. Then the health probe, the leases of
- * rate limits, the launcher, the account, the ledger, the sports' reads and then the work pool that they come
- * back to end (no more mail is made for workers), workers stop, then what they shared goes.
+ * rate limits, the launcher, the account, the ledger, the sports' reads and then the work pool that
+ * they come back to end (no more mail is made for workers), workers stop, then what they shared
+ * goes.
  */
 #include "app/app.h"
 

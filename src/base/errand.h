@@ -5,8 +5,8 @@
 #include "base/mailbox.h"
 
 /*
- * A call that may never return (a name server that is silent, a mount that hangs) runs on a detached
- * thread: neither a loop nor the end of the process waits for it.
+ * A call that may never return (a name server that is silent, a mount that hangs) runs on a
+ * detached thread: neither a loop nor the end of the process waits for it.
  *
  * A `struct errand` is embedded in what the call needs and gives, which belongs to the errand from
  * errand_start until `destroy`.

@@ -104,7 +104,6 @@ enum status file_read_secret(const char *path, size_t most, struct buffer *out, 
 
 /* ---- making them ----------------------------------------------------------------------------- */
 
-/* The directory that a path is in, to be closed; -1 and errno. */
 int file_lock(int descriptor, uint32_t patience_ms)
 {
     const uint64_t until_ms = clock_monotonic_ms() + patience_ms;
@@ -116,6 +115,7 @@ int file_lock(int descriptor, uint32_t patience_ms)
     return 0;
 }
 
+/* The directory that a path is in, to be closed; -1 and errno. */
 static int open_directory_of(const char *path)
 {
     char *copy = memory_copy_string(path);

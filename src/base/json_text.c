@@ -458,7 +458,7 @@ bool json_text_next_member(struct json_text_cursor *cursor, struct text *name, s
     return json_text_next_element(cursor, value);
 }
 
-/* ---- small documents -------------------------------------------------------------------------- */
+/* ---- small documents ------------------------------------------------------------------------- */
 
 struct text json_text_member(struct text object, struct text name)
 {

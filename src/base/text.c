@@ -206,8 +206,8 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
     buffer->size += (size_t)length;
 }
 
-/* The format characters of Unicode (Cf, Zl, Zp) that turn the direction of a line, break it, or show
- * nothing; the joiners U+200C and U+200D, which names are written with, are not among them. */
+/* The format characters of Unicode (Cf, Zl, Zp) that turn the direction of a line, break it, or
+ * show nothing; the joiners U+200C and U+200D, which names are written with, are not among them. */
 static bool is_format(struct text one)
 {
     static const uint32_t ranges[][2] = {{0xAD, 0xAD},     {0x61C, 0x61C},    {0x180E, 0x180E},

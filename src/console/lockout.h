@@ -6,9 +6,10 @@
 
 /*
  * A bound on failed sign-ins in a minute from one address; of IPv6, from one network of 64 bits,
- * which is what one client has (RFC 6177). Beyond it, bad attempts are answered 429 until the minute
- * is over. Good links and tokens from there pass: they have 256 random bits and cannot be guessed,
- * and with a bound on them one bad client behind an address would lock the others there out.
+ * which is what one client has (RFC 6177). Beyond it, bad attempts are answered 429 until the
+ * minute is over. Good links and tokens from there pass: they have 256 random bits and cannot be
+ * guessed, and with a bound on them one bad client behind an address would lock the others there
+ * out.
  *
  * Bounded memory: of more addresses than there is room for, the one whose minute began first is
  * forgotten. Times are of the monotonic clock. Threads: one at a time.

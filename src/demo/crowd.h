@@ -16,8 +16,9 @@ struct crowd;
 
 #define CROWD_MAX 50U
 
-/* `api` is as "http://127.0.0.1:8080/api/v1", and is copied; the others are borrowed. There are 1 to
- * CROWD_MAX `players`. The crowd notes interest in `odds`; the simulator has the standing events. */
+/* `api` is as "http://127.0.0.1:8080/api/v1", and is copied; the others are borrowed. There are 1
+ * to CROWD_MAX `players`. The crowd notes interest in `odds`; the simulator has the standing
+ * events. */
 struct crowd *crowd_start(const char *api, const struct demo_keys *keys, unsigned players,
                           struct odds_store *odds, struct simulator *simulator);
 /* Takes at most 2 seconds, the limit of a call. */

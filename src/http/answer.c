@@ -6,8 +6,8 @@
  * store is a release and the load an acquire, so that a thread that sees the pointer sees the whole
  * message. Two threads may make one message; the second is released.
  *
- * A difference keeps only the body of the answer of before, not the answer: that would keep those
- * before it.
+ * A difference keeps only the body of the answer of before, not the answer, which would keep
+ * those before it.
  */
 #include "http/answer.h"
 
@@ -32,7 +32,7 @@
 #define GZIP_LEVEL 5
 #define ZSTD_LEVEL 8
 #define ZSTD_WINDOW_USUAL 21 /* of that level, as the logarithm to base 2 */
-#define ZSTD_WINDOW_MOST 23  /* that every client must take (RFC 9842 section 2.1.1) */
+#define ZSTD_WINDOW_MOST 23  /* every client must take it (RFC 9842 section 2.1.1) */
 
 /* Kept for one answer: enough for clients that poll every some seconds. */
 #define DIFFERENCES_MAX 16U
@@ -188,7 +188,7 @@ struct answer *answer_create(struct text body, struct answer_counts *counts)
     return create(body, counts, false);
 }
 
-/* ---- what it differs from -------------------------------------------------------------------- */
+/* ---- dictionaries ---------------------------------------------------------------------------- */
 
 static struct difference *add_difference(struct answer *answer, struct dictionary *from)
 {
@@ -199,8 +199,8 @@ static struct difference *add_difference(struct answer *answer, struct dictionar
     return difference;
 }
 
-/* Who waits for this answer has the one before it. The newest goes before those that are kept, so
- * more than may be is kept until their answer ends. */
+/* A client that waits for this answer has the one before it. The newest goes before those that are
+ * kept, so more than may be is kept until their answer ends. */
 static void differ_from(struct answer *answer, const struct answer *before, uint64_t max)
 {
     struct answer_counts *counts = answer->counts;

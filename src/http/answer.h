@@ -48,7 +48,8 @@ struct text answer_body(const struct answer *answer);
 
 /* The message for this request, by its Accept-Encoding, Available-Dictionary and If-None-Match; it
  * lives as long as the answer. NULL: the client wants a form which has not been made yet:
- * answer_compress and answer_make_differences, then ask again (or send answer_plain, which is always right). */
+ * answer_compress and answer_make_differences, then ask again (or send answer_plain, which is
+ * always right). */
 struct http_message *answer_pick(struct answer *answer, const struct http_request *request);
 /* Replies with a message of this answer; with 412 when the request has an If-Match that does not
  * name its tag, which comes before If-None-Match (RFC 9110 section 13.2.2). */

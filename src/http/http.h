@@ -243,9 +243,10 @@ struct http_request *http_unpark(struct http_parked *parked);
 /* ---- content negotiation (pure) -------------------------------------------------------------- */
 
 /*
- * What Accept-Encoding (all its lines) names; RFC 9110 section 12.5.3. `gzip`: it prefers gzip to
- * identity, by "gzip" or "x-gzip" or "*" with a q above 0 and not below identity's explicit q.
- * `dcz`: it names that coding (RFC 9842) with a q above 0; "*" does not. No field: neither.
+ * The codings that Accept-Encoding (all its lines) names; RFC 9110 section 12.5.3. `gzip`: it
+ * prefers gzip to identity, by "gzip" or "x-gzip" or "*" with a q above 0 and not below identity's
+ * explicit q. `dcz`: it names that coding (RFC 9842) with a q above 0; "*" does not. No field:
+ * neither.
  */
 struct http_codings {
     bool gzip, dcz;

@@ -15,7 +15,7 @@ struct http_memo {
     uint32_t line_count;
     enum http_method method;
     struct text path, query; /* these and the values of `lines` point into `bytes` */
-    struct {                 /* what may differ, in the order of `bytes` */
+    struct {                 /* values that may differ, in the order of `bytes` */
         size_t at, size;
     } values[2];
     unsigned value_count;

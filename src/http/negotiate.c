@@ -74,7 +74,7 @@ struct http_codings http_accepted_codings(const struct http_request *request)
 
 bool http_available_dictionary(const struct http_request *request, uint8_t digest[DIGEST_SIZE])
 {
-    enum { BASE64_SIZE = 44 }; /* whose last character is padding */
+    enum { BASE64_SIZE = 44 }; /* its last character is padding */
     struct text value = http_request_only_field(request, HTTP_FIELD_AVAILABLE_DICTIONARY);
     uint8_t bytes[DIGEST_SIZE + 1];
     if (value.size != BASE64_SIZE + 2 || value.at[0] != ':' || value.at[value.size - 1] != ':' ||

@@ -69,8 +69,8 @@ typedef atomic_uint_least64_t metrics_cell;
 
 #define METRICS_ROUTE_MAX 32
 /* `route_label` names what requests are counted under: 0, 1, … (METRICS_ROUTE_MAX at most), then
- * NULL. `counted` are the tables about counters, ended by NULL, and `about` is what all metrics are;
- * both are borrowed. */
+ * NULL. `counted` are the tables about counters, ended by NULL, and `about` is what all metrics
+ * are; both are borrowed. */
 struct metrics *metrics_create(size_t threads, const char *(*route_label)(size_t route),
                                const struct metric *const *counted,
                                const struct metric_about *about);

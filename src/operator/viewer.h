@@ -37,9 +37,9 @@ MUST_CHECK enum status viewer_read_statement(struct platform_store *store,
 extern const char *const viewer_kinds[];
 bool viewer_is_of_kind(const char *kind, const struct ledger_transaction *entry);
 
-/* Visits the newest entries of a statement, at most `limit`, the oldest first or not; `next` is `before` of the
- * page of older ones (0: there is none). The work is bounded, so a page may have fewer entries than
- * there are, or none. */
+/* Visits the newest entries of a statement, at most `limit`, the oldest first or not; `next` is
+ * `before` of the page of older ones (0: there is none). The work is bounded, so a page may have
+ * fewer entries than there are, or none. */
 #define VIEWER_PAGE_MAX 1000
 MUST_CHECK enum status viewer_read_page(struct platform_store *store, const struct viewer *viewer,
                                         const struct viewer_statement *asked, uint64_t limit,

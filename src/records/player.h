@@ -47,8 +47,8 @@ void player_id_generate(char id[PLAYER_ID_SIZE]);
 /* A block of one player, or of a customer's reference: of its players in every currency, also of
  * one that is opened later. Ended by hand, or by itself when its time is over. */
 struct block_record {
-    /* The player's, or "CUSTOMER:REFERENCE"; or "CUSTOMER/REFERENCE", the customer's own block, which
-     * the operator neither sets nor lifts. */
+    /* The player's, or "CUSTOMER:REFERENCE"; or "CUSTOMER/REFERENCE", the customer's own block,
+     * which the operator neither sets nor lifts. */
     char id[BLOCK_ID_SIZE];
     char player_id[PLAYER_ID_SIZE]; /* "": it is of the reference */
     char customer_id[CUSTOMER_ID_SIZE];

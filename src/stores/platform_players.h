@@ -45,8 +45,8 @@ MUST_CHECK enum status platform_players_named(struct platform_store *store, cons
  * first. With `words` those whose id, launch or id at a provider is just that, then those whose
  * reference begins so, in capitals or not, in order of customer and reference. `customer_id` "": of
  * all customers. `cursor`: 0, or `next` of the page before, which is 0 at the end. `found`: how
- * many there are; UINT64_MAX: more than 10,000. The cost of a page does not depend on the number of players; with
- * `words` it depends on the number of those before the page. */
+ * many there are; UINT64_MAX: more than 10,000. The cost of a page does not depend on the number of
+ * players; with `words` it depends on the number of those before the page. */
 #define PLAYERS_PAGE_MAX 200
 struct players_page {
     struct listed_player {

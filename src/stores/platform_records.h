@@ -45,8 +45,8 @@ MUST_CHECK enum status platform_list(struct platform_store *store, const struct 
 MUST_CHECK enum status platform_key_make(struct platform_store *store,
                                          const struct key_record *record, int64_t now_ms,
                                          struct error *error);
-/* Marks it revoked, with those that it made; STATUS_NOT_FOUND, or STATUS_OK also when it was revoked
- * before. */
+/* Marks it revoked, with those that it made; STATUS_NOT_FOUND, or STATUS_OK also when it was
+ * revoked before. */
 MUST_CHECK enum status platform_key_revoke(struct platform_store *store, const char *key_id,
                                            int64_t now_ms, struct error *error);
 

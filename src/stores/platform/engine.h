@@ -23,8 +23,9 @@ struct platform_engine {
     /* Applies the next step of the schema, of which `version` is, and stores the version that it is
      * then of. */
     enum status (*migrate)(struct platform_store *store, uint32_t *version, struct error *error);
-    /* Compares tables, checks, triggers and indexes with those that the migrations make. `compared`:
-     * false where this user may not make them for a moment. MALFORMED names the first that differs. */
+    /* Compares tables, checks, triggers and indexes with those that the migrations make.
+     * `compared`: false where this user may not make them for a moment. MALFORMED names the first
+     * that differs. */
     enum status (*check_shape)(struct platform_store *store, bool *compared, struct error *error);
     const char *size;            /* the query for the bytes that the database takes */
     const char *read_only;       /* 1: it takes no changes; NULL: each change finds out */

@@ -4,8 +4,8 @@
 
 /*
  * The longer statements of the platform store: in sql/statements/, those that both engines
- * understand, and the parts and statements of each. tools/embed_statements.py makes these structs of
- * them.
+ * understand, and the parts and statements of each. tools/embed_statements.py makes these structs
+ * of them.
  */
 
 /* A statement that names the first row that does not fit, and finds none in a sound ledger. */
@@ -47,8 +47,8 @@ struct sql_texts {
     /* The accounts of players ($1: ids, with commas between them) in that order, and when the last
      * entry of each was made. */
     const char *listed;
-    /* $1: a customer or "". Of a page: $2: the number with which the one before ended, $3: how many.
-     * Of those found: $2: the words, $3: an offset, $4: how many. */
+    /* $1: a customer or "". Of a page: $2: the number with which the one before ended, $3: how
+     * many. Of those found: $2: the words, $3: an offset, $4: how many. */
     struct player_list_texts players, players_of_customer, players_found;
     const char *newest;
     const char *sums, *summed, *keep_sum; /* and what entries add to the kept ones */

@@ -8,8 +8,8 @@
 #include "stores/odds_engine.h"
 
 /*
- * The store of the Redis engine, and those of its verbs that have a file of their own. Only engine.c
- * uses what is the I/O thread's.
+ * The store of the Redis engine, and those of its verbs that have a file of their own. Only
+ * engine.c uses what is the I/O thread's.
  */
 struct redis_store {
     struct odds_store base; /* first */
