@@ -25,7 +25,7 @@ static void write_key(struct json_writer *json, const struct key_record *key, co
     if (whole != NULL)
         json_string(json, "key", whole);
     account_write_fields(json, &key_resource, before, key);
-    key_areas_write(json, "areas", key->areas);
+    json_set(json, "areas", &key_area_names, key->areas);
     account_write_fields(json, &key_resource, after, key);
 }
 
@@ -77,10 +77,10 @@ static bool read_areas(struct text value, void *out)
         char name[16];
         if (!strict_json_string(item, name, sizeof name))
             return false;
-        size_t at = text_find(text_of(name), key_area_names, KEY_AREA_COUNT);
-        if (at == KEY_AREA_COUNT || (*areas & 1U << at) != 0)
+        unsigned area;
+        if (!enum_read(&key_area_names, text_of(name), &area) || (*areas & 1U << area) != 0)
             return false;
-        *areas |= (key_areas)(1U << at);
+        *areas |= (key_areas)(1U << area);
     }
     return *areas != 0;
 }

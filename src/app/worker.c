@@ -57,12 +57,6 @@ static struct http_deadlines deadlines_of(const struct config *config)
                                    config->write_seconds, config->idle_seconds};
 }
 
-static struct rate_limit account_rate_of(const struct config *config)
-{
-    const struct config_rate *rate = &config->account_rate;
-    return (struct rate_limit){rate->requests > 0, rate->requests, rate->seconds};
-}
-
 static void start_servers(struct worker *worker)
 {
     const struct worker_options *options = &worker->options;
@@ -102,7 +96,7 @@ static void start_serving(struct worker *worker)
         .admission = admission_create(shared->policies, config->trusted_proxies.blocks,
                                       config->trusted_proxies.count),
         .rates = rate_limiter_create(&rates),
-        .account_rate = account_rate_of(config),
+        .account_rate = config->account_rate,
         .sports = sports_cache_create(shared->sports, worker->mailbox,
                                       metrics_cells(options->metrics, sports_counted_metrics),
                                       &worker->waits),
@@ -194,7 +188,7 @@ static void reload_here(struct mail *mail)
     const struct config *config = order->config;
     admission_set_trusted_proxies(worker->service.admission, config->trusted_proxies.blocks,
                                   config->trusted_proxies.count);
-    worker->service.account_rate = account_rate_of(config);
+    worker->service.account_rate = config->account_rate;
     const struct http_deadlines deadlines = deadlines_of(config);
     for (size_t i = 0; i < WORKER_LISTENERS; i++)
         if (worker->servers[i] != NULL)

@@ -158,6 +158,16 @@ void json_lines(struct json_writer *json, const char *name, struct text lines)
     json_end(json);
 }
 
+void json_set(struct json_writer *json, const char *name, const struct enum_names *names,
+              uint32_t set)
+{
+    json_array(json, name);
+    for (size_t i = 0; i < names->count; i++)
+        if ((set & 1U << i) != 0)
+            json_string(json, NULL, names->list[i]);
+    json_end(json);
+}
+
 void json_raw(struct json_writer *json, const char *name, struct text value)
 {
     json_begin_raw(json, name);

@@ -61,6 +61,9 @@ void json_time(struct json_writer *json, const char *name, int64_t time_ms);
 void json_hex(struct json_writer *json, const char *name, const uint8_t *bytes, size_t size);
 /* A list of texts, separated by LF, as an array of strings; "" is an empty one. */
 void json_lines(struct json_writer *json, const char *name, struct text lines);
+/* The names of a set, as buffer_append_set has it, as an array of strings. */
+void json_set(struct json_writer *json, const char *name, const struct enum_names *names,
+              uint32_t set);
 
 /* Writes text that is JSON already, unchanged. */
 void json_raw(struct json_writer *json, const char *name, struct text value);

@@ -79,6 +79,16 @@ bool text_decode(struct text encoded, bool plus, char *out, size_t room)
     return true;
 }
 
+void buffer_append_set(struct buffer *buffer, const struct enum_names *names, uint32_t set)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < names->count; i++)
+        if ((set & 1U << i) != 0) {
+            buffer_append_format(buffer, "%s%s", separator, names->list[i]);
+            separator = ",";
+        }
+}
+
 void buffer_append_choices(struct buffer *buffer, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -108,6 +108,8 @@ static inline void buffer_append_char(struct buffer *buffer, char character)
 {
     buffer_append(buffer, &character, 1);
 }
+/* "sports,casino": the names of a set, in which bit N is the N-th. */
+void buffer_append_set(struct buffer *buffer, const struct enum_names *names, uint32_t set);
 /* "one, two or three". */
 void buffer_append_choices(struct buffer *buffer, const char *const *words, size_t count);
 void buffer_append_u64(struct buffer *buffer, uint64_t value);

@@ -4,10 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/address.h"
 #include "base/log.h"
-#include "base/status.h"
-#include "base/text.h"
+#include "records/policy.h"
 
 /*
  * The configuration: an immutable snapshot made from the table of settings (config/settings.c), the
@@ -85,9 +83,7 @@ struct config {
     uint32_t launch_timeout_ms;
     char *launch_ca_file; /* path of PEM certificates, or "" for the system's */
     /* [account] */
-    struct config_rate {
-        uint32_t requests, seconds; /* 0 requests: no limit */
-    } account_rate;                 /* of each customer */
+    struct rate_limit account_rate; /* of each customer */
     /* [log] */
     enum log_level log_level;
     enum log_format log_format;

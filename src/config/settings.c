@@ -32,22 +32,14 @@ static enum status read_number(const struct setting *setting, char *value, void 
     return STATUS_OK;
 }
 
-/* "300/60". */
 static enum status read_rate(const struct setting *setting, char *value, void *field,
                              struct error *error)
 {
-    struct text seconds_text = text_of(value);
-    struct text requests_text = text_cut(&seconds_text, '/');
-    uint64_t requests = 0;
-    uint64_t seconds = 0;
-    bool off = strcmp(value, "off") == 0;
-    if (!off && (text_to_u64(requests_text, 1000000000, &requests) != STATUS_OK || requests == 0 ||
-                 text_to_u64(seconds_text, 86400, &seconds) != STATUS_OK || seconds == 0))
-        return error_set(error, STATUS_INVALID,
-                         "must be REQUESTS/SECONDS, as in 300/60, or off, and is '%.*s' (%s)",
-                         shown(text_of(value)), value, setting->about.what);
-    *(struct config_rate *)field = (struct config_rate){(uint32_t)requests, (uint32_t)seconds};
-    return STATUS_OK;
+    return rate_limit_read(text_of(value), field)
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID,
+                           "must be REQUESTS/SECONDS, as in 300/60, or off, and is '%.*s' (%s)",
+                           shown(text_of(value)), value, setting->about.what);
 }
 
 /* "25%", or a number. */

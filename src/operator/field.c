@@ -8,9 +8,6 @@
 #include "records/currency.h"
 #include "records/ledger_entry.h"
 
-#define RATE_REQUESTS_MAX 1000000000U
-#define RATE_SECONDS_MAX 86400U
-
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 static bool write_text(const struct field *field, const void *record,
@@ -244,17 +241,12 @@ static bool write_sports(const struct field *field, const void *record,
                          const struct field_output *out)
 {
     sport_set sports = *(const sport_set *)field_value(field, record);
-    if (out->json == NULL) {
+    if (out->json == NULL)
         sport_set_append(out->text, sports);
-    } else if ((sports & SPORT_SET_ALL) == SPORT_SET_ALL) {
+    else if ((sports & SPORT_SET_ALL) == SPORT_SET_ALL)
         json_string(out->json, field->name, "all");
-    } else {
-        json_array(out->json, field->name);
-        for (int i = 0; i < SPORT_COUNT; i++)
-            if ((sports & SPORT_BIT(i)) != 0)
-                json_string(out->json, NULL, sport_key((enum sport)i));
-        json_end(out->json);
-    }
+    else
+        json_set(out->json, field->name, &sport_keys, sports);
     return true;
 }
 
@@ -288,24 +280,16 @@ static bool write_rate(const struct field *field, const void *record,
 static enum status set_rate(const struct field *field, struct text text, void *record,
                             struct error *error)
 {
-    struct rate_limit *rate = field_value_to_set(field, record);
-    struct text seconds_text = text_trim(text);
-    if (text_equals(seconds_text, TEXT("off")) || text_equals(seconds_text, TEXT("none"))) {
-        *rate = (struct rate_limit){0};
-        return STATUS_OK;
-    }
-    uint64_t requests = 0;
-    uint64_t seconds = 0;
-    struct text requests_text = text_cut(&seconds_text, '/');
-    if (text_to_u64(requests_text, RATE_REQUESTS_MAX, &requests) != STATUS_OK || requests == 0 ||
-        text_to_u64(seconds_text, RATE_SECONDS_MAX, &seconds) != STATUS_OK || seconds == 0)
-        return error_set(error, STATUS_INVALID,
-                         "'%.*s' is not a rate; write REQUESTS/SECONDS such as 600/60 (1 to %u "
-                         "requests in 1 to %u seconds), or off",
-                         (int)(text.size < 64 ? text.size : 64), text.size > 0 ? text.at : "",
-                         RATE_REQUESTS_MAX, RATE_SECONDS_MAX);
-    *rate = (struct rate_limit){true, (uint32_t)requests, (uint32_t)seconds};
-    return STATUS_OK;
+    struct text given = text_trim(text);
+    if (text_equals(given, TEXT("none")))
+        given = TEXT("off");
+    return rate_limit_read(given, field_value_to_set(field, record))
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID,
+                           "'%.*s' is not a rate; write REQUESTS/SECONDS such as 600/60 (1 to %u "
+                           "requests in 1 to %u seconds), or off",
+                           (int)(text.size < 64 ? text.size : 64), text.size > 0 ? text.at : "",
+                           RATE_REQUESTS_MAX, RATE_SECONDS_MAX);
 }
 
 const struct field_type field_rate = {write_rate, set_rate};

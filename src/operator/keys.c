@@ -35,15 +35,6 @@ static bool write_state(const struct field *field, const void *record,
     return true;
 }
 
-void key_areas_write(struct json_writer *json, const char *name, key_areas areas)
-{
-    json_array(json, name);
-    for (size_t i = 0; i < KEY_AREA_COUNT; i++)
-        if ((areas & 1U << i) != 0)
-            json_string(json, NULL, key_area_names[i]);
-    json_end(json);
-}
-
 /* null: what a key has without the setting. */
 static bool write_areas(const struct field *field, const void *record,
                         const struct field_output *out)
@@ -53,11 +44,11 @@ static bool write_areas(const struct field *field, const void *record,
     if (out->json != NULL && usual)
         json_null(out->json, field->name);
     else if (out->json != NULL)
-        key_areas_write(out->json, field->name, areas);
+        json_set(out->json, field->name, &key_area_names, areas);
     else if (usual)
         buffer_append_string(out->text, "-");
     else
-        key_areas_append(out->text, areas);
+        buffer_append_set(out->text, &key_area_names, areas);
     return true;
 }
 

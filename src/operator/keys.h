@@ -13,9 +13,6 @@ extern const struct resource key_resource; /* of struct key_record */
 /* Listed by what they are called, as keys_check takes it, in place of by their customer. */
 extern const struct resource found_key_resource;
 
-/* As a list of their names. */
-void key_areas_write(struct json_writer *json, const char *name, key_areas areas);
-
 /* Makes the key of a record that resource_make has filled, and adds it. `key` is the caller's to
  * wipe (OPENSSL_cleanse). */
 MUST_CHECK enum status keys_issue(struct platform_store *store, struct key_record *record,

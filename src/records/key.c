@@ -8,29 +8,20 @@ bool key_is_live(const struct key_record *record, int64_t now_ms)
     return record->revoked_ms == 0 && (record->expires_ms == 0 || record->expires_ms > now_ms);
 }
 
-const char *const key_area_names[KEY_AREA_COUNT] = {"sports", "casino", "account", "manage"};
+static const char *const area_names[] = {"sports", "casino", "account", "manage"};
+const struct enum_names key_area_names = ENUM_NAMES(area_names);
 
 bool key_areas_read(struct text names, key_areas *areas)
 {
     key_areas found = 0;
     do {
-        size_t at = text_find(text_trim(text_cut(&names, ',')), key_area_names, KEY_AREA_COUNT);
-        if (at == KEY_AREA_COUNT)
+        unsigned area;
+        if (!enum_read(&key_area_names, text_trim(text_cut(&names, ',')), &area))
             return false;
-        found |= (key_areas)(1U << at);
+        found |= (key_areas)(1U << area);
     } while (names.at != NULL);
     *areas = found;
     return true;
-}
-
-void key_areas_append(struct buffer *out, key_areas areas)
-{
-    const char *separator = "";
-    for (size_t i = 0; i < KEY_AREA_COUNT; i++)
-        if ((areas & 1U << i) != 0) {
-            buffer_append_format(out, "%s%s", separator, key_area_names[i]);
-            separator = ",";
-        }
 }
 
 static enum status check(const void *checked, struct error *error)
@@ -63,7 +54,7 @@ static void get_areas(const struct column *column, const void *record, struct co
 {
     const key_areas *areas = column_field(column, record);
     value->null = *areas == 0 || *areas == column->type->none;
-    key_areas_append(&value->made, *areas);
+    buffer_append_set(&value->made, &key_area_names, *areas);
     value->bytes = buffer_text(&value->made);
 }
 

@@ -12,14 +12,12 @@
 
 /* What a key may use, of what its customer may use: a set of areas. */
 enum key_area { KEY_SPORTS = 1, KEY_CASINO = 2, KEY_ACCOUNT = 4, KEY_MANAGE = 8 };
-#define KEY_AREA_COUNT 4
 #define KEY_AREAS_USUAL (KEY_SPORTS | KEY_CASINO) /* of a key without `only` */
 typedef uint8_t key_areas;
-extern const char *const key_area_names[KEY_AREA_COUNT]; /* "sports" is of bit 0 */
+extern const struct enum_names key_area_names; /* "sports" is of bit 0 */
 
 /* Names separated by commas. False: one of them is no area. */
 MUST_CHECK bool key_areas_read(struct text names, key_areas *areas);
-void key_areas_append(struct buffer *out, key_areas areas);
 
 struct key_record {
     char id[KEY_ID_SIZE];

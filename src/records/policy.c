@@ -1,13 +1,26 @@
 /* Sports and rate limits in columns, and their rules; see policy.h. */
 #include "records/policy.h"
 
-#define RATE_REQUESTS_MAX 1000000000U
-#define RATE_WINDOW_MAX 86400U
+bool rate_limit_read(struct text text, struct rate_limit *rate)
+{
+    struct text seconds_text = text;
+    struct text requests_text = text_cut(&seconds_text, '/');
+    uint64_t requests = 0;
+    uint64_t seconds = 0;
+    bool enabled = !text_equals(text, TEXT("off"));
+    if (enabled && (text_to_u64(requests_text, RATE_REQUESTS_MAX, &requests) != STATUS_OK ||
+                    text_to_u64(seconds_text, RATE_SECONDS_MAX, &seconds) != STATUS_OK ||
+                    requests == 0 || seconds == 0))
+        return false;
+    *rate = (struct rate_limit){enabled, (uint32_t)requests, (uint32_t)seconds};
+    return true;
+}
 
 bool rate_limit_is_sound(const struct rate_limit *rate)
 {
-    return !rate->enabled || (rate->requests >= 1 && rate->requests <= RATE_REQUESTS_MAX &&
-                              rate->window_seconds >= 1 && rate->window_seconds <= RATE_WINDOW_MAX);
+    return !rate->enabled ||
+           (rate->requests >= 1 && rate->requests <= RATE_REQUESTS_MAX &&
+            rate->window_seconds >= 1 && rate->window_seconds <= RATE_SECONDS_MAX);
 }
 
 enum status policy_check(sport_set sports, const struct rate_limit *rate, struct error *error)
@@ -16,7 +29,7 @@ enum status policy_check(sport_set sports, const struct rate_limit *rate, struct
         return error_set(error, STATUS_INVALID, "sports: holds an unknown sport");
     if (!rate_limit_is_sound(rate))
         return error_set(error, STATUS_INVALID, "rate: must be 1 to %u requests in 1 to %u seconds",
-                         RATE_REQUESTS_MAX, RATE_WINDOW_MAX);
+                         RATE_REQUESTS_MAX, RATE_SECONDS_MAX);
     return STATUS_OK;
 }
 

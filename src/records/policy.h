@@ -8,9 +8,15 @@
 
 struct rate_limit {
     bool enabled;
-    uint32_t requests;       /* admitted in one window, 1 to 1,000,000,000 */
-    uint32_t window_seconds; /* 1 to 86,400 */
+    uint32_t requests;       /* admitted in one window, from 1 on */
+    uint32_t window_seconds; /* from 1 on */
 };
+
+#define RATE_REQUESTS_MAX 1000000000U
+#define RATE_SECONDS_MAX 86400U
+
+/* Reads "off" or "300/60": requests and seconds. False: that it is not, or out of bounds. */
+MUST_CHECK bool rate_limit_read(struct text text, struct rate_limit *rate);
 
 /* Is the limit off, or within its bounds? */
 bool rate_limit_is_sound(const struct rate_limit *rate);

@@ -1,38 +1,27 @@
 /* The five sports; see sport.h. */
 #include "records/sport.h"
 
-static const struct {
-    const char *key;
-    const char *name;
-} sports[SPORT_COUNT] = {
-    [SPORT_CRICKET] = {"cricket", "Cricket"},
-    [SPORT_FOOTBALL] = {"football", "Football"},
-    [SPORT_TENNIS] = {"tennis", "Tennis"},
-    [SPORT_HORSE_RACING] = {"horse-racing", "Horse Racing"},
-    [SPORT_GREYHOUND_RACING] = {"greyhound-racing", "Greyhound Racing"},
-};
+static const char *const keys[SPORT_COUNT] = {"cricket", "football", "tennis", "horse-racing",
+                                              "greyhound-racing"};
+static const char *const names[SPORT_COUNT] = {"Cricket", "Football", "Tennis", "Horse Racing",
+                                               "Greyhound Racing"};
+
+const struct enum_names sport_keys = ENUM_NAMES(keys);
 
 const char *sport_key(enum sport sport)
 {
-    CHECK((unsigned)sport < SPORT_COUNT);
-    return sports[sport].key;
+    return enum_name(&sport_keys, sport);
 }
 
 const char *sport_name(enum sport sport)
 {
     CHECK((unsigned)sport < SPORT_COUNT);
-    return sports[sport].name;
+    return names[sport];
 }
 
 enum status sport_from_key(struct text key, enum sport *sport)
 {
-    for (int i = 0; i < SPORT_COUNT; i++) {
-        if (text_equals(key, text_of(sports[i].key))) {
-            *sport = (enum sport)i;
-            return STATUS_OK;
-        }
-    }
-    return STATUS_NOT_FOUND;
+    return enum_read(&sport_keys, key, sport) ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
 enum status sport_set_parse(struct text list, sport_set *set, struct error *error)
@@ -59,16 +48,8 @@ enum status sport_set_parse(struct text list, sport_set *set, struct error *erro
 
 void sport_set_append(struct buffer *buffer, sport_set set)
 {
-    if ((set & SPORT_SET_ALL) == SPORT_SET_ALL || (set & SPORT_SET_ALL) == 0) {
+    if ((set & SPORT_SET_ALL) == SPORT_SET_ALL || (set & SPORT_SET_ALL) == 0)
         buffer_append_string(buffer, (set & SPORT_SET_ALL) == 0 ? "none" : "all");
-        return;
-    }
-    const char *separator = "";
-    for (int i = 0; i < SPORT_COUNT; i++) {
-        if ((set & SPORT_BIT(i)) == 0)
-            continue;
-        buffer_append_string(buffer, separator);
-        buffer_append_string(buffer, sports[i].key);
-        separator = ",";
-    }
+    else
+        buffer_append_set(buffer, &sport_keys, set);
 }

@@ -19,6 +19,7 @@ typedef uint32_t sport_set;
 #define SPORT_BIT(sport) (1U << (unsigned)(sport))
 #define SPORT_SET_ALL ((1U << SPORT_COUNT) - 1U)
 
+extern const struct enum_names sport_keys;
 const char *sport_key(enum sport sport);  /* "horse-racing" */
 const char *sport_name(enum sport sport); /* "Horse Racing" */
 
