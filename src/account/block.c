@@ -2,22 +2,14 @@
 #include <string.h>
 
 #include "account/call.h"
-#include "base/json_text.h"
 #include "operator/blocks.h"
-
-static bool read_flag(struct text value, void *flag)
-{
-    enum json_text_kind kind = json_text_kind(value);
-    *(bool *)flag = kind == JSON_TEXT_TRUE;
-    return kind == JSON_TEXT_TRUE || kind == JSON_TEXT_FALSE;
-}
 
 static const struct strict_json_field fields[] = {
     ACCOUNT_MEMBER(reference, true, is_outside_name, NULL, ACCOUNT_OUTSIDE_NAME),
-    ACCOUNT_MEMBER(blocked, true, NULL, read_flag, "must be true or false"),
+    ACCOUNT_MEMBER(blocked, true, NULL, strict_json_flag, "must be true or false"),
     ACCOUNT_MEMBER(until, false, NULL, NULL, ACCOUNT_AHEAD),
     ACCOUNT_MEMBER(reason, false, NULL, NULL, "must be 1 to 200 bytes of text"),
-    ACCOUNT_MEMBER(early, false, NULL, read_flag, "must be true or false"),
+    ACCOUNT_MEMBER(early, false, NULL, strict_json_flag, "must be true or false"),
 };
 static const struct strict_json_form form = {fields, sizeof fields / sizeof fields[0], NULL};
 

@@ -74,11 +74,8 @@ static bool read_areas(struct text value, void *out)
         return false;
     struct json_text_cursor cursor = json_text_open(value);
     while (json_text_next_element(&cursor, &item)) {
-        char name[16];
-        if (!strict_json_string(item, name, sizeof name))
-            return false;
         unsigned area;
-        if (!enum_read(&key_area_names, text_of(name), &area) || (*areas & 1U << area) != 0)
+        if (!strict_json_name(item, &key_area_names, &area) || (*areas & 1U << area) != 0)
             return false;
         *areas |= (key_areas)(1U << area);
     }

@@ -13,6 +13,8 @@
 
 #include "base/json_text.h"
 
+#define STRICT_JSON_NAME_SIZE 16 /* of an enum's longest name, with its NUL */
+
 struct names {
     struct buffer bytes; /* one after another */
     size_t ends[STRICT_JSON_MEMBERS_MAX];
@@ -79,6 +81,19 @@ bool strict_json_string(struct text value, char *out, size_t room)
     }
     buffer_free(&plain);
     return fits;
+}
+
+bool strict_json_flag(struct text value, void *flag)
+{
+    enum json_text_kind kind = json_text_kind(value);
+    *(bool *)flag = kind == JSON_TEXT_TRUE;
+    return kind == JSON_TEXT_TRUE || kind == JSON_TEXT_FALSE;
+}
+
+bool strict_json_name(struct text value, const struct enum_names *names, void *out)
+{
+    char name[STRICT_JSON_NAME_SIZE];
+    return strict_json_string(value, name, sizeof name) && enum_read(names, text_of(name), out);
 }
 
 /* application/json, alone or with `charset=utf-8`. */

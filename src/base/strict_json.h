@@ -26,6 +26,12 @@ MUST_CHECK enum strict_json strict_json_object(struct text body, const struct te
  * not, and also when there is no such member. */
 MUST_CHECK bool strict_json_string(struct text value, char *out, size_t room);
 
+/* Into a bool: true or false. False: it is neither. */
+MUST_CHECK bool strict_json_flag(struct text value, void *flag);
+
+/* Into an enum: a string that is one of the names. False: it is not. */
+MUST_CHECK bool strict_json_name(struct text value, const struct enum_names *names, void *out);
+
 /*
  * A member that becomes a field of a struct. The required members may depend on the kind of
  * request: its case, one bit, known when all present values have been read.

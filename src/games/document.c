@@ -13,6 +13,7 @@
 #include "base/json_text.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "base/strict_json.h"
 #include "records/country.h"
 #include "records/currency.h"
 
@@ -135,11 +136,9 @@ static enum status read_countries_member(struct reading *reading, const struct m
 static enum status read_flag_member(struct reading *reading, const struct member *member,
                                     struct text value)
 {
-    enum json_text_kind kind = json_text_kind(value);
-    if (kind != JSON_TEXT_TRUE && kind != JSON_TEXT_FALSE)
-        return wrong(reading, value, member->name, "must be true or false");
-    *(bool *)field(reading, member) = kind == JSON_TEXT_TRUE;
-    return STATUS_OK;
+    return strict_json_flag(value, field(reading, member))
+               ? STATUS_OK
+               : wrong(reading, value, member->name, "must be true or false");
 }
 
 static enum status read_enabled_member(struct reading *reading, const struct member *member,
@@ -163,10 +162,9 @@ static enum status read_rtp_member(struct reading *reading, const struct member 
 static enum status read_volatility_member(struct reading *reading, const struct member *member,
                                           struct text value)
 {
-    if (read_plain(reading, value) && reading->plain.size > 0 &&
-        enum_read(&game_volatilities, buffer_text(&reading->plain), field(reading, member)))
-        return STATUS_OK;
-    return wrong(reading, value, member->name, member->rule);
+    return strict_json_name(value, &game_volatilities, field(reading, member))
+               ? STATUS_OK
+               : wrong(reading, value, member->name, member->rule);
 }
 
 static enum status pass_over(struct reading *reading, const struct member *member,

@@ -20,13 +20,7 @@
 
 static bool read_operation(struct text value, void *operation)
 {
-    char name[16];
-    unsigned found;
-    if (!strict_json_string(value, name, sizeof name) ||
-        !enum_read(&ledger_operations, text_of(name), &found) || found >= WALLET_OPERATION_COUNT)
-        return false;
-    *(enum ledger_operation *)operation = (enum ledger_operation)found;
-    return true;
+    return strict_json_name(value, &ledger_operations, operation);
 }
 
 /* Tells whole numbers out of bounds from other texts: a number below zero becomes -1, one that is
@@ -51,15 +45,7 @@ static bool read_amount(struct text value, void *amount_minor)
 
 static bool read_kind(struct text value, void *kind)
 {
-    char name[16];
-    return strict_json_string(value, name, sizeof name) &&
-           enum_read(&ledger_kinds, text_of(name), kind);
-}
-
-static bool read_flag(struct text value, void *flag)
-{
-    *(bool *)flag = text_equals(value, TEXT("true"));
-    return *(bool *)flag || text_equals(value, TEXT("false"));
+    return strict_json_name(value, &ledger_kinds, kind);
 }
 
 static unsigned operation_of(const void *request)
@@ -130,7 +116,7 @@ static const struct strict_json_field provider_fields[] = {
     {TEXT_INIT("round_id"), MONEY, MONEY, FIELD(round_id), NULL, NULL, IS_WORD, false},
     {TEXT_INIT("kind"), 0, BIT(LEDGER_CREDIT), FIELD(kind), NULL, read_kind,
      "must be win, promo, jackpot or adjustment", false},
-    {TEXT_INIT("round_ended"), 0, WRITING, FIELD(round_ended), NULL, read_flag,
+    {TEXT_INIT("round_ended"), 0, WRITING, FIELD(round_ended), NULL, strict_json_flag,
      "must be true or false", false},
 };
 
