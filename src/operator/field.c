@@ -220,6 +220,18 @@ static bool write_hex(const struct field *field, const void *record, const struc
     return true;
 }
 
+/* A document has the times. */
+static bool write_live(const struct field *field, const void *record,
+                       const struct field_output *out)
+{
+    const int64_t *revoked_ms = (const void *)((const char *)record + field->beside);
+    const int64_t *expires_ms = field_value(field, record);
+    bool expired = *expires_ms != 0 && *expires_ms <= clock_wall_ms();
+    buffer_append_string(out->text, *revoked_ms != 0 ? "revoked" : expired ? "expired" : "live");
+    return true;
+}
+
+const struct field_type field_live = {write_live, NULL};
 const struct field_type field_count = {write_count, NULL};
 const struct field_type field_time = {write_time, NULL};
 

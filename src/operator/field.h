@@ -80,6 +80,8 @@ extern const struct field_type field_rate;         /* struct rate_limit: 600/60,
 extern const struct field_type field_enabled;      /* bool; `beside`: whether it is usable */
 /* bool: only said where it is false, with `words`. */
 extern const struct field_type field_usable;
+/* int64_t: when it expires, or 0; `beside`: when it was revoked, or 0. Is it live? */
+extern const struct field_type field_live;
 extern const struct field_type field_secret; /* set by an editor: its text is not applied */
 
 /* Types use this: it finds the value in the record. */

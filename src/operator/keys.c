@@ -4,7 +4,6 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "operator/cidrs.h"
 #include "operator/customers.h"
 
@@ -21,17 +20,6 @@ static bool write_prefix(const struct field *field, const void *record,
                          const struct field_output *out)
 {
     buffer_append_format(out->text, "%s…", (const char *)field_value(field, record));
-    return true;
-}
-
-static bool write_state(const struct field *field, const void *record,
-                        const struct field_output *out)
-{
-    const struct key_record *key = record;
-    (void)field;
-    buffer_append_string(out->text, key_is_live(key, clock_wall_ms()) ? "live"
-                                    : key->revoked_ms != 0            ? "revoked"
-                                                                      : "expired");
     return true;
 }
 
@@ -64,7 +52,6 @@ static enum status set_areas(const struct field *field, struct text text, void *
 
 static const struct field_type areas_type = {write_areas, set_areas};
 static const struct field_type prefix_type = {write_prefix, NULL};
-static const struct field_type state_type = {write_state, NULL};
 
 #define OF_RECORD(member) FIELD_OF(key_record, member)
 
@@ -75,7 +62,8 @@ static const struct field fields[] = {
     {NULL, NULL, "KEY", &prefix_type, OF_RECORD(prefix)},
     {"label", NULL, "LABEL", &field_text, OF_RECORD(label), .words = "-",
      .option = {"label", "LABEL", .add_help = "what it is for, up to 64 bytes"}},
-    {.title = "STATE", .type = &state_type},
+    {NULL, NULL, "STATE", &field_live, OF_RECORD(expires_ms),
+     .beside = offsetof(struct key_record, revoked_ms)},
     {"only", NULL, "ONLY", &areas_type, OF_RECORD(areas),
      .option = {"only", "AREA,…",
                 .add_help = "what it may use: of sports, casino, account, manage; else the first "

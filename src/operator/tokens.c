@@ -5,26 +5,12 @@
 #include <string.h>
 
 #include "admission/key.h"
-#include "base/clock.h"
 #include "operator/cidrs.h"
 
 #define KIND "cro_"
 #define USE_KEPT_MS 60000 /* a later use is noted again */
 
 /* ---- the fields ------------------------------------------------------------------------------ */
-
-static bool write_state(const struct field *field, const void *record,
-                        const struct field_output *out)
-{
-    const struct token_record *token = record;
-    (void)field;
-    buffer_append_string(out->text, token_is_live(token, clock_wall_ms()) ? "live"
-                                    : token->revoked_ms != 0              ? "revoked"
-                                                                          : "expired");
-    return true;
-}
-
-static const struct field_type state_type = {write_state, NULL};
 
 #define OF_RECORD(member) FIELD_OF(token_record, member)
 
@@ -33,7 +19,8 @@ static const struct field fields[] = {
     {"id", NULL, "ID", &field_text, OF_RECORD(id)},
     {"role", NULL, "ROLE", &field_word, OF_RECORD(role), .names = &operator_roles,
      .option = {"role", "ROLE", .add_help = "reader, operator or owner"}},
-    {.title = "STATE", .type = &state_type},
+    {NULL, NULL, "STATE", &field_live, OF_RECORD(expires_ms),
+     .beside = offsetof(struct token_record, revoked_ms)},
     {"cidrs", NULL, "CIDRS", &field_cidrs, OF_RECORD(cidrs),
      .beside = offsetof(struct token_record, cidr_count), .words = "-",
      .option = {"cidr", "CIDR", .add_help = "it may be used only from here", .repeatable = true}},
