@@ -6,17 +6,13 @@
 #include "account/account.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <sys/queue.h>
 
 #include "account/call.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "base/work_pool.h"
 #include "games/errors.h"
 #include "http/deferral.h"
-#include "sealing/secrets.h"
 
 struct account {
     struct platform_store_options platform;

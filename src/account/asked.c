@@ -8,7 +8,6 @@
 
 #include "account/call.h"
 #include "base/base64url.h"
-#include "base/clock.h"
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 

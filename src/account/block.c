@@ -1,5 +1,4 @@
 /* PUT /account/block: a customer's own block of a player, in every currency. */
-#include <string.h>
 
 #include "account/call.h"
 #include "operator/blocks.h"

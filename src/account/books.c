@@ -1,7 +1,6 @@
 /* Sums of what a customer moved and asked for, by day, and its rounds. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "account/call.h"
 #include "operator/documents.h"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdatomic.h>
-
 #include "account/account.h"
 #include "account/errors.h"
 #include "base/clock.h"

@@ -1,7 +1,6 @@
 /* GET /account is the customer as the operator has it, and its keys; POST and DELETE of
  * /account/keys. */
 #include <openssl/crypto.h>
-#include <string.h>
 
 #include "account/call.h"
 #include "base/json_text.h"

@@ -2,7 +2,6 @@
  * entries in the order of their commits. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "account/call.h"
 #include "operator/documents.h"

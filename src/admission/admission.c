@@ -9,8 +9,6 @@
  */
 #include "admission/admission.h"
 
-#include <string.h>
-
 #include <openssl/crypto.h>
 
 #include "admission/errors.h"

@@ -2,7 +2,6 @@
  * oldest row is reused. */
 #include "admission/denials.h"
 
-#include <string.h>
 #include <sys/queue.h>
 
 #include "base/hash.h"

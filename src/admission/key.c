@@ -3,8 +3,6 @@
  */
 #include "admission/key.h"
 
-#include <string.h>
-
 #include <zlib.h>
 
 #include "base/base62.h"

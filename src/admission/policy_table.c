@@ -9,9 +9,6 @@
  */
 #include "admission/policy_table.h"
 
-#include <stdatomic.h>
-#include <string.h>
-
 #include <openssl/crypto.h>
 
 #include "base/hash.h"

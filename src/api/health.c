@@ -8,15 +8,9 @@
  */
 #include "api/health.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
-#include <sys/queue.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "http/deferral.h"
 
 #define GRACE_MS 250
 #define PENDING_MAX 65536

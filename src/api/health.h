@@ -1,11 +1,7 @@
 #pragma once
 
-#include <stdint.h>
-
-#include "base/log.h"
 #include "base/mailbox.h"
 #include "http/deferral.h"
-#include "http/http.h"
 #include "stores/odds.h"
 #include "stores/platform.h"
 

@@ -2,8 +2,6 @@
  * long; see provider_admission.h. */
 #include "api/provider_admission.h"
 
-#include <string.h>
-
 #include "launch/document.h"
 
 /* No provider has this secret, because it is public. */

@@ -2,7 +2,6 @@
 #include "api/routes.h"
 
 #include "api/service.h"
-#include "sports/sports.h"
 
 static void answer_health(struct service *service, struct http_request *request,
                           const struct caller *caller, const struct route_match *match)

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "account/account.h"
-#include "http/http.h"
 #include "http/path.h"
 #include "records/provider.h"
 #include "records/usage.h"

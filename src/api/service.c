@@ -6,13 +6,11 @@
 #include "api/service.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "account/errors.h"
 #include "admission/errors.h"
 #include "admission/policy_table.h"
 #include "api/provider_admission.h"
-#include "api/reasons.h"
 #include "api/routes.h"
 #include "base/clock.h"
 #include "games/errors.h"

@@ -1,18 +1,11 @@
 #pragma once
 
 #include "account/account.h"
-#include "admission/admission.h"
 #include "admission/denials.h"
 #include "api/health.h"
 #include "api/reasons.h"
-#include "base/log.h"
-#include "base/mailbox.h"
-#include "games/games.h"
-#include "http/http.h"
 #include "launch/launch.h"
-#include "limits/client_limits.h"
 #include "limits/rate_limiter.h"
-#include "metrics/metrics.h"
 #include "sports/sports.h"
 #include "usage/usage.h"
 #include "wallet/handler.h"

@@ -13,14 +13,10 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "admission/admission.h"
-#include "api/health.h"
 #include "api/routes.h"
-#include "api/service.h"
 #include "app/handover.h"
 #include "app/notifier.h"
 #include "app/operator_listener.h"
@@ -30,11 +26,7 @@
 #include "base/clock.h"
 #include "base/errand.h"
 #include "base/memory.h"
-#include "base/work_pool.h"
-#include "console/console.h"
-#include "games/games.h"
 #include "launch/launch.h"
-#include "limits/rate_lease.h"
 #include "limits/rate_limiter.h"
 #include "operator/verification.h"
 #include "sports/sports.h"

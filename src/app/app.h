@@ -1,9 +1,5 @@
 #pragma once
 
-#include <stdint.h>
-
-#include "base/log.h"
-#include "base/status.h"
 #include "config/config.h"
 #include "http/http.h"
 #include "stores/odds.h"

@@ -5,13 +5,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "app/reload_socket.h"
 #include "base/memory.h"
-#include "base/text.h"
 
 #define LIMIT_MS 60000 /* for the new server to be ready */
 #define THREADS_MAX 1024U

@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>

@@ -1,11 +1,7 @@
 /* One HTTP server on the main thread's loop; see operator_listener.h. */
 #include "app/operator_listener.h"
 
-#include <stdbool.h>
-
-#include "base/address.h"
 #include "base/memory.h"
-#include "http/http.h"
 #include "http/tls.h"
 
 /* A scraper or two, a person with curl: few and quick. */

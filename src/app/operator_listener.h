@@ -1,12 +1,7 @@
 #pragma once
 
-#include <uv.h>
-
-#include "base/log.h"
-#include "base/status.h"
 #include "config/config.h"
 #include "console/console.h"
-#include "http/http.h"
 
 /*
  * The operator's listener: GET /metrics, in Prometheus' text format, /live and /ready, a word each

@@ -5,14 +5,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "operator/backup.h"
 

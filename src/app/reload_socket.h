@@ -1,12 +1,8 @@
 #pragma once
 
-#include <stdbool.h>
-
 #include <uv.h>
 
 #include "base/log.h"
-#include "base/status.h"
-#include "base/text.h"
 
 /*
  * A command asks a running server here to read its configuration again, and gets the result: a Unix

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "api/service.h"
 #include "config/config.h"
 #include "http/tls.h"

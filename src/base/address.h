@@ -1,8 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include "base/text.h"

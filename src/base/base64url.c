@@ -1,8 +1,6 @@
 /* base64url, one text for one value; see base64url.h. */
 #include "base/base64url.h"
 
-#include <string.h>
-
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 void buffer_append_base64url(struct buffer *buffer, const void *bytes, size_t size)

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/text.h"
 
 /* base64url without padding (RFC 4648 section 5). Pure. Threads: any. */

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <stdint.h>
 #include <time.h>
 
 #include <uv.h>

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <uv.h>
-
 #include "base/mailbox.h"
 
 /*

@@ -7,14 +7,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/text.h"
 
 #define PIECE_SIZE (1U << 20)
 

@@ -1,14 +1,9 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/digest.h"
 #include "base/progress.h"
-#include "base/status.h"
-#include "base/text.h"
 
 /*
  * Files that must be on disk before the caller reports success. Blocks. Threads: any.

@@ -6,7 +6,6 @@
  */
 #include "base/hash.h"
 
-#include <string.h>
 #include <sys/random.h>
 
 #include "base/status.h"

@@ -12,8 +12,6 @@
  */
 #include "base/json_text.h"
 
-#include <string.h>
-
 /* ---- checking -------------------------------------------------------------------------------- */
 
 struct scan {

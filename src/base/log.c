@@ -16,14 +16,10 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <uv.h>
 
 #include "base/clock.h"
 #include "base/file.h"

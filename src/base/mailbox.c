@@ -6,8 +6,6 @@
 
 #include <stdbool.h>
 
-#include <uv.h>
-
 #include "base/memory.h"
 
 struct mailbox {

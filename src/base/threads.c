@@ -8,8 +8,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/status.h"
-#include "base/text.h"
 
 #define NAME_SIZE 16 /* of Linux */
 

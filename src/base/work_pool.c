@@ -2,8 +2,6 @@
 #include "base/work_pool.h"
 #include "base/threads.h"
 
-#include <stdbool.h>
-
 #include "base/memory.h"
 
 struct work_pool {

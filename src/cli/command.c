@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
 #include <stdarg.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"

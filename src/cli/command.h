@@ -1,12 +1,9 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "base/json_writer.h"
 #include "base/progress.h"
-#include "base/text.h"
 #include "config/config.h"
 
 /*

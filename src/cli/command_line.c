@@ -7,7 +7,6 @@
 #include "cli/command_line.h"
 
 #include <stdarg.h>
-#include <string.h>
 
 /* ---- mistakes -------------------------------------------------------------------------------- */
 

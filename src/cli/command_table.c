@@ -1,5 +1,4 @@
 /* Looking things up in the tables of commands; see command_line.h. */
-#include <string.h>
 
 #include "cli/command_line.h"
 

@@ -3,7 +3,6 @@
  * are rows of one text in it. The scripts are files of dist/completion/. They walk through the
  * words of a line in the shell's own language and name no command.
  */
-#include <string.h>
 
 #include "cli/command_line.h"
 #include "cli/texts.h"

@@ -2,7 +2,6 @@
  * Help, made from the tables: of everything, of a group, of a command. Always the same parts in the
  * same order, so that people find them: summary, usage, details, options, examples.
  */
-#include <string.h>
 
 #include "base/json_writer.h"
 #include "cli/command_line.h"

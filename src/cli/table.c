@@ -3,7 +3,6 @@
  * widest cell. Width is counted in characters (code points): names are UTF-8. On a narrower
  * terminal the widest columns are cut until the line fits; other outputs get everything.
  */
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

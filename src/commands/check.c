@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <libgen.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +15,6 @@
 #include "http/tls.h"
 #include "launch/outgoing.h"
 #include "sealing/provider_secret.h"
-#include "sealing/secrets.h"
 #include "stores/configured.h"
 #include "stores/odds_read.h"
 #include "stores/platform_records.h"

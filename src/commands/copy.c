@@ -1,6 +1,5 @@
 /* croupier platform copy, croupier odds copy: from one engine to another, and back. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "commands/commands.h"
 #include "commands/help_texts.h"

@@ -8,9 +8,7 @@
  * and the port is free.
  */
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <openssl/crypto.h>
@@ -20,10 +18,7 @@
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "demo/crowd.h"
-#include "demo/demo.h"
-#include "demo/simulate.h"
 #include "demo/texts.h"
-#include "http/http.h"
 #include "stores/configured.h"
 
 #define PLAYERS 20       /* betting players, unless --players says otherwise */

@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,7 +15,6 @@
 #include "feed/check.h"
 #include "feed/publication.h"
 #include "feed/stream.h"
-#include "records/sport.h"
 #include "stores/configured.h"
 
 #define WITHIN_DEFAULT_SECONDS 60

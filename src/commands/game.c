@@ -1,6 +1,5 @@
 /* croupier game import | list | show | set | enable | disable | allow | allowed. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

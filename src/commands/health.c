@@ -3,7 +3,6 @@
  * that load balancers ask. For health checks where there is no other HTTP client: the image holds
  * nothing but this program.
  */
-#include <string.h>
 
 #include "commands/commands.h"
 #include "commands/listener_probe.h"

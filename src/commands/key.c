@@ -1,6 +1,5 @@
 /* croupier key issue | list | find | revoke. */
 #include <openssl/crypto.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "commands/commands.h"

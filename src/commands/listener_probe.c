@@ -1,8 +1,6 @@
 /* Finding the process behind an address; see listener_probe.h. */
 #include "commands/listener_probe.h"
 
-#include <string.h>
-
 #include <curl/curl.h>
 #include <uv.h>
 

@@ -1,6 +1,5 @@
 /* croupier migrate. */
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"

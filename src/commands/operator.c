@@ -1,13 +1,10 @@
 /* croupier operator: operators, their links and sessions, and tokens. */
 #include <openssl/crypto.h>
-#include <string.h>
 
-#include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/resource.h"
 #include "commands/stores.h"
-#include "operator/credentials.h"
 #include "operator/operators.h"
 #include "operator/tokens.h"
 

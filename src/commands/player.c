@@ -1,5 +1,4 @@
 /* croupier player show | block | unblock | blocks. */
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "commands/commands.h"

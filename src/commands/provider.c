@@ -1,5 +1,4 @@
 /* croupier provider add | list | show | set | enable | disable | secret | try. */
-#include <string.h>
 
 #include "base/clock.h"
 #include "commands/commands.h"

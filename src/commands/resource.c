@@ -2,7 +2,6 @@
 #include "commands/resource.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

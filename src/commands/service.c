@@ -5,7 +5,6 @@
  * to read its configuration again.
  */
 #include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "app/app.h"

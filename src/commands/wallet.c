@@ -2,7 +2,6 @@
  * tail in tail.c.
  * All but accept-loss read, beside a running server, and stream long answers. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "commands/commands.h"
@@ -12,7 +11,6 @@
 #include "operator/documents.h"
 #include "operator/viewer.h"
 #include "records/currency.h"
-#include "stores/ledger_audit.h"
 
 #define DAYS_MAX 36500
 

@@ -7,7 +7,6 @@
  * unknown section, the continuation of a refused value) are not reported.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/file.h"
 #include "base/memory.h"

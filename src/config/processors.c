@@ -7,7 +7,6 @@
  * itself, so all parents count. In a container without a cgroup namespace the path is the host's;
  * then the mount point alone is found, which is the container's group.
  */
-#include <string.h>
 
 #include <uv.h>
 

@@ -7,8 +7,6 @@
  */
 #include "config/settings.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 #include "config/setting_texts.h"
 

@@ -2,7 +2,6 @@
 #include "console/body.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json_text.h"
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdatomic.h>
-
 #include "console/errors.h"
 #include "console/query.h"
 #include "console/sources.h"

@@ -6,14 +6,12 @@
 
 #include <openssl/crypto.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "admission/admission.h"
 #include "base/clock.h"
 #include "base/mailbox.h"
 #include "base/memory.h"
 #include "base/work_pool.h"
-#include "console/call.h"
 #include "console/errors.h"
 #include "console/history.h"
 #include "console/lockout.h"

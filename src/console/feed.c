@@ -6,7 +6,6 @@
 #include "console/handlers.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "admission/errors.h"
 #include "base/json_text.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/text.h"
 
 /* The files of the operator's console: those of console/, and docs/openapi.yaml for the developers

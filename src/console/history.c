@@ -5,9 +5,6 @@
  */
 #include "console/history.h"
 
-#include <stddef.h>
-#include <string.h>
-
 #include "api/service.h"
 #include "base/clock.h"
 #include "base/memory.h"

@@ -3,7 +3,6 @@
 
 #include "base/json_writer.h"
 #include "operator/verification.h"
-#include "stores/platform_verifications.h"
 #include "wallet/ledger.h"
 
 static void write_figures(struct json_writer *json, const struct ledger_facts *facts)

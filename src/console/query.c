@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 bool console_decode(struct text encoded, bool of_query, char out[CONSOLE_VALUE_SIZE])
 {

@@ -1,10 +1,6 @@
 #pragma once
 
-#include <stdint.h>
-
 #include "base/json_writer.h"
-#include "base/status.h"
-#include "base/text.h"
 
 /* Percent-encoded values of a path or a query (RFC 3986 section 2.1). Pure. Threads: any. */
 

@@ -6,7 +6,6 @@
 
 #include <openssl/crypto.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -19,7 +18,6 @@
 #include "operator/operators.h"
 #include "operator/players.h"
 #include "operator/tokens.h"
-#include "stores/platform_players.h"
 
 /* ---- one record ------------------------------------------------------------------------------ */
 

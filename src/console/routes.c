@@ -1,8 +1,6 @@
 /* The route table of the admin API; see routes.h. */
 #include "console/routes.h"
 
-#include <string.h>
-
 #include "console/handlers.h"
 #include "operator/addresses.h"
 #include "operator/customers.h"

@@ -2,7 +2,6 @@
 #include "console/handlers.h"
 
 #include <openssl/crypto.h>
-#include <string.h>
 
 #include "base/strict_json.h"
 #include "operator/operators.h"

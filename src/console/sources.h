@@ -2,7 +2,6 @@
 
 #include "admission/denials.h"
 #include "config/config.h"
-#include "metrics/metrics.h"
 #include "sports/sports.h"
 #include "wallet/ledger.h"
 

@@ -4,8 +4,6 @@
  */
 #include "console/handlers.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "operator/tail.h"

@@ -7,7 +7,6 @@
 #include "demo/casino.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
@@ -18,7 +17,6 @@
 #include "base/json_text.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
-#include "base/strict_json.h"
 #include "demo/texts.h"
 #include "http/deferral.h"
 #include "launch/document.h"

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/json_text.h"
 #include "base/memory.h"
-#include "base/strict_json.h"
 #include "base/threads.h"
 #include "demo/casino.h"
 #include "launch/document.h"

@@ -7,7 +7,6 @@
 #include "demo/event.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "demo/price_ladder.h"
 

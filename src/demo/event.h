@@ -1,10 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/text.h"
-#include "demo/chance.h"
 #include "demo/sports.h"
 #include "records/event_id.h"
 

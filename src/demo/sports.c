@@ -3,9 +3,7 @@
 #include "demo/sports.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#include "base/status.h"
 #include "base/text.h"
 #include "demo/texts.h"
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdint.h>
-
 #include "base/json_text.h"
 #include "demo/chance.h"
 #include "records/sport.h"

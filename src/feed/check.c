@@ -1,7 +1,6 @@
 /* Documents on their way into the odds store. Checking is a pure function of the bytes. */
 #include "feed/check.h"
 
-#include "base/json_text.h"
 #include "base/memory.h"
 #include "sports/catalog.h"
 #include "stores/odds_read.h"

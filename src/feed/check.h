@@ -1,13 +1,6 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/json_text.h"
-#include "base/status.h"
-#include "base/text.h"
-#include "records/event_id.h"
-#include "records/sport.h"
 #include "stores/odds.h"
 
 /*

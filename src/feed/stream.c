@@ -11,8 +11,6 @@
 #include "feed/stream.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/queue.h>
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -8,10 +8,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json_text.h"
-#include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/strict_json.h"
 #include "records/country.h"

@@ -1,9 +1,7 @@
 #pragma once
 
-#include "base/log.h"
 #include "games/table.h"
 #include "http/answer.h"
-#include "http/http.h"
 #include "metrics/metrics.h"
 #include "stores/refresher.h"
 

@@ -8,8 +8,6 @@
  */
 #include "games/games.h"
 
-#include <string.h>
-
 #include "admission/errors.h"
 #include "base/hash.h"
 #include "base/memory.h"

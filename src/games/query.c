@@ -4,8 +4,6 @@
  */
 #include "games/query.h"
 
-#include <string.h>
-
 #include <openssl/crypto.h>
 
 #include "base/base64url.h"

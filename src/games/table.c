@@ -2,13 +2,11 @@
 #include "games/table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <openssl/crypto.h>
 
 #include "base/base64url.h"
 #include "base/digest.h"
-#include "base/json_writer.h"
 #include "base/memory.h"
 #include "games/document.h"
 #include "sealing/provider_secret.h"

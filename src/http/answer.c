@@ -12,7 +12,6 @@
 #include "http/answer.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include <zlib.h>
 #include <zstd.h>

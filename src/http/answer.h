@@ -1,10 +1,5 @@
 #pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/text.h"
 #include "http/http.h"
 
 /*

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <string.h>
 
 #include "base/text.h"
 

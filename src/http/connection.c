@@ -13,7 +13,6 @@
  * Only on_closed frees memory, after libuv has closed the handle. Until then a closed connection is
  * in state CLOSED and ignores every event.
  */
-#include <string.h>
 #include <sys/ioctl.h>
 
 #include "base/clock.h"

@@ -2,8 +2,6 @@
 
 #include <sys/queue.h>
 
-#include <uv.h>
-
 #include "http/http.h"
 
 /*

@@ -8,7 +8,6 @@
  * message itself, without building them again.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

@@ -1,17 +1,12 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <uv.h>
 
 #include "base/address.h"
 #include "base/digest.h"
 #include "base/log.h"
-#include "base/status.h"
-#include "base/text.h"
 #include "http/errors.h"
 
 /*

@@ -7,8 +7,6 @@
  */
 #include "http/intake.h"
 
-#include <string.h>
-
 #include "http/characters.h"
 #include "http/target.h"
 

@@ -2,8 +2,6 @@
 
 #include <sys/queue.h>
 
-#include "http/http.h"
-#include "http/intake.h"
 #include "http/memo.h"
 #include "http/tls_session.h"
 

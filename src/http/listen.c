@@ -1,8 +1,6 @@
 /* Listening sockets; see http_listen in http.h. */
 #include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/file.h"

@@ -1,8 +1,6 @@
 /* Repeated requests; see memo.h. */
 #include "http/memo.h"
 
-#include <string.h>
-
 #include <openssl/crypto.h>
 
 #include "base/memory.h"

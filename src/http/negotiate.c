@@ -2,7 +2,6 @@
 #include "http/http.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include <openssl/evp.h>
 

@@ -8,8 +8,6 @@
  * memory of a piece and not of the body. Other ciphertext (handshake, tickets, alerts) is small,
  * and is copied when it has to wait.
  */
-#include <string.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

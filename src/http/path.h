@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/text.h"
 
 /* Paths of route tables. Pure. */

@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/base62.h"

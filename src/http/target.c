@@ -1,8 +1,6 @@
 /* Request targets and Host; see target.h. */
 #include "http/target.h"
 
-#include <string.h>
-
 #include "http/characters.h"
 
 /* The percent-encoded unreserved characters: RFC 3986 section 6.2.2.2. The rest stays as it is. */

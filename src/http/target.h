@@ -1,6 +1,5 @@
 #pragma once
 
-#include "base/text.h"
 #include "http/http.h"
 
 /*

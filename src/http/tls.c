@@ -8,7 +8,6 @@
  */
 #include "http/tls.h"
 
-#include <string.h>
 #include <time.h>
 
 #include <openssl/bio.h>

@@ -2,7 +2,6 @@
 #include "launch/document.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include <openssl/crypto.h>
 
@@ -10,7 +9,6 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/json_writer.h"
-#include "records/records.h"
 
 /* ---- the request ----------------------------------------------------------------------------- */
 

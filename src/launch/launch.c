@@ -6,10 +6,7 @@
  */
 #include "launch/launch.h"
 
-#include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <openssl/crypto.h>
 

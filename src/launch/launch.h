@@ -1,9 +1,7 @@
 #pragma once
 
-#include "base/mailbox.h"
 #include "games/games.h"
 #include "launch/provider_calls.h"
-#include "metrics/metrics.h"
 
 /*
  * POST /api/v1/casino/games/{gameId}/launch.

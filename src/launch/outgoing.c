@@ -2,7 +2,6 @@
 #include "launch/outgoing.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include <openssl/err.h>
 #include <openssl/x509.h>

@@ -4,7 +4,6 @@
 
 #include <curl/curl.h>
 
-#include "base/status.h"
 #include "base/text.h"
 
 /*

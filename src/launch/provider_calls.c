@@ -10,7 +10,6 @@
 #include "launch/provider_calls.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

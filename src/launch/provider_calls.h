@@ -1,7 +1,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <sys/queue.h>
 
 #include "base/log.h"
 #include "base/mailbox.h"

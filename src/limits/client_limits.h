@@ -1,8 +1,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/address.h"
 

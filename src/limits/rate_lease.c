@@ -9,13 +9,8 @@
  */
 #include "limits/rate_lease.h"
 
-#include <string.h>
-
-#include <uv.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
-#include "limits/rate_limit.h"
 #include "metrics/metrics.h"
 
 #define NO_OFFSET INT64_MIN

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/queue.h>
-
 #include "base/mailbox.h"
 #include "limits/rate_limit.h"
 #include "stores/odds_lease.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <stdatomic.h>
-#include <stdint.h>
-
 #include <uv.h>
 
 #include "limits/client_limits.h"

@@ -4,8 +4,6 @@
  */
 #include "limits/rate_limiter.h"
 
-#include <stddef.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "http/deferral.h"

@@ -5,10 +5,8 @@
  */
 #include "metrics/metrics.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/version.h"

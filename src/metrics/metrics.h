@@ -1,8 +1,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/text.h"
 

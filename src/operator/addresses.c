@@ -1,8 +1,6 @@
 /* Legacy addresses as an operator handles them; see addresses.h. */
 #include "operator/addresses.h"
 
-#include <string.h>
-
 /* ---- the fields ------------------------------------------------------------------------------ */
 
 static bool write_address(const struct field *field, const void *record,

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/file.h"
 #include "stores/odds.h"
 #include "stores/platform.h"

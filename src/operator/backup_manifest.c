@@ -1,5 +1,4 @@
 /* The manifest of a backup; see backup.h. */
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/json_text.h"

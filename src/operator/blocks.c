@@ -2,7 +2,6 @@
 #include "operator/blocks.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "operator/customers.h"

@@ -1,8 +1,6 @@
 /* Lists of address blocks as operators handle them; see cidrs.h. */
 #include "operator/cidrs.h"
 
-#include <string.h>
-
 #include "records/customer.h"
 
 /* Returns where the block is, or `count`. */

@@ -1,8 +1,6 @@
 /* Lists of countries as operators handle them; see countries.h. */
 #include "operator/countries.h"
 
-#include <string.h>
-
 #include "records/country.h"
 
 static bool write(const struct field *field, const void *record, const struct field_output *out)

@@ -3,11 +3,9 @@
 
 #include <openssl/crypto.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "admission/key.h"
 #include "base/base62.h"
-#include "base/clock.h"
 #include "base/digest.h"
 #include "operator/operators.h"
 

@@ -2,7 +2,6 @@
 #include "operator/customers.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "admission/key.h"
 #include "base/clock.h"

@@ -1,8 +1,6 @@
 /* Types of fields that several resources have; see field.h. */
 #include "operator/field.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "operator/times.h"
 #include "records/currency.h"

@@ -1,8 +1,6 @@
 /* Games as an operator handles them; see games.h. */
 #include "operator/games.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "games/document.h"
 #include "operator/countries.h"

@@ -2,7 +2,6 @@
 #include "operator/keys.h"
 
 #include <openssl/crypto.h>
-#include <string.h>
 
 #include "operator/cidrs.h"
 #include "operator/customers.h"

@@ -4,8 +4,6 @@
  */
 #include "operator/odds_copy.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 #include "feed/publication.h"
 #include "stores/odds_read.h"

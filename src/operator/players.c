@@ -1,8 +1,6 @@
 /* Players as an operator handles them; see players.h. */
 #include "operator/players.h"
 
-#include <string.h>
-
 #include "records/currency.h"
 #include "stores/platform_entries.h"
 

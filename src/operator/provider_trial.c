@@ -2,7 +2,6 @@
 #include "operator/provider_trial.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "admission/key.h"
 #include "base/base62.h"

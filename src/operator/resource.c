@@ -4,8 +4,6 @@
  */
 #include "operator/resource.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
 #define CHANGE_TRIES 16

@@ -4,11 +4,9 @@
  */
 #include <errno.h>
 #include <libgen.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "operator/backup.h"
 

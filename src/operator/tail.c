@@ -2,7 +2,6 @@
 #include "operator/tail.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "operator/documents.h"
 #include "operator/trail.h"

@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <search.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/digest.h"

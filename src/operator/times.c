@@ -1,8 +1,6 @@
 /* Times as operators write them; see times.h. */
 #include "operator/times.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 
 #define TIME_MAX_MS 253402300799999 /* the end of the year 9999 */

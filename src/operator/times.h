@@ -1,8 +1,5 @@
 #pragma once
 
-#include <stdint.h>
-
-#include "base/status.h"
 #include "base/text.h"
 
 /* Times as operators write them: RFC 3339, a date (midnight UTC), or so many whole seconds,

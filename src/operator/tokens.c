@@ -2,7 +2,6 @@
 #include "operator/tokens.h"
 
 #include <openssl/crypto.h>
-#include <string.h>
 
 #include "admission/key.h"
 #include "operator/cidrs.h"

@@ -4,9 +4,7 @@
  */
 #include "operator/verification.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

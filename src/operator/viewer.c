@@ -1,8 +1,6 @@
 /* Every function here compares the customer before it reads; see viewer.h. */
 #include "operator/viewer.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "operator/times.h"

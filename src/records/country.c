@@ -5,8 +5,6 @@
  */
 #include "records/country.h"
 
-#include <string.h>
-
 #include "records/texts.h"
 
 bool country_is_known(struct text code)

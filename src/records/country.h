@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/text.h"
 
 #define COUNTRY_SIZE 3 /* two capitals; NUL-terminated */

@@ -1,8 +1,6 @@
 /* A customer: its rules and its columns; see customer.h. */
 #include "records/customer.h"
 
-#include <string.h>
-
 static enum status check(const void *checked, struct error *error)
 {
     const struct customer_record *record = checked;

@@ -1,8 +1,6 @@
 /* Event ids as decimal text; see event_id.h. */
 #include "records/event_id.h"
 
-#include <string.h>
-
 #include "base/json_text.h"
 
 enum status event_id_parse(struct text text, struct event_id *id)

@@ -1,8 +1,6 @@
 /* What is acceptable; see game_rules.h. */
 #include "records/game_rules.h"
 
-#include <string.h>
-
 #include "records/record.h"
 
 static bool is_lower_or_digit(char character)

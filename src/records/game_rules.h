@@ -1,8 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/status.h"
 #include "base/text.h"
 
 /*

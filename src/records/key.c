@@ -1,8 +1,6 @@
 /* A customer's key: its rules and its columns; see key.h. */
 #include "records/key.h"
 
-#include <string.h>
-
 bool key_is_live(const struct key_record *record, int64_t now_ms)
 {
     return record->revoked_ms == 0 && (record->expires_ms == 0 || record->expires_ms > now_ms);

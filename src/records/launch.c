@@ -1,8 +1,6 @@
 /* A launch: its rules and its columns; see launch.h. */
 #include "records/launch.h"
 
-#include <string.h>
-
 static enum status check(const void *checked, struct error *error)
 {
     const struct launch_record *record = checked;

@@ -1,8 +1,6 @@
 /* Names, and the chain's hash; see ledger_entry.h. Both are in every store: never change them. */
 #include "records/ledger_entry.h"
 
-#include <string.h>
-
 #include "base/digest.h"
 
 #define LINES_SIZE 1024 /* of what is hashed, at most */

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "records/launch.h"
-#include "records/player.h"
 
 /*
  * The ledger's records, the same for every engine (docs/decisions/ledger.md).

@@ -2,8 +2,6 @@
  * operator.h. */
 #include "records/operator.h"
 
-#include <string.h>
-
 #include "base/base62.h"
 
 static const char *const role_names[ROLE_COUNT] = {

@@ -2,7 +2,6 @@
 #include "records/player.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/base62.h"
 

@@ -1,8 +1,6 @@
 /* A provider of games: its rules and its columns; see provider.h. */
 #include "records/provider.h"
 
-#include <string.h>
-
 #include "records/country.h"
 #include "records/customer.h"
 

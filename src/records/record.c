@@ -2,8 +2,6 @@
  * line of a table that names the wrong type is caught by the first row. */
 #include "records/record.h"
 
-#include <string.h>
-
 #include "base/base62.h"
 
 void column_get(const struct column *column, const void *record, struct column_value *value)

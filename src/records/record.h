@@ -1,10 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/status.h"
 #include "base/text.h"
 
 /*

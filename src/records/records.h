@@ -1,11 +1,8 @@
 #pragma once
 
-#include "records/customer.h"
-#include "records/game.h"
 #include "records/key.h"
 #include "records/launch.h"
 #include "records/operator.h"
-#include "records/player.h"
 #include "records/provider.h"
 #include "records/trail.h"
 

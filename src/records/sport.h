@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdint.h>
-
 #include "base/text.h"
 
 /* The five sports, in canonical order. Keys are lower-case and exact. */

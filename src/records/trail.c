@@ -1,8 +1,6 @@
 /* The audit trail: its columns, and what a record holds as JSON; see trail.h. */
 #include "records/trail.h"
 
-#include <string.h>
-
 #include "base/address.h"
 #include "base/json_text.h"
 

@@ -1,8 +1,6 @@
 /* See usage.h. */
 #include "records/usage.h"
 
-#include <string.h>
-
 static const char *const names[USAGE_GROUP_COUNT] = {
     [USAGE_SPORTS] = "sports", [USAGE_GAMES] = "games",     [USAGE_LAUNCH] = "launch",
     [USAGE_WALLET] = "wallet", [USAGE_ACCOUNT] = "account", [USAGE_OTHER] = "other",

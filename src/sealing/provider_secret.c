@@ -2,7 +2,6 @@
 #include "sealing/provider_secret.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/base62.h"
 

@@ -7,8 +7,6 @@
 #include "sealing/secrets.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +14,6 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
-#include "base/digest.h"
 #include "base/file.h"
 #include "base/memory.h"
 

@@ -6,7 +6,6 @@
  * request for it. This file does not know of later publications, and no client has seen them.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "sports/shared.h"

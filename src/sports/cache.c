@@ -32,9 +32,7 @@
  * completion is out, its request may be answered (deadline) or go away (abandoned); then the mail
  * frees it.
  */
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

@@ -1,11 +1,6 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/json_text.h"
-#include "base/text.h"
 #include "records/event_id.h"
 
 /*

@@ -1,8 +1,6 @@
 /* A list of changes for each reader, under one lock; see changes.h. */
 #include "sports/changes.h"
 
-#include <uv.h>
-
 #include "base/memory.h"
 
 #define CHANGES_MAX 8192U /* a reader with more of them looks at everything */

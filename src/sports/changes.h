@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/queue.h>
-
 #include "base/mailbox.h"
 #include "stores/odds_read.h"
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "base/json_text.h"
 #include "sports/catalog.h"
 #include "stores/odds_read.h"
 

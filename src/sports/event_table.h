@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/queue.h>
 
 #include "records/event_id.h"

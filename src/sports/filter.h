@@ -1,7 +1,6 @@
 #pragma once
 
 #include "base/json_text.h"
-#include "base/text.h"
 
 /*
  * Objects of the feed on their way out: the filter cuts the hidden members out of their text, and

@@ -1,12 +1,5 @@
 #pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <uv.h>
-
-#include "base/mailbox.h"
 #include "http/answer.h"
 #include "sports/catalog.h"
 #include "sports/changes.h"

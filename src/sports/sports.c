@@ -1,8 +1,6 @@
 /* The life of the shared state of the sports; see shared.h. */
 #include "sports/shared.h"
 
-#include <uv.h>
-
 #include "base/json_writer.h"
 #include "base/memory.h"
 

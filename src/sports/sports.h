@@ -1,15 +1,9 @@
 #pragma once
 
-#include <stdint.h>
-
-#include "base/log.h"
 #include "base/mailbox.h"
 #include "base/work_pool.h"
 #include "http/http.h"
 #include "http/path.h"
-#include "metrics/metrics.h"
-#include "records/event_id.h"
-#include "records/sport.h"
 #include "stores/odds.h"
 
 /*

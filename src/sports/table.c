@@ -9,8 +9,6 @@
  */
 #include "sports/shared.h"
 
-#include <uv.h>
-
 #include "base/memory.h"
 
 /* ---- entries --------------------------------------------------------------------------------- */

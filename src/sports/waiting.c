@@ -16,8 +16,6 @@
  */
 #include "sports/waiting.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "sports/errors.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include "base/mailbox.h"
-#include "http/http.h"
-#include "metrics/metrics.h"
 #include "sports/changes.h"
 #include "sports/sports.h"
 

@@ -5,13 +5,9 @@
 #include "stores/odds.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include <uv.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "stores/odds_engine.h"
 
 static const struct odds_engine *const engines[] = {&odds_engine_lmdb, &odds_engine_redis};

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <stdatomic.h>
 #include <uv.h>
 
 #include "stores/odds/interest_notes.h"

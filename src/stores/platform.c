@@ -1,5 +1,4 @@
 /* Opening the platform store: chooses the engine by the URI's scheme; see platform.h. */
-#include <string.h>
 
 #include "stores/platform/engine.h"
 

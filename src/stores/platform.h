@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdatomic.h>
-
 #include "base/log.h"
 #include "base/progress.h"
 #include "metrics/metrics.h"

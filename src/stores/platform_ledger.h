@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string.h>
-
 #include "records/ledger_entry.h"
 #include "stores/platform.h"
 

@@ -4,8 +4,6 @@
  */
 #include "stores/refresher.h"
 
-#include <stdatomic.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"

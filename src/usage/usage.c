@@ -8,9 +8,7 @@
  */
 #include "usage/usage.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/hash.h"

@@ -4,8 +4,6 @@
  */
 #include "wallet/decision.h"
 
-#include <string.h>
-
 static bool same(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;

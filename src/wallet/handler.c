@@ -9,9 +9,6 @@
  */
 #include "wallet/handler.h"
 
-#include <stddef.h>
-#include <string.h>
-
 #include "admission/errors.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
@@ -19,7 +16,6 @@
 #include "games/errors.h"
 #include "http/deferral.h"
 #include "wallet/errors.h"
-#include "wallet/request.h"
 
 #define ENTRY_USUAL 512U /* bytes: most answers fit */
 

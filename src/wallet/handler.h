@@ -1,8 +1,6 @@
 #pragma once
 
-#include "base/mailbox.h"
 #include "games/games.h"
-#include "http/http.h"
 #include "wallet/ledger.h"
 #include "wallet/request.h"
 

@@ -5,9 +5,6 @@
  */
 #include "wallet/ledger.h"
 
-#include <stdatomic.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"

@@ -5,9 +5,7 @@
  */
 #include "wallet/request.h"
 
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json_text.h"
 #include "records/records.h"

@@ -1,8 +1,6 @@
 /* The part of a store that all engines share; see odds_engine.h. */
 #include "stores/odds_engine.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/status.h"
 

@@ -6,9 +6,6 @@
 #include "stores/odds/interest_notes.h"
 
 #include <stdatomic.h>
-#include <string.h>
-
-#include <uv.h>
 
 #include "base/clock.h"
 #include "base/hash.h"

@@ -3,7 +3,6 @@
  * deleting what ended long ago. An index by the end serves both. The last use of a token is here as
  * well.
  */
-#include "stores/platform/engine.h"
 #include "stores/platform/records.h"
 #include "stores/platform_records.h"
 

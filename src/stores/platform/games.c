@@ -4,7 +4,6 @@
  * reads are still the same when it writes.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "stores/platform/records.h"

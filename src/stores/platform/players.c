@@ -7,13 +7,11 @@
  * (postgres/ledger.c). The launch that opened it makes sure (launches.c): its commit waits for all
  * commits before it.
  */
-#include <string.h>
 
 #include "base/clock.h"
 #include "records/currency.h"
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform/records.h"
-#include "stores/platform/texts.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
 

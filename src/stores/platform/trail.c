@@ -6,8 +6,6 @@
  */
 #include "stores/platform/trail.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "stores/platform/records.h"
 

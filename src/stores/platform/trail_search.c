@@ -2,7 +2,6 @@
  * Reading the audit trail in any engine, newest first and from a row on; see platform_trail_search.
  * It is apart from trail.c, which the changes of records call, because it calls records.c.
  */
-#include <string.h>
 
 #include "records/operator.h"
 #include "stores/platform/records.h"

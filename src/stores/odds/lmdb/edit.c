@@ -4,7 +4,6 @@
  */
 #include "stores/odds/lmdb/edit.h"
 
-#include <string.h>
 #include <sys/random.h>
 
 #include "base/clock.h"

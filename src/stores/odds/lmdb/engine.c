@@ -15,7 +15,6 @@
  * Each value that is read must be the one that the index lists. So a damaged or older page never
  * hides or changes an answer: the value is malformed, or the environment is broken.
  */
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

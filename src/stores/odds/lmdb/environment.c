@@ -17,7 +17,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>

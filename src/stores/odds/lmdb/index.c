@@ -1,8 +1,6 @@
 /* A list of entries with a hash table of their places, and the walk that fills it. See index.h. */
 #include "stores/odds/lmdb/index.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"

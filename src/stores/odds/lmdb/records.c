@@ -2,7 +2,6 @@
 #include "stores/odds/lmdb/records.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/checksum.h"
 #include "base/clock.h"

@@ -1,9 +1,6 @@
 #pragma once
 
 #include <lmdb.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/text.h"
 #include "stores/odds.h"

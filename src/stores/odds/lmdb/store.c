@@ -20,8 +20,6 @@
 #include "stores/odds/lmdb/store.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

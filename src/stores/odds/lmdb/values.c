@@ -16,11 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <uv.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

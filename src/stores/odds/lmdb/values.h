@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdatomic.h>
-
 #include <uv.h>
 
 #include "stores/odds/lmdb/environment.h"

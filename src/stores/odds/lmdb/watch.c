@@ -12,8 +12,6 @@
  */
 #include "stores/odds/lmdb/watch.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds_engine.h"

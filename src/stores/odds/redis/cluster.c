@@ -5,8 +5,6 @@
  */
 #include "stores/odds/redis/cluster.h"
 
-#include <string.h>
-
 #define SLOTS 16384U
 
 /* ---- the slot -------------------------------------------------------------------------------- */

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/status.h"
-#include "base/text.h"
 #include "stores/odds.h"
 #include "stores/odds/redis/location.h"
 #include "stores/odds/redis/reply.h"

@@ -34,9 +34,7 @@
  */
 #include "stores/odds/redis/connection.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"
@@ -46,7 +44,6 @@
 #include "stores/odds/redis/command.h"
 #include "stores/odds/redis/lookup.h"
 #include "stores/odds/redis/sentinel.h"
-#include "stores/odds/redis/wire.h"
 
 #define NS_PER_MS ((uint64_t)1000000)
 #define GREETING_MS_MIN 1000 /* several round trips, over any distance */

@@ -1,10 +1,6 @@
 #pragma once
 
-#include <stdbool.h>
-#include <uv.h>
-
 #include "base/mailbox.h"
-#include "base/status.h"
 #include "stores/odds.h"
 #include "stores/odds/redis/options.h"
 #include "stores/odds/redis/wire.h"

@@ -12,9 +12,6 @@
  */
 #include "stores/odds/redis/link.h"
 
-#include <stdatomic.h>
-#include <sys/queue.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"

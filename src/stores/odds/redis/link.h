@@ -1,12 +1,6 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/queue.h>
-
 #include "base/mailbox.h"
-#include "base/status.h"
-#include "base/text.h"
 #include "stores/odds.h"
 #include "stores/odds/redis/cluster.h"
 #include "stores/odds/redis/options.h"

@@ -14,8 +14,6 @@
  */
 #include "stores/odds/redis/location.h"
 
-#include <string.h>
-
 #include <openssl/ssl.h>
 
 #include "base/memory.h"

@@ -1,11 +1,7 @@
 #pragma once
 
 #include <openssl/types.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/status.h"
 #include "base/text.h"
 
 enum redis_way { REDIS_BY_TCP, REDIS_BY_UNIX, REDIS_BY_SENTINEL };

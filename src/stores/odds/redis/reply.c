@@ -9,8 +9,6 @@
  */
 #include "stores/odds/redis/reply.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
 #define DEPTH_MAX 8

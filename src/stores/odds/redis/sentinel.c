@@ -13,8 +13,6 @@
  */
 #include "stores/odds/redis/sentinel.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/redis/cluster.h"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdatomic.h>
-
 #include "stores/odds/redis/link.h"
 #include "stores/odds/redis/location.h"
 #include "stores/odds/redis/versions.h"

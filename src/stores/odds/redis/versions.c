@@ -15,11 +15,6 @@
  */
 #include "stores/odds/redis/versions.h"
 
-#include <stdatomic.h>
-#include <string.h>
-
-#include <uv.h>
-
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"

@@ -10,7 +10,6 @@
  */
 #include "stores/odds/redis/wire.h"
 
-#include <string.h>
 #include <sys/queue.h>
 
 #include <openssl/err.h>

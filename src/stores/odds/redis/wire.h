@@ -1,12 +1,7 @@
 #pragma once
 
-#include <openssl/types.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <uv.h>
 
-#include "base/status.h"
-#include "base/text.h"
 #include "stores/odds/redis/location.h"
 #include "stores/odds/redis/reply.h"
 

@@ -12,9 +12,7 @@
 #include "stores/ledger_audit.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/threads.h"

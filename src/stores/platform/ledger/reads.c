@@ -5,8 +5,6 @@
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform_sums.h"
 
-#include <string.h>
-
 /* ---- rows of a text -------------------------------------------------------------------------- */
 
 struct reading {

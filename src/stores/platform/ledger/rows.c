@@ -1,8 +1,6 @@
 /* Readers of the ledger's rows, and what the engines' writers share; see rows.h. */
 #include "stores/platform/ledger/rows.h"
 
-#include <string.h>
-
 bool ledger_read_string(const struct sql_row *row, int column, char *out, size_t room)
 {
     return text_copy_plain(sql_text(row, column), out, room);

@@ -3,7 +3,6 @@
  * visited: if it is not there, or has another hash, the entries that follow are not those of the
  * same ledger.
  */
-#include <string.h>
 
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform_entries.h"

@@ -2,7 +2,6 @@
  * The outcomes of the ledger's last verifications: two rows at most. A process that verifies the
  * ledger writes them, and each server reads them now and then (operator/verification.h).
  */
-#include <string.h>
 
 #include "base/json_writer.h"
 #include "stores/platform/ledger/reads.h"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string.h>
-
 #include "stores/platform/ledger/rows.h"
 
 /*

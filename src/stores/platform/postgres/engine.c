@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform/schema.h"
-#include "stores/platform/texts.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 

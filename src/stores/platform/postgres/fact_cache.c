@@ -5,7 +5,6 @@
 #include "stores/platform/postgres/fact_cache.h"
 
 #include <search.h>
-#include <string.h>
 
 #include "base/memory.h"
 

@@ -29,7 +29,6 @@
  * log) and for the question about a lost commit.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

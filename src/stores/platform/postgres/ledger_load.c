@@ -14,7 +14,6 @@
  * Look-ups are LATERAL with LIMIT, as in ledger_read.c.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "stores/platform/postgres/ledger.h"

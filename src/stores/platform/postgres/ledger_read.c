@@ -6,8 +6,6 @@
  * kept by the connection, and would read all of one that has grown since.
  */
 
-#include <string.h>
-
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform/postgres/ledger.h"
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <libpq-fe.h>
-
 #include "stores/platform/engine.h"
 #include "stores/platform/postgres/fact_cache.h"
 #include "stores/platform/postgres/uri.h"

@@ -4,7 +4,6 @@
  * addition costs one round trip. The lock on the counter's row, which every change takes first,
  * keeps revisions in their order.
  */
-#include <string.h>
 
 #include "stores/platform/postgres/postgres.h"
 

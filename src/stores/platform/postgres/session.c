@@ -11,7 +11,6 @@
 #include "stores/platform/postgres/postgres.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "stores/platform/schema.h"

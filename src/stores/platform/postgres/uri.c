@@ -13,10 +13,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
-#include "base/text.h"
 
 #define GIVE_UP_NUMERATOR 9U /* the server gives up a little before we do, so that it can say so */
 #define LOCKS_NUMERATOR 8U

@@ -1,11 +1,7 @@
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <libpq-fe.h>
 
-#include "base/status.h"
 #include "base/text.h"
 
 /*

@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <openssl/ssl.h>
 

@@ -3,7 +3,6 @@
  * rows of the ledger and of its players have their counterparts. The chains are the caller's to
  * follow (ledger/audit.c).
  */
-#include <string.h>
 
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform/sqlite/columns.h"

@@ -5,15 +5,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <sqlite3.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "stores/platform/sqlite/sqlite.h"
 
 #define PAGES_AT_ONCE 1024 /* 4 MiB */

@@ -7,8 +7,6 @@
  */
 #include "stores/platform/sqlite/cache.h"
 
-#include <string.h>
-
 #include "base/hash.h"
 #include "base/memory.h"
 

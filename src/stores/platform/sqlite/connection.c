@@ -15,11 +15,8 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -3,10 +3,7 @@
  */
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "base/digest.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "stores/platform/schema.h"

@@ -12,7 +12,6 @@
 #include "stores/platform/sqlite/ids.h"
 
 #include "base/hash.h"
-#include "stores/platform/sqlite/ids/id_index.h"
 #include "stores/platform/texts.h"
 
 #define FOUND_AT_ONCE 16 /* numbers of one key */

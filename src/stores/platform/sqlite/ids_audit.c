@@ -13,7 +13,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/memory.h"

@@ -7,9 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/queue.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"

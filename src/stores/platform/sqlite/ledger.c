@@ -6,7 +6,6 @@
  * row equals the one that the batch was decided from, to the last byte. If no row is updated, this
  * program did not write the stored account, and the batch is rolled back.
  */
-#include <string.h>
 
 #include "base/clock.h"
 #include "stores/platform/sqlite/file_identity.h"

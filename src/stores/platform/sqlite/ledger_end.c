@@ -6,8 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checksum.h"

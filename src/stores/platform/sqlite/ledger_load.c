@@ -7,7 +7,6 @@
  *
  * A malformed row is an error here and never skipped: it is money.
  */
-#include <string.h>
 
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform/sqlite/file_identity.h"

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/text.h"
 
 #define TEMPORARY "new-"
 

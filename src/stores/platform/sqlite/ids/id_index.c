@@ -5,7 +5,6 @@
 #include "stores/platform/sqlite/ids/id_index.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"

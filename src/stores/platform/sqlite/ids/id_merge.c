@@ -7,7 +7,6 @@
  * the longest run and deletes the ones that it covers.
  */
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <stdatomic.h>
-
-#include <uv.h>
-
 #include "base/log.h"
 #include "base/threads.h"
 #include "stores/platform/sqlite/ids/id_directory.h"

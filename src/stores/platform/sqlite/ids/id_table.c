@@ -2,7 +2,6 @@
 #include "stores/platform/sqlite/ids/id_table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
