@@ -10,7 +10,9 @@
 --   LAST                                        how an account names its last entry
 --   BYTES                                       its word for the order of bytes
 --   SUMMED, SUMMED_WHERE                        where entries of a time are found
+--   SUMMED_SINCE_KEPT                           likewise where $8 is 1
 --   FROM_THEN_ON                                the entries from $1 on
+--   FROM_THEN_ON_OF_PLAYER                      those of the player $6
 --   LAST_NUMBER                                 that no entry is above
 --   STOPPED_SUM                                 a sum that is at most 2^62
 --   SETTLED                                     the number of the DEBIT that a CREDIT refers to
@@ -147,7 +149,7 @@ CASE WHEN {PROVIDER} = '' AND {GAME} = '' AND {ROUND} = '' THEN 1 ELSE 0 END
 CASE WHEN ledger_transaction.operation = 'ROLLBACK' THEN one.kind ELSE ledger_transaction.kind END
 
 -- Where $8 is 1, the entries that are in ledger_sum already come from there.
--- field sums
+-- define SUMS_OF(where)
 SELECT customer_id, currency, exponent, day, provider, game, round {SUMS(0)} {SUMS(1)}
   {KIND_SUMS('promo')} {KIND_SUMS('jackpot')} {KIND_SUMS('adjustment')},
   (SELECT name FROM customer WHERE customer.id {BYTES} = entry.customer_id)
@@ -160,7 +162,7 @@ FROM (SELECT player.customer_id {BYTES} AS customer_id, player.currency {BYTES} 
     {TRANSFER} AS transfer,
     ledger_transaction.operation AS operation, ledger_transaction.movement_minor AS movement,
     {KIND} AS kind, 1 AS entries
-  FROM {SUMMED} {ORIGIN} WHERE {SUMMED_WHERE} AND ledger_transaction.sequence IS NOT NULL
+  FROM {SUMMED} {ORIGIN} WHERE {{where}} AND ledger_transaction.sequence IS NOT NULL
     AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2
     AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR {PROVIDER} = $4)
   UNION ALL SELECT kept.customer_id, kept.currency, currency.exponent,
@@ -171,6 +173,10 @@ FROM (SELECT player.customer_id {BYTES} AS customer_id, player.currency {BYTES} 
   WHERE $8 = 1 AND kept.day BETWEEN $1 / {DAY} AND ($2 - 1) / {DAY}
     AND ($3 = '' OR kept.customer_id = $3) AND ($4 = '' OR kept.provider = $4)) AS entry
 GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 4, 5, 6, 7
+-- field sums
+{SUMS_OF(SUMMED_WHERE)}
+-- field sums_beside_kept
+{SUMS_OF(SUMMED_SINCE_KEPT)}
 
 -- What entries are, as rows of ledger_sum.
 -- define KEPT_ENTRIES
@@ -216,7 +222,7 @@ DELETE FROM ledger_verification WHERE scope = $1 AND ended_ms <= $2
 -- `target` is the transaction that an entry says something of: a ROLLBACK of another, else itself.
 -- `bet` is the DEBIT of it: its own, or the one that it settles or settled; a CREDIT without one is
 -- its own.
--- define ROUND_ENTRIES
+-- define ROUND_ENTRIES(found)
 SELECT ledger_transaction.player_number AS player_number, {PROVIDER} AS provider, {ROUND} AS round,
   {GAME} AS game, ledger_transaction.created_ms AS at,
   ledger_transaction.sequence AS sequence, ledger_transaction.number AS number,
@@ -227,7 +233,7 @@ SELECT ledger_transaction.player_number AS player_number, {PROVIDER} AS provider
   CASE ledger_transaction.operation WHEN 'ROLLBACK' THEN coalesce(two.number, one.number,
     ledger_transaction.number) WHEN 'CREDIT' THEN coalesce({SETTLED}, ledger_transaction.number)
     ELSE ledger_transaction.number END AS bet
-FROM {FROM_THEN_ON} AND ledger_transaction.sequence IS NOT NULL
+FROM {{found}} AND ledger_transaction.sequence IS NOT NULL
   AND ledger_transaction.created_ms >= $1 AND {ROUND} <> ''
   AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR {PROVIDER} = $4)
   AND ($6 = '' OR player.id = $6)
@@ -268,8 +274,8 @@ HAVING max(CASE WHEN operation <> 'ROLLBACK' AND bet = number THEN 1 ELSE 0 END)
 
 -- Those that began before $2; with $5 = 1 those that are open. The oldest first; with $7 = 1 the
 -- newest. Rounds are made of numbers of players; names are read for those that are shown.
--- field rounds
-WITH entry AS ({ROUND_ENTRIES}),
+-- define ROUNDS_OF(found)
+WITH entry AS ({ROUND_ENTRIES({found})}),
 undone AS (SELECT DISTINCT target FROM entry WHERE operation = 'ROLLBACK'),
 settled AS (SELECT bet FROM entry
   WHERE operation = 'CREDIT' OR (operation = 'ROLLBACK' AND target <> bet)
@@ -283,6 +289,10 @@ FROM ({ROUNDS}) AS round {INNER} player ON player.number = round.player_number
 WHERE began < $2 AND ($5 = 0 OR last_open > last_end)
 ORDER BY CASE WHEN $7 = 1 THEN -began ELSE began END, player.id {BYTES}, provider {BYTES},
   round.round {BYTES}
+-- field rounds
+{ROUNDS_OF(FROM_THEN_ON)}
+-- field rounds_of_player
+{ROUNDS_OF(FROM_THEN_ON_OF_PLAYER)}
 
 -- ---- checks: what is wrong, and a statement that names the first row of which that holds ----
 

@@ -63,6 +63,8 @@ ledger_day AS span CROSS JOIN ledger_transaction ON ledger_transaction.number >=
   AND ledger_transaction.number < {NEXT_DAY}
 -- define SUMMED_WHERE
 span.day BETWEEN $1 / {DAY} AND ($2 - 1) / {DAY}
+-- define SUMMED_SINCE_KEPT
+{SUMMED_WHERE}
 
 -- sum() of integers fails beyond 2^63, and total() rounds.
 -- define STOPPED_SUM(value)
@@ -145,6 +147,16 @@ LEFT JOIN ledger_transaction AS before ON before.number = ledger_transaction.pre
 (SELECT coalesce(min(first_number), 9223372036854775807) FROM ledger_day WHERE day >= $1 / {DAY})
 -- define FROM_THEN_ON
 ledger_transaction {ORIGIN} WHERE ledger_transaction.number >= {SINCE}
+-- define FROM_THEN_ON_OF_PLAYER
+(WITH RECURSIVE mine (number, previous) AS (
+  SELECT entry.number, entry.previous FROM player
+  CROSS JOIN ledger_account ON ledger_account.player_number = player.number
+  CROSS JOIN ledger_transaction AS entry ON entry.number = ledger_account.last_number
+  WHERE player.id = $6
+  UNION ALL
+  SELECT entry.number, entry.previous FROM mine
+  CROSS JOIN ledger_transaction AS entry ON entry.number = mine.previous
+  WHERE entry.number >= {SINCE}) SELECT number FROM mine) AS wanted {ROWS} {ORIGIN} WHERE true
 -- define PLAYERS_SINCE
 SELECT player_number FROM ledger_transaction WHERE number >= {SINCE} AND sequence IS NOT NULL
 

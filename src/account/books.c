@@ -128,11 +128,13 @@ static enum status list_rounds(struct account_call *call, struct error *error)
             return account_refuse_cursor(error);
         asked.scope.to_ms = (int64_t)call->from + 1;
     }
-    if (status == STATUS_OK && atomic_exchange(call->reads_rounds, true))
+    const bool reads_all = given->player_id[0] == '\0';
+    if (status == STATUS_OK && reads_all && atomic_exchange(call->reads_rounds, true))
         return account_refuse(call, &error_account_busy, error);
     if (status == STATUS_OK) {
         status = write_rounds(call, &asked, &rounds, error);
-        atomic_store(call->reads_rounds, false);
+        if (reads_all)
+            atomic_store(call->reads_rounds, false);
     }
     return status;
 }

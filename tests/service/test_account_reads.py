@@ -130,6 +130,7 @@ def test_rounds_are_those_of_the_operator(house):
     rounds, _ = house.pages("rounds", "rounds")
     assert rounds == told[::-1] and {(round["round_id"], round["state"]) for round in rounds} == {("own 1", "settled"), ("r-0", "ended"), ("s-0", "open")}
     assert house.pages("rounds", "rounds", limit=1) == (rounds, 3)
+    assert house.pages("rounds", "rounds", player_id=one.player) == (rounds, 1)
     for query, ids in (({"state": "open"}, {"s-0"}), ({"state": "ended"}, {"r-0"}), ({"state": "settled"}, {"own 1"}), ({"state": "all"}, {"own 1", "r-0", "s-0"}),
                        ({"provider": "acme", "player_id": one.player}, {"own 1", "r-0", "s-0"}), ({"provider": "nobody"}, set()), ({"from": "2020-01-01", "to": "2020-01-31"}, set())):
         assert {round["round_id"] for round in house.pages("rounds", "rounds", **query)[0]} == ids, query

@@ -51,9 +51,10 @@ struct sql_texts {
      * many. Of those found: $2: the words, $3: an offset, $4: how many. */
     struct player_list_texts players, players_of_customer, players_found;
     const char *newest;
-    const char *sums, *summed, *keep_sum; /* and what entries add to the kept ones */
+    const char *sums, *sums_beside_kept, *summed,
+        *keep_sum; /* and what entries add to the kept ones */
     const char *verifications, *put_verification, *delete_verification;
-    const char *rounds;
+    const char *rounds, *rounds_of_player;
     const char *clearings;
     const char *miscounted; /* a player, and its highest sequence */
 

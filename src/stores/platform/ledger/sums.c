@@ -134,13 +134,13 @@ enum status platform_ledger_sums(struct platform_store *store, const struct ledg
     const struct sql_texts *texts = store->engine->texts;
     struct summing summing = {visit, context};
     struct sql_parameters parameters = {0};
-    const bool of_days = scope->from_ms % CLOCK_DAY_MS == 0 &&
-                         (scope->to_ms % CLOCK_DAY_MS == 0 || scope->to_ms == INT64_MAX);
+    const bool kept = scope->from_ms % CLOCK_DAY_MS == 0 && !grouping.by_round &&
+                      (scope->to_ms % CLOCK_DAY_MS == 0 || scope->to_ms == INT64_MAX);
     add_scope(&parameters, scope);
     SQL_ADD(&parameters, SQL_INTEGER(grouping.by_day), SQL_INTEGER(grouping.by_game),
-            SQL_INTEGER(grouping.by_round),
-            SQL_INTEGER(of_days && !grouping.by_round)); /* then kept ones will do */
-    return ledger_read(store, texts->sums, &parameters, take_sum, &summing, error);
+            SQL_INTEGER(grouping.by_round), SQL_INTEGER(kept));
+    return ledger_read(store, kept ? texts->sums_beside_kept : texts->sums, &parameters, take_sum,
+                       &summing, error);
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
@@ -191,12 +191,13 @@ enum status platform_ledger_rounds(struct platform_store *store,
                                    const struct ledger_rounds_asked *asked,
                                    ledger_round_visitor *visit, void *context, struct error *error)
 {
+    const struct sql_texts *texts = store->engine->texts;
+    const char *player_id = asked->player_id != NULL ? asked->player_id : "";
     struct rounds_reading reading = {store, visit, context};
     struct sql_parameters parameters = {0};
     add_scope(&parameters, &asked->scope);
-    SQL_ADD(&parameters, SQL_INTEGER(asked->open),
-            SQL_STRING(asked->player_id != NULL ? asked->player_id : ""),
+    SQL_ADD(&parameters, SQL_INTEGER(asked->open), SQL_STRING(player_id),
             SQL_INTEGER(asked->newest_first));
-    return ledger_read(store, store->engine->texts->rounds, &parameters, take_round, &reading,
-                       error);
+    return ledger_read(store, player_id[0] == '\0' ? texts->rounds : texts->rounds_of_player,
+                       &parameters, take_round, &reading, error);
 }
