@@ -43,6 +43,7 @@ import time
 import traceback
 import zlib
 
+from account import Account
 from console import Console
 from cores import Cores
 from differences import Differences
@@ -53,14 +54,14 @@ from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SI
 from waiting import Waiting
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "differences", "edge", "interest", "console", "ledger", "bare", "flat", "wallet", "cores", "redis",
+PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "differences", "edge", "interest", "console", "account", "ledger", "bare", "flat", "wallet", "cores", "redis",
          "visible", "peers", "wallet_postgres", "bare_postgres", "wallet_older"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
 
 # ---- the measurements -------------------------------------------------------------------------------
 
-class Bench(Grown, Waiting, Differences, Edge, Console, Cores):
+class Bench(Grown, Waiting, Differences, Edge, Console, Account, Cores):
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
         self.results = []
@@ -636,7 +637,9 @@ def main():
     parser.add_argument("--feed", default="build/bench/feed")
     parser.add_argument("--visible", default="build/bench/visible")
     parser.add_argument("--peers", default="build/bench/peers", help="where what peers need is installed")
-    parser.add_argument("--entries", type=int, default=1000000, help="how far `flat` goes (1000000)")
+    parser.add_argument("--entries", type=int, default=1000000, help="how far `flat` goes, and of what `account` reads (1000000)")
+    parser.add_argument("--account-store", action="append", metavar="URI",
+                        help="a store with --entries entries that bench/ledger made, for `account`; else it makes them")
     parser.add_argument("--ledgers", type=pathlib.Path,
                         help="where `flat` keeps its ledgers, which take long to make, for the next time")
     parser.add_argument("--only", action="append", choices=PARTS)
