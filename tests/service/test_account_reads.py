@@ -1,10 +1,13 @@
 """What a customer reads of its money: transactions, players, statements, rounds, days, entries and usage (docs/account.md)."""
 
+import os
+import subprocess
+import sys
 import urllib.parse
 
 import pytest
 
-from croupier import Service
+from croupier import PATIENCE, ROOT, Service
 from wallet_model import Provider, add_games, credit, debit, launch, rollback, send
 
 pytestmark = pytest.mark.depends_on("platform")
@@ -161,6 +164,15 @@ def test_entries_are_a_copy_of_the_customer_s_ledger_in_the_order_of_commits(hou
     page = house.ask("entries", limit=200, cursor=end["next_cursor"]).json()
     assert [entry["transaction_id"] for entry in page["entries"]] == ["later"]
     assert "number" not in page["entries"][0]
+
+
+def test_the_example_s_copy_proves_each_day_with_a_provider_s_moves_and_what_was_rolled_back(house, tmp_path):
+    for customer in house.customers:
+        days = [entry["created_at"][:10] for entry in house.pages("entries", "entries", customer, limit=200)[0]]
+        ran = subprocess.run([sys.executable, ROOT / "examples/customer-python/reconcile.py", days[0], days[-1]], capture_output=True, text=True, env=dict(
+            os.environ, BASE=f"http://127.0.0.1:{house.server.address[1]}", ACCOUNT_KEY=customer.reads, COPY=str(tmp_path / customer.id)), timeout=60 * PATIENCE)
+        assert ran.returncode == 0 and ran.stderr == "", ran
+        assert sum(int(line.split()[2]) for line in ran.stdout.splitlines()) == len(days) and " EUR " in ran.stdout
 
 
 def test_usage_is_that_of_the_operator(house):

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import http.server
+import itertools
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 import uuid
 from collections import Counter
@@ -369,6 +371,120 @@ def test_a_customer_waits_as_long_as_it_is_asked_to(customer, refusal):
         customer.run("poll", "cricket", 1, 1, base=f"http://127.0.0.1:{server.server_port}")
         server.shutdown()
     assert len(server.asked) == 2 and server.asked[1] - server.asked[0] > 1.9
+
+
+class Killing(http.server.BaseHTTPRequestHandler):
+    """Hands requests for small pages on, and at one of them kills who asks: before the answer, in the midst of it, or after it."""
+
+    def do_GET(self):
+        server = self.server
+        server.count += 1
+        if server.count > server.at or (server.count, server.part) == (server.at, 0):
+            return server.process.kill()
+        request = urllib.request.Request(server.to + self.path.replace("limit=200", f"limit={server.limit}"), headers=dict(self.headers))
+        with urllib.request.urlopen(request, timeout=60 * PATIENCE) as answer:
+            body = answer.read()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[:len(body) // 2] if (server.count, server.part) == (server.at, 1) else body)
+        if server.count == server.at:
+            server.process.kill()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def account_key(market):
+    def croupier(*words):
+        return subprocess.run([BINARY, *words, "-c", market.told["config"]], capture_output=True, text=True, check=True,
+                              env=market.demo.environment, timeout=60 * PATIENCE).stdout.strip()
+
+    house = next(one["id"] for one in json.loads(croupier("customer", "list", "--json")) if one["casino"])
+    return croupier("key", "issue", house, "--only", "account")
+
+
+RECONCILERS = {"python": [sys.executable, EXAMPLES / "customer-python" / "reconcile.py"],
+               "node": ["node", EXAMPLES / "customer-node" / "reconcile.mjs"]}
+
+
+@pytest.fixture(params=[*RECONCILERS, *COMPILED])
+def reconciler(request, tmp_path):
+    if request.param in RECONCILERS:
+        return RECONCILERS[request.param]
+    compiler = next(filter(shutil.which, {"go": ("go", "gccgo"), "java": ("javac",)}[request.param]), None)
+    source = {"go": EXAMPLES / "customer-go" / "reconcile.go", "java": EXAMPLES / "customer-java" / "Reconcile.java"}[request.param]
+    command = {"go": ["go", "build", "-o", tmp_path / "reconcile", source], "gccgo": ["gccgo", "-o", tmp_path / "reconcile", source],
+               "javac": ["javac", "-Xlint:all", "-Werror", "-d", tmp_path, source], None: None}[compiler]
+    if command is None:
+        pytest.skip(f"no compiler for {request.param} here; on Debian: apt install gccgo default-jdk-headless")
+    subprocess.run(command, check=True, env=dict(os.environ, GOCACHE=str(tmp_path / "cache")), timeout=300 * PATIENCE)
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", tmp_path, source.stem] if request.param == "java" else [tmp_path / "reconcile"]
+
+
+def test_a_copy_of_the_entries_survives_a_kill_at_any_moment_and_proves_each_day(reconciler, market, account_key, tmp_path):
+    player = Customer(CUSTOMERS["python"], market, tmp_path)
+    launched = player.launch()["player_id"]
+    for amount in range(3):
+        player.run("deposit", launched, 100 + amount, "EUR")
+    player.run("bet", launched, 250, "EUR", "anubis-falls", "round-1")
+    base, copy = f"http://127.0.0.1:{market.port}", tmp_path / "copy"
+
+    def get(query):
+        request = urllib.request.Request(f"{base}/api/v1/account/{query}", headers={"Authorization": f"Bearer {account_key}"})
+        with urllib.request.urlopen(request, timeout=60 * PATIENCE) as answer:
+            return json.load(answer)
+
+    def copied():
+        """The entries of the whole lines."""
+        return [entry for line in copy.read_bytes().split(b"\n")[:-1] for entry in json.loads(line)["entries"]] if copy.exists() else []
+
+    def start(to=base):
+        return subprocess.Popen([*map(str, reconciler), *days], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(
+            os.environ, BASE=to, ACCOUNT_KEY=account_key, COPY=str(copy)))
+
+    def proves(exits=0):
+        process = start()
+        output, errors = process.communicate(timeout=120 * PATIENCE)
+        assert process.returncode == exits, (output, errors)
+        return output.splitlines()
+
+    assert eventually(lambda: admitted(base, account_key))
+    truth = get("entries?limit=200")["entries"]
+    days = [truth[0]["created_at"][:10], truth[-1]["created_at"][:10]]
+    thorough = reconciler is RECONCILERS["python"]
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Killing) as server:
+        server.to, server.limit = base, -(-len(truth) // 3)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for at, server.part in itertools.product((1, 2, 3), (0, 1, 2)) if thorough else [(2, 2)]:
+            copy.unlink(missing_ok=True)
+            server.count, server.at = 0, at
+            server.process = start(f"http://127.0.0.1:{server.server_port}")
+            server.process.communicate(timeout=120 * PATIENCE)
+            assert server.process.returncode == -signal.SIGKILL
+            assert copied() == truth[:len(copied())]
+            assert all(line.endswith("equal") for line in proves())
+            assert copied() == truth
+        server.shutdown()
+    whole = copy.read_bytes()
+    for cut in (1, 2, len(whole) // 2) if thorough else [2]:  # a kill in the midst of a write
+        copy.write_bytes(whole[:-cut])
+        assert all(line.endswith("equal") for line in proves()) and copied() == truth
+    copy.write_bytes(copy.read_bytes().replace(b'"movement_minor":-250', b'"movement_minor":-251', 1))
+    [differs] = [line for line in proves(exits=1) if not line.endswith("equal")]
+    day, currency, ours, theirs = re.fullmatch(r"(\S+) (\S+) ([-\d ]+) here, but ([-\d ]+) there", differs).groups()
+    assert (day, currency) == (truth[-1]["created_at"][:10], "EUR")
+    assert [int(one) - int(other) for one, other in zip(ours.split(), theirs.split())] == [0, 1, 0, 0, 0]
+
+
+def admitted(base, key):
+    """Whether the servers know the key yet."""
+    try:
+        urllib.request.urlopen(urllib.request.Request(f"{base}/api/v1/account", headers={"Authorization": f"Bearer {key}"}), timeout=60 * PATIENCE)
+        return True
+    except urllib.error.HTTPError:
+        return False
 
 
 def test_a_provider_believes_a_token_and_bets(market, tmp_path):
