@@ -98,11 +98,6 @@ void process_facts(const struct config *config, int64_t started_ms, struct proce
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-static void write_cpu(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    metric_seconds(out, metric->name, NULL, ((const struct process_facts *)facts)->cpu_ns);
-}
-
 /* Writes for each embedded store the number at the row's place in its struct process_disk. */
 static void write_disks(const struct metric *metric, const void *facts, struct buffer *out)
 {
@@ -136,7 +131,7 @@ const struct metric process_metrics[] = {
     METRIC_FACT("croupier_platform_log_bytes", struct process_facts, log_bytes),
     METRIC_AGE("croupier_clock_timestamp_seconds", struct process_facts, now_ms, "NaN"),
     METRIC_AGE("process_start_time_seconds", struct process_facts, started_ms, "NaN"),
-    METRIC_WRITTEN("process_cpu_seconds_total", write_cpu),
+    METRIC_SECONDS("process_cpu_seconds_total", struct process_facts, cpu_ns),
     METRIC_FACT("process_resident_memory_bytes", struct process_facts, resident_bytes),
     METRIC_FACT("process_virtual_memory_bytes", struct process_facts, virtual_bytes),
     METRIC_FACT("process_open_fds", struct process_facts, descriptors),

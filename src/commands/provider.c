@@ -184,8 +184,8 @@ static void print_trial(const struct command_line *line, const struct provider_t
                      (unsigned long long)trial->took_ms, trial->status, trial->answer.launch_url);
     } else {
         command_refuse(line, "%s did not launch %s: %s after %llu ms: %s", id, trial->game_id,
-                       provider_outcome_name(trial->outcome), (unsigned long long)trial->took_ms,
-                       trial->reason);
+                       enum_name(&provider_outcomes, trial->outcome),
+                       (unsigned long long)trial->took_ms, trial->reason);
     }
 }
 

@@ -782,18 +782,12 @@ const struct console_facts *console_facts(const struct console *console)
     return &console->facts;
 }
 
-static void write_refused(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    static const char *const reasons[CONSOLE_REFUSAL_COUNT] = {"link", "token", "address",
-                                                               "locked_out"};
-    const struct console_facts *console = facts;
-    for (size_t i = 0; i < CONSOLE_REFUSAL_COUNT; i++) {
-        buffer_append_format(out, "%s{reason=\"%s", metric->name, reasons[i]);
-        metric_number(out, "\"}", NULL, console->refused[i]);
-    }
-}
+static const char *const refusals[CONSOLE_REFUSAL_COUNT] = {"link", "token", "address",
+                                                            "locked_out"};
+static const struct enum_names refusal_names = ENUM_NAMES(refusals);
 
 const struct metric console_metrics[] = {
-    METRIC_WRITTEN("croupier_console_refused_total", write_refused),
+    METRIC_EACH("croupier_console_refused_total", struct console_facts, refused, "reason",
+                &refusal_names),
     {0},
 };

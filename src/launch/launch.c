@@ -488,15 +488,6 @@ void launcher_destroy(struct launcher **at)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-static void write_calls(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    const struct launcher_facts *launcher = facts;
-    for (size_t i = 0; i < PROVIDER_OUTCOME_COUNT; i++) {
-        buffer_append_format(out, "%s{outcome=\"%s", metric->name, provider_outcome_name(i));
-        metric_number(out, "\"}", NULL, launcher->calls.outcomes[i]);
-    }
-}
-
 static void write_call_times(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const struct launcher_facts *launcher = facts;
@@ -508,7 +499,8 @@ static void write_call_times(const struct metric *metric, const void *facts, str
 
 const struct metric launcher_metrics[] = {
     METRIC_FACT("croupier_launch_queue_depth", struct launcher_facts, queue_depth),
-    METRIC_WRITTEN("croupier_launch_calls_total", write_calls),
+    METRIC_EACH("croupier_launch_calls_total", struct launcher_facts, calls.outcomes, "outcome",
+                &provider_outcomes),
     METRIC_FACT("croupier_launch_calls_in_flight", struct launcher_facts, calls.in_flight),
     METRIC_FACT("croupier_launch_calls_waiting", struct launcher_facts, calls.waiting),
     METRIC_WRITTEN("croupier_launch_call_seconds", write_call_times),

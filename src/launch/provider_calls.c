@@ -54,18 +54,14 @@ struct provider_calls {
 const uint32_t provider_call_bounds_ms[PROVIDER_CALL_BUCKETS - 1] = {10,   50,   100,  250,
                                                                      1000, 2500, 10000};
 
-const char *provider_outcome_name(size_t outcome)
-{
-    static const char *const names[PROVIDER_OUTCOME_COUNT] = {
-        [PROVIDER_LAUNCHED] = "launched",       [PROVIDER_REFUSED] = "refused",
-        [PROVIDER_MALFORMED] = "malformed",     [PROVIDER_TIMEOUT] = "timeout",
-        [PROVIDER_UNREACHABLE] = "unreachable", [PROVIDER_UNTRUSTED] = "untrusted",
-        [PROVIDER_BROKEN] = "broken",           [PROVIDER_OVERLOADED] = "overloaded",
-        [PROVIDER_ABANDONED] = "abandoned",     [PROVIDER_CANCELLED] = "cancelled",
-    };
-    CHECK(outcome < PROVIDER_OUTCOME_COUNT);
-    return names[outcome];
-}
+static const char *const outcome_names[PROVIDER_OUTCOME_COUNT] = {
+    [PROVIDER_LAUNCHED] = "launched",       [PROVIDER_REFUSED] = "refused",
+    [PROVIDER_MALFORMED] = "malformed",     [PROVIDER_TIMEOUT] = "timeout",
+    [PROVIDER_UNREACHABLE] = "unreachable", [PROVIDER_UNTRUSTED] = "untrusted",
+    [PROVIDER_BROKEN] = "broken",           [PROVIDER_OVERLOADED] = "overloaded",
+    [PROVIDER_ABANDONED] = "abandoned",     [PROVIDER_CANCELLED] = "cancelled",
+};
+const struct enum_names provider_outcomes = ENUM_NAMES(outcome_names);
 
 /* ---- the end of a call ----------------------------------------------------------------------- */
 
@@ -102,7 +98,7 @@ static void note(struct provider_calls *calls, struct provider_lane *lane,
     if (outcome != PROVIDER_LAUNCHED) {
         log_event(calls->log, LOG_ERROR, "launch endpoint fails",
                   LOG_STRING("provider", lane->provider_id),
-                  LOG_STRING("outcome", provider_outcome_name(outcome)),
+                  LOG_STRING("outcome", enum_name(&provider_outcomes, outcome)),
                   LOG_STRING("reason", reason), LOG_INTEGER("failures", lane->failures));
         return;
     }

@@ -32,7 +32,7 @@ enum provider_outcome {
     PROVIDER_CANCELLED,   /* the service ends */
 };
 #define PROVIDER_OUTCOME_COUNT (PROVIDER_CANCELLED + 1)
-const char *provider_outcome_name(size_t outcome); /* "launched" … */
+extern const struct enum_names provider_outcomes; /* "launched" … */
 
 /* The outcome of a posted call. `answer` is set for PROVIDER_LAUNCHED; otherwise the post's reason
  * names the fault. */

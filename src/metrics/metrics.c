@@ -349,6 +349,22 @@ static bool is_first(const struct metrics_source *sources, const struct metric *
                 return at == row;
 }
 
+static void write_facts(const struct metric *row, const void *facts, struct buffer *out)
+{
+    const metrics_cell *cells = (const void *)((const char *)facts + row->offset);
+    const uint64_t first = atomic_load_explicit(cells, memory_order_relaxed);
+    if (row->never != NULL)
+        metric_age(out, row->name, row->labels, (int64_t)first, row->never);
+    else if (row->seconds)
+        metric_seconds(out, row->name, row->labels, first);
+    else if (row->names == NULL)
+        metric_number(out, row->name, row->labels, first);
+    for (size_t i = 0; row->names != NULL && i < row->names->count; i++) {
+        buffer_append_format(out, "%s{%s=\"%s", row->name, row->labels, row->names->list[i]);
+        metric_number(out, "\"}", NULL, atomic_load_explicit(&cells[i], memory_order_relaxed));
+    }
+}
+
 static void write_samples(const struct metrics *metrics, const struct metrics_source *sources,
                           const char *name, struct buffer *out)
 {
@@ -356,24 +372,16 @@ static void write_samples(const struct metrics *metrics, const struct metrics_so
         for (const struct metric *row = source->table; row->name != NULL; row++) {
             uint64_t sums[COUNTERS_MAX];
             const void *facts = source->facts;
-            uint64_t value;
             if (strcmp(row->name, name) != 0)
                 continue;
             if (facts == NULL) {
                 sum_counters(metrics, source->table, sums);
                 facts = sums;
             }
-            if (row->write != NULL) {
+            if (row->write != NULL)
                 row->write(row, facts, out);
-                continue;
-            }
-            value = atomic_load_explicit(
-                (const metrics_cell *)(const void *)((const char *)facts + row->offset),
-                memory_order_relaxed);
-            if (row->never != NULL)
-                metric_age(out, row->name, row->labels, (int64_t)value, row->never);
             else
-                metric_number(out, row->name, row->labels, value);
+                write_facts(row, facts, out);
         }
     }
 }

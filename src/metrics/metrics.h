@@ -25,6 +25,9 @@ struct metric {
     void (*write)(const struct metric *metric, const void *facts, struct buffer *out);
     /* Not NULL: the fact is an int64_t, in ms, written as metric_age does. */
     const char *never;
+    bool seconds; /* the fact is a time in ns */
+    /* Not NULL: the facts have a uint64_t for each of these names, which the label `labels` has. */
+    const struct enum_names *names;
     size_t more_cells; /* of a counter that writes itself: beyond its one */
 };
 
@@ -44,6 +47,17 @@ struct metric {
 #define METRIC_AGE(name_, facts_, member_, never_)                              \
     {                                                                           \
         .name = (name_), .never = (never_), .offset = offsetof(facts_, member_) \
+    }
+/* The row of a time in the facts, in ns. */
+#define METRIC_SECONDS(name_, facts_, member_)                                \
+    {                                                                         \
+        .name = (name_), .seconds = true, .offset = offsetof(facts_, member_) \
+    }
+/* The rows of an array of uint64_t in the facts, with a label. */
+#define METRIC_EACH(name_, facts_, member_, label_, names_)     \
+    {                                                           \
+        .name = (name_), .labels = (label_), .names = (names_), \
+        .offset = offsetof(facts_, member_)                     \
     }
 /* The row that writes itself. */
 #define METRIC_WRITTEN(name_, write_)      \

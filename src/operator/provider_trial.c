@@ -154,7 +154,7 @@ void provider_trial_write(struct json_writer *json, const char *provider_id,
     json_string(json, "provider", provider_id);
     json_string(json, "launch_endpoint", trial->endpoint);
     json_string(json, "game_id", trial->game_id);
-    json_string(json, "outcome", provider_outcome_name(trial->outcome));
+    json_string(json, "outcome", enum_name(&provider_outcomes, trial->outcome));
     json_unsigned_or_null(json, "status", (uint64_t)trial->status);
     json_unsigned(json, "milliseconds", trial->took_ms);
     json_string_or_null(json, "reason", trial->reason);

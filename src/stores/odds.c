@@ -301,16 +301,6 @@ static void write_feed_age(const struct metric *metric, const void *facts, struc
     }
 }
 
-static void write_expired(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    const struct odds_facts *odds = facts;
-    for (int i = 0; i < SPORT_COUNT; i++) {
-        char labels[64];
-        (void)snprintf(labels, sizeof labels, "{sport=\"%s\"}", sport_key((enum sport)i));
-        metric_number(out, metric->name, labels, odds->expired[i]);
-    }
-}
-
 static void write_round_trip(const struct metric *metric, const void *facts, struct buffer *out)
 {
     uint64_t ns = ((const struct odds_facts *)facts)->round_trip_ns;
@@ -325,7 +315,7 @@ const struct metric odds_metrics[] = {
      .labels = "{store=\"odds\"}",
      .offset = offsetof(struct odds_facts, errors)},
     METRIC_WRITTEN("croupier_feed_age_seconds", write_feed_age),
-    METRIC_WRITTEN("croupier_odds_expired_total", write_expired),
+    METRIC_EACH("croupier_odds_expired_total", struct odds_facts, expired, "sport", &sport_keys),
     METRIC_FACT("croupier_odds_reads_total", struct odds_facts, reads),
     METRIC_FACT("croupier_odds_reopened_total", struct odds_facts, reopened),
     METRIC_FACT("croupier_odds_connected", struct odds_facts, connected),

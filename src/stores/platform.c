@@ -118,16 +118,9 @@ enum status platform_store_check_writes(struct platform_store *store, struct err
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-static void write_wait(const struct metric *metric, const void *facts, struct buffer *out)
-{
-    const struct platform_facts *platform = facts;
-    metric_seconds(out, metric->name, NULL,
-                   atomic_load_explicit(&platform->round_trip_ns, memory_order_relaxed));
-}
-
 const struct metric platform_metrics[] = {
     METRIC_FACT("croupier_platform_round_trips_total", struct platform_facts, round_trips),
-    METRIC_WRITTEN("croupier_platform_wait_seconds_total", write_wait),
+    METRIC_SECONDS("croupier_platform_wait_seconds_total", struct platform_facts, round_trip_ns),
     METRIC_FACT("croupier_platform_connections", struct platform_facts, connections),
     METRIC_FACT("croupier_platform_connects_total", struct platform_facts, connects),
     METRIC_FACT("croupier_platform_repeats_total", struct platform_facts, repeats),
