@@ -15,6 +15,7 @@
 #include "feed/check.h"
 #include "feed/publication.h"
 #include "feed/stream.h"
+#include "operator/times.h"
 #include "stores/configured.h"
 
 #define WITHIN_DEFAULT_SECONDS 60
@@ -267,6 +268,33 @@ static void run_interest(const struct command_line *line)
 
 #define INTEREST_MOST_SECONDS 3600U
 
+/* A time that is given as an option or an argument. */
+static int64_t parse_time(const struct command_line *line, const char *name, const char *given,
+                          int64_t otherwise)
+{
+    int64_t time_ms = otherwise;
+    struct error *error = command_error(line);
+    if (given != NULL &&
+        time_parse_past(text_of(given), clock_wall_ms(), &time_ms, error) != STATUS_OK)
+        command_usage(line, "%s: %s", name, error->text);
+    return time_ms;
+}
+
+/* Starts what --record asks for; NULL: nothing. */
+static struct feed_recorder *start_recorder(const struct command_line *line)
+{
+    const char *directory = command_option(line, "record"), *keep = command_option(line, "keep");
+    struct feed_recorder *recorder = NULL;
+    int64_t now_ms = clock_wall_ms();
+    int64_t keep_ms = now_ms - parse_time(line, "--keep", keep, now_ms);
+    if (keep != NULL && (keep_ms <= 0 || directory == NULL))
+        command_usage(line, "--keep goes with --record, and is a time such as 30d or 12h");
+    if (directory != NULL)
+        command_require(line,
+                        feed_recorder_start(&recorder, directory, keep_ms, command_error(line)));
+    return recorder;
+}
+
 static void run_stream(const struct command_line *line)
 {
     uint64_t interest_s = command_number(line, "interest", 1, INTEREST_MOST_SECONDS, 0);
@@ -274,6 +302,7 @@ static void run_stream(const struct command_line *line)
     /* A store that cannot be used now is refused; one that goes away later is waited for. */
     struct odds_store *store = open_store_as(line, (struct odds_store_options){.create = true});
     odds_store_close(&store);
+    struct feed_recorder *recorder = start_recorder(line);
     store = open_store_as(line, (struct odds_store_options){.patient = true});
     /* A reader that has gone is an error of the write, and says so. */
     (void)signal(SIGPIPE, SIG_IGN);
@@ -281,8 +310,11 @@ static void run_stream(const struct command_line *line)
                                                 .input = STDIN_FILENO,
                                                 .output = STDOUT_FILENO,
                                                 .expires_s = expires_s,
-                                                .interest_s = (uint32_t)interest_s};
-    command_require(line, feed_stream(&options, command_error(line))); /* it may be in use still */
+                                                .interest_s = (uint32_t)interest_s,
+                                                .recorder = recorder};
+    enum status status = feed_stream(&options, command_error(line));
+    feed_recorder_stop(&recorder);
+    command_require(line, status); /* the store may be in use still */
     odds_store_close(&store);
 }
 

@@ -32,7 +32,7 @@ struct item {
     STAILQ_ENTRY(item) link;
     uint64_t number; /* of the line, from 1 */
     struct batch *batch;
-    size_t size; /* of the line, whose bytes are the batch's */
+    struct text text; /* the batch's; empty where it was too long */
     struct feed_line line;
     struct feed_publication changes;     /* of a line with more than one, */
     struct odds_publication publication; /* the same with its result; unused for a refused line */
@@ -86,7 +86,7 @@ struct rest {
 
 static size_t held_by(const struct item *item)
 {
-    return item->size + sizeof *item;
+    return item->text.size + sizeof *item;
 }
 
 /* Puts the items in the queue, when there is room. False: nothing is taken any more. */
@@ -139,10 +139,10 @@ static char *take_bytes(struct rest *rest, size_t size)
     return whole.data;
 }
 
-static struct item *add_item(struct rest *rest, struct batch *batch, size_t size)
+static struct item *add_item(struct rest *rest, struct batch *batch, struct text text)
 {
     struct item *item = &batch->items[batch->count++];
-    *item = (struct item){.number = rest->number, .batch = batch, .size = size};
+    *item = (struct item){.number = rest->number, .batch = batch, .text = text};
     STAILQ_INSERT_TAIL(&rest->items, item, link);
     rest->item_bytes += held_by(item);
     return item;
@@ -150,7 +150,7 @@ static struct item *add_item(struct rest *rest, struct batch *batch, size_t size
 
 static void add_too_long(struct rest *rest, struct batch *batch)
 {
-    add_item(rest, batch, 0)->line.wrong = (struct json_text_error){
+    add_item(rest, batch, TEXT(""))->line.wrong = (struct json_text_error){
         .column = FEED_LINE_MAX + 1, .reason = "a line has at most 32 MiB"};
 }
 
@@ -160,7 +160,7 @@ static void add_line(struct rest *rest, struct batch *batch, struct text text)
     if (text.size > FEED_LINE_MAX)
         add_too_long(rest, batch);
     else if (json_text_trim(text).size > 0)
-        feed_line_read(&add_item(rest, batch, text.size)->line, text, rest->expires_s);
+        feed_line_read(&add_item(rest, batch, text)->line, text, rest->expires_s);
 }
 
 /* Looks for line ends in the bytes that have come. Returns how many lines are whole. */
@@ -464,7 +464,7 @@ static bool needs_own_group(const struct item *item)
 /* All lines under way together have at most the bytes of one group: deadlines are made for that. */
 static bool fits(const struct item *item, size_t bytes)
 {
-    return bytes == 0 || (bytes + item->size <= FEED_GROUP_BYTES && !needs_own_group(item));
+    return bytes == 0 || (bytes + item->text.size <= FEED_GROUP_BYTES && !needs_own_group(item));
 }
 
 /* Takes a group from the queue, which is not empty. The caller holds the lock. */
@@ -531,15 +531,25 @@ static struct group *await_group(struct stream *stream, const struct under_way *
     return group;
 }
 
-/* Answers the oldest group, unless `out` is NULL, and frees it. */
+/* Answers the item, and records it if it was accepted. */
+static void answer(const struct feed_stream_options *options, struct buffer *out,
+                   const struct item *item)
+{
+    size_t before = out->size;
+    append_answer(out, item);
+    if (options->recorder != NULL && item->line.wrong.reason == NULL)
+        feed_recorder_add(options->recorder,
+                          (struct text){out->data + before, out->size - before - 1}, item->text);
+}
+
+/* Answers the oldest group, and frees it. */
 static void end_group(struct stream *stream, struct under_way *under_way, struct buffer *out)
 {
     struct group *group = STAILQ_FIRST(&under_way->groups);
     const struct item *item;
     STAILQ_FOREACH (item, &group->items, link) {
         note_expiries(stream, item);
-        if (out != NULL)
-            append_answer(out, item);
+        answer(&stream->options, out, item);
     }
     STAILQ_REMOVE_HEAD(&under_way->groups, link);
     under_way->count--;
@@ -576,7 +586,7 @@ static enum status publish_all(struct stream *stream, struct error *error)
     }
     while ((group = STAILQ_FIRST(&under_way.groups)) != NULL) { /* not answered: no one reads */
         wait_until_over(stream, group);
-        end_group(stream, &under_way, NULL);
+        end_group(stream, &under_way, &out);
     }
     buffer_free(&out);
     return status;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "feed/record.h"
 #include "stores/odds_feed.h"
 
 /*
@@ -29,6 +30,8 @@ struct feed_stream_options {
     uint32_t expires_s;       /* of documents whose line has no expires_s; 0: they stay */
     uint32_t interest_s;      /* tell of events that are polled, each at most once in so many
                                  seconds; 0: do not */
+    /* Of the lines that are accepted; NULL: there is none. */
+    struct feed_recorder *recorder;
 };
 
 /* STATUS_INVALID: input or output failed, and `error` says which. Publications that were answered
