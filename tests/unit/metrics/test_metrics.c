@@ -57,8 +57,7 @@ static const struct metric doors[] = {
     METRIC_COUNTED("croupier_opened_total", COUNTED_OPENED),
     METRIC_COUNTED("croupier_closed_total", COUNTED_CLOSED),
     METRIC_WRITTEN("croupier_open", write_open),
-    {"croupier_failures_total", "{of=\"doors\"}", COUNTED_FAILURES * sizeof(uint64_t), NULL, NULL,
-     0},
+    METRIC_COUNTED_AS("croupier_failures_total", "{of=\"doors\"}", COUNTED_FAILURES),
     {.name = "croupier_knocks_total", .write = write_knocks, .more_cells = DOORS - 1},
     {0},
 };
@@ -101,8 +100,9 @@ static void write_commits(const struct metric *metric, const void *facts, struct
 
 static const struct metric clocks[] = {
     METRIC_FACT("croupier_ticks", struct clock_facts, ticks),
-    {"croupier_failures_total", "{of=\"clock\"}", offsetof(struct clock_facts, failures), NULL,
-     NULL, 0},
+    {.name = "croupier_failures_total",
+     .labels = "{of=\"clock\"}",
+     .offset = offsetof(struct clock_facts, failures)},
     METRIC_WRITTEN("croupier_age_seconds", write_age),
     METRIC_WRITTEN("croupier_wait_seconds_total", write_wait),
     METRIC_WRITTEN("croupier_batch", write_batches),
