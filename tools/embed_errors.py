@@ -47,10 +47,11 @@ def main():
                 for cause in causes or [code]]
     domain = path.parent.name
     made = f"/* Made by tools/embed_errors.py from src/{domain}/{path.name}; do not edit. */\n"
-    header.write_text(made + "#pragma once\n\n"
+    needs = "" if domain == "http" else '#include "http/errors.h"\n\n'  # which includes HTTP's own rows
+    header.write_text(made + "#pragma once\n\n" + needs
                       + "".join(f"extern const struct http_error error_{cause};\n" for cause, *_ in rows)
                       + f"extern const struct http_error *const {domain}_errors[]; /* all of them, then NULL */\n")
-    source.write_text(made + f'#include "{domain}/errors.h"\n\n#include <stddef.h>\n\n'
+    source.write_text(made + f'#include "http/errors.h"\n#include "{domain}/error_rows.h"\n\n#include <stddef.h>\n\n'
                       + "".join(f'const struct http_error error_{cause} = {{{status}, "{code}", "{message}", "{cause}"}};\n'
                                 for cause, status, code, message in rows)
                       + f"\nconst struct http_error *const {domain}_errors[] = {{\n"

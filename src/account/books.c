@@ -4,7 +4,7 @@
 
 #include "account/call.h"
 #include "operator/documents.h"
-#include "wallet/errors.h"
+#include "wallet/error_rows.h"
 
 /* ---- a day ----------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "account/account.h"
-#include "account/errors.h"
+#include "account/error_rows.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/strict_json.h"

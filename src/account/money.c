@@ -6,7 +6,7 @@
 #include "account/call.h"
 #include "operator/documents.h"
 #include "operator/players.h"
-#include "wallet/errors.h"
+#include "wallet/error_rows.h"
 
 /* ---- a transaction --------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 
 #include <openssl/crypto.h>
 
-#include "admission/errors.h"
+#include "admission/error_rows.h"
 
 #include "admission/client_address.h"
 #include "admission/key.h"

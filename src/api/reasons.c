@@ -1,13 +1,13 @@
 /* See reasons.h. The lists of the domains, one after the other. */
 #include "api/reasons.h"
 
-#include "account/errors.h"
-#include "admission/errors.h"
+#include "account/error_rows.h"
+#include "admission/error_rows.h"
 #include "base/status.h"
 #include "games/errors.h"
-#include "launch/errors.h"
+#include "launch/error_rows.h"
 #include "sports/errors.h"
-#include "wallet/errors.h"
+#include "wallet/error_rows.h"
 
 static const struct http_error *const *const lists[] = {
     http_errors,   admission_errors, sports_errors, games_errors,

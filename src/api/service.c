@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-#include "account/errors.h"
-#include "admission/errors.h"
+#include "account/error_rows.h"
+#include "admission/error_rows.h"
 #include "admission/policy_table.h"
 #include "api/provider_admission.h"
 #include "api/routes.h"

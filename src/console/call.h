@@ -1,6 +1,6 @@
 #pragma once
 
-#include "console/errors.h"
+#include "console/error_rows.h"
 #include "console/query.h"
 #include "console/sources.h"
 #include "operator/credentials.h"

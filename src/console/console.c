@@ -12,7 +12,7 @@
 #include "base/mailbox.h"
 #include "base/memory.h"
 #include "base/work_pool.h"
-#include "console/errors.h"
+#include "console/error_rows.h"
 #include "console/history.h"
 #include "console/lockout.h"
 #include "console/pages.h"

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "admission/errors.h"
+#include "admission/error_rows.h"
 #include "base/json_text.h"
 #include "base/json_writer.h"
 #include "base/memory.h"

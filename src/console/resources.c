@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "console/body.h"
-#include "console/errors.h"
+#include "console/error_rows.h"
 #include "console/handlers.h"
 #include "console/routes.h"
 #include "operator/addresses.h"

@@ -8,7 +8,7 @@
  */
 #include "games/games.h"
 
-#include "admission/errors.h"
+#include "admission/error_rows.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "games/errors.h"

@@ -8,7 +8,7 @@
  * reason is for the operator: the log, the metrics and docs/reasons.md have one word for each
  * cause.
  *
- * Each domain lists its errors in its errors.txt; error_rows.h, made of it, declares them.
+ * Each domain lists its errors in its errors.txt; its error_rows.h, made of it, declares them.
  */
 struct http_error {
     int status;

@@ -10,7 +10,7 @@
 
 #include <openssl/crypto.h>
 
-#include "admission/errors.h"
+#include "admission/error_rows.h"
 #include "admission/key.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
@@ -19,7 +19,7 @@
 #include "games/errors.h"
 #include "http/deferral.h"
 #include "launch/document.h"
-#include "launch/errors.h"
+#include "launch/error_rows.h"
 #include "records/currency.h"
 #include "stores/platform_players.h"
 

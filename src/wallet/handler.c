@@ -9,13 +9,13 @@
  */
 #include "wallet/handler.h"
 
-#include "admission/errors.h"
+#include "admission/error_rows.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "games/errors.h"
 #include "http/deferral.h"
-#include "wallet/errors.h"
+#include "wallet/error_rows.h"
 
 #define ENTRY_USUAL 512U /* bytes: most answers fit */
 

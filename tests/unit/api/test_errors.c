@@ -1,11 +1,11 @@
 /* The tables of errors against docs/interface.md. */
-#include "admission/errors.h"
+#include "admission/error_rows.h"
 #include "api/reasons.h"
 #include "games/errors.h"
-#include "launch/errors.h"
+#include "launch/error_rows.h"
 #include "sports/errors.h"
 #include "tests.h"
-#include "wallet/errors.h"
+#include "wallet/error_rows.h"
 
 TEST(every_code_has_the_status_that_the_interface_gives_it)
 {

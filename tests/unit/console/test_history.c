@@ -1,5 +1,5 @@
 /* console/history: figures between samples, in rings of bounded size. */
-#include "admission/errors.h"
+#include "admission/error_rows.h"
 #include "console/history.h"
 #include "tests.h"
 

@@ -1,4 +1,0 @@
-#pragma once
-
-#include "account/error_rows.h"
-#include "http/errors.h"

@@ -1,4 +1,0 @@
-#pragma once
-
-#include "admission/error_rows.h"
-#include "http/http.h"

@@ -1,4 +1,0 @@
-#pragma once
-
-#include "console/error_rows.h"
-#include "http/errors.h"

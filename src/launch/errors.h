@@ -1,4 +1,0 @@
-#pragma once
-
-#include "http/http.h"
-#include "launch/error_rows.h"

@@ -1,4 +1,0 @@
-#pragma once
-
-#include "http/http.h"
-#include "wallet/error_rows.h"
