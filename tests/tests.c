@@ -20,6 +20,13 @@ void tests_between(CMFixtureFunction set_up, CMFixtureFunction tear_down)
     after = tear_down;
 }
 
+unsigned tests_sample(void)
+{
+    const char *text = getenv("TEST_SAMPLE");
+    int sample = text != NULL ? atoi(text) : 1;
+    return sample > 0 ? (unsigned)sample : 1;
+}
+
 int tests_run(void)
 {
     return _cmocka_run_group_tests("tests", tests, count, before, after);

@@ -71,4 +71,7 @@ void tests_add(struct CMUnitTest test);
 void tests_between(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 int tests_run(void); /* how many failed */
 
+/* Long campaigns of a sanitized run try one in so many of their points (TEST_SAMPLE); 1: all. */
+unsigned tests_sample(void);
+
 #endif

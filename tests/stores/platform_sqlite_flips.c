@@ -346,8 +346,7 @@ TEST(a_flipped_bit_makes_nothing_happen_twice)
 {
     struct fixture *fixture = *state;
     const char *asked = getenv("TEST_FLIPS_EVERY");
-    const char *sample = getenv("TEST_SAMPLE");
-    size_t one_in = sample != NULL ? (size_t)atoi(sample) : 1;
+    size_t one_in = tests_sample();
     size_t chosen = 0;
     size_t every = asked != NULL ? (size_t)atoi(asked) : EVERY;
     char path[600];

@@ -6,8 +6,6 @@
 #include "limits/rate_limit.h"
 #include "tests.h"
 
-#define MANY 100000U
-
 static int set_up(void **state)
 {
     *state = policy_editor_create();
@@ -388,16 +386,17 @@ TEST_WITH(more_uses_than_room_are_collected_in_turns, set_up, tear_down)
 TEST_WITH(a_hundred_thousand_customers_fit_and_one_change_touches_one, set_up, tear_down)
 {
     struct policy_editor *editor = *state;
+    const unsigned many = 100000 / tests_sample();
     size_t empty = memory_held();
-    for (unsigned i = 0; i < MANY; i++)
+    for (unsigned i = 0; i < many; i++)
         put_customer(editor, i);
-    for (unsigned i = 0; i < MANY; i++)
+    for (unsigned i = 0; i < many; i++)
         put_key(editor, i, i);
     struct policy_table *before = policy_editor_publish(editor, 1);
-    for (unsigned i = 0; i < MANY; i += 997)
+    for (unsigned i = 0; i < many; i += 997)
         assert_string_equal(find(before, i)->customer_id, customer(i).id);
-    assert_int_equal(facts_of(before).customers, MANY);
-    assert_int_equal(facts_of(before).keys, MANY);
+    assert_int_equal(facts_of(before).customers, many);
+    assert_int_equal(facts_of(before).keys, many);
     assert_true(memory_held() < empty + 60U * 1000 * 1000);
 
     size_t held = memory_held();
@@ -430,7 +429,7 @@ TEST_WITH(ten_thousand_changes_of_one_row_leave_nothing_behind, set_up, tear_dow
     policy_table_destroy(&current);
     current = policy_editor_publish(editor, 1);
     size_t before = memory_held();
-    for (unsigned i = 0; i < 10000; i++) {
+    for (unsigned i = 0; i < 10000 / tests_sample(); i++) {
         put_customer(editor, 5);
         struct policy_table *next = policy_editor_publish(editor, 2 + i);
         policy_table_destroy(&current);
