@@ -14,7 +14,7 @@ PYTHON = $(firstword $(wildcard /usr/bin/python3) python3)
 ALL_TESTS = failed=; echo "Meson's tests of $(1)"; \
 	$(3) tools/in_memory $(MESON) test -C $(1) --no-rebuild --num-processes $(MESON_TESTS) --print-errorlogs $(4) || failed="unit, store and fault tests"; \
 	for pair in $(2); do echo "service tests on $$pair"; \
-	TEST_PAIRS="$(2)" TEST_ENGINES=$$pair CROUPIER_BIN=$(abspath $(1)/croupier) $(3) \
+	TEST_PAIRS="$(2)" TEST_CHECKED="$(CHECKED)" TEST_ENGINES=$$pair CROUPIER_BIN=$(abspath $(1)/croupier) $(3) \
 	tools/in_memory $(PYTHON) -m pytest -p no:cacheprovider -q -n $(WORKERS) tests/service $(ARGUMENTS) || failed="$${failed:+$$failed; }service tests on $$pair"; \
 	done; [ -z "$$failed" ] || { echo "failed of $(1): $$failed"; exit 1; }
 # Of the odds store and the platform store; see tests/service/engines.py. `make test` has each engine once, and
@@ -28,6 +28,9 @@ TSAN_PAIRS = redis,sqlite
 # Most of a service test is waiting, and of many of Meson's, so more of them than there are processors run at once.
 WORKERS = 10
 MESON_TESTS = $(shell expr 3 \* $(JOBS))
+# .ci/run (AFTER=check) tests what `make check` has tested. Its plain run on the second pair leaves out what the first has run,
+# where a sanitized run had the engine that matters; a test that a sanitized run only samples stays.
+CHECKED = $(if $(filter check,$(AFTER)),$(ASAN_PAIRS) $(TSAN_PAIRS))
 # Limits are for programs that hang, not for a machine that has much else to do, and sanitized ones are several times slower;
 # they try an eighth of the points of long campaigns (tests/servers.py, SAMPLE), which the plain runs try all.
 PATIENT = env CROUPIER_PATIENCE=3 TEST_SAMPLE=8
@@ -64,7 +67,7 @@ test: $(TESTED)/with-tests ## unit tests, store tests, faults, and the service f
 BOTH = $(and $(shell command -v redis-check-rdb),$(shell command -v valkey-check-rdb))
 VALKEY_TOO = $(MAKE) --no-print-directory test-valkey
 VALKEY_PAIR = redis,sqlite
-WITH_VALKEY = env TEST_REDIS_SERVER=valkey TEST_PAIRS="embedded,sqlite $(VALKEY_PAIR)"
+WITH_VALKEY = env TEST_REDIS_SERVER=valkey TEST_CHECKED= TEST_PAIRS="embedded,sqlite $(VALKEY_PAIR)"
 test-valkey: $(TESTED)/with-tests ## what is about Redis, against Valkey
 	@$(SETUP) build test
 	@$(NINJA) -C $(TESTED)

@@ -10,6 +10,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "only(*engines): about these engines themselves, and run with them alone")
     config.addinivalue_line("markers", "depends_on(*stores): on nothing of these but \"odds\" and \"platform\" as they are given;"
                             " of the pairs of a run (TEST_PAIRS) that have the same ones, the first is enough")
+    config.addinivalue_line("markers", "sampled: tries all its points in plain runs alone, so that a sanitized run does not stand for one (TEST_CHECKED)")
     config.addinivalue_line("markers", "takes(*programs): these, which `make test-quick` neither installs nor needs: it leaves this out")
     config.addinivalue_line("markers", "long(seconds): takes so long alone, about, and is begun early")
     if not BINARY.exists():
@@ -18,8 +19,8 @@ def pytest_configure(config):
 
 def is_run(item):
     """Whether it is run with this pair of engines. What is about one engine's files says nothing about another's, and what
-    has nothing to do with an engine says the same with each."""
-    fitting = [pair for pair in engines.PAIRS if all(set(pair).issuperset(mark.args) for mark in item.iter_markers("only"))]
+    has nothing to do with an engine says the same with each. A plain run leaves out what an earlier one has run, where a
+    sanitized run has run it with the engines that it depends on."""
     mark = item.get_closest_marker("depends_on")
     stores = ("odds", "platform") if mark is None else mark.args
     assert set(stores) <= {"odds", "platform"}, item
@@ -27,8 +28,16 @@ def is_run(item):
     def depended_on(pair):
         return [engine for store, engine in zip(("odds", "platform"), pair) if store in stores]
 
-    same = [pair for pair in fitting if depended_on(pair) == depended_on((engines.ODDS, engines.PLATFORM))]
-    return (engines.ODDS, engines.PLATFORM) in same[:1]
+    def fitting(pairs):
+        return [pair for pair in pairs if all(set(pair).issuperset(mark.args) for mark in item.iter_markers("only"))]
+
+    def same(pairs):
+        return [pair for pair in fitting(pairs) if depended_on(pair) == depended_on(chosen)]
+
+    chosen = (engines.ODDS, engines.PLATFORM)
+    if chosen not in same(engines.PAIRS)[:1]:
+        return False
+    return fitting(engines.PAIRS)[0] == chosen or not same(engines.CHECKED) or item.get_closest_marker("sampled") is not None
 
 
 def long_ones_first(items, workers):

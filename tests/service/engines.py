@@ -29,6 +29,8 @@ CHOSEN = {ODDS, PLATFORM}
 # All that this suite is run with one after the other; a test may be the same with several (conftest.py, depends_on).
 PAIRS = [tuple(pair.split(",")) for pair in (os.environ.get("TEST_PAIRS") or f"{ODDS},{PLATFORM}").split()]
 assert (ODDS, PLATFORM) in PAIRS, "TEST_PAIRS"
+# With which sanitized builds have been through it before, as in .ci/run.
+CHECKED = [tuple(pair.split(",")) for pair in os.environ.get("TEST_CHECKED", "").split()]
 
 _shared = {}
 

@@ -56,6 +56,7 @@ VALUES = [
     b'[1,[2,[3,[]]],{"a":{"b":[null]}}]', b'{"b":1,"a":2,"b":3}', b'{"":1,"\\u0062":2}', b'"\\uDEAD"', b'"\\ud800"']
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("value", sampled(VALUES))
 def test_a_value_keeps_its_text_in_a_catalog_and_in_odds(read, value):
     document = b'[{"gmid":1,"x":' + value + b',"z":{"y":[' + value + b']}}]'
@@ -108,6 +109,7 @@ def positions(name, value):
             (b'[{"gmid":1},{"gmid":2,' + member + b'},{"gmid":3}]', b'[{"gmid":1},{"gmid":2},{"gmid":3}]')]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", EVENT_HIDDEN)
 def test_provider_members_of_an_event_go_wherever_and_however_written(read, name):
     for value in sampled(HIDDEN_VALUES):
@@ -115,6 +117,7 @@ def test_provider_members_of_an_event_go_wherever_and_however_written(read, name
             assert read.catalog(document).body == left
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", MARKET_HIDDEN)
 def test_internal_members_of_a_market_go_wherever_and_however_written(read, name):
     for value in sampled(HIDDEN_VALUES[:4]):

@@ -198,6 +198,7 @@ def others(tables, column, kind):
     return [f"{column} + 1", f"{column} - 1", f"{column} + 1000", "7", "NULL"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("table", [pytest.param(table, marks=pytest.mark.long(30)) if table == "ledger_transaction" else table
                                    for table in TABLES])
 def test_every_column_that_is_altered_is_found(tables, table):
@@ -228,6 +229,7 @@ def test_every_column_that_is_altered_is_found(tables, table):
             assert tried or (table, column) in REFUSED or not rows, f"{table}.{column} was never altered"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("table", TABLES)
 def test_every_row_that_is_removed_is_found(tables, table):
     missed = [row for row in sampled(rows_of(tables, table))
@@ -235,6 +237,7 @@ def test_every_row_that_is_removed_is_found(tables, table):
     assert not missed
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("table", [table for table in TABLES if table not in ("customer", "currency", "ledger_last")])
 def test_every_row_that_is_there_twice_is_found(tables, table):
     """Once more under another key: what a table refuses for its keys' sake is tried with each part of them altered."""

@@ -43,6 +43,7 @@ def run(seed):
 
 
 @pytest.mark.long(25)
+@pytest.mark.sampled
 def test_the_program_does_what_the_model_says():
     end, seed = time.monotonic() + 60 * MINUTES, SEED
     while True:
