@@ -1,5 +1,5 @@
-/* Lists of address blocks as operators handle them; see cidrs.h. */
-#include "operator/cidrs.h"
+/* Lists of address blocks as operators handle them: a type of field; see field.h. */
+#include "operator/field.h"
 
 #include "records/customer.h"
 

@@ -1,5 +1,5 @@
-/* Lists of countries as operators handle them; see countries.h. */
-#include "operator/countries.h"
+/* Lists of countries as operators handle them; a type of field; see field.h. */
+#include "operator/field.h"
 
 #include "records/country.h"
 

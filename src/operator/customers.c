@@ -5,7 +5,6 @@
 
 #include "admission/key.h"
 #include "base/clock.h"
-#include "operator/cidrs.h"
 #include "records/customer.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */

@@ -82,6 +82,15 @@ extern const struct field_type field_enabled;      /* bool; `beside`: whether it
 extern const struct field_type field_usable;
 /* int64_t: when it expires, or 0; `beside`: when it was revoked, or 0. Is it live? */
 extern const struct field_type field_live;
+/* An array of struct cidr; `beside`: where its count is, a size_t. Setting it takes the place of what
+ * was there. `words` are for an empty list. */
+extern const struct field_type field_cidrs;
+/* The same array, to which setting appends blocks, or from which it takes them. Neither a block
+ * that is there already nor one that is not there is an error. */
+extern const struct field_type field_cidrs_added, field_cidrs_removed;
+/* char[GAME_LIST_SIZE]: the countries where a game, or the games of a provider, must not be
+ * offered, as a list of game_rules.h. Set by codes between commas. */
+extern const struct field_type field_countries;
 extern const struct field_type field_secret; /* set by an editor: its text is not applied */
 
 /* Types use this: it finds the value in the record. */

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "games/document.h"
-#include "operator/countries.h"
 #include "operator/customers.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */

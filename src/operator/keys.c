@@ -3,7 +3,6 @@
 
 #include <openssl/crypto.h>
 
-#include "operator/cidrs.h"
 #include "operator/customers.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */

@@ -1,8 +1,6 @@
 /* Providers as an operator handles them; see providers.h. */
 #include "operator/providers.h"
 
-#include "operator/cidrs.h"
-#include "operator/countries.h"
 #include "sealing/provider_secret.h"
 
 /* ---- the launch URL, or the endpoint that is called for it ----------------------------------- */

@@ -4,7 +4,6 @@
 #include <openssl/crypto.h>
 
 #include "admission/key.h"
-#include "operator/cidrs.h"
 
 #define KIND "cro_"
 #define USE_KEPT_MS 60000 /* a later use is noted again */
