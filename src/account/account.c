@@ -22,7 +22,7 @@ struct account {
     struct work_pool *pool;
     struct platform_store *stores[ACCOUNT_THREADS]; /* of each thread; NULL: not opened yet */
     uv_mutex_t lock;                                /* guards: */
-    LIST_HEAD(, job) jobs;                          /* under way */
+    LIST_HEAD(, job) jobs;                          /* under way, or waiting */
     struct secrets *secrets;                        /* NULL: not read yet */
     atomic_bool reads_rounds;
 };
@@ -31,10 +31,15 @@ struct job {
     struct work work;
     struct mail mail;
     struct mailbox *mailbox;
+    struct sports_waits rules;
     struct http_deferral deferral;
     struct account *account;
     LIST_ENTRY(job) link;
-    uint64_t asked_ms; /* monotonic */
+    bool waits;                /* or it looks again for one that does */
+    struct http_parked parked; /* while it waits, */
+    uv_timer_t look;           /* whose end frees the job */
+    uint32_t wanted_s;         /* in all */
+    uint64_t asked_ms;         /* monotonic */
     enum status status;
     struct error error;
     struct account_call call;
@@ -45,6 +50,24 @@ enum status account_refuse(struct account_call *call, const struct http_error *r
 {
     call->refusal = refusal;
     return error_set(error, STATUS_CONFLICT, "%s", refusal->message);
+}
+
+/* Jobs of this customer (NULL: all), or those of them alone that wait. */
+static unsigned count(const struct account *account, const char *customer_id, bool waiting)
+{
+    const struct job *job;
+    unsigned found = 0;
+    LIST_FOREACH (job, &account->jobs, link)
+        found += (customer_id == NULL || strcmp(job->call.caller.customer_id, customer_id) == 0) &&
+                 (job->waits || !waiting);
+    return found;
+}
+
+static void leave(struct job *job)
+{
+    uv_mutex_lock(&job->account->lock);
+    LIST_REMOVE(job, link);
+    uv_mutex_unlock(&job->account->lock);
 }
 
 /* ---- on a thread of the account's ------------------------------------------------------------ */
@@ -117,9 +140,6 @@ static void run_job(struct work *work)
         log_event(job->account->platform.log, LOG_WARNING, "an account cannot be read or changed",
                   LOG_STRING("route", what), LOG_STRING("reason", job->error.text));
     secrets_destroy(&call->secrets);
-    uv_mutex_lock(&job->account->lock);
-    LIST_REMOVE(job, link);
-    uv_mutex_unlock(&job->account->lock);
     mailbox_post(job->mailbox, &job->mail);
 }
 
@@ -160,10 +180,75 @@ static void free_job(struct job *job)
     memory_free(job);
 }
 
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static void free_waited(uv_handle_t *look)
+{
+    free_job(look->data);
+}
+
+static void end_wait(struct http_parked *parked)
+{
+    struct job *job = CONTAINER_OF(parked, struct job, parked);
+    leave(job);
+    uv_close((uv_handle_t *)&job->look, free_waited);
+}
+
+/* Judges the request as if it had come now: its rights may have ended, or the server drains. */
+static void look_again(uv_timer_t *look)
+{
+    struct job *job = look->data;
+    struct http_request *request = http_unpark(&job->parked);
+    char applied[24];
+    int size = snprintf(applied, sizeof applied, "wait=%u", job->wanted_s);
+    http_request_add_field(request, TEXT("Preference-Applied"),
+                           (struct text){applied, (size_t)size});
+    job->rules.resume(job->rules.context, request);
+    end_wait(&job->parked); /* after the look has the place */
+}
+
+static void on_ended(struct http_parked *parked)
+{
+    clock_start_timer(&CONTAINER_OF(parked, struct job, parked)->look, look_again, 0, 0);
+}
+
+/* False: too many wait already, of its customer or of all. */
+static bool take_place(struct job *job)
+{
+    struct account *account = job->account;
+    uv_mutex_lock(&account->lock);
+    job->waits = job->waits || (count(account, NULL, true) < ACCOUNT_WAITS_MAX &&
+                                count(account, job->call.caller.customer_id, true) < ACCOUNT_WAITS);
+    uv_mutex_unlock(&account->lock);
+    return job->waits;
+}
+
+/* True: it does, and the request is no longer the caller's. */
+static bool begin_waiting(struct job *job, struct http_request *request)
+{
+    const uint64_t now_ms = clock_monotonic_ms();
+    const uint64_t since_ms = request->parked_ns > 0 ? request->parked_ns / 1000000 : now_ms;
+    job->wanted_s = http_preferred_wait(request, ACCOUNT_WAIT_SECONDS_MAX);
+    if (!job->call.is_empty || request->method != METHOD_GET ||
+        now_ms >= since_ms + job->wanted_s * UINT64_C(1000) || !take_place(job) ||
+        (request->parked_ns == 0 && !job->rules.begin(job->rules.context, request)))
+        return false;
+    job->parked.gone = end_wait;
+    job->parked.ended = on_ended;
+    if (!http_park(&job->parked, request))
+        return false;
+    clock_make_timer(mailbox_loop(job->mailbox), &job->look, job);
+    clock_start_timer(&job->look, look_again, ACCOUNT_LOOK_MS, 0);
+    return true;
+}
+
 static void deliver(struct mail *mail)
 {
     struct job *job = CONTAINER_OF(mail, struct job, mail);
     struct http_request *request = http_deferral_take(&job->deferral);
+    if (request != NULL && begin_waiting(job, request))
+        return;
+    leave(job); /* before the reply, which may begin the connection's next request */
     if (request != NULL)
         reply(request, job);
     free_job(job);
@@ -175,13 +260,9 @@ static void deliver(struct mail *mail)
 static const struct http_error *submit(struct job *job)
 {
     struct account *account = job->account;
-    const struct job *other;
-    unsigned same = 0;
     const struct http_error *refusal = NULL;
     uv_mutex_lock(&account->lock);
-    LIST_FOREACH (other, &account->jobs, link)
-        same += strcmp(other->call.caller.customer_id, job->call.caller.customer_id) == 0;
-    if (same >= ACCOUNT_AT_ONCE)
+    if (count(account, job->call.caller.customer_id, false) >= ACCOUNT_AT_ONCE)
         refusal = &error_account_busy;
     else if (work_pool_submit(account->pool, &job->work) != STATUS_OK)
         refusal = &error_account_queue_full;
@@ -191,7 +272,8 @@ static const struct http_error *submit(struct job *job)
     return refusal;
 }
 
-void account_route(struct account *account, struct mailbox *mailbox, struct http_request *request,
+void account_route(struct account *account, struct mailbox *mailbox,
+                   const struct sports_waits *waits, struct http_request *request,
                    const struct account_caller *caller, const struct account_act *act)
 {
     struct account_asked asked;
@@ -207,6 +289,8 @@ void account_route(struct account *account, struct mailbox *mailbox, struct http
     job->work.run = run_job;
     job->mail.deliver = deliver;
     job->mailbox = mailbox;
+    job->rules = *waits;
+    job->waits = request->parked_ns > 0;
     job->account = account;
     job->asked_ms = clock_monotonic_ms();
     job->call = (struct account_call){

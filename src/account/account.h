@@ -4,6 +4,7 @@
 #include "http/http.h"
 #include "limits/client_limits.h"
 #include "records/key.h"
+#include "sports/sports.h"
 #include "stores/platform.h"
 
 /*
@@ -12,11 +13,20 @@
  * The requests of all serving threads go to threads of their own, which block as the store does: no
  * bet and no poll waits for them. They are bounded: ACCOUNT_AT_ONCE of a customer, ACCOUNT_QUEUE of
  * all; and one that waited for a thread for ACCOUNT_WAIT_MS is refused without the store.
+ *
+ * One that finds nothing new may wait for it (`Prefer: wait=N`): parked, and judged again every
+ * ACCOUNT_LOOK_MS, as if it had come now. ACCOUNT_WAITS of these wait of a customer,
+ * ACCOUNT_WAITS_MAX of all, so that their looks leave room in the queue; others are answered at
+ * once.
  */
 #define ACCOUNT_THREADS 2
 #define ACCOUNT_AT_ONCE 8
 #define ACCOUNT_QUEUE 128
 #define ACCOUNT_WAIT_MS 5000
+#define ACCOUNT_WAITS 2
+#define ACCOUNT_WAITS_MAX 64
+#define ACCOUNT_WAIT_SECONDS_MAX 55
+#define ACCOUNT_LOOK_MS 1000
 
 struct account;
 
@@ -54,8 +64,9 @@ struct account_caller {
     uint8_t key_digest[KEY_DIGEST_SIZE];
 };
 
-/* Replies now, or later through the thread's mailbox. */
-void account_route(struct account *account, struct mailbox *mailbox, struct http_request *request,
+/* Replies now, or later through the thread's mailbox. `waits` is copied. */
+void account_route(struct account *account, struct mailbox *mailbox,
+                   const struct sports_waits *waits, struct http_request *request,
                    const struct account_caller *caller, const struct account_act *act);
 
 /* The acts of the routes. */

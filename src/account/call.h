@@ -65,6 +65,7 @@ struct account_call {
     struct json_writer json; /* whose members the handler writes; next_cursor comes after them */
     char next[ACCOUNT_POSITION_SIZE]; /* where that leads on from; "": null, as this is the end */
     const struct http_error *refusal; /* in place of what the status means; NULL: that */
+    bool is_empty;                    /* it may wait until there is something in it */
 };
 
 /* ---- for handlers ---------------------------------------------------------------------------- */

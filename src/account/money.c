@@ -135,6 +135,10 @@ static bool write_numbered(void *context, int64_t number, const struct ledger_tr
     return wallet_list_entry(context, entry);
 }
 
+/* A wait reads entries of other customers again with each look, of which so many numbers at most.
+ * Where there are more, the answer leads past them. */
+#define PASSED_AGAIN 1000
+
 /* A cursor holds the number of the last entry that was read, and its hash. */
 static enum status list_entries(struct account_call *call, struct error *error)
 {
@@ -144,8 +148,10 @@ static enum status list_entries(struct account_call *call, struct error *error)
     if (tail.known && !hex_read(call->beside, tail.hash, sizeof tail.hash))
         return account_refuse_cursor(error);
     json_array(&call->json, "entries");
+    size_t before = call->answer.size;
     enum status status =
         viewer_read_tail(call->store, &call->viewer, &tail, write_numbered, &call->json, error);
+    call->is_empty = call->answer.size == before && tail.place - (int64_t)call->from < PASSED_AGAIN;
     json_end(&call->json);
     if (tail.lost)
         return error_set(error, STATUS_INVALID,

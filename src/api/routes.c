@@ -44,7 +44,7 @@ static void answer_wallet(struct service *service, struct http_request *request,
 static void answer_account(struct service *service, struct http_request *request,
                            const struct caller *caller, const struct route_match *match)
 {
-    account_route(service->shared->account, service->mailbox, request, &caller->of,
+    account_route(service->shared->account, service->mailbox, service->waits, request, &caller->of,
                   match->route->account);
 }
 

@@ -43,6 +43,7 @@ struct service {
     struct admission *admission;
     struct rate_limiter *rates;
     struct rate_limit account_rate; /* of /api/v1/account, of each customer */
+    const struct sports_waits *waits;
     struct sports_cache *sports;
     struct games_pages *games;
     struct wallet_handler *wallet;

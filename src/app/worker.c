@@ -97,6 +97,7 @@ static void start_serving(struct worker *worker)
                                       config->trusted_proxies.count),
         .rates = rate_limiter_create(&rates),
         .account_rate = config->account_rate,
+        .waits = &worker->waits,
         .sports = sports_cache_create(shared->sports, worker->mailbox,
                                       metrics_cells(options->metrics, sports_counted_metrics),
                                       &worker->waits),

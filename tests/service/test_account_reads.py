@@ -1,13 +1,16 @@
 """What a customer reads of its money: transactions, players, statements, rounds, days, entries and usage (docs/account.md)."""
 
 import os
+import selectors
+import signal
+import socket
 import subprocess
 import sys
 import urllib.parse
 
 import pytest
 
-from croupier import PATIENCE, ROOT, Service
+from croupier import PATIENCE, ROOT, Service, eventually
 from wallet_model import Provider, add_games, credit, debit, launch, rollback, send
 
 pytestmark = pytest.mark.depends_on("platform")
@@ -219,3 +222,103 @@ def test_a_cursor_is_of_one_customer_and_one_query(house):
                                   ("rounds", one, {"cursor": rounds, "state": "open"}), ("statement", two, {"player_id": two.player, "cursor": statement}),
                                   ("entries", one, {"cursor": entries[:-1] + ("A" if entries[-1] != "A" else "B")})):
         assert house.ask(path, customer, **query).error == (400, "invalid_request"), (path, query)
+
+
+# ---- waiting ----------------------------------------------------------------------------------------------
+
+
+class Waiting:
+    """A customer whose copy is at its end, and another one."""
+
+    def __init__(self, server):
+        self.server = server
+        self.one, self.two = (server.add_customer(name, options=["--casino"]) for name in ("One", "Two"))
+        add_games(server, "roulette")
+        for customer in (self.one, self.two):
+            customer.reads = server.run("key", "issue", customer.id, "--only", "account").text.strip()
+        server.start()
+        for customer in (self.one, self.two):
+            server.await_admission(customer.key)
+            server.await_admission(customer.reads)
+            customer.player, _, _ = launch(server, customer, "roulette", "alice")
+            send(server, customer.key, credit(customer.player, "first", 1))
+            customer.end = server.get(f"{ACCOUNT}/entries", key=customer.reads).json()["next_cursor"]
+
+    def send(self, customer, wait=55, query=None, method="GET"):
+        connection = self.server.connect()
+        query = f"cursor={customer.end}" if query is None else query
+        connection.send(f"{method} {ACCOUNT}/entries?{query} HTTP/1.1\r\nHost: a\r\nX-Api-Key: {customer.reads}\r\nPrefer: wait={wait}\r\n\r\n")
+        return connection
+
+    def begin(self, customer, key=None):
+        """A connection whose request waits: what came after it was answered, and nothing has come on it."""
+        connection = self.send(customer)
+        for _ in range(4):
+            assert self.server.get(f"{ACCOUNT}/entries?limit=1", key=key or customer.reads).status == 200
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection.socket, selectors.EVENT_READ)
+            assert not selector.select(0), connection.receive()
+        return connection
+
+
+@pytest.fixture
+def waiting(make_service):
+    return Waiting(make_service(settings={"account.rate": "1000000/60"}))
+
+
+def waited(answer):
+    """The ids of the entries, and what it says of its wait."""
+    return [entry["transaction_id"] for entry in answer.json()["entries"]], answer.header("preference-applied")
+
+
+def test_entries_that_come_end_a_wait_at_the_end_and_so_does_the_time(waiting):
+    server, one, two = waiting.server, waiting.one, waiting.two
+    with waiting.begin(one) as its, waiting.begin(two) as stays:
+        send(server, one.key, credit(one.player, "second", 1))
+        answer = its.receive()
+        assert (answer.status, *waited(answer)) == (200, ["second"], "wait=55")
+        one.end = answer.json()["next_cursor"]
+        stays.close()
+    with waiting.send(one, wait=1) as its:
+        answer = its.receive()
+        assert (answer.status, *waited(answer), answer.json()["more"]) == (200, [], "wait=1", False)
+    for connection, found in ((waiting.send(one, query="limit=1"), ["first"]), (waiting.send(one, wait=0), []), (waiting.send(one, wait="x"), [])):
+        with connection:
+            assert waited(connection.receive()) == (found, None)
+    with waiting.begin(one) as its:
+        its.socket.shutdown(socket.SHUT_WR)
+        assert waited(its.receive()) == ([], "wait=55")
+    with waiting.send(one, method="HEAD") as its:
+        assert its.receive("HEAD").header("preference-applied") is None
+    with waiting.send(one, query=f"cursor={two.end}") as its:
+        assert its.receive().error == (400, "invalid_request")
+
+
+def test_a_customer_has_two_waits_and_one_that_goes_frees_its_place(waiting):
+    one, two = waiting.one, waiting.two
+    with waiting.begin(one) as first, waiting.begin(one), waiting.begin(two):
+        with waiting.send(one) as third:
+            assert waited(third.receive()) == ([], None)
+        first.close()
+
+        def waits():
+            with waiting.send(one, wait=1) as third:
+                return waited(third.receive())[1] == "wait=1"
+        eventually(waits)
+
+
+def test_whoever_may_not_read_any_more_is_told_and_a_drain_answers_all(waiting):
+    server, one, two = waiting.server, waiting.one, waiting.two
+    other = server.run("key", "issue", one.id, "--only", "account").text.strip()
+    server.await_admission(other)
+    with waiting.begin(one, other) as gone, waiting.begin(two) as stays:
+        identity = next(key["id"] for key in server.ask("key", "list", one.id) if key["prefix"] == one.reads[:8])
+        server.run("key", "revoke", identity)
+        answer = gone.receive()
+        assert answer.error == (403, "ip_not_allowed") and answer.header("preference-applied") == "wait=55"
+        server.signal(signal.SIGTERM)
+        answer = stays.receive()
+        assert (answer.status, *waited(answer), answer.header("connection")) == (200, [], "wait=55", "close")
+        assert stays.at_end()
+    assert server.wait() == 0
+    server.stop()
