@@ -35,7 +35,7 @@ static void write_figures(struct json_writer *json, const struct ledger_facts *f
 
 static void write_last(struct json_writer *json, const struct verification_record *record)
 {
-    const char *name = verification_scope_name(record->scope);
+    const char *name = enum_name(&verification_scopes, record->scope);
     if (record->started_ms == 0) {
         json_null(json, name);
         return;
@@ -57,7 +57,7 @@ static void write_run(struct json_writer *json, const char *name,
 {
     const struct audit_break *broken = &state->result.broken;
     json_object(json, name);
-    json_string(json, "state", verification_stage_name(state->stage));
+    json_string(json, "state", enum_name(&verification_stages, state->stage));
     json_string_or_null(json, "by", state->who);
     json_time(json, "started_at", state->started_ms);
     json_time(json, "ended_at", state->ended_ms);

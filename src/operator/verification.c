@@ -23,11 +23,8 @@ struct verification {
     bool has_thread; /* to be joined */
 };
 
-const char *verification_stage_name(enum verification_stage stage)
-{
-    static const char *const names[] = {"none", "running", "sound", "broken", "failed"};
-    return names[stage];
-}
+static const char *const stages[] = {"none", "running", "sound", "broken", "failed"};
+const struct enum_names verification_stages = ENUM_NAMES(stages);
 
 struct verification *verification_create(const struct platform_store_options *store)
 {
@@ -178,18 +175,12 @@ struct refresher *last_verifications_create(const struct platform_store_options 
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-static void label_scope(char labels[32], int scope)
-{
-    (void)snprintf(labels, 32, "{scope=\"%s\"}",
-                   verification_scope_name((enum verification_scope)scope));
-}
-
 static void write_ended(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const struct verifications *last = facts;
     for (int i = 0; i < VERIFICATION_SCOPE_COUNT; i++) {
         char labels[32];
-        label_scope(labels, i);
+        (void)snprintf(labels, sizeof labels, "{scope=\"%s\"}", verification_scopes.list[i]);
         metric_age(out, metric->name, labels,
                    last->of[i].started_ms > 0 ? last->of[i].ended_ms : -1, "NaN");
     }
@@ -200,7 +191,7 @@ static void write_sound(const struct metric *metric, const void *facts, struct b
     const struct verifications *last = facts;
     for (int i = 0; i < VERIFICATION_SCOPE_COUNT; i++) {
         char labels[32];
-        label_scope(labels, i);
+        (void)snprintf(labels, sizeof labels, "{scope=\"%s\"}", verification_scopes.list[i]);
         if (last->of[i].started_ms > 0)
             metric_number(out, metric->name, labels, last->of[i].sound ? 1 : 0);
     }

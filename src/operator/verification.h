@@ -20,7 +20,7 @@ enum verification_stage {
     VERIFICATION_BROKEN, /* `message` and `result.broken` say where */
     VERIFICATION_FAILED, /* it came to no end, as `message` says */
 };
-const char *verification_stage_name(enum verification_stage stage);
+extern const struct enum_names verification_stages;
 
 struct verification_state {
     enum verification_stage stage;

@@ -13,7 +13,7 @@ enum verification_scope {
     VERIFICATION_RECENT, /* the entries since a day */
 };
 #define VERIFICATION_SCOPE_COUNT 2
-const char *verification_scope_name(enum verification_scope scope); /* "whole" */
+extern const struct enum_names verification_scopes; /* "whole" */
 
 #define VERIFICATION_REASON_SIZE 256
 

@@ -8,14 +8,8 @@
 #include "stores/platform/trail.h"
 #include "stores/platform_verifications.h"
 
-const char *verification_scope_name(enum verification_scope scope)
-{
-    static const char *const names[VERIFICATION_SCOPE_COUNT] = {
-        [VERIFICATION_WHOLE] = "whole",
-        [VERIFICATION_RECENT] = "recent",
-    };
-    return names[scope];
-}
+static const char *const scopes[VERIFICATION_SCOPE_COUNT] = {"whole", "recent"};
+const struct enum_names verification_scopes = ENUM_NAMES(scopes);
 
 void verification_set_reason(struct verification_record *record, const char *reason)
 {
@@ -37,7 +31,7 @@ static void trail_of(const struct platform_store *store, const struct verificati
     json_unsigned(&json, "players", record->players);
     json_string_or_null(&json, "reason", record->reason);
     json_end(&json);
-    trail_row_sign(row, store, "verification", verification_scope_name(record->scope));
+    trail_row_sign(row, store, "verification", scopes[record->scope]);
 }
 
 static enum status put(struct sql_flight *flight, void *context, struct error *error)
@@ -46,14 +40,12 @@ static enum status put(struct sql_flight *flight, void *context, struct error *e
     const struct verification_record *record = context;
     struct trail_row row = {0};
     struct sql_parameters *values = sql_flight_add(flight, texts->put_verification)->parameters;
-    SQL_ADD(values, SQL_STRING(verification_scope_name(record->scope)),
-            SQL_INTEGER(record->started_ms), SQL_INTEGER(record->ended_ms),
-            SQL_INTEGER(record->since_ms), SQL_FLAG(record->sound), SQL_INTEGER(record->entries),
-            SQL_INTEGER(record->players), SQL_STRING(record->reason));
+    SQL_ADD(values, SQL_STRING(scopes[record->scope]), SQL_INTEGER(record->started_ms),
+            SQL_INTEGER(record->ended_ms), SQL_INTEGER(record->since_ms), SQL_FLAG(record->sound),
+            SQL_INTEGER(record->entries), SQL_INTEGER(record->players), SQL_STRING(record->reason));
     if (record->scope == VERIFICATION_WHOLE && record->sound) {
         values = sql_flight_add(flight, texts->delete_verification)->parameters;
-        SQL_ADD(values, SQL_STRING(verification_scope_name(VERIFICATION_RECENT)),
-                SQL_INTEGER(record->started_ms));
+        SQL_ADD(values, SQL_STRING(scopes[VERIFICATION_RECENT]), SQL_INTEGER(record->started_ms));
     }
     trail_of(flight->store, record, &row);
     trail_row_add(&row, flight);
@@ -86,8 +78,7 @@ static enum status take_row(void *context, const struct sql_row *row, struct err
         .players = (uint64_t)sql_integer(row, 6),
     };
     struct text reason = sql_text(row, 7);
-    bool whole =
-        text_equals(sql_text(row, 0), text_of(verification_scope_name(VERIFICATION_WHOLE)));
+    bool whole = text_equals(sql_text(row, 0), text_of(scopes[VERIFICATION_WHOLE]));
     record.scope = whole ? VERIFICATION_WHOLE : VERIFICATION_RECENT;
     if (record.started_ms <= 0 || reason.size >= sizeof record.reason)
         return platform_damaged(reading->store, "a verification of the ledger is malformed", error);
