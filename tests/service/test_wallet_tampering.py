@@ -88,27 +88,49 @@ def play_at_a_provider(service, customer):
 
 
 class SqliteTables:
-    """A copy of the store's file; each change is made to a fresh one."""
+    """A copy of the store's file; each change is made to a fresh one: in memory, in a transaction that is taken back when the file
+    is written. The copy in memory has no triggers, as whoever tampers would have none; each file has them."""
 
     def __init__(self, service, directory):
         self.copy = Service(directory, stores=False)
         self.copy.platform.copy_from(service.platform)
         self.sound = self.copy.platform.path.read_bytes()
+        self.memory = sqlite3.connect(":memory:", isolation_level=None)
+        source = sqlite3.connect(self.copy.platform.path)
+        source.backup(self.memory)
+        source.close()
+        self.memory.execute("CREATE TEMP TABLE removed AS SELECT * FROM main.sqlite_schema WHERE type = 'trigger'")
+        for name, in self.rows("SELECT name FROM removed"):
+            self.memory.execute(f"DROP TRIGGER {name}")
+        self.memory.execute("PRAGMA foreign_keys = OFF")
+        self.memory.execute("PRAGMA writable_schema = ON")
 
     def columns(self, table):
         return [(name, kind.lower()) for name, kind in self.rows(f"SELECT name, type FROM pragma_table_info('{table}')")]
 
     def rows(self, query):
-        return self.copy.platform.execute(query)
+        return self.memory.execute(query).fetchall()
 
     def change(self, statement, table):
-        for path in self.copy.platform.path.parent.glob("platform.db-*"):
-            path.unlink()
-        self.copy.platform.path.write_bytes(self.sound)
-        self.copy.platform.execute(statement, tampering=True)
+        self.memory.execute("SAVEPOINT sound")
+        try:
+            self.memory.execute(statement)
+            self.memory.execute("INSERT INTO main.sqlite_schema SELECT * FROM removed")
+            made = self.memory.serialize()
+        except sqlite3.DatabaseError as failure:
+            raise ValueError(str(failure)) from failure
+        finally:
+            self.memory.execute("ROLLBACK TO sound")
+            self.memory.execute("RELEASE sound")
+        self.write(made[:18] + self.sound[18:20] + made[20:])  # in memory there is no write-ahead log
 
     def undo(self):
-        self.copy.platform.path.write_bytes(self.sound)
+        self.write(self.sound)
+
+    def write(self, content):
+        for path in self.copy.platform.path.parent.glob("platform.db-*"):
+            path.unlink()
+        self.copy.platform.path.write_bytes(content)
 
 
 class PostgresTables:
@@ -144,8 +166,10 @@ class PostgresTables:
 def tables(ledger, tmp_path_factory):
     made = (SqliteTables if engines.PLATFORM == "sqlite" else PostgresTables)(ledger, tmp_path_factory.mktemp("copy"))
     yield made
-    made.undo()
+    made.change("UPDATE customer SET name = name", "customer")
     assert made.copy.ask("wallet", "verify")["sound"]  # so it was the change that was found, each time
+    made.undo()
+    assert made.copy.ask("wallet", "verify")["sound"]
     made.copy.platform.remove()
 
 
