@@ -18,23 +18,14 @@ static bool is_id(struct text value)
 
 static bool is_state(struct text value)
 {
-    static const char *const states[] = {"open", "ended", "settled", "all"};
-    return text_find(value, states, 4) < 4;
+    unsigned state;
+    return text_equals(value, TEXT("all")) || enum_read(&ledger_round_states, value, &state);
 }
 
 static bool is_day(struct text value)
 {
     int64_t day;
     return clock_parse_day(value, &day) == STATUS_OK;
-}
-
-static bool read_limit(struct text value, void *to)
-{
-    uint64_t number;
-    if (text_to_u64(value, ACCOUNT_LIMIT_MAX, &number) != STATUS_OK || number == 0)
-        return false;
-    *(uint32_t *)to = (uint32_t)number;
-    return true;
 }
 
 #define PARAMETER(name_, sound_, rule_)             \
@@ -54,7 +45,7 @@ PARAMETER(prefix, text_is_plain, "must be the first 8 characters of a key (crk_â
 PARAMETER(cursor, text_is_plain, "must be a next_cursor of the same query");
 const struct http_parameter account_limit = {TEXT_INIT("limit"),
                                              STRICT_JSON_FIELD(account_asked, limit), NULL,
-                                             read_limit, "must be an integer from 1 to 200"};
+                                             http_query_limit, "must be an integer from 1 to 200"};
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -101,7 +92,7 @@ enum strict_json account_read(const struct http_request *request, const struct a
                               struct account_asked *asked, struct strict_json_fault *fault)
 {
     struct text type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
-    *asked = (struct account_asked){.limit = ACCOUNT_LIMIT};
+    *asked = (struct account_asked){.limit = HTTP_QUERY_LIMIT};
     if (!read_query(request->query, act, asked, fault))
         return STRICT_JSON_INVALID;
     return act->form == NULL ? STRICT_JSON_OK

@@ -16,8 +16,6 @@
  * what was asked for, and the answer. A handler blocks as the store does, and knows no HTTP.
  */
 
-#define ACCOUNT_LIMIT_MAX 200U
-#define ACCOUNT_LIMIT 50U
 #define ACCOUNT_DAYS_MAX 31
 #define ACCOUNT_POSITION_SIZE 96 /* where a cursor leads on from: plain text with its NUL */
 #define ACCOUNT_CURSOR_SIZE 192  /* of its text, with the NUL */

@@ -8,22 +8,12 @@
 
 #include "base/base64url.h"
 #include "base/digest.h"
-#include "http/query.h"
 
 _Static_assert(GAMES_CURSOR_SIZE <= HTTP_QUERY_VALUE_MAX, "a cursor can be read");
 
 static bool is_cursor_text(struct text value)
 {
     return value.size > 0;
-}
-
-static bool read_limit(struct text value, void *to)
-{
-    uint64_t number;
-    if (value.size > 3 || text_to_u64(value, GAMES_LIMIT_MAX, &number) != STATUS_OK || number == 0)
-        return false;
-    *(uint32_t *)to = (uint32_t)number;
-    return true;
 }
 
 static bool read_demo(struct text value, void *to)
@@ -53,7 +43,7 @@ static const struct http_parameter parameters[] = {
     {TEXT_INIT("language"), FIELD(language), game_word_is_sound, NULL, IS_WORD("language")},
     {TEXT_INIT("q"), FIELD(q), game_word_is_sound, NULL, IS_WORD("q")},
     {TEXT_INIT("cursor"), FIELD(cursor), is_cursor_text, NULL, GAMES_CURSOR_RULE},
-    {TEXT_INIT("limit"), FIELD(limit), NULL, read_limit,
+    {TEXT_INIT("limit"), FIELD(limit), NULL, http_query_limit,
      "The parameter limit must be an integer from 1 to 200."},
     {TEXT_INIT("demo"), FIELD(demo), NULL, read_demo, "The parameter demo must be true or false."},
 };
@@ -64,7 +54,7 @@ static const struct http_parameter parameters[] = {
 
 const char *games_query_parse(struct text text, struct games_query *query)
 {
-    struct games_query made = {.limit = GAMES_LIMIT_DEFAULT};
+    struct games_query made = {.limit = HTTP_QUERY_LIMIT};
     size_t at = 0;
     switch (http_query_read(text, parameters, PARAMETER_COUNT, &made, &at)) {
     case HTTP_QUERY_READ:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "http/query.h"
 #include "records/game.h"
 
 /*
@@ -14,8 +15,7 @@
  * that a page never continues a foreign list. The limit may change from page to page.
  */
 
-#define GAMES_LIMIT_MAX 200U
-#define GAMES_LIMIT_DEFAULT 50U
+#define GAMES_LIMIT_MAX HTTP_QUERY_LIMIT_MAX
 #define GAMES_CURSOR_TAG_SIZE 16U
 #define GAMES_CURSOR_SIZE 112U /* of the text, with its NUL: 80 bytes are 107 characters */
 

@@ -43,3 +43,13 @@ enum http_query http_query_read(struct text query, const struct http_parameter *
         while (result == HTTP_QUERY_READ && rest.at != NULL);
     return result;
 }
+
+bool http_query_limit(struct text value, void *to)
+{
+    uint64_t number;
+    if (value.size > 3 || text_to_u64(value, HTTP_QUERY_LIMIT_MAX, &number) != STATUS_OK ||
+        number == 0)
+        return false;
+    *(uint32_t *)to = (uint32_t)number;
+    return true;
+}

@@ -9,6 +9,9 @@
 #define HTTP_QUERY_VALUE_MAX 255 /* bytes of a decoded value */
 #define HTTP_QUERY_PARAMETERS_MAX 32
 
+#define HTTP_QUERY_LIMIT 50U      /* rows of a page, unless a query says otherwise, */
+#define HTTP_QUERY_LIMIT_MAX 200U /* and at most */
+
 struct http_parameter {
     struct text name;
     size_t offset, room;                       /* of the field in the struct */
@@ -23,3 +26,6 @@ enum http_query { HTTP_QUERY_READ, HTTP_QUERY_UNKNOWN, HTTP_QUERY_TWICE, HTTP_QU
 MUST_CHECK enum http_query http_query_read(struct text query,
                                            const struct http_parameter *parameters, size_t count,
                                            void *out, size_t *at);
+
+/* Reads the limit of a page: a uint32_t from 1 to HTTP_QUERY_LIMIT_MAX, of three digits at most. */
+MUST_CHECK bool http_query_limit(struct text value, void *to);
