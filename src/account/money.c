@@ -32,12 +32,6 @@ const struct account_act account_transactions = {.name = "transactions",
 
 /* ---- players --------------------------------------------------------------------------------- */
 
-static bool note_time(void *context, const struct ledger_transaction *entry)
-{
-    *(int64_t *)context = entry->created_ms;
-    return false;
-}
-
 static enum status write_player(struct account_call *call, const char *player_id,
                                 struct error *error)
 {
@@ -50,10 +44,7 @@ static enum status write_player(struct account_call *call, const char *player_id
     enum status status =
         players_find(call->store, &(struct player_question){.id = player_id}, &player, error);
     if (status == STATUS_OK)
-        status = viewer_read_statement(
-            call->store, &call->viewer,
-            &(struct viewer_statement){.player_id = player_id, .from = 1, .before = 2}, note_time,
-            &first_ms, error);
+        status = platform_ledger_entry_made(call->store, player_id, 1, &first_ms, error);
     if (status != STATUS_OK)
         return status;
     bool by_customer = false;

@@ -67,12 +67,6 @@ static void write(struct json_writer *json, const void *record)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-static bool note_time(void *context, const struct ledger_transaction *entry)
-{
-    *(int64_t *)context = entry->created_ms;
-    return true;
-}
-
 /* Those in force: they began with the first, and end with the last. */
 static enum status find_blocks(struct platform_store *store, struct player_view *player,
                                struct error *error)
@@ -113,11 +107,10 @@ static enum status complete(struct platform_store *store, struct player_view *pl
         return status;
     player->balance_minor = account.balance_minor;
     player->entries = account.sequence;
-    const struct ledger_whose last = {
-        .player_id = player->record.id, .from = account.sequence, .before = account.sequence + 1};
     player->active_ms = 0;
     if (account.sequence > 0)
-        status = platform_ledger_entries(store, last, note_time, &player->active_ms, error);
+        status = platform_ledger_entry_made(store, player->record.id, account.sequence,
+                                            &player->active_ms, error);
     if (status == STATUS_OK)
         status = find_blocks(store, player, error);
     if (status != STATUS_OK)

@@ -40,8 +40,7 @@ enum status viewer_read_statement(struct platform_store *store, const struct vie
                                   ledger_transaction_visitor *visit, void *context,
                                   struct error *error)
 {
-    const struct ledger_whose whose = {
-        .player_id = asked->player_id, .from = asked->from, .before = asked->before};
+    const struct ledger_whose whose = {.player_id = asked->player_id};
     struct ledger_account account;
     enum status status = viewer_account(store, viewer, asked->player_id, &account, error);
     return status == STATUS_OK ? platform_ledger_entries(store, whose, visit, context, error)
@@ -55,25 +54,16 @@ enum status viewer_read_statement(struct platform_store *store, const struct vie
 #define CLOCKS_DIFFER_MS CLOCK_DAY_MS
 #define PAGE_WORK 2000 /* entries that a page reads to find those of a kind */
 
-static bool note_time(void *context, const struct ledger_transaction *entry)
-{
-    *(int64_t *)context = entry->created_ms;
-    return true;
-}
-
 /* Lowers `before` to the first entry that was surely made after the time. */
 static enum status skip_newer(struct platform_store *store, const struct viewer_statement *asked,
                               uint64_t *before, struct error *error)
 {
-    struct ledger_whose whose = {.player_id = asked->player_id};
     enum status status = STATUS_OK;
     uint64_t low = 1;
     uint64_t at = *before - 1; /* mostly there is nothing to skip */
     while (low < *before && status == STATUS_OK) {
         int64_t made_ms = 0;
-        whose.from = at;
-        whose.before = at + 1;
-        status = platform_ledger_entries(store, whose, note_time, &made_ms, error);
+        status = platform_ledger_entry_made(store, asked->player_id, at, &made_ms, error);
         if (made_ms - CLOCKS_DIFFER_MS >= asked->to_ms)
             *before = at;
         else

@@ -18,12 +18,12 @@ MUST_CHECK enum status viewer_account(struct platform_store *store, const struct
                                       const char *player_id, struct ledger_account *account,
                                       struct error *error);
 
-/* Entries of a player in order: from the entry with the sequence `from` on, until before another
- * (0: all). */
+/* Entries of a player in order. */
 struct viewer_statement {
     const char *player_id;
-    uint64_t from, before;
-    /* A page alone heeds these: the time (to_ms 0: any), and what entries are (NULL: anything). */
+    /* A page alone heeds these: until before which sequence (0: all), the time (to_ms 0: any), and
+     * what entries are (NULL: anything). */
+    uint64_t before;
     int64_t from_ms, to_ms;
     const char *kind;
     bool newest_first;

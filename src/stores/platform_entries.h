@@ -29,6 +29,11 @@ MUST_CHECK enum status platform_ledger_entries(struct platform_store *store,
                                                ledger_transaction_visitor *visit, void *context,
                                                struct error *error);
 
+/* When one entry of a player was made; `made_ms` stays as it is where there is none. */
+MUST_CHECK enum status platform_ledger_entry_made(struct platform_store *store,
+                                                  const char *player_id, uint64_t sequence,
+                                                  int64_t *made_ms, struct error *error);
+
 /* A time, from `from_ms` until before `to_ms`; of a customer or a provider, or of all (NULL). */
 struct ledger_scope {
     int64_t from_ms, to_ms;

@@ -199,6 +199,20 @@ enum status platform_ledger_entries(struct platform_store *store, struct ledger_
                        &parameters, take_entry, &walk, error);
 }
 
+static bool note_time(void *context, const struct ledger_transaction *entry)
+{
+    *(int64_t *)context = entry->created_ms;
+    return false;
+}
+
+enum status platform_ledger_entry_made(struct platform_store *store, const char *player_id,
+                                       uint64_t sequence, int64_t *made_ms, struct error *error)
+{
+    const struct ledger_whose whose = {
+        .player_id = player_id, .from = sequence, .before = sequence + 1};
+    return platform_ledger_entries(store, whose, note_time, made_ms, error);
+}
+
 /* ---- declines -------------------------------------------------------------------------------- */
 
 static enum status take_decline(void *context, const struct sql_row *row, struct error *error)
