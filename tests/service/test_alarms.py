@@ -191,7 +191,7 @@ def try_rules(directory, trials):
     promtool("test", "rules", *files)
 
 
-@pytest.mark.depends_on()
+@pytest.mark.only("embedded", "sqlite")  # croupier is not run, so no sanitized run has it
 @pytest.mark.takes("promtool")
 def test_each_alarm_fires_when_it_should_and_not_otherwise(tmp_path):
     promtool("check", "rules", RULES_FILE)
@@ -199,7 +199,7 @@ def test_each_alarm_fires_when_it_should_and_not_otherwise(tmp_path):
     try_rules(tmp_path, {name: [(fires, True), (quiet, False)] for name, (fires, quiet) in CASES.items()})
 
 
-@pytest.mark.depends_on()
+@pytest.mark.only("embedded", "sqlite")  # as above
 @pytest.mark.takes("promtool")
 def test_a_server_that_was_never_verified_and_one_that_is_gone_are_noticed(tmp_path):
     try_rules(tmp_path, {
@@ -270,7 +270,7 @@ def test_every_metric_and_label_of_rules_and_board_is_a_real_one(house):
                     assert one in labels.get(name, {}).get(label, ()) or f'{label}="{one}"' in documented, f"{label}={one} of {name}"
 
 
-@pytest.mark.depends_on()
+@pytest.mark.only("embedded", "sqlite")  # as above
 @pytest.mark.takes("promtool")
 def test_the_board_is_sound(tmp_path):
     assert BOARD["uid"] and BOARD["schemaVersion"] >= 36 and BOARD["id"] is None

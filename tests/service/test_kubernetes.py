@@ -53,6 +53,7 @@ def complaints(directory, manifests):
         (int(line) - 1, told) for line, told in re.findall(r"^objects\.ts\((\d+),\d+\): error (.*)$", types, re.MULTILINE)]
 
 
+@pytest.mark.only("embedded", "sqlite")  # croupier is not run, so no sanitized run has it
 @pytest.mark.takes("node", "npm")
 def test_kubernetes_takes_the_manifests_and_not_what_is_spoilt(tmp_path):
     assert [path.stem for path in MANIFESTS] == ["embedded", "replicated"]
