@@ -13,10 +13,14 @@ PYTHON = $(firstword $(wildcard /usr/bin/python3) python3)
 # engines, all of them whatever fails; then the list of what failed. .ci/run counts by these headings.
 ALL_TESTS = failed=; echo "Meson's tests of $(1)"; \
 	$(3) tools/in_memory $(MESON) test -C $(1) --no-rebuild --num-processes $(MESON_TESTS) --print-errorlogs $(4) || failed="unit, store and fault tests"; \
-	for pair in $(2); do echo "service tests on $$pair"; \
+	$(call COMPILED,$(1)); for pair in $(2); do echo "service tests on $$pair"; \
 	TEST_PAIRS="$(2)" TEST_CHECKED="$(CHECKED)" TEST_ENGINES=$$pair CROUPIER_BIN=$(abspath $(1)/croupier) $(3) \
 	tools/in_memory $(PYTHON) -m pytest -p no:cacheprovider -q -n $(WORKERS) tests/service $(ARGUMENTS) || failed="$${failed:+$$failed; }service tests on $$pair"; \
 	done; [ -z "$$failed" ] || { echo "failed of $(1): $$failed"; exit 1; }
+# pytest rewrites each assertion of a module when it compiles it, which takes a process five seconds. So what is compiled is kept,
+# whatever the environment says, and one process compiles all before ten workers look for it.
+unexport PYTHONDONTWRITEBYTECODE
+COMPILED = [ -e tests/service/__pycache__ ] || CROUPIER_BIN=$(abspath $(1)/croupier) $(PYTHON) -m pytest -p no:cacheprovider -q --collect-only tests/service >/dev/null
 # Of the odds store and the platform store; see tests/service/engines.py. `make test` has each engine once, and
 # the two sanitized runs have the other two pairs, so `.ci/run` has all of them. ThreadSanitizer has the engines with
 # threads of their own; the fault tests, programs that are killed or whose calls fail, are left to the other runs, and

@@ -30,6 +30,8 @@ import time
 import zlib
 from pathlib import Path
 
+import yaml
+
 import engines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +54,11 @@ NOT_ALLOWED = (403, {"error": "ip_not_allowed", "message": "Client address is no
 
 RUNTIME = tempfile.TemporaryDirectory(prefix="croupier-run-")  # where commands find a server, instead of in /run
 MIGRATED = tempfile.TemporaryDirectory(prefix="croupier-migrated-")  # what `croupier migrate` made for the first service
+
+
+def api_document(name):
+    """docs/NAME.yaml, read by the parser in C: by the one in Python it takes most of the time in which the tests are collected."""
+    return yaml.load((ROOT / "docs" / f"{name}.yaml").read_text(), Loader=yaml.CSafeLoader)
 
 
 def sanitizer_environment():

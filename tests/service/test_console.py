@@ -14,14 +14,13 @@ from datetime import date, timedelta
 
 import jsonschema
 import pytest
-import yaml
 
-from croupier import ROOT, Clock, Service, certificate, eventually, trusting
+from croupier import Clock, Service, api_document, certificate, eventually, trusting
 from wallet_model import Provider, add_games, add_player, claims_of, credit, debit, launch, rollback, send
 
 pytestmark = pytest.mark.depends_on("platform")
 
-DOCUMENT = yaml.safe_load((ROOT / "docs" / "admin.yaml").read_text())
+DOCUMENT = api_document("admin")
 VERBS = ("get", "post", "put", "patch", "delete")
 ROUTES = [(path, verb, item[verb]) for path, item in DOCUMENT["paths"].items() for verb in VERBS if verb in item]
 ROLES = ["reader", "operator", "owner"]

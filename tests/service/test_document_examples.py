@@ -5,9 +5,8 @@ import sys
 
 import jsonschema
 import pytest
-import yaml
 
-from croupier import ROOT
+from croupier import ROOT, api_document
 
 sys.path.insert(0, str(ROOT / "tools"))
 import make_examples  # noqa: E402
@@ -15,10 +14,6 @@ import make_examples  # noqa: E402
 pytestmark = pytest.mark.only("embedded", "sqlite")  # what they are taken from
 
 VERBS = ("get", "post", "put", "patch", "delete")
-
-
-def read(document):
-    return yaml.safe_load((ROOT / "docs" / f"{document}.yaml").read_text())
 
 
 def followed(document, node):
@@ -62,7 +57,7 @@ def test_what_matters_of_an_example_is_compared():
 
 @pytest.mark.parametrize("name", make_examples.DOCUMENTS)
 def test_every_request_and_answer_has_examples_that_its_schema_takes(name):
-    document = read(name)
+    document = api_document(name)
     used = set()
     for where, content in media_types(document):
         assert content.get("examples"), f"{name}.yaml, {where}"
@@ -76,7 +71,7 @@ def test_every_request_and_answer_has_examples_that_its_schema_takes(name):
 
 @pytest.mark.parametrize("name", make_examples.DOCUMENTS)
 def test_every_operation_is_a_method_with_a_description(name):
-    document = read(name)
+    document = api_document(name)
     operations = [(item, item[verb]) for kind in ("paths", "webhooks") for item in document.get(kind, {}).values()
                   for verb in VERBS if verb in item]
     names = [operation["operationId"] for _, operation in operations]
@@ -90,7 +85,7 @@ def test_every_operation_is_a_method_with_a_description(name):
 
 @pytest.mark.parametrize("name", make_examples.DOCUMENTS)
 def test_every_member_has_a_description(name):
-    document = read(name)
+    document = api_document(name)
 
     def look(node, path):
         if isinstance(node, list):
@@ -124,7 +119,7 @@ def rows_of(page, head):
 
 
 def test_the_tables_of_errors_are_those_of_the_document():
-    document = read("openapi")
+    document = api_document("openapi")
     listed = {}  # a code may have a message for each of its causes
     for page in ("interface.md", "account.md"):
         for status, code, message, *_ in rows_of(page, "| status | code | message | when |"):
@@ -136,14 +131,14 @@ def test_the_tables_of_errors_are_those_of_the_document():
 
 
 def test_the_routes_of_the_page_are_those_of_the_document():
-    paths = read("openapi")["paths"]
+    paths = api_document("openapi")["paths"]
     rows = [*rows_of("interface.md", "| method | path | key | rate limited | answers |"), *rows_of("account.md", "| method | path | area | what |")]
     assert {(method.lower(), path.strip("`")) for method, path, *_ in rows} == {
         (verb, path) for path, item in paths.items() for verb in VERBS if verb in item}
 
 
 def test_the_fields_of_the_wallet_s_page_are_those_of_the_document():
-    schemas = read("openapi")["components"]["schemas"]
+    schemas = api_document("openapi")["components"]["schemas"]
     for cell, *cells in rows_of("wallet.md", "| field | BALANCE | DEBIT | CREDIT | ROLLBACK |"):
         field = re.match(r"`(\w+)`", cell)[1]
         for operation, said in zip(("Balance", "Debit", "Credit", "Rollback"), cells):
@@ -156,7 +151,7 @@ def test_the_fields_of_the_wallet_s_page_are_those_of_the_document():
 
 
 def test_headers_of_the_page_are_in_the_document():
-    document = read("openapi")
+    document = api_document("openapi")
     described = set(document["components"]["headers"]) | {"Content-Type", "X-Content-Type-Options"}
     for head in ("| header | |",):
         for cell, *_ in rows_of("interface.md", head):

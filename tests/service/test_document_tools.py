@@ -11,10 +11,9 @@ import sys
 import urllib.parse
 
 import pytest
-import yaml
 
 import node_packages
-from croupier import BINARY, PATIENCE, ROOT
+from croupier import BINARY, PATIENCE, ROOT, api_document
 from test_demo import client, demo  # noqa: F401 (a fixture)
 from wallet_model import Provider, add_games, add_player, claims_of
 
@@ -57,7 +56,7 @@ def converted(name):
                           capture_output=True, text=True, timeout=120 * PATIENCE)
     assert done.returncode == 0, done.stderr
     requests = json.loads(done.stdout)
-    document = yaml.safe_load((ROOT / "docs" / f"{name}.yaml").read_text())
+    document = api_document(name)
     assert len(requests) == sum(verb in ("get", "post", "put", "patch", "delete") for item in document["paths"].values() for verb in item)
     return requests
 
@@ -143,7 +142,7 @@ def test_the_reference_page_has_every_operation(tmp_path):
         shown = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/{name}",
                                 "--virtual-time-budget=20000", "--dump-dom", f"file://{page}?document={name}"], capture_output=True,
                                text=True, timeout=120 * PATIENCE).stdout
-        document = yaml.safe_load((ROOT / "docs" / f"{name}.yaml").read_text())
+        document = api_document(name)
         rendered = re.sub(r"<script.*?</script>", "", shown, flags=re.DOTALL)
         for item in document["paths"].values():
             for verb in set(item) & {"get", "post", "put", "patch", "delete"}:

@@ -12,9 +12,8 @@ import sys
 import time
 
 import pytest
-import yaml
 
-from croupier import BINARY, PATIENCE, ROOT, eventually
+from croupier import BINARY, PATIENCE, ROOT, api_document, eventually
 from newcomer import Machine
 from servers import Postgres, Redis
 
@@ -318,7 +317,7 @@ def test_the_page_for_integrators_is_one_page_and_names_every_error():
 def test_the_tables_of_rows_and_markets_are_the_document_s():
     """What interface.md says of an event's and a market's fields, openapi.yaml has, and it hides nothing that the page shows."""
     page = (ROOT / "docs/interface.md").read_text()
-    schemas = yaml.safe_load((ROOT / "docs/openapi.yaml").read_text())["components"]["schemas"]
+    schemas = api_document("openapi")["components"]["schemas"]
     shown = {name: {key for key, schema in schemas[name]["properties"].items() if schema is not False} for name in
              ("Event", "Market", "Runner", "Section", "SectionOdds", "Price")}
     tables = re.findall(r"^\| field \| type \| \|\n\|[-|]+\|\n((?:\|.*\n)+)", page, re.MULTILINE)

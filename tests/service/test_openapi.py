@@ -4,13 +4,12 @@ import re
 
 import jsonschema
 import pytest
-import yaml
 
-from croupier import ROOT, eventually, match_odds, row
+from croupier import api_document, eventually, match_odds, row
 
 pytestmark = pytest.mark.depends_on()
 
-DOCUMENT = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
+DOCUMENT = api_document("openapi")
 
 
 def resolved(node, seen=()):

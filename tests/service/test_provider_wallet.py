@@ -7,15 +7,14 @@ import time
 
 import jsonschema
 import pytest
-import yaml
 
-from croupier import ROOT, Clock, Service, certificate, eventually, trusting
+from croupier import ROOT, Clock, Service, api_document, certificate, eventually, trusting
 from wallet_model import (PATH, PROVIDER_PATH, Provider, add_games, balance, claims_of, credit, debit, launch, rollback,
                           send)
 
 pytestmark = pytest.mark.depends_on("platform")
 
-DOCUMENT = yaml.safe_load((ROOT / "docs" / "provider.yaml").read_text())
+DOCUMENT = api_document("provider")
 OPERATION = DOCUMENT["paths"][PROVIDER_PATH]["post"]
 NOT_ADMITTED = (403, {"error": "not_admitted", "message": "Not admitted."})
 OTHER_SECRET = "another secret, of the other provider"

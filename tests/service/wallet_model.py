@@ -8,9 +8,8 @@ import time
 import urllib.parse
 
 import jsonschema
-import yaml
 
-from croupier import ROOT, eventually
+from croupier import api_document, eventually
 
 PATH = "/api/v1/casino/wallet"
 PROVIDER_PATH = "/provider/v1/wallet"
@@ -50,7 +49,7 @@ def claims_of(launch_url):
 
 def as_providers_read(name, document):
     """Checks a document against its schema in docs/provider.yaml."""
-    components = yaml.safe_load((ROOT / "docs" / "provider.yaml").read_text())["components"]
+    components = api_document("provider")["components"]
     jsonschema.Draft202012Validator({"$ref": f"#/components/schemas/{name}", "components": components}).validate(document)
 
 
