@@ -68,6 +68,7 @@ export async function customerPage(page) {
             section("Denied in the last hour", h("p", { class: "quiet" }, DENIED), denials(page, path))),
         section("Money", usage(page, customer, requests)),
         section("Games", later(page, () => games(page, customer))),
+        section("What this customer sees", sees(page, path)),
     ] };
 }
 
@@ -169,6 +170,23 @@ function usage(page, customer, drawn) {
             { label: "refused", colour: 3, values: sums("4xx") }, { label: "failed", colour: 2, values: sums("5xx") }]);
         return h("a", { href: `#/money?${new URLSearchParams(asked)}` }, "Money of the last 14 days");
     });
+}
+
+const SEEN = { account: "rights and keys", transactions: "a transaction: id", players: "a player: reference or player_id", statement: "a statement: player_id",
+    rounds: "rounds", days: "a day: day", entries: "entries", usage: "usage" };
+
+/* The answers that its developers get. */
+function sees(page, path) {
+    const shown = h("div");
+    return [h("p", { class: "quiet" }, "The answers of /api/v1/account, as a key of its own gets them. Nothing of its budget is taken."), form({ label: "Look", legend: "What it sees",
+        fields: [
+            { name: "what", label: "What", kind: "choice", options: SEEN },
+            { name: "query", label: "Parameters", placeholder: "player_id=ply_…", hint: "As they stand behind the question mark." },
+        ],
+        submit: async ({ what, query }) => {
+            const seen = await get(`${path}/account/${what}`, Object.fromEntries(new URLSearchParams(query ?? "")), page.signal);
+            fill(shown, h("pre", { tabindex: 0, role: "group", "aria-label": "The answer" }, JSON.stringify(seen, null, 2)));
+        } }), shown];
 }
 
 const DENIALS_WAIT_SECONDS = 20;

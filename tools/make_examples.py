@@ -344,6 +344,7 @@ def admin(taken, service, shop, player):
     anna.ask("DELETE", f"keys/{lost['id']}")
     service.await_admission(lost["key"], admitted=False)
     anna.take("listDenials", f"customers/{shop}/denials")
+    anna.take("getSeen", f"customers/{shop}/account/account")
     anna.take("setCustomerGames", f"customers/{added}/games", "PUT", {"games": ["roulette"], "every_game": False})
     anna.take("getCustomerGames", f"customers/{added}/games")
     key = anna.take("issueKey", "keys", "POST", {"customer": added}, 201)

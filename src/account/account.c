@@ -73,10 +73,9 @@ static void leave(struct job *job)
 /* ---- on a thread of the account's ------------------------------------------------------------ */
 
 /* Makes what seals the customer's cursors, and opens the one that was given. */
-static enum status prepare_cursor(struct job *job, struct error *error)
+static enum status prepare_cursor(struct account *account, struct account_call *call,
+                                  struct error *error)
 {
-    struct account *account = job->account;
-    struct account_call *call = &job->call;
     char purpose[64];
     enum status status = STATUS_OK;
     uv_mutex_lock(&account->lock);
@@ -92,13 +91,12 @@ static enum status prepare_cursor(struct job *job, struct error *error)
                : account_refuse_cursor(error);
 }
 
-static enum status handle(struct job *job, struct error *error)
+static enum status handle(struct account *account, struct account_call *call, struct error *error)
 {
-    struct account_call *call = &job->call;
     enum status status = STATUS_OK;
     for (size_t i = 0; call->act->parameters[i] != NULL && status == STATUS_OK; i++)
         if (call->act->parameters[i] == &account_cursor)
-            status = prepare_cursor(job, error);
+            status = prepare_cursor(account, call, error);
     json_object(&call->json, NULL);
     if (status == STATUS_OK)
         status = call->act->handle(call, error);
@@ -134,7 +132,7 @@ static void run_job(struct work *work)
     if (job->status == STATUS_OK) {
         call->store = *store;
         platform_store_act_as(call->store, who, what);
-        job->status = handle(job, &job->error);
+        job->status = handle(job->account, call, &job->error);
     }
     if (job->status != STATUS_OK && job->status != STATUS_INVALID && call->refusal == NULL)
         log_event(job->account->platform.log, LOG_WARNING, "an account cannot be read or changed",
@@ -306,6 +304,28 @@ void account_route(struct account *account, struct mailbox *mailbox,
     if (refusal == &error_account_busy)
         http_request_add_field(request, TEXT("Retry-After"), TEXT("1"));
     http_reply_error(request, refusal);
+}
+
+/* ---- for an operator ------------------------------------------------------------------------- */
+
+enum status account_see(struct account *account, const struct account_sight *sight,
+                        struct error *error)
+{
+    struct strict_json_fault fault;
+    struct account_call call = {.act = sight->act,
+                                .store = sight->store,
+                                .limits = account->limits,
+                                .reads_rounds = &account->reads_rounds,
+                                .now_ms = sight->now_ms,
+                                .json.out = sight->answer};
+    if (!account_read_query(sight->query, call.act, &call.asked, &fault))
+        return error_set(error, STATUS_INVALID, "%s", fault.message);
+    (void)snprintf(call.caller.customer_id, sizeof call.caller.customer_id, "%s",
+                   sight->customer_id);
+    call.viewer.customer_id = call.caller.customer_id;
+    enum status status = handle(account, &call, error);
+    secrets_destroy(&call.secrets);
+    return call.refusal != NULL && call.refusal == call.act->missing ? STATUS_NOT_FOUND : status;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

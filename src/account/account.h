@@ -69,6 +69,19 @@ void account_route(struct account *account, struct mailbox *mailbox,
                    const struct sports_waits *waits, struct http_request *request,
                    const struct account_caller *caller, const struct account_act *act);
 
+/* For the console: the answer to a GET of this customer, without its budget. It blocks.
+ * STATUS_INVALID: the query; STATUS_CONFLICT: it is refused at present. */
+struct account_sight {
+    const struct account_act *act; /* that reads */
+    struct platform_store *store;
+    int64_t now_ms;
+    const char *customer_id; /* of one that there is */
+    struct text query;
+    struct buffer *answer;
+};
+MUST_CHECK enum status account_see(struct account *account, const struct account_sight *sight,
+                                   struct error *error);
+
 /* The acts of the routes. */
 extern const struct account_act account_show, account_block, account_key_make, account_transactions,
     account_players, account_statement, account_entries, account_days_act, account_usage,

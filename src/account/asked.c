@@ -61,9 +61,10 @@ static void write_unknown(const struct account_act *act, struct strict_json_faul
     buffer_free(&names);
 }
 
-static bool read_query(struct text query, const struct account_act *act,
-                       struct account_asked *asked, struct strict_json_fault *fault)
+bool account_read_query(struct text query, const struct account_act *act,
+                        struct account_asked *asked, struct strict_json_fault *fault)
 {
+    *asked = (struct account_asked){.limit = HTTP_QUERY_LIMIT};
     struct http_parameter parameters[ACCOUNT_PARAMETERS_MAX];
     const struct http_parameter *wrong = act->required;
     const char *rule = "is missing";
@@ -92,8 +93,7 @@ enum strict_json account_read(const struct http_request *request, const struct a
                               struct account_asked *asked, struct strict_json_fault *fault)
 {
     struct text type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
-    *asked = (struct account_asked){.limit = HTTP_QUERY_LIMIT};
-    if (!read_query(request->query, act, asked, fault))
+    if (!account_read_query(request->query, act, asked, fault))
         return STRICT_JSON_INVALID;
     return act->form == NULL ? STRICT_JSON_OK
                              : strict_json_decode(type, request->body, act->form, asked, fault);

@@ -853,7 +853,8 @@ static enum status start(struct app *app, struct error *error)
                     .sports = app->shared.sports,
                     .ledger = app->shared.ledger,
                     .metrics = app->metrics,
-                    .denials = app->shared.denials},
+                    .denials = app->shared.denials,
+                    .account = app->shared.account},
         .log = app->log,
     });
     operator_listener_set_console(app->operator_listener, app->console);

@@ -1,5 +1,7 @@
-/* All of it is read from memory. */
+/* All of it is read from memory, but what a customer sees. */
 #include "console/handlers.h"
+
+#include <string.h>
 
 #include "console/history.h"
 #include "operator/customers.h"
@@ -85,4 +87,24 @@ enum status console_denials(struct console_call *call, struct error *error)
     json_end(&call->json);
     console_tag_answer(call);
     return STATUS_OK;
+}
+
+enum status console_account(struct console_call *call, struct error *error)
+{
+    static const struct account_act *const acts[] = {
+        &account_show,   &account_transactions, &account_players, &account_statement,
+        &account_rounds, &account_days_act,     &account_entries, &account_usage};
+    const struct account_act *act = NULL;
+    struct customer_view customer;
+    enum status status = resource_get(&customer_resource, call->store, call->id, &customer, error);
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < sizeof acts / sizeof acts[0]; i++)
+        if (strcmp(acts[i]->name, call->part) == 0)
+            act = acts[i];
+    if (act == NULL)
+        return error_set(error, STATUS_NOT_FOUND, "a customer sees nothing of that name");
+    const struct account_sight sight = {act,      call->store, call->now_ms,
+                                        call->id, call->query, &call->answer};
+    return account_see(call->services->sources.account, &sight, error);
 }

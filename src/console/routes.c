@@ -28,6 +28,7 @@ static const struct console_route routes[] = {
     {ADDS, API "customers", false, ROLE_OPERATOR, console_add, &customer_resource},
     {READS, API "customers/{id}", false, ROLE_READER, console_show, &customer_resource},
     {CHANGES, API "customers/{id}", false, ROLE_OPERATOR, console_change, &customer_resource},
+    {READS, API "customers/{id}/account/{what}", false, ROLE_READER, console_account, NULL},
     {READS, API "customers/{id}/denials", false, ROLE_READER, console_denials, NULL},
     {READS, API "customers/{id}/games", false, ROLE_READER, console_allowed_games, NULL},
     {METHOD_PUT, API "customers/{id}/games", false, ROLE_OPERATOR, console_allow_games, NULL},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "account/account.h"
 #include "admission/denials.h"
 #include "config/config.h"
 #include "sports/sports.h"
@@ -12,4 +13,5 @@ struct console_sources {
     struct ledger *ledger;
     const struct metrics *metrics;
     struct denials *denials;
+    struct account *account;
 };

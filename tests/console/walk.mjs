@@ -572,6 +572,18 @@ const cells = (caption) => page.evaluate((of) => [...document.querySelectorAll("
 const minor = (text) => Number(text.replaceAll(/[^0-9−]/g, "").replace("−", "-"));
 const told = (...options) => JSON.parse(execFileSync(given.program, ["wallet", "report", "-c", given.config, "--json", ...options]));
 
+walk("what_a_customer_sees", async () => {
+    await visit(`#/customers/${given.player.customer}`);
+    await press("Look");
+    await seen("\"connections_max\"", "main pre");
+    await page.select("select[name=what]", "players");
+    await press("Look");
+    await seen("must be given, or player_id", "form[aria-label='What it sees']");
+    await write("Parameters", `reference=${given.player.reference}`);
+    await press("Look");
+    await seen(given.player.id, "main pre");
+});
+
 walk("money", async () => {
     await visit(`#/customers/${given.player.customer}`);
     await press("Money of the last 14 days", "link");
@@ -740,7 +752,7 @@ walk("operators", async () => {
     await press("Weekend Picks", "link");
     await title("Weekend Picks");
     assert.equal(await page.$(named("button", "Disable")), null);
-    assert.equal(await page.$("main form"), null);
+    assert.equal(await page.$("main form:not([aria-label='What it sees'])"), null);
     assert.equal(await page.$(named("link", "Edit")), null);
     await look("reader");
     const reader = page;

@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta, timezone
 
 import jsonschema
 import pytest
@@ -223,6 +223,7 @@ def test_what_is_answered_is_what_the_document_says(house, owner):
     owner.change("POST", "addresses", {"address": "2001:db8::9"}, 201)
     asked["/admin/v1/addresses/{id}"] = "2001%3Adb8%3A%3A9"
     asked["/admin/v1/customers/{id}/denials"] = customer
+    asked["/admin/v1/customers/{id}/account/{what}"] = f"{customer}/account"
     denied(house, owner)
     assert send(house, house.customer.key, credit(house.player, "a-round", 0, round_id="r-1")).status == 200
     tried = 0
@@ -246,6 +247,33 @@ def denied(house, owner):
     owner.change("DELETE", f"keys/{key['id']}")
     house.await_admission(key["key"], admitted=False)
     return key
+
+
+def test_an_operator_sees_what_a_customer_sees_and_takes_nothing_of_its_budget(house, owner):
+    customer = house.customer.id
+    key = owner.change("POST", "keys", {"customer": customer, "only": "account"}, 201)["key"]
+    house.await_admission(key)
+    player = add_player(house, house.customer, "seen")
+    assert send(house, house.customer.key, credit(player, "seen", 7)).status == 200
+    day = datetime.now(timezone.utc).strftime("%Y-%m-%d")
+    reader = sign_in(house, "reader")
+    left = int(house.get("/api/v1/account", key=key).header("X-RateLimit-Remaining"))
+    queries = {"transactions": "?id=seen", "players": f"?player_id={player}", "statement": f"?player_id={player}&limit=3", "rounds": "?state=all",
+               "days": f"?day={day}", "entries": "?limit=2", "usage": ""}
+    for what, query in {"account": "", **queries}.items():
+        seen = reader.ask("GET", f"/admin/v1/customers/{customer}/account/{what}{query}")
+        asked = house.get(f"/api/v1/account{'' if what == 'account' else '/' + what}{query}", key=key)
+        assert seen.status == asked.status == 200, (what, seen, asked)
+        one, other = ({name: value for name, value in answer.json().items() if name not in ("next_cursor", "keys", "requests")}
+                      for answer in (seen, asked))  # a cursor is sealed anew, and this test uses the key
+        assert one == other and seen.json().keys() == asked.json().keys(), what
+    assert int(house.get("/api/v1/account", key=key).header("X-RateLimit-Remaining")) in (left - len(queries) - 2, 298)  # or a window has begun
+    path = f"/admin/v1/customers/{customer}/account"
+    for refused, wanted in ((f"{path}/keys", (404, "unknown_record")), (f"{path}/block", (404, "unknown_record")), (f"{path}/transactions?id=nothing", (404, "unknown_record")),
+                            (f"{path}/players?player_id=ply_nobody", (404, "unknown_record")), (f"{path}/transactions", (422, "invalid")),
+                            (f"{path}/entries?cursor=x", (422, "invalid")), (f"{path}/usage?x=1", (422, "invalid")),
+                            ("/admin/v1/customers/cus_0000000000000000/account/usage", (404, "unknown_record"))):
+        assert code(reader.ask("GET", refused)) == wanted, refused
 
 
 def test_a_customer_s_denials(house, owner):
