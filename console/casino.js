@@ -28,7 +28,7 @@ export async function casinoPage(page) {
             ? empty("There is no provider yet. An owner adds one, here or with croupier provider add.")
             : table([
                 { label: "Provider", value: (one) => h("a", { href: `#/casino/providers/${one.id}` }, one.name) },
-                { label: "State", value: (one) => enabledBadge(one.enabled) },
+                { label: "State", value: (one) => [enabledBadge(one.enabled), one.sandbox && badge("warn", "sandbox")] },
                 { label: "Launches by", value: (one) => one.launch_endpoint ? "its endpoint" : "a signed address" },
                 { label: "Secrets", number: true, value: (one) => number(one.secrets.length) },
                 { label: "May call from", value: (one) => one.cidrs.join(" ") || "anywhere" },
@@ -42,12 +42,15 @@ const COUNTRIES = { name: "blocked_countries", label: "Not offered in", kind: "l
     hint: "Countries by their ISO 3166-1 codes (GB, not UK). Launches from there are refused, and each for money must say its country. None: everywhere." };
 const blockedText = (one) => one.blocked_countries.join(" ") || "– (everywhere)";
 
+const SANDBOX = { name: "sandbox", label: "Sandbox", kind: "check", hint: "It tries things out, with sandbox customers alone. Only before its first launch." };
+
 const PROVIDER_FIELDS = [
     { name: "name", label: "Name", required: true },
     { name: "return_url", label: "Return address", placeholder: "https://…", hint: "Where a player is led after a game." },
     { name: "audience", label: "Audience", hint: "Whom a token is for (aud)." },
     { name: "cidrs", label: "May call from", kind: "lines", hint: "Networks of its wallet calls, one a line; none: any." },
     COUNTRIES,
+    SANDBOX,
 ];
 
 const NEW_FIELDS = [

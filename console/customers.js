@@ -11,6 +11,7 @@ const FIELDS = [
     { name: "sports", label: "Sports", kind: "sports" },
     { name: "rate", label: "Rate limit", kind: "rate", hint: "Requests in seconds, on sports routes; empty: no limit." },
     { name: "casino", label: "Casino", kind: "check", hint: "It may list and launch games, and move money." },
+    { name: "sandbox", label: "Sandbox", kind: "check", hint: "It tries things out: its money counts nowhere. Only before its first launch." },
 ];
 
 const customerLink = (customer) => h("a", { href: `#/customers/${customer.id}` }, customer.name);
@@ -22,7 +23,7 @@ export async function customersPage(page) {
         nothing: empty("There are no customers yet.", add && add.cloneNode(true)),
         columns: [
             { label: "Name", value: customerLink },
-            { label: "State", value: (row) => enabledBadge(row.enabled) },
+            { label: "State", value: (row) => [enabledBadge(row.enabled), row.sandbox && badge("warn", "sandbox")] },
             { label: "Sports", value: (row) => sportsText(row.sports) },
             { label: "Rate limit", value: (row) => rateText(row.rate) },
             { label: "Casino", value: (row) => (row.casino ? "yes" : "no") },

@@ -181,16 +181,20 @@ export async function moneyPage(page) {
     const asked = askedOf(page.query);
     const button = h("button", { type: "button", disabled: true }, "Download as CSV");
     const place = later(page, async () => {
-        const { items } = await get("report", asked, page.signal);
+        const { items: all } = await get("report", asked, page.signal);
+        const items = all.filter((row) => asked.customer || !row.sandbox);
+        const apart = [...new Set(all.filter((row) => !items.includes(row)).map((row) => row.customer))];
+        const sandbox = apart.length > 0 && h("p", { class: "quiet" }, "Not counted, because they are sandbox customers: ",
+            apart.map((id, at) => [at > 0 && ", ", customerLink(id, moneyHash({ ...asked, customer: id }))]));
         const [days, lines] = [items.filter((row) => row.day), items.filter((row) => !row.day)];
         if (items.length === 0) {
-            return empty("No money was moved in these days.");
+            return [empty("No money was moved in these days."), sandbox];
         }
         button.disabled = false;
         button.addEventListener("click", () => download(`money-${asked.from}-${asked.to}.csv`, items));
         const totals = { label: "Days (UTC)", name: () => h("span", { class: "whole" }, asked.from === asked.to ? asked.to : `${asked.from} to ${asked.to}`), narrowed: () => ({}), caption: "All by currency" };
         const shown = columnsOf(items);
-        return [sumTable(asked, shown, totals, group(days, () => "")), curve(page, asked, days),
+        return [sumTable(asked, shown, totals, group(days, () => "")), sandbox, curve(page, asked, days),
             tablesOf(asked).map((one) => sumSection(asked, shown, one, sorted(group(one.days ? days : lines, one.key), one.days))),
             h("p", { class: "quiet" }, "The same of a day from the command line: ", h("code", null, "croupier wallet report --day DATE"), "; its entries as lines of JSON: ",
                 h("code", null, `croupier wallet export --day DATE${asked.customer ? ` --customer ${asked.customer}` : ""}`))];

@@ -193,3 +193,22 @@ ALTER TABLE api_key
     ADD CHECK (scope <> ''), -- NULL: sports and casino
     ADD COLUMN may_issue text COLLATE "C" CHECK (may_issue <> ''), -- what the keys that it makes may use; NULL: it makes none
     ADD COLUMN maker text COLLATE "C" REFERENCES api_key (id); -- the key that made it; NULL: an operator issued it
+
+-- Customers and providers that try things out, with money that counts nowhere. It is switched on before the first launch or
+-- player of theirs, and never off after one.
+ALTER TABLE customer ADD COLUMN sandbox boolean NOT NULL DEFAULT false;
+ALTER TABLE provider ADD COLUMN sandbox boolean NOT NULL DEFAULT false;
+CREATE FUNCTION sandbox_stays() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_TABLE_NAME = 'customer' AND (EXISTS (SELECT 1 FROM player WHERE customer_id = OLD.id)
+            OR EXISTS (SELECT 1 FROM launch WHERE customer_id = OLD.id))
+        OR TG_TABLE_NAME = 'provider' AND (EXISTS (SELECT 1 FROM launch WHERE provider_id = OLD.id)
+            OR EXISTS (SELECT 1 FROM ledger_transaction WHERE game_id IN (SELECT id FROM game WHERE provider_id = OLD.id))) THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'sandbox: it can be switched only before the first launch';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER customer_keeps_its_sandbox BEFORE UPDATE OF sandbox ON customer
+    FOR EACH ROW WHEN (NEW.sandbox <> OLD.sandbox) EXECUTE FUNCTION sandbox_stays();
+CREATE TRIGGER provider_keeps_its_sandbox BEFORE UPDATE OF sandbox ON provider
+    FOR EACH ROW WHEN (NEW.sandbox <> OLD.sandbox) EXECUTE FUNCTION sandbox_stays();

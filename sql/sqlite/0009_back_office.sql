@@ -86,3 +86,16 @@ ALTER TABLE api_key DROP COLUMN scope;
 ALTER TABLE api_key RENAME COLUMN areas TO scope;
 ALTER TABLE api_key ADD COLUMN may_issue TEXT CHECK (may_issue <> ''); -- what the keys that it makes may use; NULL: it makes none
 ALTER TABLE api_key ADD COLUMN maker TEXT REFERENCES api_key (id); -- the key that made it; NULL: an operator issued it
+
+-- Customers and providers that try things out, with money that counts nowhere. It is switched on before the first launch or
+-- player of theirs, and never off after one.
+ALTER TABLE customer ADD COLUMN sandbox INTEGER NOT NULL DEFAULT 0 CHECK (sandbox IN (0, 1));
+ALTER TABLE provider ADD COLUMN sandbox INTEGER NOT NULL DEFAULT 0 CHECK (sandbox IN (0, 1));
+CREATE TRIGGER customer_keeps_its_sandbox BEFORE UPDATE OF sandbox ON customer
+WHEN NEW.sandbox <> OLD.sandbox AND (EXISTS (SELECT 1 FROM player WHERE customer_id = OLD.id)
+  OR EXISTS (SELECT 1 FROM launch WHERE customer_id = OLD.id))
+BEGIN SELECT RAISE(ABORT, 'sandbox: it can be switched only before the first launch'); END;
+CREATE TRIGGER provider_keeps_its_sandbox BEFORE UPDATE OF sandbox ON provider
+WHEN NEW.sandbox <> OLD.sandbox AND (EXISTS (SELECT 1 FROM launch WHERE provider_id = OLD.id)
+  OR EXISTS (SELECT 1 FROM ledger_transaction WHERE game IN (SELECT id FROM game WHERE provider_id = OLD.id)))
+BEGIN SELECT RAISE(ABORT, 'sandbox: it can be switched only before the first launch'); END;

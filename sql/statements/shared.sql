@@ -66,6 +66,7 @@ CASE WHEN {TRANSFER} = 1
   ELSE coalesce(nullif({KIND}, ''), 'win') END
 -- define OF_REPORT
 AND ($4 = 1 OR {PROVIDER} = $5) AND ($6 = 1 OR {GAME} = $7) AND ($8 = '' OR {FIGURE} = $8)
+AND ($3 <> '' OR player.customer_id NOT IN (SELECT id FROM customer WHERE sandbox))
 
 -- field transactions
 SELECT {COLUMNS} FROM ledger_transaction {ROW_JOINS}
@@ -152,7 +153,8 @@ CASE WHEN ledger_transaction.operation = 'ROLLBACK' THEN one.kind ELSE ledger_tr
 -- define SUMS_OF(where)
 SELECT customer_id, currency, exponent, day, provider, game, round {SUMS(0)} {SUMS(1)}
   {KIND_SUMS('promo')} {KIND_SUMS('jackpot')} {KIND_SUMS('adjustment')},
-  (SELECT name FROM customer WHERE customer.id {BYTES} = entry.customer_id)
+  (SELECT name FROM customer WHERE customer.id {BYTES} = entry.customer_id),
+  (SELECT CASE WHEN sandbox THEN 1 ELSE 0 END FROM customer WHERE customer.id {BYTES} = entry.customer_id)
 FROM (SELECT player.customer_id {BYTES} AS customer_id, player.currency {BYTES} AS currency,
     currency.exponent AS exponent,
     CASE WHEN $5 = 1 THEN ledger_transaction.created_ms / {DAY} ELSE 0 END AS day,

@@ -23,6 +23,7 @@ struct policy {
     bool is_customer; /* else a legacy address */
     bool admits;      /* enabled and usable */
     bool casino;
+    bool sandbox;
     sport_set sports;
     char customer_id[CUSTOMER_ID_SIZE]; /* "" for a legacy address */
     struct rate_limit rate;

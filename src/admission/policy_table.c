@@ -320,6 +320,7 @@ bool policy_editor_customer(void *context, const void *visited)
         .is_customer = true,
         .admits = record->enabled && record->usable && rate_is_usable(&record->rate),
         .casino = record->casino,
+        .sandbox = record->sandbox,
         .sports = record->sports & SPORT_SET_ALL,
         .rate = record->rate,
         .cidrs = record->cidrs,

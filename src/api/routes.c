@@ -21,14 +21,14 @@ static void answer_games(struct service *service, struct http_request *request,
                          const struct caller *caller, const struct route_match *match)
 {
     (void)match;
-    games_route_list(service->games, request, caller->of.customer_id);
+    games_route_list(service->games, request, caller->of.customer_id, caller->sandbox);
 }
 
 static void answer_launch(struct service *service, struct http_request *request,
                           const struct caller *caller, const struct route_match *match)
 {
     launch_route(service->shared->launcher, service->games, service->mailbox, request,
-                 caller->of.customer_id, match->values[0]);
+                 caller->of.customer_id, caller->sandbox, match->values[0]);
 }
 
 static void answer_wallet(struct service *service, struct http_request *request,
@@ -38,7 +38,7 @@ static void answer_wallet(struct service *service, struct http_request *request,
     (void)match;
     wallet_route(service->wallet, service->games, request,
                  provider ? WALLET_PROVIDER : WALLET_CUSTOMER,
-                 provider ? caller->provider_id : caller->of.customer_id);
+                 provider ? caller->provider_id : caller->of.customer_id, caller->sandbox);
 }
 
 static void answer_account(struct service *service, struct http_request *request,

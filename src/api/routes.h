@@ -18,6 +18,7 @@ struct service;
 /* The caller, as admission identified it. */
 struct caller {
     bool casino;
+    bool sandbox;
     sport_set sports;
     key_areas areas;
     /* Its customer, also of a denied caller, if its key is known, and the first characters of the

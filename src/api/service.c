@@ -143,6 +143,7 @@ static void note_caller(struct judged *judged, const struct policy *policy,
         memcpy(of->key_digest, policy_entry_digest(memory->entry), sizeof of->key_digest);
     judged->caller.sports = memory->sports;
     judged->caller.casino = memory->casino;
+    judged->caller.sandbox = policy->sandbox;
     judged->caller.areas = memory->areas;
 }
 
@@ -359,8 +360,10 @@ static bool admit_provider(struct service *service, struct http_request *request
     }
     bool known = admission_client(service->admission, request, &judged->client);
     judged->denial = provider_admit(table, request, clock_wall_coarse_ms(), &provider);
-    if (provider != NULL)
+    if (provider != NULL) {
         memcpy(judged->caller.provider_id, provider->record.id, sizeof provider->record.id);
+        judged->caller.sandbox = provider->record.sandbox;
+    }
     if (judged->denial == DENIAL_NONE && !known)
         judged->denial = DENIAL_UNKNOWN_ADDRESS;
     else if (judged->denial == DENIAL_NONE && !provider_may_call_from(provider, &judged->client))

@@ -33,16 +33,19 @@ static struct ledger_sum *total_at(const struct printed *printed, size_t at)
     return (struct ledger_sum *)(void *)printed->totals->data + at;
 }
 
-/* Adds the line to the total of its currency and, where that counts, of its customer. */
+/* Adds the line to the total of its currency, the sandbox's apart, and, where that counts, of its
+ * customer. */
 static bool add_to_total(struct printed *printed, const struct ledger_sum *line, bool by_customer)
 {
     struct ledger_sum *total = NULL;
     for (size_t i = count_totals(printed); i-- > 0 && total == NULL;)
         if (strcmp(total_at(printed, i)->currency, line->currency) == 0 &&
+            total_at(printed, i)->sandbox == line->sandbox &&
             (!by_customer || strcmp(total_at(printed, i)->customer_id, line->customer_id) == 0))
             total = total_at(printed, i);
     if (total == NULL) {
-        struct ledger_sum first = {.currency_exponent = line->currency_exponent};
+        struct ledger_sum first = {.currency_exponent = line->currency_exponent,
+                                   .sandbox = line->sandbox};
         memcpy(first.currency, line->currency, sizeof first.currency);
         if (by_customer)
             memcpy(first.customer_id, line->customer_id, sizeof first.customer_id);
@@ -325,6 +328,14 @@ static bool report_line(void *context, const struct ledger_sum *line)
            wallet_print_row(report->printed.line, report->json, ledger_play_fields, line);
 }
 
+static void show_total(const struct report *report, const struct ledger_sum *total)
+{
+    struct ledger_sum shown = *total;
+    if (total->sandbox)
+        memcpy(shown.customer_id, "sandbox", sizeof "sandbox");
+    (void)wallet_print_row(report->printed.line, NULL, ledger_play_fields, &shown);
+}
+
 static void end_report(struct report *report)
 {
     struct json_writer *json = report->json;
@@ -337,7 +348,7 @@ static void end_report(struct report *report)
         if (json != NULL)
             fields_write_object(&ledger_play_fields[LEDGER_PLAY_AT], total, json);
         else
-            (void)wallet_print_row(report->printed.line, NULL, ledger_play_fields, total);
+            show_total(report, total);
     }
     end_customer(report);
     struct text ids = buffer_text(report->without_play);

@@ -35,4 +35,4 @@ const struct games_table *games_pages_table(struct games_pages *pages, uint64_t 
 
 /* GET /api/v1/casino/games: replies. */
 void games_route_list(struct games_pages *pages, struct http_request *request,
-                      const char *customer_id);
+                      const char *customer_id, bool sandbox);

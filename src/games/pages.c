@@ -19,6 +19,7 @@
 struct slot {
     uint64_t generation; /* of the table that it was made from */
     char customer_id[CUSTOMER_ID_SIZE];
+    bool sandbox;
     char query[KEY_MAX];
     size_t query_size;
     struct answer *answer; /* NULL: empty */
@@ -58,16 +59,18 @@ const struct games_table *games_pages_table(struct games_pages *pages, uint64_t 
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-static bool slot_is(const struct slot *slot, const char *customer_id, struct text query)
+static bool slot_is(const struct slot *slot, const char *customer_id, bool sandbox,
+                    struct text query)
 {
-    return slot->answer != NULL && strcmp(slot->customer_id, customer_id) == 0 &&
+    return slot->answer != NULL && slot->sandbox == sandbox &&
+           strcmp(slot->customer_id, customer_id) == 0 &&
            text_equals((struct text){slot->query, slot->query_size}, query);
 }
 
-static void slot_put(struct slot *slot, const char *customer_id, struct text query,
+static void slot_put(struct slot *slot, const char *customer_id, bool sandbox, struct text query,
                      uint64_t generation, struct answer *answer)
 {
-    bool same = slot_is(slot, customer_id, query) &&
+    bool same = slot_is(slot, customer_id, sandbox, query) &&
                 text_equals(answer_body(slot->answer), answer_body(answer));
     slot->generation = generation;
     if (same) { /* keeps what is compressed already */
@@ -76,6 +79,7 @@ static void slot_put(struct slot *slot, const char *customer_id, struct text que
     }
     answer_release(&slot->answer);
     slot->answer = answer;
+    slot->sandbox = sandbox;
     memcpy(slot->customer_id, customer_id, sizeof slot->customer_id);
     if (query.size > 0)
         memcpy(slot->query, query.at, query.size);
@@ -93,13 +97,13 @@ static void send_answer(struct http_request *request, struct answer *answer)
 }
 
 void games_route_list(struct games_pages *pages, struct http_request *request,
-                      const char *customer_id)
+                      const char *customer_id, bool sandbox)
 {
     struct games_query query;
     struct text text = request->query;
     const struct games_table *table = games_pages_table(pages, request->started_ns / 1000000U);
     struct slot *slot = &pages->slots[hash_text(hash_string(0, customer_id), text) % SLOTS];
-    if (table != NULL && slot_is(slot, customer_id, text) &&
+    if (table != NULL && slot_is(slot, customer_id, sandbox, text) &&
         slot->generation == pages->hold.generation) {
         send_answer(request, slot->answer);
         return;
@@ -110,7 +114,7 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
         http_reply_error(request, &error_games_unconfirmed);
         return;
     }
-    if (flaw == NULL && !games_table_page(table, customer_id, &query, &pages->body))
+    if (flaw == NULL && !games_table_page(table, customer_id, sandbox, &query, &pages->body))
         flaw = GAMES_CURSOR_RULE;
     if (flaw != NULL) {
         games_reply_fault(request, STRICT_JSON_INVALID, flaw);
@@ -118,7 +122,7 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
     }
     struct answer *answer = answer_create(buffer_text(&pages->body), &pages->counts);
     if (text.size <= KEY_MAX) {
-        slot_put(slot, customer_id, text, pages->hold.generation, answer);
+        slot_put(slot, customer_id, sandbox, text, pages->hold.generation, answer);
         send_answer(request, slot->answer);
         return;
     }

@@ -247,9 +247,10 @@ static const uint64_t *allowed_of(const struct games_table *table, const char *c
     return policy == NULL || policy->every_game ? NULL : policy->allowed;
 }
 
-static bool is_allowed(const uint64_t *allowed, size_t number)
+static bool is_seen(const struct games_game *game, const uint64_t *allowed, bool sandbox)
 {
-    return allowed == NULL || ((allowed[number / 64] >> (number % 64)) & 1) != 0;
+    return game->provider->record.sandbox == sandbox &&
+           (allowed == NULL || ((allowed[game->number / 64] >> (game->number % 64)) & 1) != 0);
 }
 
 static const struct games_game *find(const struct games_table *table, struct text id)
@@ -261,10 +262,10 @@ static const struct games_game *find(const struct games_table *table, struct tex
 }
 
 const struct games_game *games_table_find(const struct games_table *table, const char *customer_id,
-                                          struct text id)
+                                          bool sandbox, struct text id)
 {
     const struct games_game *game = find(table, id);
-    return game != NULL && is_allowed(allowed_of(table, customer_id), game->number) ? game : NULL;
+    return game != NULL && is_seen(game, allowed_of(table, customer_id), sandbox) ? game : NULL;
 }
 
 const struct games_game *games_table_find_of_provider(const struct games_table *table,
@@ -299,7 +300,7 @@ static bool matches(const struct games_game *game, const struct games_query *que
                NULL /* of ASCII letters: the locale is always "C" */;
 }
 
-bool games_table_page(const struct games_table *table, const char *customer_id,
+bool games_table_page(const struct games_table *table, const char *customer_id, bool sandbox,
                       const struct games_query *query, struct buffer *body)
 {
     char after[GAME_ID_SIZE];
@@ -315,7 +316,7 @@ bool games_table_page(const struct games_table *table, const char *customer_id,
     json_array(&json, "games");
     size_t first = after[0] == '\0' ? 0 : rank(table, text_of(after), true);
     for (size_t i = first; i < table->game_count; i++) {
-        if (!is_allowed(allowed, i) || !matches(&table->games[i], query))
+        if (!is_seen(&table->games[i], allowed, sandbox) || !matches(&table->games[i], query))
             continue;
         more = count++ == query->limit;
         if (more)

@@ -51,9 +51,10 @@ void games_table_destroy(struct games_table **table);
 
 /* ---- reading: any thread, while none is being built ------------------------------------------ */
 
-/* The game of this id if this customer sees it, else NULL. */
+/* The game of this id if this customer sees it, else NULL. A sandbox customer sees the games of sandbox
+ * providers, which no other customer sees. */
 const struct games_game *games_table_find(const struct games_table *table, const char *customer_id,
-                                          struct text id);
+                                          bool sandbox, struct text id);
 
 /* The provider of this id, when it is enabled, else NULL; and its game of this id, when that is
  * enabled: no customer's list is asked. */
@@ -64,7 +65,8 @@ const struct games_game *games_table_find_of_provider(const struct games_table *
 /* Appends the page: {"games": […], "next_cursor": …}. False (400): the cursor is not of this
  * customer and query. */
 MUST_CHECK bool games_table_page(const struct games_table *table, const char *customer_id,
-                                 const struct games_query *query, struct buffer *body);
+                                 bool sandbox, const struct games_query *query,
+                                 struct buffer *body);
 
 /* The provider's own id for a player: the same for ever, another with each provider, from which the
  * player cannot be found. 22 characters. */

@@ -51,6 +51,7 @@ struct pending_launch {
     struct http_deferral deferral;
     uint64_t submitted_ns;
     struct launch_request launch;
+    bool sandbox;
     uint8_t exponent;
     uint8_t subject_key[SECRETS_KEY_SIZE];
     enum status status;          /* of the store */
@@ -232,7 +233,9 @@ static const struct games_game *judge(struct pending_launch *pending, struct htt
     const struct http_error *error;
     const struct launch_request *launch = &pending->launch;
     const struct games_game *game =
-        table == NULL ? NULL : games_table_find(table, pending->record.customer_id, game_id);
+        table == NULL
+            ? NULL
+            : games_table_find(table, pending->record.customer_id, pending->sandbox, game_id);
     if (table == NULL)
         error = &error_games_unconfirmed;
     else if (game == NULL)
@@ -425,7 +428,8 @@ static void submit(struct pending_launch *pending, struct http_request *request)
 }
 
 void launch_route(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
-                  struct http_request *request, const char *customer_id, struct text game_id)
+                  struct http_request *request, const char *customer_id, bool sandbox,
+                  struct text game_id)
 {
     struct pending_launch *pending = memory_alloc_zeroed(1, sizeof *pending);
     struct launch_record *record = &pending->record;
@@ -439,6 +443,7 @@ void launch_route(struct launcher *launcher, struct games_pages *pages, struct m
         return;
     }
     pending->launcher = launcher;
+    pending->sandbox = sandbox;
     pending->pages = pages;
     pending->call.mailbox = mailbox;
     pending->deferral.gone = on_gone;

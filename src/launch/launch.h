@@ -32,4 +32,5 @@ extern const struct metric launcher_metrics[];
 /* Replies at once, or defers the request and replies through `mailbox`, which must be this
  * thread's (as `pages` is). */
 void launch_route(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
-                  struct http_request *request, const char *customer_id, struct text game_id);
+                  struct http_request *request, const char *customer_id, bool sandbox,
+                  struct text game_id);

@@ -47,6 +47,11 @@ static const struct field fields[] = {
      .option = {"casino", NULL, .add_help = "it may use the casino, every game of it",
                 .set_help = "it may use the casino", .no_name = "no-casino",
                 .no_help = "it may not use the casino"}},
+    {"sandbox", "sandbox", NULL, &field_yes_no, OF_RECORD(sandbox), .set = field_set_on_off,
+     .option = {"sandbox", "on|off",
+                .add_help = "on: it tries things out, its money counts nowhere",
+                .set_help = "on: it tries things out, its money counts nowhere; only before its "
+                            "first launch"}},
     {"keys", "keys", "KEYS", &field_count, FIELD_OF(customer_view, live_keys)},
     {"created_at", "created", "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
     {0},

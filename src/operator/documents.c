@@ -148,6 +148,16 @@ static int64_t other_credits(const void *sum)
     return minor;
 }
 
+/* A member of sandbox customers' sums alone. */
+static bool write_sandbox(const struct field *field, const void *sum,
+                          const struct field_output *out)
+{
+    if (sum_of(sum)->sandbox && out->json != NULL)
+        json_bool(out->json, field->name, true);
+    return sum_of(sum)->sandbox;
+}
+static const struct field_type sandbox_type = {write_sandbox, NULL};
+
 #define OF_SUM(member) FIELD_OF(ledger_sum, member)
 #define AMOUNT &field_amount, .beside = offsetof(struct ledger_sum, currency_exponent), .width = 16
 
@@ -157,6 +167,7 @@ const struct field usage_movement_fields[] = {
     {"day", NULL, "DAY", &field_day, OF_SUM(day), .width = -10},
     {"currency", NULL, "WALLET", &field_text, OF_SUM(currency), .width = -8},
     {"currency_exponent", .type = &field_exponent, OF_SUM(currency_exponent)},
+    {"sandbox", .type = &sandbox_type},
     {NULL, NULL, "OPERATIONS", &field_count, .compute = entries_of, .width = 12},
     {"debits", .type = &field_count, OF_SUM(all.entries[LEDGER_DEBIT])},
     {"debits_minor", NULL, "DEBITS", AMOUNT, OF_SUM(all.debits_minor)},
@@ -203,6 +214,7 @@ const struct field ledger_play_fields[] = {
     {"round_id", .type = &field_text_if_any, OF_SUM(round_id)},
     [LEDGER_PLAY_AT] = {"currency", NULL, "CURRENCY", &field_text, OF_SUM(currency), .width = -8},
     {"currency_exponent", .type = &field_exponent, OF_SUM(currency_exponent)},
+    {"sandbox", .type = &sandbox_type},
     {"entries", .type = &field_count, .compute = entries_of},
     {"stakes", NULL, "STAKES", &field_count, OF_SUM(play.entries[LEDGER_DEBIT]), .width = 8},
     {"stakes_minor", NULL, "STAKED", AMOUNT, OF_SUM(play.debits_minor)},

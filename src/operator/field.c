@@ -126,6 +126,15 @@ static bool write_usable(const struct field *field, const void *record,
     return true;
 }
 
+enum status field_set_on_off(const struct field *field, struct text text, void *record,
+                             struct error *error)
+{
+    bool on = text_equals(text, TEXT("on"));
+    return on || text_equals(text, TEXT("off"))
+               ? field_set_yes_no(field, on ? TEXT("yes") : TEXT("no"), record, error)
+               : field_set_yes_no(field, text, record, error);
+}
+
 enum status field_set_yes_no(const struct field *field, struct text text, void *record,
                              struct error *error)
 {

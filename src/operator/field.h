@@ -109,8 +109,8 @@ field_setter field_set_expiry;
 /* Puts a text into a char[], when it is UTF-8 without control characters that fits with its NUL. */
 field_setter field_set_text;
 
-/* Sets a bool. */
-field_setter field_set_yes_no;
+/* Set a bool, by yes or no; by on or off as well. */
+field_setter field_set_yes_no, field_set_on_off;
 
 /* The fields that have a name, as members of an object that is open, and as an object. */
 void fields_write(const struct field *fields, const void *record, struct json_writer *json);

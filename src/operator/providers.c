@@ -127,6 +127,13 @@ static const struct field fields[] = {
                             "it has",
                 .no_name = "no-blocked-countries", .no_help = "they may be offered everywhere",
                 .repeatable = true}},
+    {"sandbox", "sandbox", NULL, &field_yes_no, FIELD_OF(provider_record, sandbox),
+     .set = field_set_on_off,
+     .option = {"sandbox", "on|off",
+                .add_help = "on: it tries things out, with sandbox customers alone",
+                .set_help =
+                    "on: it tries things out, with sandbox customers alone; only before its "
+                    "first launch"}},
     {"secrets", "secrets", NULL, &secrets_type, FIELD_OF(provider_record, secrets)},
     {"enabled", NULL, NULL, &field_yes_no, FIELD_OF(provider_record, enabled)},
     {"usable", NULL, NULL, &field_usable, FIELD_OF(provider_record, usable)},

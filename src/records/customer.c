@@ -68,6 +68,7 @@ static const struct column columns[] = {
     COLUMN(customer_record, name, column_text, 0),
     COLUMN(customer_record, enabled, column_flag, 0),
     COLUMN(customer_record, casino, column_flag, 0),
+    COLUMN(customer_record, sandbox, column_flag, 0),
     COLUMN(customer_record, sports, column_sports, 0),
     COLUMN_OF("rate_requests", customer_record, rate, column_rate_requests, 0),
     COLUMN_OF("rate_window_seconds", customer_record, rate, column_rate_window, 0),

@@ -10,8 +10,9 @@ struct customer_record {
     char id[CUSTOMER_ID_SIZE];
     char name[CUSTOMER_NAME_SIZE];
     bool enabled;
-    bool casino; /* may use the casino */
-    bool usable; /* false: the stored row is not sound (set on reading); admits no one */
+    bool casino;  /* may use the casino */
+    bool sandbox; /* tries things out: its money counts nowhere */
+    bool usable;  /* false: the stored row is not sound (set on reading); admits no one */
     sport_set sports;
     struct rate_limit rate;
     size_t cidr_count;

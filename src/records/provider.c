@@ -90,6 +90,7 @@ static const struct column columns[] = {
     COLUMN_OF("older_secret_added_ms", provider_record, secrets[1].added_ms, column_integer,
               COLUMN_NULLABLE),
     COLUMN(provider_record, enabled, column_flag, 0),
+    COLUMN(provider_record, sandbox, column_flag, 0),
     COLUMN(provider_record, launch_call, column_flag, 0),
     COLUMN_CIDRS(provider_record),
     COLUMN(provider_record, blocked_countries, column_lines, 0),

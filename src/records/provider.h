@@ -29,6 +29,7 @@ struct provider_record {
     size_t cidr_count;
     struct cidr cidrs[PROVIDER_CIDRS_MAX];  /* where it calls from; none: anywhere */
     char blocked_countries[GAME_LIST_SIZE]; /* where its games must not be offered */
+    bool sandbox;                           /* tries things out, with such customers alone */
     bool enabled;
     bool usable; /* false: the stored row is not sound (set on reading); its games are hidden */
     int64_t created_ms;

@@ -34,9 +34,10 @@ struct ledger_sum {
     char round_id[GAME_REFERENCE_SIZE];
     uint8_t currency_exponent;
     char customer_name[CUSTOMER_NAME_SIZE];
-    struct ledger_movements play;                    /* stakes and wins */
-    struct ledger_movements transfers;               /* all other entries */
-    struct ledger_movements all;                     /* of both */
+    bool sandbox;                      /* of a sandbox customer: not the house's money */
+    struct ledger_movements play;      /* stakes and wins */
+    struct ledger_movements transfers; /* all other entries */
+    struct ledger_movements all;       /* of both */
     struct ledger_kind_sum kinds[LEDGER_KIND_COUNT]; /* a part of `play`; LEDGER_WIN is the rest */
 };
 

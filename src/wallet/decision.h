@@ -39,6 +39,7 @@ struct wallet_request {
     /* The owner of the request, never from the body: one of these, the other is "". */
     char customer_id[CUSTOMER_ID_SIZE];
     char provider_id[PROVIDER_ID_SIZE];
+    bool sandbox;                      /* its owner is one; never from the body */
     char subject[TRANSACTION_ID_SIZE]; /* a provider's */
     char launch_id[LAUNCH_ID_SIZE];    /* a provider's */
     char player_id[TRANSACTION_ID_SIZE];

@@ -229,7 +229,8 @@ static enum wallet_game game_of(struct wallet_handler *handler, struct games_pag
     if (decoded->provider_id[0] != '\0')
         game = games_table_find_of_provider(table, decoded->provider_id, text_of(decoded->game_id));
     else
-        game = games_table_find(table, decoded->customer_id, text_of(decoded->game_id));
+        game = games_table_find(table, decoded->customer_id, decoded->sandbox,
+                                text_of(decoded->game_id));
     return game != NULL ? WALLET_GAME_VISIBLE : WALLET_GAME_INVISIBLE;
 }
 
@@ -262,7 +263,8 @@ static void submit(struct wallet_handler *handler, struct games_pages *games,
 }
 
 void wallet_route(struct wallet_handler *handler, struct games_pages *games,
-                  struct http_request *request, enum wallet_client client, const char *id)
+                  struct http_request *request, enum wallet_client client, const char *id,
+                  bool sandbox)
 {
     struct wallet_request decoded;
     CHECK(id[0] != '\0');
@@ -272,6 +274,7 @@ void wallet_route(struct wallet_handler *handler, struct games_pages *games,
         memcpy(decoded.customer_id, id, strlen(id) + 1);
     else
         memcpy(decoded.provider_id, id, strlen(id) + 1);
+    decoded.sandbox = sandbox;
     submit(handler, games, request, &decoded);
 }
 

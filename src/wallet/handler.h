@@ -29,4 +29,5 @@ void wallet_handler_destroy(struct wallet_handler **handler);
 /* Handles a wallet request of an admitted customer with casino access, or of an admitted provider;
  * `id` is the caller's. Replies at once or later. `games` looks up the game that a DEBIT names. */
 void wallet_route(struct wallet_handler *handler, struct games_pages *games,
-                  struct http_request *request, enum wallet_client client, const char *id);
+                  struct http_request *request, enum wallet_client client, const char *id,
+                  bool sandbox);

@@ -70,7 +70,7 @@ static void page(const struct games_table *table, const char *customer, const ch
     struct buffer body = {0};
     assert_null(games_query_parse(text_of(filters), &query));
     memcpy(query.cursor, cursor, strlen(cursor) + 1);
-    assert_true(games_table_page(table, customer, &query, &body));
+    assert_true(games_table_page(table, customer, false, &query, &body));
     struct text document = buffer_text(&body), each;
     assert_int_equal(json_text_check(document, NULL, NULL), STATUS_OK);
     struct text next = json_text_member(document, TEXT("next_cursor"));
@@ -125,12 +125,12 @@ TEST(a_game_is_seen_when_it_its_provider_and_the_customers_list_let_it)
     assert_page(table, "cus_any", "", "aa dd ee");
     assert_page(table, "cus_listed", "", "dd");
     assert_page(table, "cus_none", "", "");
-    assert_non_null(games_table_find(table, "cus_any", TEXT("aa")));
-    assert_null(games_table_find(table, "cus_any", TEXT("bb")));
-    assert_null(games_table_find(table, "cus_any", TEXT("a")));
-    assert_null(games_table_find(table, "cus_any", TEXT("")));
-    assert_null(games_table_find(table, "cus_listed", TEXT("aa")));
-    assert_string_equal(games_table_find(table, "cus_listed", TEXT("dd"))->provider->record.id,
+    assert_non_null(games_table_find(table, "cus_any", false, TEXT("aa")));
+    assert_null(games_table_find(table, "cus_any", false, TEXT("bb")));
+    assert_null(games_table_find(table, "cus_any", false, TEXT("a")));
+    assert_null(games_table_find(table, "cus_any", false, TEXT("")));
+    assert_null(games_table_find(table, "cus_listed", false, TEXT("aa")));
+    assert_string_equal(games_table_find(table, "cus_listed", false, TEXT("dd"))->provider->record.id,
                         "sand");
     games_table_destroy(&table);
 }

@@ -108,7 +108,8 @@ static enum status take_sum(void *context, const struct sql_row *row, struct err
 {
     const struct summing *summing = context;
     struct ledger_sum sum = {.currency_exponent = (uint8_t)sql_integer(row, 2),
-                             .day = sql_integer(row, 3)};
+                             .day = sql_integer(row, 3),
+                             .sandbox = sql_integer(row, 31) != 0};
     struct ledger_sum read = {.play = read_movements(row, 7), .transfers = read_movements(row, 14)};
     read.all = read.play;
     read_kinds(row, 21, &read);
