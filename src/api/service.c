@@ -10,6 +10,7 @@
 #include "account/error_rows.h"
 #include "admission/error_rows.h"
 #include "admission/policy_table.h"
+#include "api/fault.h"
 #include "api/provider_admission.h"
 #include "api/routes.h"
 #include "base/clock.h"
@@ -270,6 +271,12 @@ static bool within_budget(struct service *service, struct http_request *request,
     return false;
 }
 
+static void handle_at_last(void *context, struct http_request *request)
+{
+    const struct judged *judged = request->user;
+    judged->match.route->handle(context, request, &judged->caller, &judged->match);
+}
+
 static void dispatch(struct service *service, struct http_request *request,
                      const struct judged *judged)
 {
@@ -296,7 +303,9 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, &error_unsupported_media_type);
         return;
     }
-    route->handle(service, request, &judged->caller, &judged->match);
+    if (!judged->caller.sandbox || request->field_count[HTTP_FIELD_X_CROUPIER_FAULT] == 0 ||
+        fault_pass(request, route, mailbox_loop(service->mailbox), handle_at_last, service))
+        handle_at_last(service, request);
 }
 
 void service_rate_decided(void *context, struct http_request *request,

@@ -336,12 +336,19 @@ void http_reply_message(struct http_request *request, struct http_message *messa
     struct http_connection *connection = request->connection;
     CHECK(connection->magic == CONNECTION_MAGIC && connection->state == CONNECTION_HANDLING &&
           &connection->exchange->request == request);
+    if (request->instead == HTTP_INSTEAD_500) {
+        request->instead = HTTP_INSTEAD_NONE;
+        http_reply_error(request, &error_asked_for_error);
+        return;
+    }
     /* Requests that the client sent before this answer are answered too. */
     if (connection->server->draining && !connection->more_input)
         connection->close_after = true;
     http_exchange_reply(connection->server, connection->exchange, message, connection->close_after);
     connection->state = CONNECTION_WRITING;
-    on_sent(connection, http_output_reply(connection, message));
+    on_sent(connection, request->instead == HTTP_INSTEAD_NOTHING
+                            ? OUTPUT_BROKEN
+                            : http_output_reply(connection, message));
 }
 
 void http_reply_text(struct http_request *request, int status, const char *content_type,

@@ -97,6 +97,7 @@ const char *http_method_name(enum http_method method);
     ROW(ORIGIN, "origin")                                   \
     ROW(SEC_FETCH_SITE, "sec-fetch-site")                   \
     ROW(X_CROUPIER_PROXY_SECRET, "x-croupier-proxy-secret") \
+    ROW(X_CROUPIER_FAULT, "x-croupier-fault")               \
     ROW(NAMED, "") /* named_field of the server's options */
 #define HTTP_FIELD_DECLARE(field_, name_) HTTP_FIELD_##field_,
 enum http_field { HTTP_FIELDS(HTTP_FIELD_DECLARE) HTTP_FIELD_OTHER };
@@ -109,6 +110,9 @@ struct http_field_line {
 
 struct http_server;
 struct http_connection;
+
+/* What a client gets in place of a reply: the connection ends without it, or 500. */
+enum http_instead { HTTP_INSTEAD_NONE, HTTP_INSTEAD_NOTHING, HTTP_INSTEAD_500 };
 
 #define HTTP_NOTE_SIZE 65 /* with the NUL; a longer id is cut */
 
@@ -143,6 +147,8 @@ struct http_request {
         struct text what; /* a constant; empty: nothing is noted */
         char id[HTTP_NOTE_SIZE];
     } note; /* see http_request_note */
+
+    enum http_instead instead; /* of the reply that the handler gives */
 
     /* Called when the client closes before the reply; may be NULL. See also http/deferral.h. */
     void (*abandoned)(struct http_request *request);

@@ -1,9 +1,11 @@
 """Customers and providers that try things out (docs/sandbox.md)."""
 
+import json
+
 import pytest
 
 from croupier import Service
-from wallet_model import Provider, add_games, credit, debit, launch, send
+from wallet_model import Provider, add_games, balance, credit, debit, launch, send
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -59,3 +61,75 @@ def test_its_money_is_apart(house):
     assert sorted(line.split()[0] for line in shown.splitlines() if line.startswith(("total", "sandbox"))) == ["sandbox", "total"]
     usage = house.ask("usage")
     assert {row["customer"]: row.get("sandbox", False) for row in usage["wallet"]} == {house.real.id: False, house.tries.id: True}
+
+
+# ---- faults --------------------------------------------------------------------------------------------
+
+FAULTS = ("delay=0", "close-before", "close-after", "503", "500;applied=yes", "500;applied=no")
+LAUNCH = b'{"mode":"real","player_reference":"alice","currency":"EUR"}'
+
+
+def ask(house, customer, document, *faults):
+    """The answer to a wallet request with these faults; None: the connection ended without one."""
+    body = json.dumps(document).encode()
+    head = "".join(f"X-Croupier-Fault: {fault}\r\n" for fault in faults)
+    with house.connect() as connection:
+        connection.send((f"POST /api/v1/casino/wallet HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {customer.key}\r\nContent-Type: application/json\r\n"
+                         f"{head}Content-Length: {len(body)}\r\n\r\n").encode() + body)
+        try:
+            return connection.receive("POST")
+        except EOFError as ended:
+            assert "closed after b''" in str(ended)
+            return None
+
+
+def money(house, customer):
+    return send(house, customer.key, balance(customer.player)).json()["balance_minor"]
+
+
+@pytest.mark.parametrize("fault, applied, answer", [
+    ("delay=20", True, 200), ("close-before", False, None), ("close-after", True, None), ("503", False, (503, "ledger_unavailable")),
+    ("500;applied=yes", True, (500, "internal_error")), ("500;applied=no", False, (500, "internal_error"))])
+def test_a_fault_leaves_what_it_says_and_the_same_again_is_safe(house, fault, applied, answer):
+    bet = debit(house.tries.player, f"fault {fault}".replace(" ", "-").replace(";", "-").replace("=", "-"), 100, game_id="baccarat", round_id="r-2")
+    before = money(house, house.tries)
+    got = ask(house, house.tries, bet, fault)
+    assert (got if got is None else got.status if answer == 200 else got.error) == answer
+    assert money(house, house.tries) == before - 100 * applied
+    assert send(house, house.tries.key, bet).json()["balance_minor"] == before - 100
+    assert money(house, house.tries) == before - 100
+
+
+def test_launches_and_providers_have_faults_too(house):
+    path = f"{GAMES}/baccarat/launch"
+    for fault, status in (("503", 503), ("500;applied=yes", 500), ("delay=0", 200)):
+        assert house.request("POST", path, key=house.tries.key, headers={**JSON, "X-Croupier-Fault": fault}, body=LAUNCH).status == status
+    trial = Provider(house, "trial")
+    bet = {"operation": "DEBIT", "player_id": house.tries.subject, "transaction_id": "of the provider".replace(" ", "-"), "amount_minor": 50, "currency": "EUR",
+           "game_id": "baccarat", "launch_id": house.tries.launch, "round_id": "p-1"}
+    before, body = money(house, house.tries), json.dumps(bet).encode()
+    assert trial.post(body, {**trial.fields(body), "X-Croupier-Fault": "500;applied=yes"}).error == (500, "internal_error")
+    assert money(house, house.tries) == before - 50
+    assert trial.send(bet).json()["balance_minor"] == before - 50
+
+
+def test_a_fault_that_is_none_is_refused(house):
+    for faults in (("delay=60001",), ("delay=",), ("429",), ("close",), ("503", "503"), ("",)):
+        assert ask(house, house.tries, balance(house.tries.player), *faults).error == (400, "invalid_request"), faults
+    sports = "/api/v1/sports"
+    limited = house.get(sports, key=house.tries.key, headers={"X-Croupier-Fault": "429"})
+    assert limited.error == (429, "rate_limited") and limited.header("Retry-After") == "1"
+    assert house.get(sports, key=house.tries.key, headers={"X-Croupier-Fault": "503"}).status == 400
+    assert house.get(GAMES, key=house.tries.key, headers={"X-Croupier-Fault": "503"}).status == 200
+
+
+def test_nobody_real_is_touched(house):
+    acme, real = Provider(house, "acme"), house.real
+    for number, fault in enumerate((*FAULTS, "429", "nonsense")):
+        fields, before = {**JSON, "X-Croupier-Fault": fault}, money(house, real)
+        assert ask(house, real, debit(real.player, f"real-{number}", 1, game_id="roulette", round_id="r-3"), fault).json()["balance_minor"] == before - 1
+        assert house.request("POST", f"{GAMES}/roulette/launch", key=real.key, headers=fields, body=LAUNCH).status == 200
+        assert house.get("/api/v1/sports", key=real.key, headers=fields).status == 200
+        body = json.dumps({"operation": "BALANCE", "player_id": real.subject}).encode()
+        assert acme.post(body, {**acme.fields(body), "X-Croupier-Fault": fault}).status == 200
+        assert house.request("POST", f"{GAMES}/roulette/launch", headers=fields, body=LAUNCH).error == (403, "ip_not_allowed")
