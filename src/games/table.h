@@ -51,8 +51,8 @@ void games_table_destroy(struct games_table **table);
 
 /* ---- reading: any thread, while none is being built ------------------------------------------ */
 
-/* The game of this id if this customer sees it, else NULL. A sandbox customer sees the games of sandbox
- * providers, which no other customer sees. */
+/* The game of this id if this customer sees it, else NULL. A sandbox customer sees the games of
+ * sandbox providers, which no other customer sees. */
 const struct games_game *games_table_find(const struct games_table *table, const char *customer_id,
                                           bool sandbox, struct text id);
 

@@ -130,8 +130,8 @@ TEST(a_game_is_seen_when_it_its_provider_and_the_customers_list_let_it)
     assert_null(games_table_find(table, "cus_any", false, TEXT("a")));
     assert_null(games_table_find(table, "cus_any", false, TEXT("")));
     assert_null(games_table_find(table, "cus_listed", false, TEXT("aa")));
-    assert_string_equal(games_table_find(table, "cus_listed", false, TEXT("dd"))->provider->record.id,
-                        "sand");
+    assert_string_equal(
+        games_table_find(table, "cus_listed", false, TEXT("dd"))->provider->record.id, "sand");
     games_table_destroy(&table);
 }
 
