@@ -242,7 +242,8 @@ class Waiting:
             server.await_admission(customer.reads)
             customer.player, _, _ = launch(server, customer, "roulette", "alice")
             send(server, customer.key, credit(customer.player, "first", 1))
-            customer.end = server.get(f"{ACCOUNT}/entries", key=customer.reads).json()["next_cursor"]
+            for _ in range(16):  # each of the reading threads opens its store at its first look, which takes longer than all that follow
+                customer.end = server.get(f"{ACCOUNT}/entries", key=customer.reads).json()["next_cursor"]
 
     def send(self, customer, wait=55, query=None, method="GET"):
         connection = self.server.connect()
@@ -253,7 +254,7 @@ class Waiting:
     def begin(self, customer, key=None):
         """A connection whose request waits: what came after it was answered, and nothing has come on it."""
         connection = self.send(customer)
-        for _ in range(4):
+        for _ in range(16):
             assert self.server.get(f"{ACCOUNT}/entries?limit=1", key=key or customer.reads).status == 200
         with selectors.DefaultSelector() as selector:
             selector.register(connection.socket, selectors.EVENT_READ)
