@@ -1,7 +1,7 @@
 // Providers and their games: what there is, and what is enabled.
 import { api, get, post, remove } from "./api.js";
 import { ago, badge, copyable, enabledBadge, facts, fill, h, newId, number, time } from "./dom.js";
-import { action, changes, choice, confirm, editor, empty, form, list, problem, say, section, showOnce, table } from "./parts.js";
+import { action, changes, choice, conduct, confirm, editor, empty, form, list, problem, say, section, showOnce, table } from "./parts.js";
 
 const gameLink = (id, name) => h("a", { href: `#/casino/games/${id}` }, name ?? id);
 
@@ -131,7 +131,8 @@ export async function providerPage(page) {
         ["Games", h("a", { href: `#/casino?provider=${provider.id}` }, "of this provider")],
         ["Rounds", h("a", { href: `#/rounds?provider=${provider.id}` }, "that stay open")]]),
         page.may("owner") && trial(page, path, provider.launch_endpoint !== null),
-        secrets(page, path, provider)] };
+        secrets(page, path, provider),
+        provider.sandbox && conduct(page, path)] };
 }
 
 export async function editProviderPage(page) {

@@ -1,7 +1,7 @@
 // Customers, their keys, what they use and what they were denied; and addresses that need no key.
 import { api, get, post, put, remove } from "./api.js";
 import { ago, amount, badge, copyable, enabledBadge, facts, fill, h, number, rateText, sportsText, time, words } from "./dom.js";
-import { action, changes, confirm, DENIED, editor, empty, form, later, list, problem, say, secretState, section, showOnce, table } from "./parts.js";
+import { action, changes, conduct, confirm, DENIED, editor, empty, form, later, list, problem, say, secretState, section, showOnce, table } from "./parts.js";
 import { graph } from "./graph.js";
 import { noteName } from "./names.js";
 
@@ -70,6 +70,7 @@ export async function customerPage(page) {
         section("Money", usage(page, customer, requests)),
         section("Games", later(page, () => games(page, customer))),
         section("What this customer sees", sees(page, path)),
+        customer.sandbox && conduct(page, path),
     ] };
 }
 

@@ -52,7 +52,7 @@ function deed(row) {
 /* A change through the API has its method and path for a command; `who` says already that it came from there. */
 const command = (row) => (/^[A-Z]+ |^sign in$/.test(row.command) ? null : h("code", { class: "whole" }, `croupier ${row.command}`));
 
-const OBJECTS = { address: "addresses", provider: "casino/providers", game: "casino/games", player: "players", block: "players" };
+const OBJECTS = { address: "addresses", provider: "casino/providers", conduct: "casino/providers", game: "casino/games", player: "players", block: "players" };
 
 function objectLink(row) {
     const place = OBJECTS[row.kind];
@@ -62,7 +62,7 @@ function objectLink(row) {
 }
 
 const KINDS = { "": "any", customer: "customers", key: "keys", address: "addresses", provider: "providers", game: "games", "list of games": "lists of games",
-    block: "blocks", verification: "verifications", operator: "operators", credential: "links and sessions", token: "tokens" };
+    block: "blocks", verification: "verifications", operator: "operators", credential: "links and sessions", token: "tokens", conduct: "conduct of sandboxes" };
 
 export async function auditPage(page) {
     const { object: asked, who: author, since: from, kind, day: on } = page.query;

@@ -1,6 +1,6 @@
 // What pages are made of: tables, lists that are searched and continued, forms that are driven by
 // descriptions of their fields, dialogs, and the states between (waiting, nothing there, refused).
-import { api, ApiError, get, patch } from "./api.js";
+import { api, ApiError, get, patch, remove } from "./api.js";
 import { badge, fill, h, newId, number, sentence, SPORTS, time } from "./dom.js";
 
 // ---- states ----
@@ -417,6 +417,25 @@ export function editor(page, { path, where, shown, name, fields }) {
 }
 
 export const section = (title, ...children) => h("section", null, h("h2", null, title), children);
+
+/** How a sandbox customer or provider behaves; `path` is its own. */
+export function conduct(page, path) {
+    const rules = later(page, async () => {
+        const answer = await get(`${path}/conduct`, {}, page.signal);
+        const kinds = { pass: "good", fail: "bad" };
+        return [table([
+            { label: "Rule", value: (row) => row.meaning },
+            { label: "Result", value: (row) => badge(kinds[row.result] ?? "idle", row.result) },
+            { label: "Requests", value: (row) => h("code", null, row.requests.join(" ")) },
+        ], answer.items, { caption: "Conduct" }), page.may("operator") && h("p", { class: "controls" }, action("Begin again", async () => {
+            if (await confirm("Begin again?", "What was seen until now is forgotten.", "Begin again")) {
+                await remove(`${path}/conduct`);
+                page.again();
+            }
+        }))];
+    });
+    return section("Conduct", h("p", { class: "quiet" }, "What was seen of its newest 10,000 requests."), rules);
+}
 
 /** A part of a page that is loaded beside the rest: its failing is its own. */
 export function later(page, load) {

@@ -432,6 +432,11 @@ def admin(taken, service, shop, player):
     link = carla.json()["link"].partition("#/sign-in/")[2]
     stranger.ask("POST", "session", {"link": link})
     sessions = [row["id"] for row in anna.ask("GET", "sessions").json()["items"] if row["operator"] == "carla"]
+    trial = service.ask("customer", "add", "Trial", "--sandbox", "on")["id"]
+    service.run("provider", "add", "trial", "--name", "Trial", "--launch-url", "https://trial.example/", "--secret", "-", "--sandbox", "on", input="s" * 32)
+    for name, path in (("CustomerConduct", f"customers/{trial}/conduct"), ("ProviderConduct", "providers/trial/conduct")):
+        anna.take(f"get{name}", path, first=3)
+        anna.take(f"reset{name}", path, "DELETE", status=204)
     anna.take("endSession", f"sessions/{sessions[0]}", "DELETE", status=204)
     anna.take("signOut", "session", "DELETE", status=204)
 

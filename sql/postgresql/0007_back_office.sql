@@ -212,3 +212,33 @@ CREATE TRIGGER customer_keeps_its_sandbox BEFORE UPDATE OF sandbox ON customer
     FOR EACH ROW WHEN (NEW.sandbox <> OLD.sandbox) EXECUTE FUNCTION sandbox_stays();
 CREATE TRIGGER provider_keeps_its_sandbox BEFORE UPDATE OF sandbox ON provider
     FOR EACH ROW WHEN (NEW.sandbox <> OLD.sandbox) EXECUTE FUNCTION sandbox_stays();
+
+-- What was seen of each request of a sandbox caller, the newest of each; src/records/conduct.h has the values, and
+-- sql/statements/conduct.sql judges them. A hash is the start of a SHA-256, 0 where there was nothing.
+CREATE TABLE conduct_fact (
+    number     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    caller     text COLLATE "C" NOT NULL, -- a customer or a provider
+    request_id text COLLATE "C" NOT NULL,
+    reason     text COLLATE "C" NOT NULL, -- of an error
+    from_ms    bigint NOT NULL,
+    until_ms   bigint NOT NULL,
+    act        bigint NOT NULL,
+    status     bigint NOT NULL, -- 0: there was no whole answer
+    wanted_s   bigint NOT NULL,
+    waited_ms  bigint NOT NULL,
+    pause_s    bigint NOT NULL, -- that Retry-After asked for
+    connection bigint NOT NULL,
+    names_tag  bigint NOT NULL,
+    ends_round bigint NOT NULL,
+    client     bigint NOT NULL, -- this and the next are hashes
+    subject    bigint NOT NULL,
+    content    bigint NOT NULL,
+    reference  bigint NOT NULL,
+    player     bigint NOT NULL,
+    round      bigint NOT NULL,
+    lost       bigint NOT NULL -- requests before it that were not looked at
+);
+CREATE INDEX conduct_of_caller ON conduct_fact (caller, number);
+CREATE INDEX conduct_of_subject ON conduct_fact (caller, subject, from_ms);
+CREATE INDEX conduct_of_reference ON conduct_fact (caller, reference);
+CREATE INDEX conduct_of_time ON conduct_fact (caller, from_ms);

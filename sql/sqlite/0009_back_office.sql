@@ -99,3 +99,33 @@ CREATE TRIGGER provider_keeps_its_sandbox BEFORE UPDATE OF sandbox ON provider
 WHEN NEW.sandbox <> OLD.sandbox AND (EXISTS (SELECT 1 FROM launch WHERE provider_id = OLD.id)
   OR EXISTS (SELECT 1 FROM ledger_transaction WHERE game IN (SELECT id FROM game WHERE provider_id = OLD.id)))
 BEGIN SELECT RAISE(ABORT, 'sandbox: it can be switched only before the first launch'); END;
+
+-- What was seen of each request of a sandbox caller, the newest of each; src/records/conduct.h has the values, and
+-- sql/statements/conduct.sql judges them. A hash is the start of a SHA-256, 0 where there was nothing.
+CREATE TABLE conduct_fact (
+    number     INTEGER PRIMARY KEY,
+    caller     TEXT NOT NULL, -- a customer or a provider
+    request_id TEXT NOT NULL,
+    reason     TEXT NOT NULL, -- of an error
+    from_ms    INTEGER NOT NULL,
+    until_ms   INTEGER NOT NULL,
+    act        INTEGER NOT NULL,
+    status     INTEGER NOT NULL, -- 0: there was no whole answer
+    wanted_s   INTEGER NOT NULL,
+    waited_ms  INTEGER NOT NULL,
+    pause_s    INTEGER NOT NULL, -- that Retry-After asked for
+    connection INTEGER NOT NULL,
+    names_tag  INTEGER NOT NULL,
+    ends_round INTEGER NOT NULL,
+    client     INTEGER NOT NULL, -- this and the next are hashes
+    subject    INTEGER NOT NULL,
+    content    INTEGER NOT NULL,
+    reference  INTEGER NOT NULL,
+    player     INTEGER NOT NULL,
+    round      INTEGER NOT NULL,
+    lost       INTEGER NOT NULL -- requests before it that were not looked at
+) STRICT;
+CREATE INDEX conduct_of_caller ON conduct_fact (caller, number);
+CREATE INDEX conduct_of_subject ON conduct_fact (caller, subject, from_ms);
+CREATE INDEX conduct_of_reference ON conduct_fact (caller, reference);
+CREATE INDEX conduct_of_time ON conduct_fact (caller, from_ms);

@@ -22,6 +22,18 @@ FROM usage_requests WHERE day >= $1 AND day <= $2
 -- field usage_of_customer
 {USAGE_OF_DAYS} AND customer_id = $3 ORDER BY customer_id, day, route_group
 
+-- ---- conduct ----
+
+-- field add_conduct
+INSERT INTO conduct_fact (caller, request_id, reason, from_ms, until_ms, act, status, wanted_s, waited_ms, pause_s,
+  connection, names_tag, ends_round, client, subject, content, reference, player, round, lost)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+
+-- Leaves the newest $2.
+-- field trim_conduct
+DELETE FROM conduct_fact WHERE caller = $1 AND number <=
+  (SELECT number FROM conduct_fact WHERE caller = $1 ORDER BY number DESC LIMIT 1 OFFSET $2)
+
 -- ---- keys ----
 
 -- The key $1 and those that it made, as far as they are live at $2.

@@ -10,6 +10,7 @@
 #include "account/error_rows.h"
 #include "admission/error_rows.h"
 #include "admission/policy_table.h"
+#include "api/conduct_notes.h"
 #include "api/fault.h"
 #include "api/provider_admission.h"
 #include "api/routes.h"
@@ -68,6 +69,8 @@ struct remembered {
     struct usage_row *usage;    /* of the last customer */
     struct rate_budget *budget; /* of that customer, held, with the connection in its `counts` */
     bool waiting;               /* the current request is one of its waiting polls */
+    bool noted;                 /* it had a fact before */
+    struct conduct_fact *fact;  /* of the current request of a sandbox caller; else NULL */
 };
 
 /* ---- limits of one client -------------------------------------------------------------------- */
@@ -127,8 +130,10 @@ static void on_closed(void *context, const struct address *peer, void *user)
 {
     struct service *service = context;
     client_limits_remove(service->shared->limits, peer);
-    if (user != NULL)
-        forget_customer(user);
+    if (user == NULL)
+        return;
+    conduct_note_end(service->shared->conduct, &((struct remembered *)user)->fact, NULL);
+    forget_customer(user);
 }
 
 /* ---- judgement ------------------------------------------------------------------------------- */
@@ -146,6 +151,17 @@ static void note_caller(struct judged *judged, const struct policy *policy,
     judged->caller.casino = memory->casino;
     judged->caller.sandbox = policy->sandbox;
     judged->caller.areas = memory->areas;
+}
+
+static void note_conduct(const struct http_request *request, const struct judged *judged)
+{
+    struct remembered *remembered = request->connection_user;
+    if (!judged->caller.sandbox)
+        return;
+    remembered->fact = conduct_note(request, &judged->caller,
+                                    judged->denial == DENIAL_NONE ? judged->match.route : NULL,
+                                    &judged->client, !remembered->noted);
+    remembered->noted = true;
 }
 
 /* `counter` counts all denials of the listener. */
@@ -266,6 +282,9 @@ static bool within_budget(struct service *service, struct http_request *request,
     if (rate->allowed)
         return true;
     add_number(request, TEXT("Retry-After"), rate->reset_seconds);
+    struct remembered *remembered = request->connection_user;
+    if (remembered->fact != NULL)
+        remembered->fact->pause_s = (int64_t)rate->reset_seconds;
     metrics_add(service->counters, COUNTED_RATE_LIMITED, 1);
     http_reply_error(request, &error_rate_limited);
     return false;
@@ -344,6 +363,7 @@ static void handle(void *context, struct http_request *request)
     const struct policy *policy;
     if (!find_and_judge(service, request, judged, now_wall_ms, &policy))
         return;
+    note_conduct(request, judged);
     const struct route *route = judged->match.route;
     if (policy != NULL && route != NULL && route->rate_limited)
         take_rate(service, request, policy, now_wall_ms);
@@ -377,6 +397,8 @@ static bool admit_provider(struct service *service, struct http_request *request
         judged->denial = DENIAL_UNKNOWN_ADDRESS;
     else if (judged->denial == DENIAL_NONE && !provider_may_call_from(provider, &judged->client))
         judged->denial = DENIAL_ADDRESS_NOT_LISTED;
+    if (known && provider != NULL && provider_may_call_from(provider, &judged->client))
+        note_conduct(request, judged);
     if (judged->denial != DENIAL_NONE) {
         count_denial(service, COUNTED_PROVIDER_NOT_ADMITTED, judged->denial);
         http_reply_error(request, judged->denial == DENIAL_UNKNOWN_ADDRESS
@@ -542,7 +564,9 @@ static void finished(void *context, const struct http_outcome *outcome)
 {
     struct service *service = context;
     const struct judged *judged = outcome->refused ? NULL : outcome->request->user;
-    end_wait(outcome->request->connection_user);
+    struct remembered *remembered = outcome->request->connection_user;
+    end_wait(remembered);
+    conduct_note_end(service->shared->conduct, &remembered->fact, outcome);
     size_t route = judged == NULL ? ROUTE_REFUSED : route_number(judged->match.route);
     metrics_request(service->metrics, route, outcome->status, outcome->duration_ns);
     metrics_add(service->counters, COUNTED_BYTES_SENT, outcome->bytes);

@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/errand.h"
 #include "base/memory.h"
+#include "conduct/conduct.h"
 #include "launch/launch.h"
 #include "limits/rate_limiter.h"
 #include "operator/verification.h"
@@ -650,6 +651,7 @@ static enum status open_stores(struct app *app, struct error *error)
                                        (int64_t)config->session_hours * 3600000);
     app->verifications = last_verifications_create(&platform);
     app->usage = usage_create(&platform, config->threads, USAGE_PERIOD_MS);
+    app->shared.conduct = conduct_create(&platform);
     return STATUS_OK;
 }
 
@@ -883,6 +885,7 @@ static void take_down(struct app *app)
     for (size_t i = 0; i < app->worker_count; i++)
         worker_stop(&app->workers[i]);
     usage_destroy(&app->usage); /* with their last counts */
+    conduct_destroy(&app->shared.conduct);
     memory_free(app->workers);
     for (size_t i = app->worker_count; i < app->sockets.threads; i++)
         for (size_t j = 0; j < WORKER_LISTENERS; j++)

@@ -44,5 +44,6 @@ const struct command customer_commands[] = {
      .run = resource_run_set},
     {"enable", "ID", &help_customer_enable, .run = resource_run_enable},
     {"disable", "ID", &help_customer_disable, .run = resource_run_disable},
+    {"conduct", "ID", &help_customer_conduct, .run = resource_run_conduct},
     {0},
 };

@@ -218,6 +218,7 @@ const struct command provider_commands[] = {
     {"enable", "ID", &help_provider_enable, .run = resource_run_enable},
     {"disable", "ID", &help_provider_disable, .run = resource_run_disable},
     {"secret", "add|list|retire ID [KID]", &help_provider_secret, .run = run_secret},
+    {"conduct", "ID", &help_provider_conduct, .run = resource_run_conduct},
     {"try", "ID [GAME]", &help_provider_try, .run = run_try},
     {0},
 };

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/stores.h"
+#include "operator/conduct.h"
 
 #define SETTINGS_MAX 16
 
@@ -187,6 +188,14 @@ void resource_run_list_of(const struct command_line *line, const struct resource
 void resource_run_list(const struct command_line *line)
 {
     resource_run_list_of(line, commands_of(line)->resource, NULL);
+}
+
+void resource_run_conduct(const struct command_line *line)
+{
+    if (command_option(line, "reset") != NULL)
+        command_require_verb(line, conduct_reset(command_platform(line), command_argument(line, 0),
+                                                 command_error(line)));
+    resource_run_list_of(line, &conduct_resource, NULL);
 }
 
 /* Zeroed; its memory lives until the command has returned. */

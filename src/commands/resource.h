@@ -24,6 +24,7 @@ void resource_run_set(const struct command_line *line);
 void resource_run_enable(const struct command_line *line);
 void resource_run_disable(const struct command_line *line);
 void resource_run_remove(const struct command_line *line);
+void resource_run_conduct(const struct command_line *line); /* of a customer or provider */
 command_option_maker resource_add_options, resource_set_options;
 
 /* add (`add`) or set, and then `edit` does to the record what no option says; NULL: nothing. */

@@ -12,7 +12,7 @@ console_handler console_list, console_show, console_add, console_change, console
  * links to operators, and end sessions. */
 console_handler console_issue_key, console_revoke_key, console_list_players, console_block_player,
     console_add_operator, console_link_operator, console_end_session, console_issue_token,
-    console_revoke_token;
+    console_revoke_token, console_reset_conduct;
 
 /* feed.c: the sports, the events of one, and what a customer gets for an event. */
 console_handler console_feed, console_feed_sport, console_feed_event;

@@ -14,6 +14,7 @@
 #include "console/handlers.h"
 #include "console/routes.h"
 #include "operator/addresses.h"
+#include "operator/conduct.h"
 #include "operator/keys.h"
 #include "operator/operators.h"
 #include "operator/players.h"
@@ -270,11 +271,18 @@ enum status console_list(struct console_call *call, struct error *error)
     if (status == STATUS_OK)
         status = begin_list(call, &listing, error);
     if (status == STATUS_OK)
-        status = resource_list(call->route->resource, call->store, customer, list_record, &listing,
-                               error);
+        status =
+            resource_list(call->route->resource, call->store,
+                          call->id[0] != '\0' ? call->id : customer, list_record, &listing, error);
     if (status == STATUS_OK) /* rows are never deleted, and stay in their order */
         console_end_page(&call->json, listing.met, console_next(&listing.page, listing.met));
     return status;
+}
+
+enum status console_reset_conduct(struct console_call *call, struct error *error)
+{
+    call->status = 204;
+    return conduct_reset(call->store, call->id, error);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

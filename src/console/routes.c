@@ -3,6 +3,7 @@
 
 #include "console/handlers.h"
 #include "operator/addresses.h"
+#include "operator/conduct.h"
 #include "operator/customers.h"
 #include "operator/games.h"
 #include "operator/keys.h"
@@ -30,6 +31,8 @@ static const struct console_route routes[] = {
     {CHANGES, API "customers/{id}", false, ROLE_OPERATOR, console_change, &customer_resource},
     {READS, API "customers/{id}/account/{what}", false, ROLE_READER, console_account, NULL},
     {READS, API "customers/{id}/denials", false, ROLE_READER, console_denials, NULL},
+    {READS, API "customers/{id}/conduct", false, ROLE_READER, console_list, &conduct_resource},
+    {REMOVES, API "customers/{id}/conduct", false, ROLE_OPERATOR, console_reset_conduct, NULL},
     {READS, API "customers/{id}/games", false, ROLE_READER, console_allowed_games, NULL},
     {METHOD_PUT, API "customers/{id}/games", false, ROLE_OPERATOR, console_allow_games, NULL},
 
@@ -50,6 +53,8 @@ static const struct console_route routes[] = {
     {ADDS, API "providers/{id}/secrets", false, ROLE_OWNER, console_add_secret, &provider_resource},
     {REMOVES, API "providers/{id}/secrets/{kid}", false, ROLE_OWNER, console_retire_secret,
      &provider_resource},
+    {READS, API "providers/{id}/conduct", false, ROLE_READER, console_list, &conduct_resource},
+    {REMOVES, API "providers/{id}/conduct", false, ROLE_OPERATOR, console_reset_conduct, NULL},
     {ADDS, API "providers/{id}/try", false, ROLE_OWNER, console_try_provider, NULL},
 
     {READS, API "games", false, ROLE_READER, console_list, &game_resource},

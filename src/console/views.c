@@ -267,10 +267,10 @@ static int64_t read_day(struct console_query *query, const char *name, int64_t o
 
 enum status console_audit(struct console_call *call, struct error *error)
 {
-    static const char *const kinds[] = {
-        "",       "customer", "key",   "address",      "provider", "game",       "list of games",
-        "player", "block",    "token", "verification", "operator", "credential", "ledger",
-        NULL};
+    static const char *const kinds[] = {"",           "customer", "key",           "address",
+                                        "provider",   "game",     "list of games", "player",
+                                        "block",      "token",    "verification",  "operator",
+                                        "credential", "ledger",   "conduct",       NULL};
     char object[CONSOLE_VALUE_SIZE];
     char who[CONSOLE_VALUE_SIZE];
     char since[CONSOLE_VALUE_SIZE];

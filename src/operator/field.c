@@ -26,9 +26,11 @@ static bool write_list(const struct field *field, const void *record,
                        const struct field_output *out)
 {
     struct text rest = text_of(field_value(field, record));
-    if (rest.size == 0)
+    if (out->json != NULL)
+        json_lines(out->json, field->name, rest);
+    else if (rest.size == 0)
         buffer_append_string(out->text, "none");
-    while (rest.size > 0) {
+    while (out->json == NULL && rest.size > 0) {
         buffer_append_text(out->text, text_cut(&rest, '\n'));
         if (rest.size > 0)
             buffer_append_string(out->text, ", ");

@@ -63,7 +63,8 @@ struct sql_texts {
     const char *make_schema; /* the table of the migrations that were applied */
     /* Other tables than the ledger's. */
     const char *add_usage, *usage, *usage_of_customer, *add_currency, *put_block, *launched;
-    const char *live_keys; /* the key $1 and those that it made, at $2 */
+    const char *add_conduct, *trim_conduct, *conduct; /* facts of a caller ($1) */
+    const char *live_keys;                            /* the key $1 and those that it made, at $2 */
     const char *revoke_key, *touch_key, *set_game;
 
     /* SQLite alone has these: rows with the hashes that verify them, by their numbers; and a player

@@ -1,0 +1,316 @@
+"""What croupier says of a sandbox caller's conduct: clients that do one thing wrong, each on a customer or provider of its own, and
+one of each kind that does everything right."""
+
+import json
+import time
+
+import pytest
+
+from croupier import Clock, Service, eventually
+from test_console import machine
+from wallet_model import PATH, PROVIDER_PATH, Provider, add_games, add_player, balance, credit, debit, launch, rollback
+
+pytestmark = pytest.mark.depends_on("platform")
+
+FAULT = "X-Croupier-Fault"
+POLLED = "/api/v1/cricket/events/1"
+OF_CUSTOMERS = ["unknown-outcome", "one-content", "unanswered-debit", "win-after-bet", "retry-after", "conditional-polls",
+                "waiting-polls", "connections", "player-blocked"]
+OF_PROVIDERS = [*(check for check in OF_CUSTOMERS if "polls" not in check), "session-expired", "signatures", "rounds"]
+ODDS = {1: [{"marketName": "Match Odds", "gtype": "match", "status": "OPEN", "runners": []}]}
+
+
+class Client:
+    """A client that keeps one connection, for as long as the server does."""
+
+    def __init__(self, server, key=None, provider=None):
+        self.server, self.key, self.provider, self.connection = server, key, provider, None
+        self.ids = []  # of the answers
+
+    def send(self, method, path, fields=(), body=b""):
+        if self.connection is None:
+            self.connection = self.server.connect(address=self.server.provider_address if self.provider else None)
+        fields = dict(fields)
+        if self.key:
+            fields["Authorization"] = f"Bearer {self.key}"
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        self.connection.send(f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{head}\r\n".encode() + body)
+
+    def receive(self):
+        """None: the connection ended without a whole answer."""
+        try:
+            answer = self.connection.receive()
+        except EOFError:
+            answer = None
+        if answer is None or answer.header("connection") == "close":
+            self.close()
+        if answer is not None:
+            self.ids.append(answer.header("x-request-id"))
+        return answer
+
+    def close(self):
+        self.connection.close()
+        self.connection = None
+
+    def move(self, document, fault=None):
+        body = json.dumps(document).encode()
+        fields = self.provider.fields(body, time.time() + self.server.clock.ahead[1] / 1e9) if self.provider else {"Content-Type": "application/json"}
+        self.send("POST", PROVIDER_PATH if self.provider else PATH, {**fields, **({FAULT: fault} if fault else {})}, body)
+        return self.receive()
+
+    def get(self, path=POLLED, **fields):
+        self.send("GET", path, {name.replace("_", "-"): value for name, value in fields.items()})
+        return self.receive()
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("conduct")
+    clock = Clock(directory / "clock")
+    server = Service(directory, {"provider.listen": "127.0.0.1:0"}, environment=clock.environment)
+    server.clock = clock
+    try:
+        server.publish("cricket", [{"gmid": 1, "ename": "A v B"}], ODDS)
+        add_games(server, "roulette", provider="house", options=["--sandbox", "on"])
+        server.start()
+        server.customers, server.providers = {}, {}
+        yield server
+    finally:
+        server.remove()
+
+
+def customer(server, name, *options):
+    """A sandbox customer, and a player of it that has 10.00."""
+    one = server.add_customer(name, options=["--casino", "--sandbox", "on", *options])
+    client = Client(server, one.key)
+    client.id, client.player = one.id, add_player(server, one)
+    assert client.move(credit(client.player, "in", 1000)).status == 200
+    return client
+
+
+def provider(server, name):
+    """A sandbox provider, and a launch of its game."""
+    add_games(server, f"{name}-game", provider=name, options=["--sandbox", "on"])
+    one = server.add_customer(name, options=["--casino", "--sandbox", "on"])
+    eventually(lambda: server.get("/api/v1/sports", one.key).status == 200)
+    eventually(lambda: f"{name}-game" in server.get("/api/v1/casino/games", one.key).body.decode())
+    _, subject, launched = launch(server, one, f"{name}-game")
+    client = Client(server, provider=Provider(server, name))
+    client.id, client.player, client.launch = name, subject, launched
+    client.more = {"launch_id": launched, "game_id": f"{name}-game"}
+    assert client.move(credit(subject, "in", 1000, round_id="in")).status == 200
+    return client
+
+
+def conduct(server, client, *options):
+    kind = "provider" if client.provider else "customer"
+    return {row["check"]: row for row in server.ask(kind, "conduct", client.id, *options)}
+
+
+def judged(server, client, fails=(), passes=()):
+    """The verdicts, once they are these; nothing else fails."""
+    def are_so():
+        rows = conduct(server, client)
+        assert list(rows) == (OF_PROVIDERS if client.provider else OF_CUSTOMERS)
+        failed = {check for check, row in rows.items() if row["result"] == "fail"}
+        assert failed <= set(fails), rows
+        return failed == set(fails) and all(rows[check]["result"] == "pass" for check in passes) and rows
+    return eventually(are_so)
+
+
+def pause(server, client, seconds):
+    """Lets time pass once the server knows that its last answer is out."""
+    eventually(lambda: any(line.get("id") == client.ids[-1] for line in server.log_lines()))
+    server.clock.advance(wall=seconds)
+
+
+# ---- customers -----------------------------------------------------------------------------------
+
+
+def test_a_good_customer_fails_nothing(sandbox):
+    client = customer(sandbox, "Good", "--rate", "30/60")
+    tag = client.get().header("etag")
+    for _ in range(12):
+        assert client.get(If_None_Match=tag).status == 304
+    assert client.move(debit(client.player, "bet", 100, game_id="roulette", round_id="r"), "close-after") is None
+    assert client.move(debit(client.player, "bet", 100, game_id="roulette", round_id="r")).json()["replayed"]
+    assert client.move(debit(client.player, "lost", 100, game_id="roulette", round_id="r"), "close-before") is None
+    assert client.move(rollback(client.player, "undo", "lost")).json()["status"] == "voided"
+    assert client.move(credit(client.player, "win", 300, "bet", round_id="r"), "500;applied=yes").status == 500
+    assert client.move(credit(client.player, "win", 300, "bet", round_id="r")).json()["replayed"]
+    assert client.move(balance(client.player), "503").status == 503
+    pause(sandbox, client, 1.1)
+    assert client.move(balance(client.player)).status == 200
+    rows = judged(sandbox, client, passes=["unknown-outcome", "one-content", "unanswered-debit", "win-after-bet", "retry-after",
+                                           "conditional-polls", "connections"])
+    assert client.ids[-1] in rows["connections"]["requests"] and len(rows["connections"]["requests"]) == 4
+    assert rows["player-blocked"] == {"check": "player-blocked", "result": "not seen", "requests": [],
+                                      "meaning": "no bet of a player follows player_blocked"}
+    text = sandbox.run("customer", "conduct", client.id).text
+    assert "CHECK" in text and "waiting-polls" in text and "not seen" in text
+
+
+def retries_with_another_amount(server, client):
+    assert client.move(credit(client.player, "win", 100), "close-after") is None
+    assert client.move(credit(client.player, "win", 200)).error == (409, "transaction_conflict")
+
+
+def gives_a_win_up(server, client):
+    assert client.move(credit(client.player, "win", 100), "close-before") is None
+    pause(server, client, 61)
+
+
+def uses_an_id_twice(server, client):
+    assert client.move(credit(client.player, "win", 100)).status == 200
+    assert client.move(credit(client.player, "win", 200)).error == (409, "transaction_conflict")
+
+
+def forgets_a_bet(server, client):
+    assert client.move(debit(client.player, "bet", 100, round_id="r", **client.more), "close-after") is None
+    pause(server, client, 61)
+
+
+def pays_a_bet_that_was_declined(server, client):
+    assert client.move(debit(client.player, "bet", 5000, round_id="r", **client.more)).status == 422
+    assert client.move(credit(client.player, "win", 100, "bet", round_id="r")).error == (404, "reference_not_found")
+
+
+def does_not_wait(server, client):
+    while client.get().status != 429:
+        pass
+    pause(server, client, 0.5)
+    assert client.get().status == 429
+
+
+def polls_without_the_tag(server, client):
+    for _ in range(12):
+        assert client.get().status == 200
+
+
+def gives_waits_up(server, client):
+    fields = {"If-None-Match": client.get().header("etag"), "Prefer": "wait=55"}
+    for number in range(5):
+        client.send("GET", POLLED, fields)
+        eventually(lambda: server.metrics().get("croupier_waiting", 1) > 0)
+        client.close()
+
+
+def opens_connections(server, client):
+    for _ in range(12):
+        assert client.move(balance(client.player)).status == 200
+        client.close()
+    pause(server, client, 61)
+
+
+def bets_for_a_blocked_player(server, client):
+    server.run("player", "block", client.player, "--reason", "a test")
+    refused = debit(client.player, "bet", 100, round_id="r", **client.more)
+    eventually(lambda: client.move(refused).error == (403, "player_blocked"))
+    pause(server, client, 0.5)
+    assert client.move({**refused, "transaction_id": "bet-2"}).error == (403, "player_blocked")
+
+
+CUSTOMERS = [(retries_with_another_amount, "unknown-outcome", []), (gives_a_win_up, "unknown-outcome", []),
+             (uses_an_id_twice, "one-content", []), (forgets_a_bet, "unanswered-debit", []),
+             (pays_a_bet_that_was_declined, "win-after-bet", []), (does_not_wait, "retry-after", ["--rate", "3/86400"]),
+             (polls_without_the_tag, "conditional-polls", []), (gives_waits_up, "waiting-polls", []),
+             (opens_connections, "connections", []), (bets_for_a_blocked_player, "player-blocked", [])]
+
+
+@pytest.mark.parametrize("acts, check, options", CUSTOMERS, ids=[case[0].__name__ for case in CUSTOMERS])
+def test_a_bad_customer_fails_just_its_line(sandbox, acts, check, options):
+    client = customer(sandbox, acts.__name__, *options)
+    client.more = {"game_id": "roulette"}
+    acts(sandbox, client)
+    rows = judged(sandbox, client, [check])
+    assert rows[check]["requests"]
+
+
+# ---- providers -----------------------------------------------------------------------------------
+
+
+def test_a_good_provider_fails_nothing(sandbox):
+    client = provider(sandbox, "good")
+    assert client.move(debit(client.player, "bet", 100, round_id="r", **client.more), "close-after") is None
+    assert client.move(debit(client.player, "bet", 100, round_id="r", **client.more)).json()["replayed"]
+    assert client.move(credit(client.player, "win", 100, "bet", round_id="r", round_ended=True)).status == 200
+    judged(sandbox, client, passes=["unknown-outcome", "one-content", "unanswered-debit", "win-after-bet", "signatures", "rounds"])
+
+
+def bets_for_an_old_launch(server, client):
+    pause(server, client, 25 * 3600)
+    refused = debit(client.player, "bet", 100, round_id="r", **client.more)
+    assert client.move(refused).error == (422, "session_expired")
+    pause(server, client, 0.5)
+    assert client.move({**refused, "transaction_id": "bet-2"}).error == (422, "session_expired")
+
+
+def signs_wrongly(server, client):
+    client.provider.secret = "another secret"
+    assert client.move(balance(client.player)).error == (403, "not_admitted")
+
+
+def leaves_a_round_open(server, client):
+    assert client.move(debit(client.player, "bet", 100, round_id="r", **client.more)).status == 200
+    assert client.move(credit(client.player, "win", 100, round_id="r")).status == 200
+    pause(server, client, 61)
+
+
+PROVIDERS = [(bets_for_an_old_launch, "session-expired"), (signs_wrongly, "signatures"), (leaves_a_round_open, "rounds"),
+             (forgets_a_bet, "unanswered-debit"), (pays_a_bet_that_was_declined, "win-after-bet")]
+
+
+@pytest.mark.parametrize("acts, check", PROVIDERS, ids=[case[0].__name__ for case in PROVIDERS])
+def test_a_bad_provider_fails_just_its_line(sandbox, acts, check):
+    client = provider(sandbox, acts.__name__.replace("_", "-"))
+    acts(sandbox, client)
+    assert judged(sandbox, client, [check])[check]["requests"]
+
+
+# ---- who sees it, and how it begins again --------------------------------------------------------
+
+
+def test_it_is_read_and_reset_by_the_admin_api_and_reset_is_audited(sandbox):
+    client = customer(sandbox, "Reset")
+    client.more = {}
+    uses_an_id_twice(sandbox, client)
+    rows = judged(sandbox, client, ["one-content"])
+    operator, reader = machine(sandbox, "conducts", "operator"), machine(sandbox, "looks", "reader")
+    path = f"/admin/v1/customers/{client.id}/conduct"
+    document = eventually(lambda: (answer := reader.ask("GET", path)).status == 200 and answer.json())
+    assert document["items"] == list(rows.values())
+    assert reader.ask("DELETE", path, {}).status == 403
+    assert operator.ask("DELETE", path, {}).status == 204
+    assert {row["result"] for row in conduct(sandbox, client).values()} == {"not seen"}
+    assert client.move(credit(client.player, "win", 300)).status == 409
+    judged(sandbox, client, passes=["one-content"])  # what was before is forgotten
+    assert {row["result"] for row in conduct(sandbox, client, "--reset").values()} == {"not seen"}
+    trail = [row for row in sandbox.ask("audit", "list", "--object", client.id) if row["kind"] == "conduct"]
+    assert [row["after"] for row in trail] == [{"reset": True}] * 2
+
+
+def test_only_sandbox_callers_have_it(sandbox):
+    real = sandbox.add_customer("Real")
+    for kind, identity, reason in (("customer", real.id, "sandbox"), ("customer", "cus_nobody", "no customer"),
+                                   ("provider", "nobody", "no provider")):
+        for options in ((), ("--reset",)):
+            assert reason in sandbox.run(kind, "conduct", identity, *options, status=1).errors
+
+
+def test_two_instances_give_one_table(sandbox, tmp_path):
+    if sandbox.platform.uri.startswith("sqlite"):
+        pytest.skip("one file serves one server")
+    other = Service(tmp_path, {"provider.listen": "127.0.0.1:0"}, environment=sandbox.clock.environment, stores=False,
+                    odds=sandbox.odds, platform=sandbox.platform)
+    other.clock = sandbox.clock
+    other.start()
+    try:
+        client = customer(sandbox, "Two")
+        assert client.move(debit(client.player, "bet", 100, round_id="r"), "close-after") is None
+        client.server = other
+        eventually(lambda: other.get("/api/v1/sports", client.key).status == 200)
+        assert client.move(debit(client.player, "bet", 100, round_id="r")).json()["replayed"]
+        rows = judged(sandbox, client, passes=["unknown-outcome", "unanswered-debit"])
+        assert rows["unanswered-debit"]["requests"] == [client.ids[-1]]
+    finally:
+        other.stop()
