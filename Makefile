@@ -191,7 +191,7 @@ docs: ## the reference of the three OpenAPI documents as one page: build/referen
 	@$(PYTHON) tools/make_reference.py build/reference/node_modules build/reference.html
 	@echo build/reference.html
 
-install: build ## install the program, its unit, configuration, manual, completions, documents, alarms and board (DESTDIR, prefix)
+install: build ## install the program, its unit, configuration, manual, completions, documents, kit, alarms and board (DESTDIR, prefix)
 	install -D -m 0755 build/croupier $(DESTDIR)$(prefix)/bin/croupier
 	install -D -m 0644 man/croupier.1 $(share)/man/man1/croupier.1
 	install -d $(DESTDIR)$(prefix)/lib/systemd/system
@@ -207,6 +207,9 @@ install: build ## install the program, its unit, configuration, manual, completi
 	build/croupier completion zsh >$(DESTDIR)$(zsh_completions)/_croupier
 	build/croupier completion fish >$(share)/fish/vendor_completions.d/croupier.fish
 	install -D -m 0644 dist/grafana/croupier.json $(share)/croupier/grafana/croupier.json
+	install -d $(share)/croupier/kit
+	install -m 0755 kit/certify $(share)/croupier/kit/
+	install -m 0644 kit/*.json $(share)/croupier/kit/
 	$(PYTHON) tools/package_docs.py $(share)/doc/croupier
 	sed 's|file:///usr/share|file://$(prefix)/share|' dist/prometheus/croupier.rules.yml >$(share)/croupier/croupier.rules.yml
 	test -e $(DESTDIR)/etc/croupier/croupier.conf || install -D -m 0644 dist/croupier.conf $(DESTDIR)/etc/croupier/croupier.conf

@@ -141,7 +141,7 @@ class Machine:
         self.port, self.operator_port = free_port(), free_port()
         self.placeholders = {}
         self._make_programs()
-        for name in ("Makefile", "man", "dist", "docs", "examples", "tools", "tests"):
+        for name in ("Makefile", "man", "dist", "kit", "docs", "examples", "tools", "tests"):
             (self.checkout / name).symlink_to(ROOT / name)
         for name in ("croupier", "tests"):
             (self.checkout / "build" / name).symlink_to(BINARY.parent / name)

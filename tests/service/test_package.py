@@ -47,7 +47,7 @@ def test_what_is_installed_is_all_that_an_installation_needs(tmp_path):
     [zsh] = re.findall(r"zsh_completions=(\S+)", rules)
     tree = tmp_path / "tree"
     tree.mkdir()
-    for name in ("Makefile", "dist", "man", "tools"):
+    for name in ("Makefile", "dist", "kit", "man", "tools"):
         (tree / name).symlink_to(ROOT / name)
     (tree / "build").mkdir()
     (tree / "build" / "croupier").symlink_to(BINARY)
@@ -67,7 +67,8 @@ def test_what_is_installed_is_all_that_an_installation_needs(tmp_path):
         "usr/lib/sysusers.d/croupier.conf", "usr/lib/tmpfiles.d/croupier.conf",
         "usr/share/bash-completion/completions/croupier", "usr/share/zsh/vendor-completions/_croupier",
         "usr/share/fish/vendor_completions.d/croupier.fish", "usr/share/croupier/croupier.rules.yml",
-        "usr/share/croupier/grafana/croupier.json", "etc/croupier/croupier.conf", "usr/lib/croupier/croupier-backup",
+        "usr/share/croupier/grafana/croupier.json", "usr/share/croupier/kit/certify",
+        *(f"usr/share/croupier/kit/{cases.name}" for cases in (ROOT / "kit").glob("*.json")), "etc/croupier/croupier.conf", "usr/lib/croupier/croupier-backup",
         *(f"usr/lib/systemd/system/croupier-{job}.{kind}" for job in ("backup", "verify") for kind in ("service", "timer"))}
     for path in (root / "usr/lib").rglob("croupier*"):
         assert path.is_dir() or "dir@" not in path.read_text()
