@@ -223,6 +223,9 @@ def test_what_is_answered_is_what_the_document_says(house, owner):
     owner.change("POST", "addresses", {"address": "2001:db8::9"}, 201)
     asked["/admin/v1/addresses/{id}"] = "2001%3Adb8%3A%3A9"
     asked["/admin/v1/customers/{id}/denials"] = customer
+    asked["/admin/v1/customers/{id}/conduct"] = house.add_customer("Trial", key=False, options=["--sandbox", "on"]).id
+    add_games(house, "trial-game", provider="trial", options=["--sandbox", "on"])
+    asked["/admin/v1/providers/{id}/conduct"] = "trial"
     asked["/admin/v1/customers/{id}/account/{what}"] = f"{customer}/account"
     denied(house, owner)
     assert send(house, house.customer.key, credit(house.player, "a-round", 0, round_id="r-1")).status == 200

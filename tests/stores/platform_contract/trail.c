@@ -61,10 +61,11 @@ TEST_OF(fixture, every_change_says_who_and_what)
     OK(platform_update(fixture->store, &customer_table, &record, &fixture->error));
     read_trail(fixture, &rows);
     assert_int_equal(rows.count, 2);
-    assert_row(&rows.row[0], "customer", "cus_1", "",
-               "{\"name\":\"One\",\"enabled\":true,\"casino\":false,\"sports\":\"all\","
-               "\"rate_requests\":null,\"rate_window_seconds\":null,\"cidrs\":\"\",\"created_ms\":"
-               "1763700000000}");
+    assert_row(
+        &rows.row[0], "customer", "cus_1", "",
+        "{\"name\":\"One\",\"enabled\":true,\"casino\":false,\"sandbox\":false,\"sports\":\"all\","
+        "\"rate_requests\":null,\"rate_window_seconds\":null,\"cidrs\":\"\",\"created_ms\":"
+        "1763700000000}");
     assert_string_equal(rows.row[0].record.who, "unknown");
     assert_string_equal(rows.row[0].record.command, "");
     assert_row(&rows.row[1], "customer", "cus_1",
