@@ -267,6 +267,24 @@ def test_the_api(demo):
     run_all(demo, "docs/wallet.md")
 
 
+@tries("docs/sandbox.md")
+def test_the_sandbox(installed):
+    switched, lost = commands_of("docs/sandbox.md")
+    (installed.work / "roulette.json").write_text(json.dumps(
+        [{"id": "roulette", "name": "Roulette", "provider": "acme-trial", "category": "table", "currencies": ["EUR"]}]))
+    installed.run("croupier provider add acme-trial --name Acme --launch-url https://play.acme.example/ --secret - <<<0123456789abcdef0123456789abcdef;"
+                  f"croupier game import roulette.json; {switched.script()}")
+    add_customer(installed, "--casino", "--sandbox", "on")
+    eventually(lambda: "roulette" in installed.ask_api("/api/v1/casino/games"))
+    player = json.loads(installed.ask_api("/api/v1/casino/games/roulette/launch", mode="real", player_reference="player-17", currency="EUR"))["player_id"]
+    installed.placeholders["ply_7Qm2Zt0aXw9Lk3Rb"] = player
+    installed.ask_api("/api/v1/casino/wallet", operation="CREDIT", player_id=player, transaction_id="in", amount_minor=1000, currency="EUR")
+    installed.run(f"{lost.script()} || test $? = 52")  # curl's word for an end without an answer
+    answer = json.loads(installed.run(lost.script().replace("-H 'X-Croupier-Fault: close-after'", "")))
+    assert answer["status"] == "applied" and answer["balance_minor"] == 750
+    installed.run("systemctl stop croupier")
+
+
 @tries("docs/account.md")
 def test_the_account(demo):
     settings = f"-c {demo.directory}/demo/croupier.conf"
