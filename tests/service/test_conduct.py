@@ -2,12 +2,15 @@
 one of each kind that does everything right."""
 
 import json
+import os
+import subprocess
 import time
 
 import pytest
 
 from croupier import Clock, Service, eventually
 from test_console import machine
+from test_examples import CUSTOMERS
 from wallet_model import PATH, PROVIDER_PATH, Provider, add_games, add_player, balance, credit, debit, launch, rollback
 
 pytestmark = pytest.mark.depends_on("platform")
@@ -150,6 +153,24 @@ def test_a_good_customer_fails_nothing(sandbox):
     assert "CHECK" in text and "waiting-polls" in text and "not seen" in text
 
 
+@pytest.mark.parametrize("name", CUSTOMERS)
+def test_the_example_customers_fail_nothing(sandbox, tmp_path, name):
+    client = customer(sandbox, f"Example {name}")
+    host, port = sandbox.address
+    environment = {**os.environ, "BASE": f"http://{host}:{port}", "KEY": client.key, "JOURNAL": str(tmp_path / "journal")}
+
+    def run(*words):
+        return subprocess.run([*CUSTOMERS[name], *words], env=environment, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+
+    run("poll", "cricket", "1", "1")
+    run("deposit", client.player, "500", "EUR")
+    bet = run("bet", client.player, "100", "EUR", "roulette", "r-1")
+    run("win", client.player, "200", "EUR", "roulette", "r-1", json.loads(bet[bet.index("{"):])["transaction_id"])
+    run("settle")
+    sandbox.clock.advance(wall=61)
+    judged(sandbox, client, passes=["one-content", "win-after-bet"])
+
+
 def retries_with_another_amount(server, client):
     assert client.move(credit(client.player, "win", 100), "close-after") is None
     assert client.move(credit(client.player, "win", 200)).error == (409, "transaction_conflict")
@@ -210,14 +231,14 @@ def bets_for_a_blocked_player(server, client):
     assert client.move({**refused, "transaction_id": "bet-2"}).error == (403, "player_blocked")
 
 
-CUSTOMERS = [(retries_with_another_amount, "unknown-outcome", []), (gives_a_win_up, "unknown-outcome", []),
+BAD_CUSTOMERS = [(retries_with_another_amount, "unknown-outcome", []), (gives_a_win_up, "unknown-outcome", []),
              (uses_an_id_twice, "one-content", []), (forgets_a_bet, "unanswered-debit", []),
              (pays_a_bet_that_was_declined, "win-after-bet", []), (does_not_wait, "retry-after", ["--rate", "3/86400"]),
              (polls_without_the_tag, "conditional-polls", []), (gives_waits_up, "waiting-polls", []),
              (opens_connections, "connections", []), (bets_for_a_blocked_player, "player-blocked", [])]
 
 
-@pytest.mark.parametrize("acts, check, options", CUSTOMERS, ids=[case[0].__name__ for case in CUSTOMERS])
+@pytest.mark.parametrize("acts, check, options", BAD_CUSTOMERS, ids=[case[0].__name__ for case in BAD_CUSTOMERS])
 def test_a_bad_customer_fails_just_its_line(sandbox, acts, check, options):
     client = customer(sandbox, acts.__name__, *options)
     client.more = {"game_id": "roulette"}
