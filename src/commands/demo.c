@@ -423,6 +423,8 @@ static enum status prepare(struct demo *demo, struct error *error)
     if (status != STATUS_OK)
         return status;
     demo->simulator = simulator_create(&simulated, clock_wall_ms());
+    if (command_option(demo->line, "still") != NULL) /* a record is to be replayed */
+        return simulator_tick(demo->simulator, clock_wall_ms(), demo->odds, error);
     return simulator_start(demo->simulator, demo->odds, demo->log, error);
 }
 

@@ -2,17 +2,22 @@
  * `croupier feed …`: publishing by hand or from a script, on the odds store directly. It needs no
  * server; a running server sees the change at once.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/stores.h"
 #include "demo/simulate.h"
 #include "feed/check.h"
+#include "feed/line.h"
 #include "feed/publication.h"
 #include "feed/stream.h"
 #include "operator/times.h"
@@ -318,6 +323,205 @@ static void run_stream(const struct command_line *line)
     odds_store_close(&store);
 }
 
+/* ---- feed replay ----------------------------------------------------------------------------- */
+
+#define REPLAY_SPEED_MOST 1000000U
+#define REPLAY_BEFORE_MS INT64_C(3600000) /* what was published then stands when it begins */
+#define QUIET_MS 60000                    /* a store that was published to since is somebody's */
+
+/* Refuses to publish into a store that another feed may use. */
+static void check_quiet(const struct command_line *line, struct odds_store *store, uint64_t lines)
+{
+    struct odds_facts facts;
+    if (!text_starts_with(text_of(command_config(line)->odds_store), TEXT("embedded:")))
+        command_refuse(line, "Redis does not tell when it was last published to; say with --live "
+                             "that this store is meant");
+    odds_store_facts(store, &facts);
+    for (unsigned i = 0; i < SPORT_COUNT; i++)
+        if (facts.published_ms[i] > clock_wall_ms() - QUIET_MS)
+            command_refuse(line,
+                           "%s was published to this store within the last minute; stop the feed, "
+                           "or say with --live that it is meant",
+                           sport_key((enum sport)i));
+    if (command_at_terminal() && !command_ask("Publish %" PRIu64 " lines? yes or no: ", lines))
+        command_refuse(line, "nothing was published");
+}
+
+static void note_missing(const struct command_line *line, const struct feed_reading *reading)
+{
+    if (reading->lost > 0)
+        command_note(line, "lines are missing in the record, which counts %" PRIu64 " of them",
+                     reading->lost);
+    if (reading->cut > 0)
+        command_note(line, "a file is cut off: its last second may be missing");
+}
+
+struct replay {
+    struct feed_reading reading;
+    const struct progress_watch *watch;
+    int64_t from_ms, first_ms; /* first_ms: of the first line that is not from before */
+    uint64_t speed;
+    uint64_t begun_ns;
+    uint64_t lines, done;
+    int output; /* -1: lines are counted only */
+};
+
+static void replay_line(void *context, int64_t time_ms, struct text sent)
+{
+    struct replay *replay = context;
+    if (replay->output < 0) {
+        progress_tell(replay->watch, "lines read", ++replay->lines, 0);
+        return;
+    }
+    uint64_t now_ns = clock_monotonic_ns();
+    if (replay->first_ms == 0 && time_ms >= replay->from_ms) {
+        replay->first_ms = time_ms;
+        replay->begun_ns = now_ns;
+    }
+    if (replay->first_ms != 0 && time_ms > replay->first_ms) {
+        uint64_t after_ms = (uint64_t)(time_ms - replay->first_ms);
+        uint64_t due_ns = replay->begun_ns + after_ms * 1000000 / replay->speed;
+        clock_pause_ns(due_ns > now_ns ? due_ns - now_ns : 0);
+    }
+    (void)file_write(replay->output, sent.at, sent.size);
+    (void)file_write(replay->output, "\n", 1);
+    progress_tell(replay->watch, "lines", ++replay->done, replay->lines);
+}
+
+static void write_lines(void *argument)
+{
+    struct replay *replay = argument;
+    struct feed_reading reading = replay->reading; /* whose counts stay */
+    enum status status = feed_record_read(&reading, NULL);
+    (void)status; /* it could be read before; else lines are missing */
+    file_close(&replay->output);
+}
+
+/* Publishes as a stream does, from a pipe. Returns how many lines were not published. */
+static uint64_t publish_again(const struct command_line *line, struct replay *replay,
+                              struct odds_store *store)
+{
+    uint64_t failed = 0;
+    uv_thread_t thread;
+    int ends[2];
+    CHECK(pipe2(ends, O_CLOEXEC) == 0);
+    const struct feed_stream_options options = {.store = store,
+                                                .input = ends[0],
+                                                .output = STDERR_FILENO,
+                                                .expires_s = parse_expiry(line),
+                                                .failed = &failed};
+    replay->output = ends[1];
+    thread_start(&thread, "feed-replay", write_lines, replay);
+    enum status status = feed_stream(&options, command_error(line));
+    CHECK(uv_thread_join(&thread) == 0);
+    file_close(&ends[0]);
+    command_require(line, status);
+    return failed;
+}
+
+/* Reads all first, so that a damaged record is refused before anything is published. */
+static void run_replay(const struct command_line *line)
+{
+    struct replay replay = {
+        .reading = {.directory = command_argument(line, 0),
+                    .to_ms = parse_time(line, "--to", command_option(line, "to"), INT64_MAX),
+                    .visit = replay_line,
+                    .context = &replay},
+        .watch = command_watch(line),
+        .from_ms = parse_time(line, "--from", command_option(line, "from"), 0),
+        .speed = command_number(line, "speed", 1, REPLAY_SPEED_MOST, 1),
+        .output = -1};
+    (void)parse_expiry(line); /* refused before the record is read */
+    replay.reading.from_ms = replay.from_ms - REPLAY_BEFORE_MS;
+    command_require(line, feed_record_read(&replay.reading, command_error(line)));
+    command_end_progress(line);
+    note_missing(line, &replay.reading);
+    if (replay.lines == 0)
+        command_refuse(line, "nothing was published then");
+    struct odds_store *store = open_store(line, true);
+    if (command_option(line, "live") == NULL)
+        check_quiet(line, store, replay.lines);
+    uint64_t failed = publish_again(line, &replay, store);
+    command_end_progress(line);
+    if (failed > 0 || replay.done < replay.lines)
+        command_refuse(line, "%" PRIu64 " of %" PRIu64 " lines were published",
+                       replay.done - failed, replay.lines);
+    const struct command_count counts[] = {{"lines", replay.lines, NULL},
+                                           {"lost", replay.reading.lost, NULL},
+                                           {"files_cut_off", replay.reading.cut, NULL},
+                                           {0}};
+    if (!command_write_counts(line, counts, JSON_COMPACT))
+        (void)printf("replayed %" PRIu64 " line%s\n", replay.lines, plural(replay.lines));
+}
+
+/* ---- feed at --------------------------------------------------------------------------------- */
+
+/* What was published last. */
+struct published {
+    struct feed_reading reading; /* which counts what is missing since */
+    struct target target;
+    int64_t time_ms;         /* 0: nothing */
+    struct buffer *document; /* empty: it was withdrawn */
+};
+
+static void look_at_line(void *context, int64_t time_ms, struct text sent)
+{
+    struct published *published = context;
+    const struct target *target = &published->target;
+    struct feed_line line;
+    feed_line_read(&line, sent, 0);
+    for (size_t i = 0; i < line.count; i++) {
+        const struct odds_change *change = &line.steps[i].change;
+        if (change->sport != target->sport ||
+            (!event_id_equals(&change->event, &target->event) && !line.steps[i].whole_sport))
+            continue;
+        published->time_ms = time_ms;
+        published->reading.lost = published->reading.cut = 0;
+        buffer_clear(published->document);
+        buffer_append(published->document, change->bytes, change->size);
+    }
+    feed_line_free(&line);
+}
+
+/* Looks in the last file that was begun by then, and in twice as much time again and again. */
+static void run_at(const struct command_line *line)
+{
+    const char *given = command_argument(line, 2);
+    struct published published = {
+        .reading = {.directory = command_argument(line, 3),
+                    .visit = look_at_line,
+                    .context = &published},
+        .target = parse_target(line, strcmp(command_argument(line, 1), "catalog") != 0),
+        .document = command_buffer(line)};
+    struct feed_reading *reading = &published.reading;
+    char when[CLOCK_TEXT_SIZE];
+    reading->to_ms = parse_time(line, "TIME", given, 0);
+    if (reading->to_ms > clock_wall_ms())
+        command_usage(line, "TIME: '%s' is not over yet", given);
+    for (int64_t back_ms = 0; published.time_ms == 0 && back_ms < 2 * reading->to_ms;
+         back_ms = 2 * back_ms + REPLAY_BEFORE_MS) {
+        reading->lost = reading->cut = 0;
+        reading->from_ms = reading->to_ms - back_ms;
+        command_require(line, feed_record_read(reading, command_error(line)));
+    }
+    note_missing(line, reading);
+    if (published.time_ms == 0)
+        command_refuse(line, "the record has no publication of it by then");
+    clock_format_rfc3339(published.time_ms, when);
+    if (published.document->size == 0)
+        command_refuse(line, "it was withdrawn at %s", when);
+    command_note(line, "published at %s", when);
+    if (!command_json(line)) {
+        (void)command_print(published.document);
+        return;
+    }
+    struct json_writer *json = begin_object(line, &published.target);
+    json_time(json, "published_at", published.time_ms);
+    json_unsigned(json, "lost", reading->lost);
+    json_unsigned(json, "files_cut_off", reading->cut);
+    json_text(json, "document", buffer_text(published.document));
+}
+
 /* ---- feed simulate --------------------------------------------------------------------------- */
 
 static struct simulator_options parse_simulate(const struct command_line *line)
@@ -416,6 +620,8 @@ const struct command feed_commands[] = {
     {"withdraw", "SPORT [EVENT]", &help_feed_withdraw, .run = run_withdraw},
     {"interest", "SPORT", &help_feed_interest, .run = run_interest},
     {"stream", "", &help_feed_stream, .run = run_stream},
+    {"replay", "DIR", &help_feed_replay, .run = run_replay},
+    {"at", "SPORT EVENT|catalog TIME DIR", &help_feed_at, .run = run_at},
     {"simulate", "", &help_feed_simulate, .run = run_simulate},
     {0},
 };

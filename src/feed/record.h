@@ -35,3 +35,21 @@ MUST_CHECK enum status feed_recorder_start(struct feed_recorder **recorder, cons
 void feed_recorder_stop(struct feed_recorder **recorder);
 /* `answer` is a line of JSON. */
 void feed_recorder_add(struct feed_recorder *recorder, struct text answer, struct text sent);
+
+/* A line that was published then. The text lives until the visitor returns. */
+typedef void feed_record_visitor(void *context, int64_t time_ms, struct text sent);
+struct feed_reading {
+    const char *directory;
+    int64_t from_ms; /* begin with the last file that was begun by then, or the first */
+    int64_t to_ms;   /* leave out what is later */
+    feed_record_visitor *visit;
+    void *context;
+    uint64_t lost; /* counts the lines that are missing, as the record says, */
+    uint64_t cut;  /* and the files that end in the middle of a frame */
+};
+
+/* Shows lines in their order. STATUS_NOT_FOUND: there is no such directory, or no record in it.
+ * STATUS_MALFORMED: a file is damaged. STATUS_UNAVAILABLE: one cannot be read. */
+MUST_CHECK enum status feed_record_read(struct feed_reading *reading, struct error *error);
+/* The same of the bytes of a file. False: it is damaged. */
+MUST_CHECK bool feed_record_show(struct feed_reading *reading, struct text bytes);

@@ -540,6 +540,12 @@ static void answer(const struct feed_stream_options *options, struct buffer *out
     if (options->recorder != NULL && item->line.wrong.reason == NULL)
         feed_recorder_add(options->recorder,
                           (struct text){out->data + before, out->size - before - 1}, item->text);
+    if (options->failed == NULL)
+        return;
+    if (item->line.wrong.reason == NULL && item->publication.status == STATUS_OK)
+        out->size = before;
+    else
+        ++*options->failed;
 }
 
 /* Answers the oldest group, and frees it. */

@@ -32,6 +32,8 @@ struct feed_stream_options {
                                  seconds; 0: do not */
     /* Of the lines that are accepted; NULL: there is none. */
     struct feed_recorder *recorder;
+    /* Counts the lines that were not published, and only they are answered; NULL: all are. */
+    uint64_t *failed;
 };
 
 /* STATUS_INVALID: input or output failed, and `error` says which. Publications that were answered

@@ -5,14 +5,14 @@ import io
 import json
 import os
 import re
-import signal
 import subprocess
 import time
+import urllib.request
 
 import pytest
 import zstandard
 
-from croupier import BINARY, PATIENCE, eventually
+from croupier import BINARY, PATIENCE, ROOT, at_a_terminal, eventually
 
 pytestmark = pytest.mark.depends_on("odds")
 
@@ -190,3 +190,230 @@ def test_a_full_disk_holds_up_no_prices_and_leaves_a_gap(service, tmp_path):
     assert lines[-1][2] == '{"withdraw":"cricket"}'
     log = (tmp_path / "log").read_text()
     assert "No space left on device" in log and len(log.splitlines()) <= 4, log
+
+
+# ---- a day again -------------------------------------------------------------------------------------
+
+SPORTS = ["cricket", "football", "tennis", "horse-racing", "greyhound-racing"]
+
+
+def answers(service):
+    """What a client gets, of every catalog and event: status, body."""
+    paths = [f"/api/v1/{sport}/events{event}" for sport in SPORTS for event in ("", "/1", "/2", "/3")]
+    return [(answer.status, answer.body if answer.status == 200 else answer.error) for answer in
+            (service.get(path, service.customer.key) for path in paths)]
+
+
+def begin(service):
+    service.customer = service.add_customer()
+    service.start()
+    service.await_admission(service.customer.key)
+    return service
+
+
+def play(recording):
+    """Three moments of five sports, after each of which the caller may look."""
+    for sport in SPORTS:
+        recording.send(odds(1, [{"price": 1}], sport), f'{{"catalog":"{sport}","document":[ {{"gmid":1, "n": 1.80}},{{"gmid":2}} ]}}')
+    yield
+    recording.send({"together": [odds(event, [{"n": event}], sport) for sport in SPORTS for event in (2, 3)]},
+                   {"withdraw": "tennis"}, {"withdraw": "cricket", "event": "1"}, "no line", {"alive": True})
+    yield
+    recording.send(catalog(1, 2, 3), odds(1, [{"price": 2.50}]), {"withdraw": "football"},
+                   {"catalog": "football", "document": [{"gmid": 3}]}, odds(3, [], "football"))
+    yield
+
+
+def settled(service, expected):
+    eventually(lambda: answers(service) == expected)
+
+
+def test_a_record_that_is_replayed_gives_the_same_answers_byte_for_byte(make_service, feed, tmp_path):
+    first, second = begin(make_service()), make_service()
+    recording = feed(first, tmp_path / "record")
+    seen, times = [], []
+    for _ in play(recording):
+        time.sleep(0.05)
+        times.append(datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+        time.sleep(0.05)
+        seen.append(answers(first))
+    recording.end()
+    assert len({str(moment) for moment in seen}) == 3
+    begin(second)
+    for moment, at in zip(seen, times):
+        replayed = second.run("feed", "replay", tmp_path / "record", "--to", at, "--live", "--speed", "60", "--json")
+        assert json.loads(replayed.text)["lines"] > 0 and replayed.errors == ""
+        settled(second, moment)
+
+
+@pytest.mark.only("embedded")
+def test_a_replay_keeps_the_pauses_divided_by_its_speed(service, feed, tmp_path):
+    recording = feed(service, tmp_path / "record")
+    for number in range(40):
+        recording.send(odds(number % 3 + 1, [{"n": number}]))
+        time.sleep(0.02)
+    recording.end()
+    before = lines_of(tmp_path / "record")
+    begun = time.monotonic()
+    service.run("feed", "replay", tmp_path / "record", "--live", "--speed", "2")
+    taken = time.monotonic() - begun
+    span = [datetime.datetime.fromisoformat(before[at][0].replace("Z", "+00:00")) for at in (0, -1)]
+    assert taken >= (span[1] - span[0]).total_seconds() / 2 - 0.01
+    at = [json.loads(service.run("feed", "at", "cricket", str(event), "0s", tmp_path / "record").text) for event in (1, 2, 3)]
+    assert at == [[{"n": 39}], [{"n": 37}], [{"n": 38}]]
+
+
+def test_what_was_before_stands_when_a_replay_begins_later(make_service, feed, tmp_path):
+    first, second = make_service(), make_service()
+    recording = feed(first, tmp_path / "record")
+    recording.send(catalog(1), odds(1, [{"n": 1}]))
+    time.sleep(0.05)
+    after = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    recording.send(odds(2, [{"n": 2}]))
+    recording.end()
+    begin(second).run("feed", "replay", tmp_path / "record", "--from", after, "--live")
+    eventually(lambda: second.get("/api/v1/cricket/events/1", second.customer.key).json().get("odds") == [{"n": 1}])
+
+
+@pytest.mark.only("embedded")
+def test_a_store_that_is_published_to_is_refused_unless_it_is_meant(make_service, feed, tmp_path):
+    service, quiet = make_service(), make_service()
+    recording = feed(service, tmp_path / "record")
+    recording.send(catalog(1), odds(1, []))
+    recording.end()
+    refused = service.run("feed", "replay", tmp_path / "record", status=1)
+    assert "cricket was published to this store within the last minute" in refused.errors and refused.text == ""
+    assert service.run("feed", "replay", tmp_path / "record", "--live").text == "replayed 2 lines\n"
+    assert quiet.run("feed", "replay", tmp_path / "record").text == "replayed 2 lines\n"
+
+
+@pytest.mark.only("redis")
+def test_redis_does_not_tell_and_so_it_must_be_meant(service, feed, tmp_path):
+    recording = feed(service, tmp_path / "record")
+    recording.send(catalog(1))
+    recording.end()
+    assert "say with --live" in service.run("feed", "replay", tmp_path / "record", status=1).errors
+    assert service.run("feed", "replay", tmp_path / "record", "--live").text == "replayed 1 line\n"
+
+
+@pytest.mark.only("embedded")
+def test_lines_that_the_record_does_not_have_are_told(service, feed, tmp_path):
+    recording = feed(service, tmp_path / "record")
+    recording.send(catalog(1), odds(1, [{"n": 1}]))
+    recording.end()
+    [file] = files(tmp_path / "record")
+    whole = file.read_bytes()
+    missing = zstandard.compress(file.name[:10].encode() + b'T00:00:00.000Z\t{"gap": 12}\n')
+    failed = zstandard.compress(file.name[:10].encode() + b'T00:00:00.000Z\t{"line": 3, "error": "away"}\t{"withdraw":"cricket"}\n')
+    file.write_bytes(whole + missing + failed + whole[:-3])
+    replayed = service.run("feed", "replay", tmp_path / "record", "--live")
+    assert replayed.text == "replayed 2 lines\n"
+    assert "counts 12 of them" in replayed.errors and "a file is cut off" in replayed.errors
+    told = json.loads(service.run("feed", "at", "cricket", "1", "0s", tmp_path / "record", "--json").text)
+    assert told["lost"] == 12 and told["files_cut_off"] == 1 and told["document"] == '[{"n": 1}]'
+    file.write_bytes(bytes([*whole[:30], whole[30] ^ 1, *whole[31:]]))
+    for command in (["replay", tmp_path / "record", "--live"], ["at", "cricket", "1", "0s", tmp_path / "record"]):
+        refused = service.run("feed", *command, status=1)
+        assert refused.errors.endswith(f"{file} is damaged\n") and refused.text == ""
+
+
+@pytest.mark.parametrize("command, status, said", [
+    (["replay", "{}/missing"], 1, "/missing: No such file or directory"),
+    (["replay", "{}/empty"], 1, "/empty: there is no record in it"),
+    (["replay", "{}/record", "--to", "2020-01-01"], 1, "nothing was published then"),
+    (["replay", "{}/record", "--from", "noon"], 2, "--from: 'noon' is not a time"),
+    (["replay", "{}/record", "--speed", "0"], 2, "--speed: '0' is not a number from 1"),
+    (["at", "curling", "1", "0s", "{}/record"], 2, "'curling' is not a sport"),
+    (["at", "cricket", "x", "0s", "{}/record"], 2, "'x' is not an event id"),
+    (["at", "cricket", "1", "2999-01-01", "{}/record"], 2, "'2999-01-01' is not over yet"),
+    (["at", "cricket", "1", "2020-01-01", "{}/record"], 1, "no publication of it by then"),
+    (["at", "cricket", "2", "0s", "{}/record"], 1, "no publication of it by then"),
+    (["at", "tennis", "1", "0s", "{}/record"], 1, "it was withdrawn at 20"),
+    (["at", "cricket", "1", "0s", "{}/empty"], 1, "/empty: there is no record in it")])
+def test_a_question_that_has_no_answer_says_why(service, feed, tmp_path, command, status, said):
+    (tmp_path / "empty").mkdir()
+    recording = feed(service, tmp_path / "record")
+    recording.send(odds(1, []), odds(1, [], "tennis"), {"withdraw": "tennis"})
+    recording.end()
+    refused = service.run("feed", *[word.format(tmp_path) for word in command], status=status)
+    assert said in refused.errors and refused.text == ""
+
+
+def test_each_moment_of_a_record_can_be_asked_for(service, feed, tmp_path):
+    """Byte for byte, over files of several hours, of which the older have what the newer do not."""
+    recording = feed(service, tmp_path / "record")
+    recording.send('{"odds":"cricket","event":"1","document":[ {"price": 1.80} ]}', catalog(1))
+    recording.end()
+    [file] = files(tmp_path / "record")
+    old = text_of(file)
+    file.unlink()
+    for hour in range(10):
+        stamp = f"2026-11-2{hour // 5}T0{hour}"
+        text = old.replace(old[:13], stamp.encode()) if hour == 2 else b""
+        text += f'{stamp}:30:00.000Z\t{{"line": {hour + 3}, "published": true}}\t{json.dumps(odds(2, [{"hour": hour}]))}\n'.encode()
+        (tmp_path / "record" / f"{stamp}-00-00.000Z.feed.zst").write_bytes(zstandard.compress(text))
+
+    def ask(what, when, *options):
+        return service.run("feed", "at", "cricket", what, when, tmp_path / "record", *options)
+
+    assert ask("1", "2026-11-28").text == '[ {"price": 1.80} ]'
+    assert ask("catalog", "2026-11-28").text == json.dumps(catalog(1)["document"])
+    assert "published at 2026-11-20T02:" in ask("1", "2026-11-21T09:59:59Z").errors
+    for hour in range(10):
+        at = f"2026-11-2{hour // 5}T0{hour}:30:00"
+        assert ask("2", f"{at}Z").text == json.dumps([{"hour": hour}])
+        if hour > 0:
+            assert ask("2", f"2026-11-2{hour // 5}T0{hour}:29:59.999Z").text == json.dumps([{"hour": hour - 1}])
+    assert json.loads(ask("2", "2026-11-20T04:45:00Z", "--json").text) == {
+        "sport": "cricket", "event": "2", "published_at": "2026-11-20T04:30:00.000Z", "lost": 0, "files_cut_off": 0,
+        "document": '[{"hour": 4}]'}
+
+
+@pytest.mark.only("embedded")
+@pytest.mark.parametrize("answer, status", [("yes", 0), ("no", 1)])
+def test_at_a_terminal_a_replay_is_asked_about(make_service, feed, tmp_path, answer, status):
+    service, quiet = make_service(), make_service()
+    recording = feed(service, tmp_path / "record")
+    recording.send(catalog(1))
+    recording.end()
+    done, said = at_a_terminal(answer, "feed", "replay", tmp_path / "record", "-c", quiet.configuration, env=quiet.environment)
+    assert done == status and "Publish 1 lines? yes or no: " in said
+    assert ("replayed 1 line" if status == 0 else "nothing was published") in said
+
+
+EXAMPLE = ROOT / "examples" / "record"
+
+
+def test_the_example_has_five_sports_and_goes_into_the_demo(still_demo):
+    """`croupier demo --still` serves what is replayed, with the events that its tour names."""
+    demo = still_demo
+    names = {"cricket": 1, "football": 2, "tennis": 3, "horse-racing": 4, "greyhound-racing": 5}
+    replayed = subprocess.run([str(BINARY), "feed", "replay", str(EXAMPLE), "--speed", "1000000", "--live", "--json", "-c", demo["config"]],
+                              capture_output=True, timeout=120 * PATIENCE)
+    assert replayed.returncode == 0 and json.loads(replayed.stdout)["files_cut_off"] == 0, replayed
+    for sport, number in names.items():
+        event = str(34000000 + number)
+        wanted = subprocess.run([str(BINARY), "feed", "at", sport, event, "0s", str(EXAMPLE)], capture_output=True,
+                                timeout=60 * PATIENCE)
+        assert wanted.returncode == 0, wanted
+        for market in (markets := json.loads(wanted.stdout)):
+            for hidden in ("tv", "tvChannel", "odd_type"):  # customers do not get them (docs/feed.md)
+                market.pop(hidden, None)
+        eventually(lambda: ask(demo, f"/{sport}/events/{event}").get("odds") == markets)
+        assert len(ask(demo, f"/{sport}/events")) == 2
+
+
+def ask(demo, path):
+    request = urllib.request.Request(demo["api"] + path, headers={"Authorization": f"Bearer {demo['key']}"})
+    with urllib.request.urlopen(request, timeout=60 * PATIENCE) as answer:
+        return json.load(answer)
+
+
+@pytest.fixture
+def still_demo(tmp_path):
+    environment = {**os.environ, "CROUPIER_OPERATOR_LISTEN": "127.0.0.1:0"}
+    process = subprocess.Popen([str(BINARY), "demo", "--still", "--players", "0", "--dir", str(tmp_path / "demo"), "--listen", "127.0.0.1:0",
+                                "--json"], stdout=subprocess.PIPE, env=environment)
+    yield json.loads(process.stdout.readline())
+    process.terminate()
+    process.communicate(timeout=60 * PATIENCE)
