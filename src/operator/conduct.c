@@ -26,7 +26,7 @@ static enum status find(struct platform_store *store, const char *id, struct err
                              ? resource_get(&provider_resource, store, id, &provider, error)
                              : resource_get(&customer_resource, store, id, &customer, error);
     if (status == STATUS_OK && !(is_provider ? provider.sandbox : customer.record.sandbox))
-        status = error_set(error, STATUS_CONFLICT, "%s is no sandbox", id);
+        status = error_set(error, STATUS_NOT_FOUND, "%s is no sandbox", id);
     return status;
 }
 
