@@ -146,7 +146,7 @@ CASES = {
     "CroupierProvidersFailSlowly": ({CALLS + '"broken"}': "0+7x60", CALLS + '"launched"}': "0+93x60"},
                                     {CALLS + '"broken"}': "0+5x60", CALLS + '"launched"}': "0+95x60"}),
     "CroupierErrors": ({REQUESTS + '"503"}': "0+2x60", REQUESTS + '"200"}': "0+98x60"},
-                       {REQUESTS + '"503"}': "0+1x60", REQUESTS + '"404"}': "0+50x60", REQUESTS + '"200"}': "0+198x60",
+                       {REQUESTS + '"503"}': "0+4x60", f'croupier_refusals_total{{{ME},reason="asked_for_unavailable"}}': "0+3x60", REQUESTS + '"404"}': "0+50x60", REQUESTS + '"200"}': "0+198x60",
                         f'croupier_requests_total{{{ME},route="/api/v1/health",status="503"}}': "0+60x60"}),
     "CroupierSlow": ({SECONDS + '"0.1"}': "0+97x60", SECONDS + '"0.25"}': "0+100x60", SECONDS + '"+Inf"}': "0+100x60"},
                      {SECONDS + '"0.1"}': "0+100x60", SECONDS + '"+Inf"}': "0+100x60"}),
