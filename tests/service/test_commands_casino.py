@@ -65,7 +65,7 @@ def test_a_provider_is_added_shown_changed_and_disabled(platform):
     added = add_provider(platform, "acme", "--return-url", "https://back.example/")
     assert added == {"id": "acme", "name": "Acme", "launch_url": "https://acme.example/play",
                      "launch_endpoint": None, "return_url": "https://back.example/", "audience": "acme", "cidrs": [],
-                     "blocked_countries": [],
+                     "blocked_countries": [], "sandbox": False,
                      "enabled": True,
                      "secrets": [{"kid": "first", "signs": True, "added_at": added["secrets"][0]["added_at"]}],
                      "created_at": added["created_at"]}

@@ -129,7 +129,7 @@ def test_a_customer_shows_what_it_was_given(shell):
     assert CUSTOMER_ID.fullmatch(made["id"]) and TIME.fullmatch(made["created_at"])
     assert {name: value for name, value in made.items() if name not in ("id", "created_at")} == {
         "name": "Café \"Zür\"", "enabled": True, "cidrs": ["203.0.113.0/24", "2001:db8::/32"],
-        "sports": ["cricket", "tennis"], "rate": {"requests": 600, "window_seconds": 60}, "casino": True, "keys": 0}
+        "sports": ["cricket", "tennis"], "rate": {"requests": 600, "window_seconds": 60}, "casino": True, "sandbox": False, "keys": 0}
     assert shell.ask("customer", "show", made["id"]) == made
     assert shell.ask("customer", "list") == [made]
     plain = shell.run("customer", "show", made["id"]).stdout

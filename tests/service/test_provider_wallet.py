@@ -287,14 +287,14 @@ def test_a_disabled_provider_and_one_that_calls_from_elsewhere_are_not_admitted(
     assert {"unknown_provider", "provider_address_not_listed"} <= {line["reason"] for line in lines}
 
 
-def test_the_document_names_every_field_that_signs():
+def test_the_document_names_every_field_that_signs_and_that_of_faults():
     assert DOCUMENT["openapi"].startswith("3.1.")
     for schema in DOCUMENT["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
     schemes = DOCUMENT["components"]["securitySchemes"]
     assert DOCUMENT["security"] == [{name: [] for name in schemes}]
     assert {parameter["name"] for parameter in [*OPERATION["parameters"], *schemes.values()]} == {
-        "X-Croupier-Provider", "X-Croupier-Timestamp", "X-Croupier-Signature", "X-Croupier-Key-Id"}
+        "X-Croupier-Provider", "X-Croupier-Timestamp", "X-Croupier-Signature", "X-Croupier-Key-Id", "X-Croupier-Fault"}
 
 
 def test_each_of_two_secrets_signs_until_it_is_retired(casino, acme, seat):

@@ -106,7 +106,7 @@ TEST_OF(fixture, a_document_has_every_field)
                         "\"cidrs\":[\"192.0.2.0/24\",\"2001:db8::1/128\"],"
                         "\"sports\":[\"cricket\",\"tennis\"],"
                         "\"rate\":{\"requests\":5,\"window_seconds\":60},\"casino\":false,"
-                        "\"keys\":3,\"created_at\":\"2025-11-21T04:40:00.000Z\"}");
+                        "\"sandbox\":false,\"keys\":3,\"created_at\":\"2025-11-21T04:40:00.000Z\"}");
     buffer_free(&text);
     view.record.sports = SPORT_SET_ALL;
     view.record.rate.enabled = false;
