@@ -101,12 +101,12 @@ TEST_OF(fixture, a_document_has_every_field)
         3};
     strcpy(view.record.id, "cus_1");
     struct buffer text = document_of(&customer_resource, &view);
-    assert_string_equal(text.data,
-                        "{\"id\":\"cus_1\",\"name\":\"A \\\"b\\\" \xC3\xA9\",\"enabled\":true,"
-                        "\"cidrs\":[\"192.0.2.0/24\",\"2001:db8::1/128\"],"
-                        "\"sports\":[\"cricket\",\"tennis\"],"
-                        "\"rate\":{\"requests\":5,\"window_seconds\":60},\"casino\":false,"
-                        "\"sandbox\":false,\"keys\":3,\"created_at\":\"2025-11-21T04:40:00.000Z\"}");
+    assert_string_equal(
+        text.data, "{\"id\":\"cus_1\",\"name\":\"A \\\"b\\\" \xC3\xA9\",\"enabled\":true,"
+                   "\"cidrs\":[\"192.0.2.0/24\",\"2001:db8::1/128\"],"
+                   "\"sports\":[\"cricket\",\"tennis\"],"
+                   "\"rate\":{\"requests\":5,\"window_seconds\":60},\"casino\":false,"
+                   "\"sandbox\":false,\"keys\":3,\"created_at\":\"2025-11-21T04:40:00.000Z\"}");
     buffer_free(&text);
     view.record.sports = SPORT_SET_ALL;
     view.record.rate.enabled = false;
