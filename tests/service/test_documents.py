@@ -187,7 +187,7 @@ def wallet_requests():
     shown = subprocess.run(["git", "ls-files", "*.md", "*.txt", "docs", "examples", "help", "man", "dist"], cwd=ROOT, capture_output=True,
                            text=True, check=True).stdout.splitlines()
     for name in sorted(set(shown) - {"CHANGELOG.md"}):
-        if name.endswith(".webp"):
+        if name.endswith((".webp", ".zst")):
             continue
         text = (ROOT / name).read_text().replace("\\", "")
         for request in re.findall(r"""\{[^{}]*"?\boperation"?: *"?(?:DEBIT|CREDIT)\b[^{}]*\}""", text):
