@@ -141,9 +141,10 @@ def readers(server, players, day):
             while not over.is_set():
                 player, transaction = list(players.items())[(number + answered[number]) % len(players)]
                 for path in (f"/statement?player_id={player}", f"/transactions?id={transaction}", "/entries?limit=200", f"/days?day={day}"):
-                    status, _, pause = reader.ask(path, (200, 429))
+                    # 503: a day's sums lie behind by more entries than can be added up in time.
+                    status, _, pause = reader.ask(path, (200, 429, 503))
                     answered[number] += status == 200
-                    if status == 429 and over.wait(float(pause)):
+                    if status != 200 and over.wait(float(pause)):
                         break
         except Exception as error:
             failed.append(error)
