@@ -9,7 +9,8 @@
  * closed. All other connections have NULL.
  */
 
-/* `route` NULL: there is none, or the caller is not admitted. `first`: it is the first request of its connection that is noted. */
+/* `route` NULL: there is none, or the caller is not admitted. `first`: it is the first request of
+ * its connection that is noted. */
 struct conduct_fact *conduct_note(const struct http_request *request, const struct caller *caller,
                                   const struct route *route, const struct address *client,
                                   bool first);

@@ -82,8 +82,8 @@ extern const struct field_type field_enabled;      /* bool; `beside`: whether it
 extern const struct field_type field_usable;
 /* int64_t: when it expires, or 0; `beside`: when it was revoked, or 0. Is it live? */
 extern const struct field_type field_live;
-/* An array of struct cidr; `beside`: where its count is, a size_t. Setting it takes the place of what
- * was there. `words` are for an empty list. */
+/* An array of struct cidr; `beside`: where its count is, a size_t. Setting it takes the place of
+ * what was there. `words` are for an empty list. */
 extern const struct field_type field_cidrs;
 /* The same array, to which setting appends blocks, or from which it takes them. Neither a block
  * that is there already nor one that is not there is an error. */

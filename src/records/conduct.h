@@ -3,9 +3,9 @@
 #include "records/ledger_entry.h"
 
 /*
- * What croupier saw of one request of a sandbox caller. Facts are stored, and whoever reads them
- * judges them (sql/statements/conduct.sql). A hash is the start of a SHA-256, so that all instances agree; it
- * is 0 where there is nothing to hash. Plain data. Threads: any.
+ * A fact: what croupier saw of one request of a sandbox caller. The store keeps facts, and judges
+ * them when they are read (sql/statements/conduct.sql). A hash is the start of a SHA-256, so that
+ * all instances agree; it is 0 where there is nothing to hash. Plain data. Threads: any.
  */
 
 #define CONDUCT_REQUEST_SIZE 24 /* X-Request-Id, with the NUL */
