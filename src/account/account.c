@@ -226,7 +226,7 @@ static bool begin_waiting(struct job *job, struct http_request *request)
 {
     const uint64_t now_ms = clock_monotonic_ms();
     const uint64_t since_ms = request->parked_ns > 0 ? request->parked_ns / 1000000 : now_ms;
-    job->wanted_s = http_preferred_wait(request, ACCOUNT_WAIT_SECONDS_MAX);
+    job->wanted_s = http_preferred_wait(request, HTTP_WAIT_SECONDS_MAX);
     if (!job->call.is_empty || request->method != METHOD_GET ||
         now_ms >= since_ms + job->wanted_s * UINT64_C(1000) || !take_place(job) ||
         (request->parked_ns == 0 && !job->rules.begin(job->rules.context, request)))

@@ -25,7 +25,6 @@
 #define ACCOUNT_WAIT_MS 5000
 #define ACCOUNT_WAITS 2
 #define ACCOUNT_WAITS_MAX 64
-#define ACCOUNT_WAIT_SECONDS_MAX 55
 #define ACCOUNT_LOOK_MS 1000
 
 struct account;

@@ -10,8 +10,6 @@
 #include "base/memory.h"
 #include "wallet/request.h"
 
-#define WAIT_MOST_S 55
-
 /* Hashes the buffer, if there is something in it, and clears it. */
 static int64_t hash(struct buffer *text)
 {
@@ -66,7 +64,7 @@ struct conduct_fact *conduct_note(const struct http_request *request, const stru
     fact->act = CONDUCT_OTHER;
     if (route != NULL && route->usage == USAGE_SPORTS && request->method == METHOD_GET) {
         fact->act = CONDUCT_POLL;
-        fact->wanted_s = http_preferred_wait(request, WAIT_MOST_S);
+        fact->wanted_s = http_preferred_wait(request, HTTP_WAIT_SECONDS_MAX);
     }
     if (address_equals(client, &request->peer))
         fact->connection = first ? CONDUCT_FIRST : CONDUCT_KEPT;

@@ -28,7 +28,6 @@
 #define WAITS_MAX 16
 #define WAITS_PER_SESSION 4
 #define LOOK_MS 1000 /* between two looks at what waits */
-#define WAIT_SECONDS_MAX 55
 #define API "/admin/"
 #define COOKIE "croupier_session"
 
@@ -342,7 +341,7 @@ static bool begin_waiting(struct job *job, struct http_request *request)
 {
     struct console *console = job->console;
     uint64_t now_ms = clock_loop_ms(console->options.loop);
-    uint32_t wanted_s = http_preferred_wait(request, WAIT_SECONDS_MAX);
+    uint32_t wanted_s = http_preferred_wait(request, HTTP_WAIT_SECONDS_MAX);
     if (wanted_s == 0 || !http_may_wait(request) || (job->until_ms == 0 && !has_room(console, job)))
         return false;
     if (job->until_ms == 0) {

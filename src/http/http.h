@@ -275,6 +275,9 @@ bool http_matches_etag(const struct http_request *request, struct text etag);
  * `start`; "*" does not match. */
 bool http_names_form(const struct http_request *request, struct text start);
 
+/* No route lets a client wait for longer. */
+#define HTTP_WAIT_SECONDS_MAX 55U
+
 /* The seconds of `Prefer: wait=N` (RFC 7240 section 4.3), at most `most`. 0: the client does not
  * prefer to wait. The first of several counts. */
 uint32_t http_preferred_wait(const struct http_request *request, uint32_t most);

@@ -23,7 +23,7 @@
 
 #define TICK_MS 100U
 #define SLOTS 1024U /* of a tick each; more than the longest wait */
-_Static_assert(SLOTS *TICK_MS > (WAIT_SECONDS_MAX + 1) * 1000, "a wait fits the wheel");
+_Static_assert(SLOTS *TICK_MS > (HTTP_WAIT_SECONDS_MAX + 1) * 1000, "a wait fits the wheel");
 #define NOTE_MS 1000U
 #define SLICE_NS 1000000U
 #define TURN 16U /* due polls of one group */
@@ -242,7 +242,7 @@ uint32_t waiting_wanted_s(const struct waiting *waiting, const struct http_reque
         request->field_count[HTTP_FIELD_IF_MATCH] > 0 || request->method != METHOD_GET ||
         waiting->options.waits == NULL)
         return 0;
-    uint32_t wanted_s = http_preferred_wait(request, WAIT_SECONDS_MAX);
+    uint32_t wanted_s = http_preferred_wait(request, HTTP_WAIT_SECONDS_MAX);
     return deadline_ms(waiting, request, wanted_s) > now_ms(waiting) ? wanted_s : 0;
 }
 

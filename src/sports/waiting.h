@@ -19,7 +19,6 @@
  *
  * Due polls are judged in slices, between which the loop does other work.
  */
-#define WAIT_SECONDS_MAX 55U
 
 struct waiting;
 struct wait_group;
