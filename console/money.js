@@ -209,7 +209,7 @@ const WITHOUT = { provider: "of no provider", game: "of no game", both: "of no p
 
 const ENTRY_COLUMNS = [
     { label: "When", when: (entry) => entry.created_at },
-    { label: "Operation", value: (entry) => [entry.operation, " ", entry.kind && entry.kind !== "win" && badge("idle", entry.kind)] },
+    { label: "Operation", value: (entry) => [entry.operation, " ", entry.kind && entry.kind !== "win" && badge("idle", entry.kind), entry.sandbox && badge("warn", "sandbox")] },
     { label: "Amount", number: true, value: (entry) => h("b", { class: entry.movement_minor > 0 ? "in" : null }, signed(entry.movement_minor, entry.currency_exponent), " ", entry.currency) },
     { label: "Player", value: (entry) => h("a", { class: "whole", href: `#/players/${entry.player_id}` }, entry.player_id) },
     { label: "Customer", value: (entry) => customerLink(entry.customer) },

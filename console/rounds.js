@@ -14,7 +14,7 @@ function remarks(round) {
 
 const COLUMNS = [
     { label: "Began", when: (round) => round.began_at },
-    { label: "State", value: (round) => badge(...STATES[round.state]) },
+    { label: "State", value: (round) => [badge(...STATES[round.state]), round.sandbox && badge("warn", "sandbox")] },
     { label: "Stake", number: true, value: (round) => amount(round.stake_minor, round.currency_exponent, round.currency) },
     { label: "Won", number: true, value: (round) => amount(round.win_minor, round.currency_exponent, round.currency) },
     { label: "Player", value: (round) => h("a", { href: `#/players/${round.player_id}` }, round.player_reference) },

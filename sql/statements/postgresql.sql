@@ -6,6 +6,8 @@ player.customer_id, player.id, player.currency, currency.exponent
 ledger_transaction.game_id
 -- define OWN_PROVIDER
 provider.id
+-- define OWN_SANDBOX
+{SANDBOX}
 -- define OWN_LAUNCH
 ledger_transaction.launch_id
 -- define ROW_JOINS

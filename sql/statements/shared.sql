@@ -1,8 +1,9 @@
 -- The SQL by which the ledger is read, as far as both engines share it (tools/embed_statements.py
 -- has the form of these files). An engine's file defines the parts in which its schema differs:
 --
---   WHOSE, OWN_GAME, OWN_PROVIDER, OWN_LAUNCH   columns of a row of ledger_transaction: the player's
---                                               four, and three with an expression of their own
+--   WHOSE, OWN_SANDBOX                          columns of a row of ledger_transaction: the player's
+--                                               four, and whether its customer is a sandbox
+--   OWN_GAME, OWN_PROVIDER, OWN_LAUNCH          three more with an expression of their own
 --   ROW_JOINS                                   the joins that these need
 --   GAME, ROUND, ORIGIN                         those that an entry belongs to, and their joins
 --   MOVED                                       the provider that a game had at the entry's time
@@ -38,9 +39,14 @@ ledger_declined.declines, ledger_declined.head AS declines_head
 ledger_transaction.round_id, ledger_transaction.operation, ledger_transaction.outcome,
 ledger_transaction.amount_minor, ledger_transaction.created_ms, ledger_transaction.sequence,
 ledger_transaction.movement_minor, ledger_transaction.balance_minor, ledger_transaction.hash,
-{OWN_PROVIDER}, {OWN_LAUNCH}, ledger_transaction.kind, ledger_transaction.round_ended
+{OWN_PROVIDER}, {OWN_LAUNCH}, ledger_transaction.kind, ledger_transaction.round_ended,
+{OWN_SANDBOX}
 
 -- ---- rows ----
+
+-- Whether a player is of a sandbox customer. That never changes once the customer has a player.
+-- define SANDBOX
+CASE WHEN player.customer_id IN (SELECT id FROM customer WHERE sandbox) THEN 1 ELSE 0 END
 
 -- Whose entry it is stays so, whatever becomes of the game: reports sum by it.
 -- define PROVIDER
@@ -66,7 +72,7 @@ CASE WHEN {TRANSFER} = 1
   ELSE coalesce(nullif({KIND}, ''), 'win') END
 -- define OF_REPORT
 AND ($4 = 1 OR {PROVIDER} = $5) AND ($6 = 1 OR {GAME} = $7) AND ($8 = '' OR {FIGURE} = $8)
-AND ($3 <> '' OR player.customer_id NOT IN (SELECT id FROM customer WHERE sandbox))
+AND ($9 = 0 OR $3 <> '' OR {SANDBOX} = 0)
 
 -- field transactions
 SELECT {COLUMNS} FROM ledger_transaction {ROW_JOINS}
@@ -285,7 +291,7 @@ settled AS (SELECT bet FROM entry
 SELECT player.id, player.customer_id, player.reference, player.currency, currency.exponent,
   provider, game, round.round, began, last, ended_at, ends, bets, wins, stake, win,
   CASE WHEN first_end > 0 AND last_bet > first_end THEN 1 ELSE 0 END,
-  CASE WHEN last_open > last_end THEN 0 WHEN ends > 0 THEN 1 ELSE 2 END
+  CASE WHEN last_open > last_end THEN 0 WHEN ends > 0 THEN 1 ELSE 2 END, {SANDBOX}
 FROM ({ROUNDS}) AS round {INNER} player ON player.number = round.player_number
 {INNER} currency ON currency.code = player.currency
 WHERE began < $2 AND ($5 = 0 OR last_open > last_end)

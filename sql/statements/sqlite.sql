@@ -7,6 +7,8 @@ ledger_transaction.player_number, NULL, NULL, NULL
 ledger_transaction.game
 -- define OWN_PROVIDER
 ledger_transaction.provider
+-- define OWN_SANDBOX
+NULL
 -- define OWN_LAUNCH
 ledger_transaction.launch
 -- define ROW_JOINS
@@ -219,7 +221,7 @@ LEFT JOIN ledger_decline AS before ON before.player_number = decline.player_numb
     OR ledger_transaction.operation = 'ROLLBACK') ORDER BY ledger_transaction.number
 
 -- field player_of_number
-SELECT {PLAYER_COLUMNS} FROM player JOIN currency ON currency.code = player.currency
+SELECT {PLAYER_COLUMNS}, {SANDBOX} FROM player JOIN currency ON currency.code = player.currency
 WHERE player.number = ?1
 
 -- An account; whether it agrees with its last entry, and, if there is no account, that there is no

@@ -30,6 +30,7 @@ const struct field ledger_transaction_fields[] = {
     {"launch_id", .type = &field_text_or_null, OF_ENTRY(launch_id)},
     {"kind", .type = &kind_type, OF_ENTRY(kind), .names = &ledger_kinds},
     {"round_ended", .type = &field_yes_no, OF_ENTRY(round_ended)},
+    {"sandbox", .type = &field_if_true, OF_ENTRY(sandbox)},
     {"created_at", .type = &field_time, OF_ENTRY(created_ms)},
     {0},
 };
@@ -148,16 +149,6 @@ static int64_t other_credits(const void *sum)
     return minor;
 }
 
-/* A member of sandbox customers' sums alone. */
-static bool write_sandbox(const struct field *field, const void *sum,
-                          const struct field_output *out)
-{
-    if (sum_of(sum)->sandbox && out->json != NULL)
-        json_bool(out->json, field->name, true);
-    return sum_of(sum)->sandbox;
-}
-static const struct field_type sandbox_type = {write_sandbox, NULL};
-
 #define OF_SUM(member) FIELD_OF(ledger_sum, member)
 #define AMOUNT &field_amount, .beside = offsetof(struct ledger_sum, currency_exponent), .width = 16
 
@@ -167,7 +158,7 @@ const struct field usage_movement_fields[] = {
     {"day", NULL, "DAY", &field_day, OF_SUM(day), .width = -10},
     {"currency", NULL, "WALLET", &field_text, OF_SUM(currency), .width = -8},
     {"currency_exponent", .type = &field_exponent, OF_SUM(currency_exponent)},
-    {"sandbox", .type = &sandbox_type},
+    {"sandbox", .type = &field_if_true, OF_SUM(sandbox)},
     {NULL, NULL, "OPERATIONS", &field_count, .compute = entries_of, .width = 12},
     {"debits", .type = &field_count, OF_SUM(all.entries[LEDGER_DEBIT])},
     {"debits_minor", NULL, "DEBITS", AMOUNT, OF_SUM(all.debits_minor)},
@@ -214,7 +205,7 @@ const struct field ledger_play_fields[] = {
     {"round_id", .type = &field_text_if_any, OF_SUM(round_id)},
     [LEDGER_PLAY_AT] = {"currency", NULL, "CURRENCY", &field_text, OF_SUM(currency), .width = -8},
     {"currency_exponent", .type = &field_exponent, OF_SUM(currency_exponent)},
-    {"sandbox", .type = &sandbox_type},
+    {"sandbox", .type = &field_if_true, OF_SUM(sandbox)},
     {"entries", .type = &field_count, .compute = entries_of},
     {"stakes", NULL, "STAKES", &field_count, OF_SUM(play.entries[LEDGER_DEBIT]), .width = 8},
     {"stakes_minor", NULL, "STAKED", AMOUNT, OF_SUM(play.debits_minor)},
@@ -262,6 +253,7 @@ const struct field ledger_round_fields[] = {
     {"wins", NULL, "WINS", &field_count, OF_ROUND(wins), .width = 5},
     {"win_minor", NULL, "WIN", ROUND_AMOUNT, OF_ROUND(win_minor)},
     {"ends", NULL, "ENDS", &field_count, OF_ROUND(ends), .width = 5},
+    {"sandbox", .type = &field_if_true, OF_ROUND(sandbox)},
     {"bet_after_end", NULL, "LATE BET", &field_yes_no, OF_ROUND(bet_after_end), .width = -8},
     {"round_id", NULL, "ROUND", &field_text, OF_ROUND(round_id)},
     {0},

@@ -117,6 +117,13 @@ static bool write_enabled(const struct field *field, const void *record,
     return true;
 }
 
+/* Nothing where it is false. */
+static bool write_if_true(const struct field *field, const void *record,
+                          const struct field_output *out)
+{
+    return *(const bool *)field_value(field, record) && write_yes_no(field, record, out);
+}
+
 static bool write_usable(const struct field *field, const void *record,
                          const struct field_output *out)
 {
@@ -148,6 +155,7 @@ enum status field_set_yes_no(const struct field *field, struct text text, void *
 }
 
 const struct field_type field_yes_no = {write_yes_no, field_set_yes_no};
+const struct field_type field_if_true = {write_if_true, NULL};
 const struct field_type field_enabled = {write_enabled, field_set_yes_no};
 const struct field_type field_usable = {write_usable, NULL};
 

@@ -68,6 +68,7 @@ extern const struct field_type field_text_or_null; /* char[]; in documents "" is
 extern const struct field_type field_text_if_any;  /* char[]; in documents it is no member if "" */
 extern const struct field_type field_list;         /* char[]: items separated by LF */
 extern const struct field_type field_yes_no;       /* bool */
+extern const struct field_type field_if_true;      /* bool; in documents no member if it is false */
 extern const struct field_type field_count;        /* size_t */
 extern const struct field_type field_amount;       /* int64_t: minor units, `beside` its exponent */
 extern const struct field_type field_exponent;     /* uint8_t; people see it in the amounts */

@@ -1,6 +1,6 @@
 /*
- * Checking a file of a tail; see tail_check.h. All that a line has but its number is hashed, so a
- * member that is missing or is not what the ledger wrote shows in the hash.
+ * Checking a file of a tail; see tail_check.h. All that a line has but its number and `sandbox` is
+ * hashed, so a member that is missing or is not what the ledger wrote shows in the hash.
  */
 #include "operator/tail_check.h"
 
@@ -43,7 +43,7 @@ static bool read_member(const struct field *field, struct text value, struct lin
         *(uint8_t *)into = (uint8_t)exponent;
         return fits;
     }
-    if (field->type == &field_yes_no) {
+    if (field->type == &field_yes_no || field->type == &field_if_true) {
         *(bool *)into = text_equals(value, TEXT("true"));
         return *(bool *)into || text_equals(value, TEXT("false"));
     }

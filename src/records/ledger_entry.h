@@ -80,6 +80,7 @@ struct ledger_transaction {
     enum ledger_outcome outcome;
     enum ledger_kind kind;
     bool round_ended;     /* the provider said that its round ends with this */
+    bool sandbox;         /* the customer is one; not hashed */
     int64_t amount_minor; /* asked for; of a ROLLBACK what it reversed, 0 when nothing */
     int64_t created_ms;
     /* Of an entry (applied, voided); else zeros. */

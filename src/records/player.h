@@ -24,6 +24,7 @@ struct player_record {
     char currency[CURRENCY_SIZE];
     uint8_t currency_exponent; /* as frozen when the currency was first used in this store */
     int64_t created_ms;
+    bool sandbox;             /* where entries are read: its customer is a sandbox */
     int64_t blocked_until_ms; /* nothing is bet for it before then; 0: it is not blocked */
 };
 

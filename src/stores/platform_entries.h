@@ -39,7 +39,10 @@ struct ledger_scope {
     int64_t from_ms, to_ms;
     const char *customer_id, *provider_id;
     /* For platform_ledger_entered alone, where "" is a provider or a game that there is not. */
-    const char *game_id, *figure; /* "stake", "win", "promo" …, "paid_in" or "paid_out" */
+    const char *game_id;
+    /* "stake", "win", "promo" …, "paid_in" or "paid_out", or "" for all of them. Unless it is NULL,
+     * or a customer is given, entries of sandbox customers are left out. */
+    const char *figure;
 };
 /* The entries of a time, in order of time and decision. The cost depends on their number, not on
  * the length of the ledger. */

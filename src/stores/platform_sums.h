@@ -96,7 +96,7 @@ struct ledger_round {
     int64_t ended_ms;               /* its first end; 0: there is none */
     uint64_t ends, bets, wins;      /* entries; bets and wins also where they were rolled back */
     int64_t stake_minor, win_minor; /* without what was rolled back */
-    bool bet_after_end;
+    bool bet_after_end, sandbox;
     enum ledger_round_state state;
 };
 

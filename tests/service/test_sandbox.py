@@ -5,6 +5,7 @@ import json
 import pytest
 
 from croupier import Service
+from test_console import machine
 from wallet_model import Provider, add_games, balance, credit, debit, launch, send
 
 pytestmark = pytest.mark.depends_on("platform")
@@ -61,6 +62,49 @@ def test_its_money_is_apart(house):
     assert sorted(line.split()[0] for line in shown.splitlines() if line.startswith(("total", "sandbox"))) == ["sandbox", "total"]
     usage = house.ask("usage")
     assert {row["customer"]: row.get("sandbox", False) for row in usage["wallet"]} == {house.real.id: False, house.tries.id: True}
+
+
+def test_its_entries_and_rounds_say_so_wherever_they_are_listed(house):
+    of = {house.real.id: False, house.tries.id: True}
+    tail = house.run("wallet", "tail").text
+    export = house.ask("wallet", "export", "--rounds")
+    rounds = house.ask("wallet", "rounds")
+    lists = [[json.loads(line) for line in tail.splitlines()], export["entries"], export["rounds"], export["totals"], rounds if isinstance(rounds, list) else rounds["rounds"]]
+    for rows in lists:
+        assert {row["customer"] for row in rows} == set(of) and all(row.get("sandbox", False) is of[row["customer"]] for row in rows)
+    (house.directory / "tail").write_text(tail)
+    house.run("wallet", "verify", "--file", house.directory / "tail")
+    spoilt = tail.replace('"sandbox":true', '"sandbox":7', 1)
+    (house.directory / "tail").write_text(spoilt)
+    assert b"the value of sandbox is not sound" in house.run("wallet", "verify", "--file", house.directory / "tail", status=1).stderr
+    for customer in (house.real, house.tries):
+        reads = house.ask("key", "issue", customer.id, "--only", "account")["key"]
+        house.await_admission(reads)
+        for rows in (house.ask("wallet", "statement", customer.player)["entries"], house.get(f"/api/v1/account/statement?player_id={customer.player}", key=reads).json()["statement"]):
+            assert len(rows) >= 2 and all(row.get("sandbox", False) is of[customer.id] for row in rows)
+    day = house.ask("wallet", "report")["day"]
+    for options in ((), ("--day", day)):
+        assert {row["customer"] for row in house.ask("wallet", "export", "--provider", "trial", *options)["entries"]} == {house.tries.id}
+
+
+def test_the_console_leaves_its_entries_out_until_it_is_asked_for_them(house):
+    reader = machine(house, "reads", "reader")
+    for query in ("", "figure=stake&"):
+        assert {entry["customer"] for entry in reader.get(f"entries?{query}limit=200")["items"]} == {house.real.id}
+    for customer, sandbox in ((house.real, False), (house.tries, True)):
+        for path in ("entries", "rounds"):
+            rows = reader.get(f"{path}?customer={customer.id}&limit=200{'&state=all' if path == 'rounds' else ''}")["items"]
+            assert rows and all(row.get("sandbox", False) is sandbox for row in rows)
+    assert {entry["customer"]: entry.get("sandbox", False) for entry in reader.get("ledger/tail")["items"]} == {house.real.id: False, house.tries.id: True}
+
+
+def test_money_that_a_real_customer_credits_for_a_sandbox_game_is_real(house):
+    """The ledger takes a CREDIT for a game that is not there any more, too. Whose money it is, the customer says."""
+    assert send(house, house.real.key, credit(house.real.player, "odd", 70, game_id="baccarat", round_id="odd-1")).status == 200
+    entry = house.ask("wallet", "statement", house.real.player)["entries"][-1]
+    assert entry["game_id"] == "baccarat" and "sandbox" not in entry
+    won = {(total.get("sandbox", False), total["wins_minor"]) for total in house.ask("wallet", "report")["totals"]}
+    assert won == {(False, 70), (True, 0)}
 
 
 # ---- faults --------------------------------------------------------------------------------------------

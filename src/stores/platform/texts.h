@@ -24,7 +24,7 @@ struct sql_texts {
     const char *transactions;
     const char *entered; /* $1, $2: a time; $3: a customer or "" */
     /* And unless $4 is 1, of the provider $5; unless $6 is 1, of the game $7; of the figure $8 or
-     * all (""). */
+     * all (""); where $9 is 1 and $3 is "", of no sandbox customer. */
     const char *entered_of_report;
     const char *tail; /* entries with numbers from $1 to $2, LEDGER_PAGE and one more, by number */
     /* Of the next thousands of these: those of the customer $3, the first, which may be at $1, and

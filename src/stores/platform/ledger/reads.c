@@ -109,11 +109,12 @@ enum status platform_ledger_entered(struct platform_store *store, const struct l
     struct sql_parameters parameters =
         SQL_PARAMETERS(SQL_INTEGER(scope->from_ms), SQL_INTEGER(scope->to_ms),
                        SQL_TEXT(or_empty(scope->customer_id)));
-    if (scope->provider_id == NULL && scope->game_id == NULL && or_empty(scope->figure).size == 0)
+    if (scope->provider_id == NULL && scope->game_id == NULL && scope->figure == NULL)
         return ledger_read(store, texts->entered, &parameters, take_transaction, &visits, error);
     SQL_ADD(&parameters, SQL_INTEGER(scope->provider_id == NULL),
             SQL_TEXT(or_empty(scope->provider_id)), SQL_INTEGER(scope->game_id == NULL),
-            SQL_TEXT(or_empty(scope->game_id)), SQL_TEXT(or_empty(scope->figure)));
+            SQL_TEXT(or_empty(scope->game_id)), SQL_TEXT(or_empty(scope->figure)),
+            SQL_INTEGER(scope->figure != NULL));
     return ledger_read(store, texts->entered_of_report, &parameters, take_transaction, &visits,
                        error);
 }

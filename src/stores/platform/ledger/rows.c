@@ -91,12 +91,14 @@ static bool read_whose(const struct sql_row *row, int first, const struct player
         bool sound = ledger_read_string(row, first, read->customer_id, sizeof read->customer_id);
         sound &= ledger_read_string(row, first + 1, read->player_id, sizeof read->player_id);
         sound &= ledger_read_string(row, first + 2, read->currency, sizeof read->currency);
+        read->sandbox = sql_integer(row, first + 20) != 0;
         return sound && read_exponent(row, first + 3, &read->currency_exponent);
     }
     memcpy(read->customer_id, player->customer_id, sizeof read->customer_id);
     memcpy(read->player_id, player->id, sizeof read->player_id);
     memcpy(read->currency, player->currency, sizeof read->currency);
     read->currency_exponent = player->currency_exponent;
+    read->sandbox = player->sandbox;
     return true;
 }
 

@@ -23,8 +23,9 @@ MUST_CHECK bool ledger_read_balance(const struct sql_row *row, int first,
 MUST_CHECK bool ledger_read_declined(const struct sql_row *row, int first,
                                      struct ledger_account *account);
 
-/* The first four columns of a transaction, its player's, are not read where `player` is given. */
-#define LEDGER_TRANSACTION_COLUMN_COUNT 20
+/* The first four columns of a transaction and the last one, its player's, are not read where
+ * `player` is given. */
+#define LEDGER_TRANSACTION_COLUMN_COUNT 21
 #define LEDGER_OPERATION_COLUMN 8
 MUST_CHECK bool ledger_read_transaction(const struct sql_row *row, int first,
                                         const struct player_record *player,

@@ -174,6 +174,7 @@ static enum status take_round(void *context, const struct sql_row *row, struct e
         .stake_minor = sql_integer(row, 14),
         .win_minor = sql_integer(row, 15),
         .bet_after_end = sql_integer(row, 16) != 0,
+        .sandbox = sql_integer(row, 18) != 0,
         .state = (enum ledger_round_state)state,
     };
     bool sound = ledger_read_string(row, 0, round.player_id, sizeof round.player_id);

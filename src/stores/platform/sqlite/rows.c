@@ -66,6 +66,7 @@ static enum status find_player(struct sqlite_store *store, int64_t number,
         return status;
     const struct sql_row row = sqlite_sql_row(&statement);
     bool sound = found && ledger_read_player(&row, 0, &read.record);
+    read.record.sandbox = found && sql_integer(&row, 6) != 0;
     (void)sqlite3_reset(statement);
     if (sound)
         status =
