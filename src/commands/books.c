@@ -93,7 +93,7 @@ static enum status read_ledger(struct platform_store *store, const struct asked 
     const struct ledger_whose whose = {.customer_id = asked->scope.customer_id,
                                        .provider_id = asked->scope.provider_id};
     if (!asked->grouping.by_round)
-        platform_ledger_keep_sums(store, LEDGER_SUMS_WORTH_KEEPING);
+        (void)platform_ledger_keep_sums(store, LEDGER_SUMS_WORTH_KEEPING);
     enum status status = store->ledger->snapshot_begin(store, error);
     if (status != STATUS_OK)
         return status;

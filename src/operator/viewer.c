@@ -235,7 +235,7 @@ enum status viewer_read_sums(struct platform_store *store, const struct viewer *
     struct ledger_scope scope = *asked;
     enum status status = narrow(viewer, &scope.customer_id, error);
     if (status == STATUS_OK && viewer->customer_id == NULL)
-        platform_ledger_keep_sums(store, LEDGER_SUMS_WORTH_KEEPING);
+        (void)platform_ledger_keep_sums(store, LEDGER_SUMS_WORTH_KEEPING);
     if (status == STATUS_OK)
         status = store->ledger->snapshot_begin(store, error);
     if (status != STATUS_OK)

@@ -55,9 +55,9 @@ void ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more);
 /* Call it before platform_ledger_sums, and in no snapshot. It keeps the sums of the entries that
  * have come, if these are `least` or more, so that sums of whole days, not by round, read few
  * entries. It may take as long as reading all of them, once. (PostgreSQL's numbers have gaps, which
- * count.) */
+ * count.) False: it failed, which costs time alone. */
 #define LEDGER_SUMS_WORTH_KEEPING 32768
-void platform_ledger_keep_sums(struct platform_store *store, int64_t least);
+bool platform_ledger_keep_sums(struct platform_store *store, int64_t least);
 
 struct ledger_grouping {
     bool by_day, by_game, by_round; /* a round belongs to a game: by both */

@@ -16,6 +16,9 @@
 #include "base/threads.h"
 #include "stores/platform_sums.h"
 
+#define SUMS_LOOK_MS 1000 /* at whether this many entries have come: */
+#define SUMS_LEAST 4096
+
 struct usage_row {
     char customer_id[CUSTOMER_ID_SIZE];
     metrics_cell counted[USAGE_GROUP_COUNT][USAGE_CLASS_COUNT]; /* the serving thread's */
@@ -39,7 +42,8 @@ struct usage {
     atomic_bool stopping;
     struct background writer;
     /* The writer's: */
-    int64_t day; /* the day of the counts until they are taken */
+    struct platform_store *open; /* NULL: not opened yet */
+    int64_t day;                 /* the day of the counts until they are taken */
     struct usage_record *waiting;
     size_t waiting_count, waiting_room;
     bool failing; /* and it is logged */
@@ -176,23 +180,27 @@ static void note_failure(struct usage *usage, enum status status, const struct e
     usage->failing = true;
 }
 
+static enum status open_store(struct usage *usage, struct error *error)
+{
+    return usage->open != NULL ? STATUS_OK
+                               : platform_store_open(&usage->open, &usage->store, error);
+}
+
 /* Writes a limited number of rows in each transaction, so that no other writer waits for long. */
 static void write_waiting(struct usage *usage)
 {
-    struct platform_store *store = NULL;
     struct error error = {.text = ""};
     enum status status = STATUS_OK;
     size_t written = 0;
     if (usage->waiting_count > 0)
-        status = platform_store_open(&store, &usage->store, &error);
+        status = open_store(usage, &error);
     while (status == STATUS_OK && written < usage->waiting_count) {
         size_t left = usage->waiting_count - written;
         size_t count = left < PLATFORM_USAGE_MAX ? left : PLATFORM_USAGE_MAX;
-        status = platform_usage_add(store, &usage->waiting[written], count, &error);
+        status = platform_usage_add(usage->open, &usage->waiting[written], count, &error);
         if (status == STATUS_OK)
             written += count;
     }
-    platform_store_close(&store);
     usage->waiting_count -= written;
     if (usage->waiting_count > 0)
         memmove(usage->waiting, &usage->waiting[written],
@@ -206,6 +214,19 @@ static void write_waiting(struct usage *usage)
     }
 }
 
+/* So that a customer's question about a day, which writes nothing, reads few entries. The first
+ * time it may take minutes. False: it failed. */
+static bool keep_sums(struct usage *usage, int64_t least)
+{
+    struct error error;
+    if (open_store(usage, &error) != STATUS_OK)
+        return false; /* writing counts reports it */
+    usage->open->stop = &usage->stopping;
+    bool kept = platform_ledger_keep_sums(usage->open, least);
+    usage->open->stop = NULL;
+    return kept;
+}
+
 /* Waits until the next period or midnight. True: the writer must stop. */
 static bool waits_for_stop(struct usage *usage)
 {
@@ -213,20 +234,15 @@ static bool waits_for_stop(struct usage *usage)
     uint64_t wait_ms = usage->period_ms;
     if (to_midnight_ms > 0 && (uint64_t)to_midnight_ms < wait_ms)
         wait_ms = (uint64_t)to_midnight_ms;
-    return background_sleep(&usage->writer, clock_monotonic_ns() + wait_ms * UINT64_C(1000000));
-}
-
-/* So that a customer's question about a day, which writes nothing, reads few entries. The first
- * time it may take minutes. */
-static void keep_sums(struct usage *usage)
-{
-    struct platform_store *store = NULL;
-    struct error error;
-    if (platform_store_open(&store, &usage->store, &error) != STATUS_OK)
-        return; /* writing counts reports it */
-    store->stop = &usage->stopping;
-    platform_ledger_keep_sums(store, 1);
-    platform_store_close(&store);
+    bool keeps = true; /* after a failure not before the next period */
+    const uint64_t end_ms = clock_monotonic_ms() + wait_ms;
+    for (uint64_t now_ms = clock_monotonic_ms(); now_ms < end_ms; now_ms = clock_monotonic_ms()) {
+        uint64_t look_ms = now_ms + SUMS_LOOK_MS < end_ms ? now_ms + SUMS_LOOK_MS : end_ms;
+        if (background_sleep(&usage->writer, look_ms * UINT64_C(1000000)))
+            return true;
+        keeps = keeps && keep_sums(usage, SUMS_LEAST);
+    }
+    return false;
 }
 
 static void run_writer(void *argument)
@@ -238,8 +254,9 @@ static void run_writer(void *argument)
         take_all(usage);
         write_waiting(usage);
         if (!last)
-            keep_sums(usage);
+            (void)keep_sums(usage, 1);
     }
+    platform_store_close(&usage->open);
     if (usage->waiting_count > 0)
         log_event(usage->store.log, LOG_ERROR, "usage is lost: it could not be written",
                   LOG_INTEGER("rows", usage->waiting_count));

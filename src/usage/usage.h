@@ -17,7 +17,8 @@
  * USAGE_WAITING_MAX rows wait for the store; beyond that, counts stay in the counters and fall to a
  * later day.
  *
- * The writer also keeps the ledger's sums, once a minute (platform_ledger_keep_sums).
+ * The writer also keeps the ledger's sums (platform_ledger_keep_sums): once a minute, and within a
+ * second where thousands of entries have come.
  */
 
 #define USAGE_CUSTOMERS_MAX 32768U /* for each thread, since the start; 12 MB */

@@ -1,6 +1,7 @@
 /* usage/usage against the real embedded store: what threads count arrives there, once, on its day,
  * and adds up over instances. */
 #include <pthread.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -196,6 +197,36 @@ TEST_OF(scene, customers_beyond_the_bound_are_counted_together)
     assert_int_equal(listed.count, USAGE_CUSTOMERS_MAX + 1);
     assert_int_equal(listed.requests, 2 * (USAGE_CUSTOMERS_MAX + 10));
     assert_record(&listed.records[0], "", USAGE_SPORTS, (uint64_t[]){20, 0, 0, 0});
+}
+
+static int64_t summed(sqlite3 *database)
+{
+    sqlite3_stmt *select = NULL;
+    OK(sqlite3_prepare_v2(database, "SELECT number FROM ledger_summed", -1, &select, NULL));
+    assert_int_equal(sqlite3_step(select), SQLITE_ROW);
+    int64_t number = sqlite3_column_int64(select, 0);
+    OK(sqlite3_finalize(select));
+    return number;
+}
+
+/* Here they seem to have come: the number up to which sums are kept is set back. */
+TEST_OF(scene, sums_of_many_entries_do_not_wait_for_the_period)
+{
+    sqlite3 *database = NULL;
+    make_store(scene);
+    OK(sqlite3_open(strchr(scene->uri, '/'), &database));
+    OK(sqlite3_exec(database,
+                    "PRAGMA ignore_check_constraints = ON;"
+                    "UPDATE ledger_summed SET number = -5000",
+                    NULL, NULL, NULL));
+    struct usage *usage = start(scene, 1, NEVER_MS);
+    for (uint64_t since_ms = test_clock_real_ms(); summed(database) < 0;) {
+        assert_true(test_clock_real_ms() - since_ms < 60000);
+        clock_pause_ns(10000000);
+    }
+    assert_int_equal(summed(database), 0);
+    usage_destroy(&usage);
+    OK(sqlite3_close(database));
 }
 
 /* The last, because its time stands still. */

@@ -114,7 +114,7 @@ static enum status keep_more(struct platform_store *store, struct keeping *keepi
 
 /* A failure costs time and nothing else: then the entries are read, and the next caller tries
  * again. */
-void platform_ledger_keep_sums(struct platform_store *store, int64_t least)
+bool platform_ledger_keep_sums(struct platform_store *store, int64_t least)
 {
     struct keeping keeping = {0};
     struct error error = {.text = ""};
@@ -129,4 +129,5 @@ void platform_ledger_keep_sums(struct platform_store *store, int64_t least)
         keeping.from = keeping.until;
     }
     buffer_free(&keeping.rows);
+    return status == STATUS_OK;
 }
