@@ -8,7 +8,10 @@
  * and the port is free.
  */
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <openssl/crypto.h>
@@ -19,6 +22,7 @@
 #include "commands/commands.h"
 #include "demo/crowd.h"
 #include "demo/texts.h"
+#include "feed/record.h"
 #include "stores/configured.h"
 
 #define PLAYERS 20       /* betting players, unless --players says otherwise */
@@ -41,6 +45,8 @@ struct demo {
     struct demo_casino casino;
     struct odds_store *odds;
     struct simulator *simulator;
+    const char *record; /* to be replayed; NULL: the simulator publishes */
+    pid_t replay;       /* the process that does it; 0 or less: none */
     uint64_t players;
     struct crowd *crowd;
     struct app_ports ports;
@@ -279,6 +285,26 @@ static void start_crowd(struct demo *demo, const struct screen *screen)
     buffer_free(&api);
 }
 
+/* Another process of this program publishes the record, so that it ends with the demo at any
+ * time. */
+static void start_replay(struct demo *demo)
+{
+    demo->replay = fork();
+    if (demo->replay != 0)
+        return;
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    (void)execl("/proc/self/exe", "croupier", "feed", "replay", demo->record, "--live", "-c",
+                demo->config_file, NULL);
+    _exit(EXIT_FAILURE);
+}
+
+static void stop_replay(const struct demo *demo)
+{
+    if (demo->replay > 0 && kill(demo->replay, SIGTERM) == 0)
+        (void)waitpid(demo->replay, NULL, 0);
+}
+
 static void on_ready(void *context, const struct app_ports *ports)
 {
     struct demo *demo = context;
@@ -294,6 +320,8 @@ static void on_ready(void *context, const struct app_ports *ports)
         print_screen(&screen);
     (void)fflush(stdout);
     start_crowd(demo, &screen);
+    if (demo->record != NULL)
+        start_replay(demo);
     free_screen(&screen);
 }
 
@@ -423,13 +451,14 @@ static enum status prepare(struct demo *demo, struct error *error)
     if (status != STATUS_OK)
         return status;
     demo->simulator = simulator_create(&simulated, clock_wall_ms());
-    if (command_option(demo->line, "still") != NULL) /* a record is to be replayed */
+    if (demo->record != NULL)
         return simulator_tick(demo->simulator, clock_wall_ms(), demo->odds, error);
     return simulator_start(demo->simulator, demo->odds, demo->log, error);
 }
 
 static void let_go(struct demo *demo)
 {
+    stop_replay(demo);
     crowd_stop(&demo->crowd);
     simulator_destroy(&demo->simulator);
     odds_store_close(&demo->odds);
@@ -446,11 +475,15 @@ static void let_go(struct demo *demo)
 
 void run_demo(const struct command_line *line)
 {
-    struct demo demo = {.line = line, .lock = -1, .players = PLAYERS};
+    struct demo demo = {
+        .line = line, .lock = -1, .record = command_option(line, "replay"), .players = PLAYERS};
+    struct feed_reading reading = {.directory = demo.record, .to_ms = INT64_MAX};
     struct error *error = command_error(line);
     const char *players = command_option(line, "players");
     if (players != NULL && text_to_u64(text_of(players), CROWD_MAX, &demo.players) != STATUS_OK)
         command_usage(line, "--players is a number from 0 to %u", CROWD_MAX);
+    if (demo.record != NULL)
+        command_require(line, feed_record_read(&reading, error));
     enum status status = configure(&demo, error);
     if (status == STATUS_OK)
         status = prepare(&demo, error);

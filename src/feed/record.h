@@ -40,9 +40,9 @@ void feed_recorder_add(struct feed_recorder *recorder, struct text answer, struc
 typedef void feed_record_visitor(void *context, int64_t time_ms, struct text sent);
 struct feed_reading {
     const char *directory;
-    int64_t from_ms; /* begin with the last file that was begun by then, or the first */
-    int64_t to_ms;   /* leave out what is later */
-    feed_record_visitor *visit;
+    int64_t from_ms;            /* begin with the last file that was begun by then, or the first */
+    int64_t to_ms;              /* leave out what is later */
+    feed_record_visitor *visit; /* NULL: the record is only checked */
     void *context;
     uint64_t lost; /* counts the lines that are missing, as the record says, */
     uint64_t cut;  /* and the files that end in the middle of a frame */
