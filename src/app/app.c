@@ -459,12 +459,15 @@ struct app_facts {
     uint64_t work_queue_depth;
     uint64_t log_lines_dropped;
     uint64_t connections_max;
+    struct conduct_counts conduct;
 };
 
 static const struct metric app_metrics[] = {
     METRIC_FACT("croupier_work_queue_depth", struct app_facts, work_queue_depth),
     METRIC_FACT("croupier_log_lines_dropped_total", struct app_facts, log_lines_dropped),
     METRIC_FACT("croupier_connections_max", struct app_facts, connections_max),
+    METRIC_FACT("croupier_conduct_waiting_facts", struct app_facts, conduct.waiting),
+    METRIC_FACT("croupier_conduct_dropped_total", struct app_facts, conduct.dropped),
     {0},
 };
 
@@ -489,7 +492,7 @@ static void write_metrics(void *context, struct buffer *out)
         refresher_newest(app->verifications, &app->verifications_hold);
     int64_t games_age_ms = refresher_age_ms(games_refresher(app->shared.games));
     const struct app_facts own = {work_pool_depth(app->pool), log_dropped(app->log),
-                                  connections_max(app->config)};
+                                  connections_max(app->config), conduct_count(app->shared.conduct)};
     process_facts(app->config, app->started_wall_ms, &process);
     const struct metrics_source sources[] = {
         {metrics_table, app->metrics},

@@ -12,18 +12,29 @@ struct conduct {
     bool failing;             /* the writer's, and it is logged */
     struct background writer; /* its lock guards: */
     size_t count;
-    int64_t lost;
+    uint64_t dropped, told; /* told: as many as facts that were kept since have in `lost` */
     struct conduct_fact waiting[CONDUCT_WAITING_MAX];
 };
 
 void conduct_add(struct conduct *conduct, struct conduct_fact *fact)
 {
     uv_mutex_lock(&conduct->writer.lock);
-    fact->lost = conduct->lost;
-    conduct->lost = conduct->count < CONDUCT_WAITING_MAX ? 0 : conduct->lost + 1;
-    if (conduct->lost == 0)
+    if (conduct->count == CONDUCT_WAITING_MAX) {
+        conduct->dropped++;
+    } else {
+        fact->lost = (int64_t)(conduct->dropped - conduct->told);
+        conduct->told = conduct->dropped;
         conduct->waiting[conduct->count++] = *fact;
+    }
     uv_mutex_unlock(&conduct->writer.lock);
+}
+
+struct conduct_counts conduct_count(struct conduct *conduct)
+{
+    uv_mutex_lock(&conduct->writer.lock);
+    struct conduct_counts counts = {conduct->count, conduct->dropped};
+    uv_mutex_unlock(&conduct->writer.lock);
+    return counts;
 }
 
 static void write_waiting(struct conduct *conduct)

@@ -21,3 +21,9 @@ void conduct_destroy(struct conduct **conduct);
 
 /* Any thread. Does not wait for the store; sets `lost`. */
 void conduct_add(struct conduct *conduct, struct conduct_fact *fact);
+
+/* Facts that wait for the store, and how many found no room since the start. Any thread. */
+struct conduct_counts {
+    uint64_t waiting, dropped;
+};
+struct conduct_counts conduct_count(struct conduct *conduct);

@@ -1,8 +1,10 @@
 """What croupier says of a sandbox caller's conduct: clients that do one thing wrong, each on a customer or provider of its own, and
 one of each kind that does everything right."""
 
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import time
 
@@ -336,3 +338,28 @@ def test_two_instances_give_one_table(sandbox, tmp_path):
         assert rows["unanswered-debit"]["requests"] == [client.ids[-1]]
     finally:
         other.stop()
+
+
+@pytest.mark.only("sqlite")
+def test_facts_that_wait_or_find_no_room_are_counted(sandbox):
+    """While something else writes the store, 4,096 facts wait; of the requests after these only the number is kept."""
+    client = customer(sandbox, "Many", "--rate", "off")
+    judged(sandbox, client)
+    eventually(lambda: sandbox.metrics()["croupier_conduct_waiting_facts"] == 0)
+    assert sandbox.metrics()["croupier_conduct_dropped_total"] == 0
+    with contextlib.closing(sqlite3.connect(sandbox.platform.uri.removeprefix("sqlite:"), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(44):
+            for _ in range(100):
+                client.send("GET", POLLED)
+            for _ in range(100):
+                assert client.receive().status == 200
+        metrics = eventually(lambda: (found := sandbox.metrics())["croupier_conduct_dropped_total"] > 0 and found)
+        assert metrics["croupier_conduct_waiting_facts"] == 4096
+        dropped = int(metrics["croupier_conduct_dropped_total"])
+        other.execute("ROLLBACK")
+    eventually(lambda: sandbox.metrics()["croupier_conduct_waiting_facts"] == 0)
+    assert client.get().status == 200  # the next one that is kept says how many were not
+    rows = eventually(lambda: (found := conduct(sandbox, client)).get("not-looked-at") and found)
+    assert rows["not-looked-at"]["result"] == str(dropped)
+    assert sandbox.metrics()["croupier_conduct_dropped_total"] == dropped
