@@ -49,12 +49,12 @@ from cores import Cores
 from differences import Differences
 from edge import Edge
 from grown import Grown, keep_servers_on
-from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SIZES, cost, event_row, interleaved, markets_of_size, ratio_rows,
+from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SIZES, Server, cost, event_row, interleaved, markets_of_size, ratio_rows,
                      raw_response, rss_bytes, status_of, wrk)
 from waiting import Waiting
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "differences", "edge", "interest", "console", "account", "ledger", "bare", "flat", "wallet", "cores", "redis",
+PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "recording", "waiting", "crowd", "differences", "edge", "interest", "console", "account", "ledger", "bare", "flat", "wallet", "cores", "redis",
          "visible", "peers", "wallet_postgres", "bare_postgres", "wallet_older"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
@@ -157,6 +157,54 @@ class Bench(Grown, Waiting, Differences, Edge, Console, Account, Cores):
             f"{publications} publications of {size} bytes over {events} events, durable, the feed on one core, the server "
             "and wrk, which polls one of the events at full speed meanwhile, on the other. redis-benchmark repeats one prepared buffer "
             "over a Unix socket; with watched keys it sets what the feed sets over TCP, and Redis reports each to the server")
+
+    def recording(self):
+        """`croupier feed stream` at 10,000 publications of 1 KB a second, with and without --record."""
+        a_second, together, events, turns = 10000, 100, 2000, 20
+        shape = markets_of_size(1000)
+        lines = []
+        for number in range(turns * events):  # prices that move, as a feed's do
+            document = re.sub(r"\d\.\d+", lambda price: f"{float(price.group()) + number * 7919 % 997 / 100:.2f}", json.dumps(shape, separators=(",", ":")))
+            lines.append(f'{{"odds":"cricket","event":{number % events + 1},"document":{document}}}\n'.encode())
+        chunks = [b"".join(lines[at:at + together]) for at in range(0, len(lines), together)]
+        found = {"without": [], "recorded": []}
+        for number in range(self.options.rounds):
+            for case, results in found.items():
+                results.append(self.feed_at_a_rate(f"{case}-{number}", chunks, a_second / together, case == "recorded"))
+        medians = {case: [statistics.median(values) for values in zip(*results)] for case, results in found.items()}
+        self.say("Recording a feed", [
+            {"case": case, "publications_a_second": round(rate * together), "us_of_the_publishing_thread": round(thread / together, 2),
+             "us_of_the_process": round(process / together, 2), "of_the_thread": round(thread / medians["without"][1], 3),
+             "of_the_process": round(process / medians["without"][2], 3)} for case, (rate, thread, process) in medians.items()],
+            f"lines of {len(lines[0])} bytes over {events} events into the embedded store, {together} at a time; CPU a publication")
+
+    def feed_at_a_rate(self, name, chunks, a_second, recorded):
+        """Chunks a second, and the microseconds of CPU a chunk that the publishing thread and the whole process used."""
+        directory = self.directory / f"recording-{name}"
+        directory.mkdir()
+        (directory / "conf").write_text(f"[odds]\nstore = embedded:{directory}/odds\n")
+        feed = Server(name, [self.options.croupier, "feed", "stream", "-c", directory / "conf", *(["--record", directory / "record"] if recorded else [])],
+                      stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+
+        def used():
+            return int(pathlib.Path(f"/proc/{feed.pid}/task/{feed.pid}/schedstat").read_text().split()[0]), feed.cpu_ns()
+
+        def send(count, begun):
+            for number in range(count):
+                time.sleep(max(0, begun + number / a_second - time.monotonic()))
+                feed.process.stdin.write(chunks[number % len(chunks)])
+                feed.process.stdin.flush()
+
+        send(int(a_second), time.monotonic())  # the store and its files are made
+        before, begun, count = used(), time.monotonic(), int(a_second * self.options.seconds)
+        send(count, begun)
+        took = time.monotonic() - begun
+        time.sleep(1)  # what is recorded once a second
+        after = used()
+        feed.process.stdin.close()
+        assert feed.process.wait(60) == 0
+        shutil.rmtree(directory)
+        return count / took, *((now - then) / 1000 / count for now, then in zip(after, before))
 
     def on_load_core(self, *command, **options):
         done = subprocess.run(["taskset", "-c", str(LOAD_CORE), *map(str, command)], stdout=subprocess.PIPE, check=True, **options)

@@ -31,15 +31,18 @@ struct feed_recorder {
     int64_t keep_ms;
     struct log *log;
     struct background thread;
-    struct buffer waiting; /* the lines, under the thread's lock, as is how many there are */
+    struct buffer waiting; /* the lines, under the thread's lock, as are the members up to `time` */
     uint64_t count, lost;
     int64_t looked_ms; /* what waits has come since */
+    int64_t time_ms;   /* of the last line, and as text */
+    char time[CLOCK_TEXT_SIZE];
     /* The members from here on belong to the thread. */
     int file; /* -1: none is open */
     int64_t hour;
     off_t size;
     int failed; /* errno of the last write; 0: it was good */
     ZSTD_CCtx *context;
+    struct buffer lines, frame; /* they keep their memory: fresh pages cost more than the copy */
 };
 
 int64_t feed_record_begun_ms(const char *name)
@@ -90,21 +93,21 @@ static int begin_file(struct feed_recorder *recorder, int64_t since_ms)
 /* Returns 0 or an errno. */
 static int write_lines(struct feed_recorder *recorder, struct text lines, int64_t since_ms)
 {
-    struct buffer frame = {0};
+    struct buffer *frame = &recorder->frame;
     bool over = recorder->hour != since_ms / HOUR_MS || recorder->size > FILE_USUAL;
     int failed = recorder->file < 0 || over ? begin_file(recorder, since_ms) : 0;
     if (failed != 0)
         return failed;
-    buffer_reserve(&frame, ZSTD_compressBound(lines.size));
-    frame.size =
-        ZSTD_compress2(recorder->context, frame.data, frame.capacity, lines.at, lines.size);
-    CHECK(!ZSTD_isError(frame.size));
-    failed = file_write(recorder->file, frame.data, frame.size) == frame.size ? 0 : errno;
+    buffer_clear(frame);
+    buffer_reserve(frame, ZSTD_compressBound(lines.size));
+    frame->size =
+        ZSTD_compress2(recorder->context, frame->data, frame->capacity, lines.at, lines.size);
+    CHECK(!ZSTD_isError(frame->size));
+    failed = file_write(recorder->file, frame->data, frame->size) == frame->size ? 0 : errno;
     if (failed == 0)
-        recorder->size += (off_t)frame.size;
+        recorder->size += (off_t)frame->size;
     else if (ftruncate(recorder->file, recorder->size) != 0)
         file_close(&recorder->file); /* what there is of the frame is taken for a cut-off end */
-    buffer_free(&frame);
     return failed;
 }
 
@@ -112,18 +115,19 @@ static void write_waiting(struct feed_recorder *recorder)
 {
     char time[CLOCK_TEXT_SIZE];
     uv_mutex_lock(&recorder->thread.lock);
-    struct buffer lines = recorder->waiting;
+    struct buffer *lines = &recorder->lines, taken = recorder->waiting;
     uint64_t count = recorder->count, lost = recorder->lost;
     int64_t since_ms = recorder->looked_ms;
-    recorder->waiting = (struct buffer){0};
+    recorder->waiting = *lines;
+    *lines = taken;
     recorder->count = recorder->lost = 0;
     recorder->looked_ms = clock_wall_ms();
     uv_mutex_unlock(&recorder->thread.lock);
     clock_format_rfc3339(recorder->looked_ms, time);
     if (lost > 0)
-        buffer_append_format(&lines, "%s\t{\"gap\": %llu}\n", time, (unsigned long long)lost);
-    int failed = lines.size == 0 ? 0 : write_lines(recorder, buffer_text(&lines), since_ms);
-    buffer_free(&lines);
+        buffer_append_format(lines, "%s\t{\"gap\": %llu}\n", time, (unsigned long long)lost);
+    int failed = lines->size == 0 ? 0 : write_lines(recorder, buffer_text(lines), since_ms);
+    buffer_clear(lines);
     if (failed != recorder->failed || (failed == 0 && lost > 0))
         log_event(recorder->log, LOG_WARNING,
                   failed != 0 ? "the feed goes on without its record"
@@ -184,20 +188,29 @@ void feed_recorder_stop(struct feed_recorder **at)
     (void)ZSTD_freeCCtx(recorder->context);
     file_close(&recorder->file);
     file_close(&recorder->directory);
+    buffer_free(&recorder->waiting);
+    buffer_free(&recorder->lines);
+    buffer_free(&recorder->frame);
     memory_free(recorder);
 }
 
 void feed_recorder_add(struct feed_recorder *recorder, struct text answer, struct text sent)
 {
-    char time[CLOCK_TEXT_SIZE];
+    struct buffer *waiting = &recorder->waiting;
+    int64_t now_ms = clock_wall_ms();
     uv_mutex_lock(&recorder->thread.lock);
     if (recorder->count > 0 && recorder->waiting.size + sent.size > WAITING_MAX) {
         recorder->lost++;
     } else {
-        clock_format_rfc3339(clock_wall_ms(), time);
-        buffer_append_format(&recorder->waiting, "%s\t%.*s\t", time, (int)answer.size, answer.at);
-        buffer_append_text(&recorder->waiting, sent);
-        buffer_append_char(&recorder->waiting, '\n');
+        if (now_ms != recorder->time_ms)
+            clock_format_rfc3339(now_ms, recorder->time);
+        recorder->time_ms = now_ms;
+        buffer_append_string(waiting, recorder->time);
+        buffer_append_char(waiting, '\t');
+        buffer_append_text(waiting, answer);
+        buffer_append_char(waiting, '\t');
+        buffer_append_text(waiting, sent);
+        buffer_append_char(waiting, '\n');
         recorder->count++;
     }
     uv_mutex_unlock(&recorder->thread.lock);

@@ -1,11 +1,14 @@
 """The record of `croupier feed stream --record` (docs/feed.md, "A record")."""
 
 import datetime
+import http.client
 import io
 import json
 import os
+import random
 import re
 import subprocess
+import threading
 import time
 import urllib.request
 
@@ -195,6 +198,7 @@ def test_a_full_disk_holds_up_no_prices_and_leaves_a_gap(service, tmp_path):
 # ---- a day again -------------------------------------------------------------------------------------
 
 SPORTS = ["cricket", "football", "tennis", "horse-racing", "greyhound-racing"]
+EXAMPLE = ROOT / "examples" / "record"
 
 
 def answers(service):
@@ -244,6 +248,76 @@ def test_a_record_that_is_replayed_gives_the_same_answers_byte_for_byte(make_ser
         replayed = second.run("feed", "replay", tmp_path / "record", "--to", at, "--live", "--speed", "60", "--json")
         assert json.loads(replayed.text)["lines"] > 0 and replayed.errors == ""
         settled(second, moment)
+
+
+def an_hour(directory):
+    """What two events of five sports have in an hour that is polled: a catalog a minute, and odds of one of them each second. Documents of the
+    simulator, with prices by a fixed seed; each is another. (seconds, line, event or None)."""
+    chance, names = random.Random(34), {}
+    for _, _, sent in lines_of(directory, "*.zst"):
+        line = json.loads(sent)
+        names[line.get("odds", "catalog"), line.get("event", line.get("catalog"))] = sent
+    catalogs = [line for (kind, _), line in names.items() if kind == "catalog"]
+    events = {event: line for event, line in names.items() if event[0] != "catalog"}
+    for second in range(3600):
+        event = chance.choice(list(events)) if second >= len(events) else list(events)[second]
+        yield second, re.sub(r'("price": ?)[0-9.]+', rf"\g<1>{second + 1}.{chance.randrange(10, 99)}", events[event], count=3), event
+        if second % 60 == 0:
+            yield from ((second, line, None) for line in catalogs)
+
+
+def watch(service, event, seen, done):
+    """Appends each answer to polls of the event that differs from the one before."""
+    client, tag = http.client.HTTPConnection(*service.address, timeout=60 * PATIENCE), None
+    while not done.is_set():
+        client.request("GET", f"/api/v1/{event[0]}/events/{event[1]}", headers={
+            "Authorization": f"Bearer {service.customer.key}", "Prefer": "wait=1", **({"If-None-Match": tag} if tag else {})})
+        answer = client.getresponse()
+        body, tag = answer.read(), answer.headers.get("ETag")
+        if answer.status == 200 and b'"odds":[{' in body:
+            seen.append(body)
+    client.close()
+
+
+@pytest.mark.only("embedded")
+def test_a_recorded_hour_gives_the_same_answers_in_the_same_order(make_service, feed, tmp_path):
+    """The first time each answer is asked for before the next line is sent, so that none is missed. The second time those who poll
+    get some of them, all of their time, byte for byte and in that order."""
+    first, second = begin(make_service()), make_service()
+    recording, answers, moments = feed(first, tmp_path / "record"), {}, []
+    client = http.client.HTTPConnection(*first.address, timeout=60 * PATIENCE)
+    for at, line, event in an_hour(EXAMPLE):
+        assert recording.send(line)[0].get("published")
+        moments.append(at)
+        if event is not None and at >= 10:
+            client.request("GET", f"/api/v1/{event[0]}/events/{event[1]}", headers={"Authorization": f"Bearer {first.customer.key}"})
+            answers.setdefault(event, []).append(client.getresponse().read())
+    recording.end()
+    hour = datetime.datetime(2026, 11, 28, tzinfo=datetime.timezone.utc)
+    lines = b"".join(text_of(file) for file in files(tmp_path / "record")).split(b"\n")[:-1]
+    stamps = ((hour + datetime.timedelta(seconds=at)).strftime("%Y-%m-%dT%H:%M:%S.000Z").encode() for at in moments)
+    (tmp_path / "hour").mkdir()
+    (tmp_path / "hour" / "2026-11-28T00-00-00.000Z.feed.zst").write_bytes(
+        zstandard.compress(b"".join(stamp + line[len(stamp):] + b"\n" for stamp, line in zip(stamps, lines, strict=True))))
+    begin(second)
+    done, seen = threading.Event(), {event: [] for event in answers}
+    watchers = [threading.Thread(target=watch, args=(second, *each, done)) for each in seen.items()]
+    for each in watchers:
+        each.start()
+    try:
+        replayed = json.loads(second.run("feed", "replay", tmp_path / "hour", "--speed", "720", "--json").text)
+        eventually(lambda: all(bodies and bodies[-1] == answers[event][-1] for event, bodies in seen.items()))
+    finally:
+        done.set()
+        for each in watchers:
+            each.join()
+    assert replayed["lines"] == len(moments) and sum(map(len, answers.values())) == 3590
+    for event, bodies in seen.items():
+        place = {body: at for at, body in enumerate(answers[event])}
+        order = [place[body] for body in bodies if body in place]
+        assert len(order) >= len(bodies) - 1, "the first may be of a moment that was not asked for"
+        assert order == sorted(order) and len(set(order)) == len(order)
+    assert sum(map(len, seen.values())) > 1000
 
 
 @pytest.mark.only("embedded")
@@ -379,9 +453,6 @@ def test_at_a_terminal_a_replay_is_asked_about(make_service, feed, tmp_path, ans
     done, said = at_a_terminal(answer, "feed", "replay", tmp_path / "record", "-c", quiet.configuration, env=quiet.environment)
     assert done == status and "Publish 1 lines? yes or no: " in said
     assert ("replayed 1 line" if status == 0 else "nothing was published") in said
-
-
-EXAMPLE = ROOT / "examples" / "record"
 
 
 def test_the_demo_plays_the_example_with_five_sports(demo):
