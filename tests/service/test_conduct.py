@@ -6,14 +6,15 @@ import json
 import os
 import sqlite3
 import subprocess
+import sys
 import time
 
 import pytest
 
 from croupier import Clock, Service, eventually
 from test_console import machine
-from test_examples import CUSTOMERS
-from wallet_model import PATH, PROVIDER_PATH, Provider, add_games, add_player, balance, credit, debit, launch, rollback
+from test_examples import COMPILED, CUSTOMERS, EXAMPLES, compiled
+from wallet_model import PATH, PROVIDER_PATH, SECRET, Provider, add_games, add_player, balance, credit, debit, launch, rollback
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -101,7 +102,7 @@ def provider(server, name):
     eventually(lambda: f"{name}-game" in server.get("/api/v1/casino/games", one.key).body.decode())
     _, subject, launched = launch(server, one, f"{name}-game")
     client = Client(server, provider=Provider(server, name))
-    client.id, client.player, client.launch = name, subject, launched
+    client.id, client.player, client.launch, client.customer = name, subject, launched, one
     client.more = {"launch_id": launched, "game_id": f"{name}-game"}
     assert client.move(credit(subject, "in", 1000, round_id="in")).status == 200
     return client
@@ -156,14 +157,15 @@ def test_a_good_customer_fails_nothing(sandbox):
     assert "CHECK" in text and "waiting-polls" in text and "not seen" in text
 
 
-@pytest.mark.parametrize("name", CUSTOMERS)
+@pytest.mark.parametrize("name", [*CUSTOMERS, *COMPILED])
 def test_the_example_customers_fail_nothing(sandbox, tmp_path, name):
+    program = CUSTOMERS.get(name) or compiled(name, tmp_path)
     client = customer(sandbox, f"Example {name}")
     host, port = sandbox.address
     environment = {**os.environ, "BASE": f"http://{host}:{port}", "KEY": client.key, "JOURNAL": str(tmp_path / "journal")}
 
     def run(*words):
-        return subprocess.run([*CUSTOMERS[name], *words], env=environment, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+        return subprocess.run([*program, *words], env=environment, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
 
     run("poll", "cricket", "1", "1")
     run("deposit", client.player, "500", "EUR")
@@ -172,6 +174,19 @@ def test_the_example_customers_fail_nothing(sandbox, tmp_path, name):
     run("settle")
     sandbox.clock.advance(wall=61)
     judged(sandbox, client, passes=["one-content", "win-after-bet"])
+
+
+def test_the_example_provider_fails_nothing(sandbox):
+    client = provider(sandbox, "example")
+    launched = sandbox.request("POST", "/api/v1/casino/games/example-game/launch", key=client.customer.key, headers={"Content-Type": "application/json"},
+                               body=b'{"mode":"real","player_reference":"alice","currency":"EUR"}').json()
+    host, port = sandbox.provider_address
+    environment = {**os.environ, **sandbox.clock.environment, "PROVIDER": "example", "SECRET": SECRET,
+                   "WALLET": f"http://{host}:{port}{PROVIDER_PATH}"}
+    for stake, win in (("100", "180"), ("100", "50")):
+        subprocess.run([sys.executable, EXAMPLES / "provider-python" / "provider.py", launched["launch_url"].partition("token=")[2], stake, win], env=environment, check=True)
+    sandbox.clock.advance(wall=61)
+    judged(sandbox, client, passes=["one-content", "win-after-bet", "signatures", "rounds"])
 
 
 def retries_with_another_amount(server, client):

@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from croupier import BINARY, PATIENCE, ROOT, api_document, eventually
+from croupier import BINARY, PATIENCE, ROOT, api_document, eventually, match_odds, row
 from newcomer import Machine
-from servers import Postgres, Redis
+from servers import Postgres, Redis, free_port
 
 pytestmark = pytest.mark.only("embedded", "sqlite")  # it has engines of its own: once is enough
 
@@ -282,6 +282,36 @@ def test_the_sandbox(installed):
     installed.run(f"{lost.script()} || test $? = 52")  # curl's word for an end without an answer
     answer = json.loads(installed.run(lost.script().replace("-H 'X-Croupier-Fault: close-after'", "")))
     assert answer["status"] == "applied" and answer["balance_minor"] == 750
+    installed.run("systemctl stop croupier")
+
+
+@tries("docs/certification.md")
+def test_a_customer_and_a_provider_are_taken_in(installed):
+    """From nothing to a table of conduct, with the kit; no case fails."""
+    new_customer, kit_of_customers, conduct, new_provider, kit_of_providers, conduct_of_provider = commands_of("docs/certification.md")
+    secret, port = "0123456789abcdef0123456789abcdef", free_port()
+    (installed.work / "oasis.secret").write_text(secret)
+    (installed.work / "games.json").write_text(json.dumps([
+        {"id": "reef", "name": "Reef", "provider": "oasis", "category": "slots", "currencies": ["EUR"], "demo": True}]))
+    (installed.work / "events.json").write_text(json.dumps([row(34000001)]))
+    (installed.work / "odds.json").write_bytes(match_odds())
+    with open(installed.directory / "etc/croupier/croupier.conf", "a") as settings:
+        settings.write(f"\n[provider]\nlisten = 127.0.0.1:{port}\n")
+    installed.run("systemctl restart croupier; croupier feed catalog cricket events.json; croupier feed odds cricket 34000001 odds.json")
+    installed.placeholders.update({"203.0.113.0/28": "127.0.0.0/8", "198.51.100.7/32": "127.0.0.0/8", "./certify": f"{sys.executable} {ROOT}/kit/certify",
+                                   "https://odds.example": installed.environment["BASE"], "https://wallet.example": f"http://127.0.0.1:{port}"})
+    installed.run(new_provider.script())
+    customer, key = installed.run(new_customer.script() + '\necho "$CUSTOMER"').split()[::-1]
+    installed.environment.update(CUSTOMER=customer, KEY=key)
+    eventually(lambda: '"reef"' in installed.ask_api("/api/v1/casino/games", check=False))
+    installed.placeholders["crk_…"] = key
+    assert "fail " not in installed.run(kit_of_customers.script())
+    assert "unknown-outcome" in installed.run(conduct.script())
+    launched = json.loads(installed.ask_api("/api/v1/casino/games/reef/launch", mode="real", player_reference="kit", currency="EUR"))
+    installed.placeholders.update({"SECRET=…": f"SECRET={secret}", "eyJ…": launched["launch_url"].partition("token=")[2]})
+    assert "fail " not in installed.run(kit_of_providers.script())
+    assert "signatures" in installed.run(conduct_of_provider.script())
+    assert {path.name for path in installed.work.glob("*.xml")} == {"customer.xml", "provider.xml"}
     installed.run("systemctl stop croupier")
 
 

@@ -5,14 +5,19 @@ import os
 import re
 import subprocess
 import sys
+import urllib.request
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from croupier import PATIENCE, ROOT, Service, match_odds, row
+from servers import free_port
+from test_demo import Demo
 from wallet_model import SECRET, add_games
 
 KIT = ROOT / "kit"
+GAME = "anubis-falls"  # of the demo
 CASES = {file.name: json.loads(file.read_text()) for file in sorted(KIT.glob("*.json"))}
 
 
@@ -71,6 +76,23 @@ def test_all_cases_of_providers_pass(house):
     for _ in range(2):  # with the same player again
         shown = certify("provider", base, "--provider", "acme", "--sandbox", "--strict", SECRET=SECRET, TOKEN=token, BLOCKED_TOKEN=blocked, DEMO_TOKEN=demo)
         assert len(re.findall("^pass ", shown, re.MULTILINE)) >= 60
+
+
+def test_the_demo_passes(tmp_path):
+    demo = Demo(tmp_path / "demo", "--json", environment={"CROUPIER_PROVIDER_LISTEN": f"127.0.0.1:{(port := free_port())}"})
+    try:
+        told = demo.told()
+        base = told["api"].removesuffix("/api/v1")
+        shown = certify("customer", base, "--game", GAME, KEY=told["key"])
+        assert len(re.findall("^pass ", shown, re.MULTILINE)) >= 60
+        request = urllib.request.Request(f"{base}/api/v1/casino/games/{GAME}/launch", b'{"mode":"real","player_reference":"kit","currency":"EUR"}',
+                                         {"Authorization": f"Bearer {told['key']}", "Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60 * PATIENCE) as answer:
+            token = json.load(answer)["launch_url"].partition("token=")[2]
+        shown = certify("provider", f"http://127.0.0.1:{port}", "--provider", "dune-studio", SECRET=Path(told["secret"]).read_text().strip(), TOKEN=token)
+        assert len(re.findall("^pass ", shown, re.MULTILINE)) >= 60
+    finally:
+        assert demo.end()[0] == 0
 
 
 def test_a_failure_says_what_was_expected_and_what_came(house, tmp_path):
