@@ -69,6 +69,12 @@ void json_array(struct json_writer *json, const char *name)
     open_level(json, name, true);
 }
 
+void json_end_all(struct json_writer *json)
+{
+    while (json->depth > 0)
+        json_end(json);
+}
+
 void json_end(struct json_writer *json)
 {
     CHECK(json->depth > 0);

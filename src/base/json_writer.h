@@ -39,7 +39,8 @@ struct json_writer {
 
 void json_object(struct json_writer *json, const char *name);
 void json_array(struct json_writer *json, const char *name);
-void json_end(struct json_writer *json); /* of the innermost object or array */
+void json_end(struct json_writer *json);     /* of the innermost object or array */
+void json_end_all(struct json_writer *json); /* of all that are open */
 
 void json_text(struct json_writer *json, const char *name, struct text value);
 void json_string(struct json_writer *json, const char *name, const char *value);

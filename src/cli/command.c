@@ -333,8 +333,7 @@ bool command_print_so_far(const struct command_line *line)
 void command_print_document(const struct command_line *line)
 {
     struct command_outcome *outcome = line->outcome;
-    while (outcome->json.depth > 0)
-        json_end(&outcome->json);
+    json_end_all(&outcome->json);
     buffer_append_char(&outcome->document, '\n');
     (void)command_print(&outcome->document);
     buffer_wipe(&outcome->document); /* there may be a key in it */

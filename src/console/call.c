@@ -6,9 +6,16 @@
 #include "base/base64url.h"
 #include "base/digest.h"
 
-bool console_begin(struct console_call *call, enum console_long_work work)
+enum status console_begin(struct console_call *call, enum console_long_work work,
+                          struct error *error)
 {
-    return !atomic_exchange(&call->services->under_way[work], true);
+    static const char *const refusals[CONSOLE_LONG_WORK_COUNT] = {
+        [CONSOLE_TRIAL] = "another trial is under way",
+        [CONSOLE_SUMS] = "the ledger is being read for another request; try again",
+    };
+    return atomic_exchange(&call->services->under_way[work], true)
+               ? error_set(error, STATUS_CONFLICT, "%s", refusals[work])
+               : STATUS_OK;
 }
 
 void console_end(struct console_call *call, enum console_long_work work)
@@ -28,6 +35,7 @@ void console_tag(struct text document, char tag[CONSOLE_TAG_SIZE])
 
 void console_tag_answer(struct console_call *call)
 {
+    json_end_all(&call->json);
     console_tag(buffer_text(&call->answer), call->tag);
 }
 

@@ -41,7 +41,8 @@ struct console_call {
     int64_t now_ms;
     char id[CONSOLE_VALUE_SIZE];   /* the first {word} of the path, decoded */
     char part[CONSOLE_VALUE_SIZE]; /* the second; "": there is none */
-    struct text query, body;
+    struct console_query query;
+    struct text body;
     struct text if_match;             /* as sent; at NULL: it was not */
     struct address client;            /* behind trusted proxies; ::, if it is unknown */
     char secret[CREDENTIAL_SIZE + 1]; /* the cookie's, the token or, by a proxy, the name of the
@@ -52,7 +53,7 @@ struct console_call {
     /* The answer. */
     int status;
     struct buffer answer;
-    struct json_writer json;           /* writes the answer */
+    struct json_writer json;           /* writes the answer, which it ends after the handler */
     char tag[CONSOLE_TAG_SIZE];        /* "": it has none */
     bool is_empty;                     /* it may wait until there is something */
     struct tail *tail;                 /* kept while it waits (tail.c); freed with the call */
@@ -70,14 +71,15 @@ struct console_call {
 /* A status other than STATUS_OK becomes 422, 404, 409, 503 …, with the text of `error`. */
 typedef enum status console_handler(struct console_call *call, struct error *error);
 
-/* False: such work is under way. After true the caller must call console_end. */
-MUST_CHECK bool console_begin(struct console_call *call, enum console_long_work work);
+/* STATUS_CONFLICT: such work is under way. After STATUS_OK the caller must call console_end. */
+MUST_CHECK enum status console_begin(struct console_call *call, enum console_long_work work,
+                                     struct error *error);
 void console_end(struct console_call *call, enum console_long_work work);
 
 /* The tag of a document. */
 void console_tag(struct text document, char tag[CONSOLE_TAG_SIZE]);
 
-/* Gives the answer, which is whole, its tag. */
+/* Ends the answer, and gives it its tag. */
 void console_tag_answer(struct console_call *call);
 
 /* STATUS_CONFLICT, answered by 412: the record is not what If-Match says. */

@@ -155,6 +155,15 @@ static void find_last_change(struct console_call *call)
         call->changed_by[0] = '\0';
 }
 
+static enum status run_handler(struct console_call *call, struct error *error)
+{
+    call->query = (struct console_query){.text = call->query.text, .error = error};
+    call->json = (struct json_writer){.out = &call->answer};
+    enum status status = call->route->handle(call, error);
+    json_end_all(&call->json);
+    return status;
+}
+
 /* A change under If-Match: is what a GET of the path would show still what the caller saw? */
 static enum status check_tag(struct console_call *call, struct error *error)
 {
@@ -162,7 +171,7 @@ static enum status check_tag(struct console_call *call, struct error *error)
     struct text values[HTTP_PATH_VALUES];
     struct buffer methods = {0};
     call->route = console_route_find(text_of(changed->path), METHOD_GET, values, &methods);
-    enum status status = call->route == NULL ? STATUS_OK : call->route->handle(call, error);
+    enum status status = call->route == NULL ? STATUS_OK : run_handler(call, error);
     if (status == STATUS_OK && call->tag[0] != '\0' &&
         !text_equals(call->if_match, text_of(call->tag)))
         status = console_changed(call, error);
@@ -186,7 +195,7 @@ static enum status handle_call(struct job *job, struct error *error)
     if (status == STATUS_OK && call->if_match.at != NULL && call->route->method != METHOD_GET)
         status = check_tag(call, error);
     if (status == STATUS_OK)
-        status = call->route->handle(call, error);
+        status = run_handler(call, error);
     memory_free(call->record);
     call->record = NULL;
     if (call->refusal == &error_changed_meanwhile)
@@ -628,9 +637,8 @@ static struct job *make_job(struct console *console, const struct http_request *
     job->call.services = &console->services;
     job->call.config = config_hold(console->config);
     job->call.status = 200;
-    job->call.json.out = &job->call.answer;
     buffer_reserve(&job->texts, request->query.size + request->body.size + if_match.size + 1);
-    job->call.query = copy_text(&job->texts, request->query);
+    job->call.query.text = copy_text(&job->texts, request->query);
     job->call.body = copy_text(&job->texts, request->body);
     job->call.if_match = copy_text(&job->texts, if_match);
     job->call.client = client_of(console, request);

@@ -117,8 +117,6 @@ enum status console_feed(struct console_call *call, struct error *error)
     json_array(&call->json, "items");
     for (int i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
         status = write_sport(call, (enum sport)i, stale_ms, &facts, &call->json, error);
-    json_end(&call->json);
-    json_end(&call->json);
     console_tag_answer(call);
     return status;
 }
@@ -260,14 +258,13 @@ static void write_events(const struct event_list *list, int64_t published_ms,
 static enum status begin_events(struct console_call *call, struct event_list *list,
                                 struct error *error)
 {
-    struct console_query query = {.text = call->query, .error = error};
     *list = (struct event_list){.odds = call->services->sources.odds};
     enum status status = find_sport(call, &list->sport, error);
     if (status != STATUS_OK)
         return status;
-    console_page(&query, &list->page);
-    list->order = (enum order)console_choice(&query, "order", orders);
-    status = query.status;
+    console_page(&call->query, &list->page);
+    list->order = (enum order)console_choice(&call->query, "order", orders);
+    status = call->query.status;
     if (status == STATUS_OK)
         status = list_interest(call, list->sport, 0, &list->interest, &list->interest_count, error);
     return status;
@@ -344,23 +341,22 @@ static void write_answer(struct console_call *call, enum sport sport, const stru
     json_string_or_null(&call->json, "etag", tag);
     json_time(&call->json, "published_at", refusal != NULL ? 0 : published_ms);
     json_text(&call->json, "body", buffer_text(&body));
-    json_end(&call->json);
     buffer_free(&body);
     console_tag_answer(call);
 }
 
 enum status console_feed_event(struct console_call *call, struct error *error)
 {
-    char customer_id[CONSOLE_VALUE_SIZE];
     const struct http_error *refusal = NULL;
     struct event_id event;
     enum sport sport;
     enum status status = find_sport(call, &sport, error);
     if (status == STATUS_OK && event_id_parse(text_of(call->part), &event) != STATUS_OK)
         status = error_set(error, STATUS_NOT_FOUND, "there is no such event");
-    struct console_query query = {.text = call->query, .status = status, .error = error};
-    console_parameter(&query, "customer", customer_id);
-    status = query.status;
+    if (status != STATUS_OK)
+        return status;
+    const char *customer_id = console_parameter(&call->query, "customer");
+    status = call->query.status;
     if (status == STATUS_OK)
         status = judge_customer(call, customer_id, sport, &refusal, error);
     if (status != STATUS_OK)

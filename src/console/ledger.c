@@ -90,7 +90,6 @@ enum status console_ledger(struct console_call *call, struct error *error)
         write_last(&call->json, &last.of[i]);
     json_end(&call->json);
     write_run(&call->json, "run", &run);
-    json_end(&call->json);
     console_tag_answer(call);
     return STATUS_OK;
 }

@@ -41,14 +41,13 @@ enum status console_overview(struct console_call *call, struct error *error)
 {
     static const char *const spans[] = {
         [HISTORY_MINUTES] = "minutes", [HISTORY_HOURS] = "hours", NULL};
-    struct console_query query = {.text = call->query, .error = error};
-    enum history_span span = (enum history_span)console_choice(&query, "span", spans);
-    if (query.status != STATUS_OK)
-        return query.status;
+    (void)error; /* the query has it */
+    enum history_span span = (enum history_span)console_choice(&call->query, "span", spans);
+    if (call->query.status != STATUS_OK)
+        return call->query.status;
     json_object(&call->json, NULL);
     int64_t at_ms = history_write(call->services->history, span, &call->json);
     write_feed(call, at_ms, &call->json);
-    json_end(&call->json);
     console_tag_answer(call);
     return STATUS_OK;
 }
@@ -83,8 +82,6 @@ enum status console_denials(struct console_call *call, struct error *error)
     json_array(&call->json, "items");
     for (size_t i = 0; i < count; i++)
         write_denied(&call->json, &list[i]);
-    json_end(&call->json);
-    json_end(&call->json);
     console_tag_answer(call);
     return STATUS_OK;
 }
@@ -104,7 +101,7 @@ enum status console_account(struct console_call *call, struct error *error)
             act = acts[i];
     if (act == NULL)
         return error_set(error, STATUS_NOT_FOUND, "a customer sees nothing of that name");
-    const struct account_sight sight = {act,      call->store, call->now_ms,
-                                        call->id, call->query, &call->answer};
+    const struct account_sight sight = {act,      call->store,      call->now_ms,
+                                        call->id, call->query.text, &call->answer};
     return account_see(call->services->sources.account, &sight, error);
 }

@@ -169,16 +169,15 @@ enum status console_try_provider(struct console_call *call, struct error *error)
     char game_id[GAME_ID_SIZE];
     struct provider_trial trial;
     enum status status = read_game(call, game_id, error);
+    if (status == STATUS_OK)
+        status = console_begin(call, CONSOLE_TRIAL, error);
     if (status != STATUS_OK)
         return status;
-    if (!console_begin(call, CONSOLE_TRIAL))
-        return error_set(error, STATUS_CONFLICT, "another trial is under way");
     status = run_trial(call, game_id, &trial, error);
     console_end(call, CONSOLE_TRIAL);
     if (status != STATUS_OK)
         return status;
     json_object(&call->json, NULL);
     provider_trial_write(&call->json, call->id, &trial);
-    json_end(&call->json);
     return STATUS_OK;
 }

@@ -15,7 +15,8 @@ void console_refuse_parameter(struct console_query *query, const char *name, con
         query->status = error_set(query->error, STATUS_INVALID, "%s: %s", name, rule);
 }
 
-void console_parameter(struct console_query *query, const char *name, char out[CONSOLE_VALUE_SIZE])
+static void read_parameter(struct console_query *query, const char *name,
+                           char out[CONSOLE_VALUE_SIZE])
 {
     struct text rest = query->text;
     bool found = false;
@@ -35,13 +36,21 @@ void console_parameter(struct console_query *query, const char *name, char out[C
     }
 }
 
+const char *console_parameter(struct console_query *query, const char *name)
+{
+    CHECK(query->count < CONSOLE_PARAMETERS_MAX);
+    char *value = query->values[query->count++];
+    read_parameter(query, name, value);
+    return value;
+}
+
 uint64_t console_number(struct console_query *query, const char *name, uint64_t most,
                         uint64_t otherwise)
 {
     char text[CONSOLE_VALUE_SIZE];
     char rule[64];
     uint64_t number = 0;
-    console_parameter(query, name, text);
+    read_parameter(query, name, text);
     if (text[0] == '\0')
         return otherwise;
     if (text_to_u64(text_of(text), most, &number) == STATUS_OK && number > 0)
@@ -57,7 +66,7 @@ size_t console_choice(struct console_query *query, const char *name, const char 
     char text[CONSOLE_VALUE_SIZE];
     struct buffer rule = {0};
     size_t at = 0;
-    console_parameter(query, name, text);
+    read_parameter(query, name, text);
     if (text[0] == '\0')
         return 0;
     while (words[at] != NULL && strcmp(text, words[at]) != 0)
@@ -73,7 +82,7 @@ size_t console_choice(struct console_query *query, const char *name, const char 
 
 void console_page(struct console_query *query, struct console_page *page)
 {
-    console_parameter(query, "q", page->words);
+    page->words = console_parameter(query, "q");
     page->limit = console_number(query, "limit", CONSOLE_PAGE_MAX, 50);
     page->offset = console_number(query, "cursor", INT64_MAX, 0);
 }
@@ -89,7 +98,6 @@ void console_end_page(struct json_writer *json, uint64_t found, uint64_t next)
     else
         json_unsigned(json, "found", found);
     json_string_or_null(json, "next", cursor);
-    json_end(json);
 }
 
 uint64_t console_next(const struct console_page *page, uint64_t found)

@@ -5,6 +5,7 @@
 /* Percent-encoded values of a path or a query (RFC 3986 section 2.1). Pure. Threads: any. */
 
 #define CONSOLE_VALUE_SIZE 256 /* of a decoded value, with its NUL */
+#define CONSOLE_PARAMETERS_MAX 8
 
 /* Decodes into a NUL-terminated string; in a query '+' is a space. False: a broken escape, a
  * control character, no UTF-8, or too long. */
@@ -19,10 +20,13 @@ struct console_query {
     struct text text;
     enum status status;
     struct error *error;
+    char values[CONSOLE_PARAMETERS_MAX][CONSOLE_VALUE_SIZE]; /* of the parameters that were read */
+    size_t count;
 };
 
-/* The value of a parameter ("": it is not there), which may be given once. */
-void console_parameter(struct console_query *query, const char *name, char out[CONSOLE_VALUE_SIZE]);
+/* The value of a parameter ("": it is not there), which may be given once; good for as long as the
+ * query is. A caller reads CONSOLE_PARAMETERS_MAX values at the most (CHECKed). */
+const char *console_parameter(struct console_query *query, const char *name);
 
 /* A whole number from 1 to `most`; `otherwise` where it is not there. */
 uint64_t console_number(struct console_query *query, const char *name, uint64_t most,
@@ -34,12 +38,12 @@ size_t console_choice(struct console_query *query, const char *name, const char 
 
 /* The query of a list: q, limit and cursor. */
 struct console_page {
-    char words[CONSOLE_VALUE_SIZE]; /* to find in a row; "": any */
+    const char *words; /* to find in a row; "": any */
     uint64_t limit, offset;
 };
 #define CONSOLE_PAGE_MAX 200 /* rows */
 void console_page(struct console_query *query, struct console_page *page);
-/* Ends the rows of a page, and its document: how many there are on all pages (UINT64_MAX: too many
+/* Ends the rows of a page, and the members of its document: how many there are on all pages (UINT64_MAX: too many
  * to count), and the cursor of the next page, or 0. */
 void console_end_page(struct json_writer *json, uint64_t found, uint64_t next);
 /* Where the cursor is how many rows are before it. */

@@ -203,8 +203,8 @@ enum status console_remove(struct console_call *call, struct error *error)
 struct listing {
     struct console_call *call;
     struct console_page page;
-    char provider[CONSOLE_VALUE_SIZE]; /* of games; "": any */
-    uint64_t met;                      /* found by the search */
+    const char *provider; /* of games; "": any */
+    uint64_t met;         /* found by the search */
 };
 
 /* Has its id, or a text of it, the words in it, in capitals or not? */
@@ -245,31 +245,25 @@ static bool list_record(void *context, const void *record)
     return true;
 }
 
-static enum status begin_list(struct console_call *call, struct listing *listing,
-                              struct error *error)
+static enum status begin_list(struct console_call *call, struct listing *listing)
 {
-    struct console_query query = {.text = call->query, .error = error};
     *listing = (struct listing){.call = call};
-    console_page(&query, &listing->page);
-    console_parameter(&query, "provider", listing->provider);
-    if (query.status != STATUS_OK)
-        return query.status;
+    console_page(&call->query, &listing->page);
+    listing->provider = console_parameter(&call->query, "provider");
     json_object(&call->json, NULL);
     json_array(&call->json, "items");
-    return STATUS_OK;
+    return call->query.status;
 }
 
 enum status console_list(struct console_call *call, struct error *error)
 {
     struct listing listing;
-    char customer[CONSOLE_VALUE_SIZE];
-    struct console_query query = {.text = call->query, .error = error};
-    console_parameter(&query, "customer", customer);
-    enum status status = query.status;
+    const char *customer = console_parameter(&call->query, "customer");
+    enum status status = call->query.status;
     if (status == STATUS_OK && customer[0] == '\0' && call->route->resource == &key_resource)
         return error_set(error, STATUS_INVALID, "customer: is required");
     if (status == STATUS_OK)
-        status = begin_list(call, &listing, error);
+        status = begin_list(call, &listing);
     if (status == STATUS_OK)
         status =
             resource_list(call->route->resource, call->store,
@@ -332,14 +326,10 @@ static enum status write_players(struct listing *listing, const struct players_p
 
 enum status console_list_players(struct console_call *call, struct error *error)
 {
-    char customer[CONSOLE_VALUE_SIZE];
+    const char *customer = console_parameter(&call->query, "customer");
     struct listing listing;
     struct players_page players;
-    struct console_query query = {.text = call->query, .error = error};
-    console_parameter(&query, "customer", customer);
-    enum status status = query.status;
-    if (status == STATUS_OK)
-        status = begin_list(call, &listing, error);
+    enum status status = begin_list(call, &listing);
     if (status != STATUS_OK)
         return status;
     const struct console_page *page = &listing.page;

@@ -13,7 +13,6 @@ static void write_session(struct console_call *call)
     json_string(&call->json, "role", enum_name(&operator_roles, call->signed_in.who.role));
     json_string(&call->json, "id", call->signed_in.session.id);
     json_time(&call->json, "expires_at", call->signed_in.session.expires_ms);
-    json_end(&call->json);
 }
 
 static enum status refuse_token(struct console_call *call, struct error *error)

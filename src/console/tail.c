@@ -16,13 +16,11 @@
 /* `after`, "0" or as console_number, and the hash that the row of that number must have. */
 static void read_place(struct console_query *query, struct tail *asked)
 {
-    char text[CONSOLE_VALUE_SIZE];
-    console_parameter(query, "after", text);
-    if (strcmp(text, "0") != 0)
+    if (strcmp(console_parameter(query, "after"), "0") != 0)
         asked->place = console_number(query, "after", INT64_MAX, 0);
-    console_parameter(query, "hash", text);
-    asked->ledger.known = text[0] != '\0';
-    if (asked->ledger.known && (asked->place == 0 || !hex_read(text_of(text), asked->ledger.hash,
+    const char *hash = console_parameter(query, "hash");
+    asked->ledger.known = hash[0] != '\0';
+    if (asked->ledger.known && (asked->place == 0 || !hex_read(text_of(hash), asked->ledger.hash,
                                                                sizeof asked->ledger.hash)))
         console_refuse_parameter(query, "hash",
                                  "must be the 64 hexadecimal digits of the row that "
@@ -42,12 +40,12 @@ static enum status read_rows(struct console_call *call, struct tail *tail, int l
 }
 
 /* Reads on from where the last look ended, for the first one from `after`. */
-static enum status answer(struct console_call *call, struct tail *asked,
-                          const struct console_query *query, struct error *error)
+static enum status answer(struct console_call *call, struct tail *asked, struct error *error)
 {
     const bool is_first = call->tail == NULL;
-    if (query->status != STATUS_OK)
-        return query->status;
+    read_place(&call->query, asked);
+    if (call->query.status != STATUS_OK)
+        return call->query.status;
     if (is_first) {
         call->tail = memory_alloc_zeroed(1, sizeof *call->tail);
         *call->tail = *asked;
@@ -66,32 +64,22 @@ static enum status answer(struct console_call *call, struct tail *asked,
     else
         json_null(&call->json, "next_hash");
     json_bool(&call->json, "more", tail->more);
-    json_end(&call->json);
     call->is_empty = status == STATUS_OK && tail->rows == 0 && !tail->more;
     return status;
 }
 
 enum status console_ledger_tail(struct console_call *call, struct error *error)
 {
-    char customer[CONSOLE_VALUE_SIZE];
-    struct console_query query = {.text = call->query, .error = error};
-    struct tail asked = {.of = TAIL_LEDGER, .customer_id = customer};
-    console_parameter(&query, "customer", customer);
-    read_place(&query, &asked);
-    return answer(call, &asked, &query, error);
+    struct tail asked = {.of = TAIL_LEDGER,
+                         .customer_id = console_parameter(&call->query, "customer")};
+    return answer(call, &asked, error);
 }
 
 enum status console_audit_tail(struct console_call *call, struct error *error)
 {
-    char object[CONSOLE_VALUE_SIZE];
-    char who[CONSOLE_VALUE_SIZE];
-    struct console_query query = {.text = call->query, .error = error};
     struct tail asked = {.of = TAIL_AUDIT,
-                         .trail = {.object = object,
-                                   .who = who,
+                         .trail = {.object = console_parameter(&call->query, "object"),
+                                   .who = console_parameter(&call->query, "who"),
                                    .operators = call->signed_in.who.role == ROLE_OWNER}};
-    console_parameter(&query, "object", object);
-    console_parameter(&query, "who", who);
-    read_place(&query, &asked);
-    return answer(call, &asked, &query, error);
+    return answer(call, &asked, error);
 }

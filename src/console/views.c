@@ -26,7 +26,6 @@ static void write_policy(struct console_call *call, const struct game_policy_rec
     json_bool(&call->json, "casino", casino);
     json_bool(&call->json, "every_game", record->every_game);
     json_lines(&call->json, "games", record->games);
-    json_end(&call->json);
 }
 
 static enum status name_customer(struct console_call *call, struct game_policy_record *record,
@@ -101,31 +100,24 @@ enum status console_import_games(struct console_call *call, struct error *error)
     json_unsigned(&call->json, "added", result.added);
     json_unsigned(&call->json, "changed", result.changed);
     json_unsigned(&call->json, "unchanged", result.unchanged);
-    json_end(&call->json);
     return STATUS_OK;
 }
 
 /* ---- days ------------------------------------------------------------------------------------ */
 
-/* Days that are asked for, with the texts that `scope` points to. */
-struct window {
-    char customer[CONSOLE_VALUE_SIZE], provider[CONSOLE_VALUE_SIZE];
-    char from[CONSOLE_VALUE_SIZE], to[CONSOLE_VALUE_SIZE];
-    struct ledger_scope scope;
-};
-
-static enum status read_window(struct console_query *query, const struct console_call *call,
-                               int64_t before, int64_t most, struct window *window)
+/* The days that are asked for; `scope` points into the query. */
+static enum status read_days(struct console_call *call, int64_t before, int64_t most,
+                             struct ledger_scope *scope)
 {
-    const struct viewer_days given = {window->customer, window->provider, window->from,
-                                      window->to,       before,           most};
-    console_parameter(query, "customer", window->customer);
-    console_parameter(query, "provider", window->provider);
-    console_parameter(query, "from", window->from);
-    console_parameter(query, "to", window->to);
-    if (query->status == STATUS_OK)
-        query->status = viewer_ask_days(&given, call->now_ms, &window->scope, query->error);
-    return query->status;
+    struct console_query *query = &call->query;
+    const struct viewer_days given = {.customer_id = console_parameter(query, "customer"),
+                                      .provider_id = console_parameter(query, "provider"),
+                                      .from = console_parameter(query, "from"),
+                                      .to = console_parameter(query, "to"),
+                                      .before = before,
+                                      .most = most};
+    return query->status == STATUS_OK ? viewer_ask_days(&given, call->now_ms, scope, query->error)
+                                      : query->status;
 }
 
 /* ---- a statement ----------------------------------------------------------------------------- */
@@ -136,18 +128,18 @@ static enum status read_window(struct console_query *query, const struct console
 /* The newest entries, in their order; `next` is where the page before begins. */
 enum status console_statement(struct console_call *call, struct error *error)
 {
-    struct console_query query = {.text = call->query, .error = error};
-    struct window window = {.scope = {0}};
+    struct console_query *query = &call->query;
+    struct ledger_scope scope = {0};
     struct ledger_account account;
-    uint64_t limit = console_number(&query, "limit", VIEWER_PAGE_MAX, ENTRIES);
+    uint64_t limit = console_number(query, "limit", VIEWER_PAGE_MAX, ENTRIES);
     uint64_t next = 0;
-    struct viewer_statement asked = {
-        .player_id = call->id,
-        .before = console_number(&query, "before", INT64_MAX, 0),
-        .kind = viewer_kinds[console_choice(&query, "kind", viewer_kinds)]};
-    enum status status = read_window(&query, call, EVER, 0, &window);
-    asked.from_ms = window.scope.from_ms;
-    asked.to_ms = window.to[0] != '\0' ? window.scope.to_ms : 0;
+    struct viewer_statement asked = {.player_id = call->id,
+                                     .before = console_number(query, "before", INT64_MAX, 0),
+                                     .kind =
+                                         viewer_kinds[console_choice(query, "kind", viewer_kinds)]};
+    enum status status = read_days(call, EVER, 0, &scope);
+    asked.from_ms = scope.from_ms;
+    asked.to_ms = console_parameter(query, "to")[0] != '\0' ? scope.to_ms : 0;
     if (status == STATUS_OK)
         status = viewer_account(call->store, &viewer_operator, call->id, &account, error);
     if (status != STATUS_OK)
@@ -162,14 +154,13 @@ enum status console_statement(struct console_call *call, struct error *error)
                               wallet_list_entry, &call->json, error);
     json_end(&call->json);
     json_unsigned_or_null(&call->json, "next", next);
-    json_end(&call->json);
     return status;
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
 struct listing {
-    struct json_writer json;
+    struct json_writer *json;
     struct console_page page;
     size_t state; /* 0: any, or the state behind it */
     uint64_t met;
@@ -187,30 +178,21 @@ static bool list_round(void *context, const struct ledger_round *round)
     struct listing *listing = context;
     if ((listing->state == 0 || round->state == listing->state - 1) &&
         strstr(round->round_id, listing->page.words) != NULL && count_row(listing))
-        fields_write_object(ledger_round_fields, round, &listing->json);
+        fields_write_object(ledger_round_fields, round, listing->json);
     return true;
-}
-
-/* After STATUS_OK the caller must call console_end. */
-static enum status begin_reading(struct console_call *call, struct error *error)
-{
-    return console_begin(call, CONSOLE_SUMS)
-               ? STATUS_OK
-               : error_set(error, STATUS_CONFLICT,
-                           "the ledger is being read for another request; try again");
 }
 
 static enum status write_rounds(struct console_call *call, const struct ledger_rounds_asked *asked,
                                 struct listing *listing, struct error *error)
 {
-    enum status status = begin_reading(call, error);
+    enum status status = console_begin(call, CONSOLE_SUMS, error);
     if (status != STATUS_OK)
         return status;
-    json_object(&listing->json, NULL);
-    json_time(&listing->json, "since", asked->scope.from_ms);
-    json_array(&listing->json, "items");
+    json_object(listing->json, NULL);
+    json_time(listing->json, "since", asked->scope.from_ms);
+    json_array(listing->json, "items");
     status = viewer_read_rounds(call->store, &viewer_operator, asked, list_round, listing, error);
-    console_end_page(&listing->json, listing->met, console_next(&listing->page, listing->met));
+    console_end_page(listing->json, listing->met, console_next(&listing->page, listing->met));
     console_end(call, CONSOLE_SUMS);
     return status;
 }
@@ -218,19 +200,14 @@ static enum status write_rounds(struct console_call *call, const struct ledger_r
 enum status console_rounds(struct console_call *call, struct error *error)
 {
     static const char *const states[] = {"all", "open", "ended", "settled", NULL};
-    struct console_query query = {.text = call->query, .error = error};
-    struct listing listing = {.json = {.out = &call->answer},
-                              .state = console_choice(&query, "state", states)};
-    char player[CONSOLE_VALUE_SIZE];
-    struct ledger_rounds_asked asked = {
-        .player_id = player, .open = listing.state == LEDGER_ROUND_OPEN + 1, .newest_first = true};
-    struct window window = {.scope = {0}};
-    char older_than[CONSOLE_VALUE_SIZE];
-    console_page(&query, &listing.page);
-    console_parameter(&query, "player", player);
-    console_parameter(&query, "older_than", older_than);
-    enum status status = read_window(&query, call, VIEWER_ROUND_DAYS, 0, &window);
-    asked.scope = window.scope;
+    struct listing listing = {.json = &call->json,
+                              .state = console_choice(&call->query, "state", states)};
+    struct ledger_rounds_asked asked = {.player_id = console_parameter(&call->query, "player"),
+                                        .open = listing.state == LEDGER_ROUND_OPEN + 1,
+                                        .newest_first = true};
+    const char *older_than = console_parameter(&call->query, "older_than");
+    console_page(&call->query, &listing.page);
+    enum status status = read_days(call, VIEWER_ROUND_DAYS, 0, &asked.scope);
     if (status == STATUS_OK)
         status = viewer_ask_older(older_than, call->now_ms, &asked.scope, error);
     return status == STATUS_OK ? write_rounds(call, &asked, &listing, error) : status;
@@ -242,7 +219,7 @@ enum status console_rounds(struct console_call *call, struct error *error)
 #define ROWS_MAX 1000
 
 struct trail_listing {
-    struct json_writer json;
+    struct json_writer *json;
     uint64_t count, last;
 };
 
@@ -251,15 +228,14 @@ static bool list_row(void *context, const void *record)
     struct trail_listing *listing = context;
     listing->count++;
     listing->last = ((const struct trail_record *)record)->number;
-    resource_write(&trail_resource, record, &listing->json);
+    resource_write(&trail_resource, record, listing->json);
     return true;
 }
 
 static int64_t read_day(struct console_query *query, const char *name, int64_t otherwise)
 {
-    char text[CONSOLE_VALUE_SIZE];
+    const char *text = console_parameter(query, name);
     int64_t day = otherwise;
-    console_parameter(query, name, text);
     if (text[0] != '\0' && clock_parse_day(text_of(text), &day) != STATUS_OK)
         console_refuse_parameter(query, name, "must be a date, as 2026-11-21");
     return day;
@@ -271,21 +247,17 @@ enum status console_audit(struct console_call *call, struct error *error)
                                         "provider",   "game",     "list of games", "player",
                                         "block",      "token",    "verification",  "operator",
                                         "credential", "ledger",   "conduct",       NULL};
-    char object[CONSOLE_VALUE_SIZE];
-    char who[CONSOLE_VALUE_SIZE];
-    char since[CONSOLE_VALUE_SIZE];
-    struct console_query query = {.text = call->query, .error = error};
-    struct trail_search search = {
-        .object = object, .who = who, .operators = call->signed_in.who.role == ROLE_OWNER};
-    struct trail_listing listing = {.json = {.out = &call->answer}};
-    console_parameter(&query, "object", object);
-    console_parameter(&query, "who", who);
-    console_parameter(&query, "since", since);
-    search.kind = kinds[console_choice(&query, "kind", kinds)];
-    const int64_t day = read_day(&query, "day", -1);
-    search.before = console_number(&query, "before", INT64_MAX, 0);
-    search.limit = console_number(&query, "limit", ROWS_MAX, ROWS);
-    enum status status = query.status;
+    struct console_query *query = &call->query;
+    struct trail_search search = {.object = console_parameter(query, "object"),
+                                  .who = console_parameter(query, "who"),
+                                  .kind = kinds[console_choice(query, "kind", kinds)],
+                                  .before = console_number(query, "before", INT64_MAX, 0),
+                                  .limit = console_number(query, "limit", ROWS_MAX, ROWS),
+                                  .operators = call->signed_in.who.role == ROLE_OWNER};
+    struct trail_listing listing = {.json = &call->json};
+    const char *since = console_parameter(query, "since");
+    const int64_t day = read_day(query, "day", -1);
+    enum status status = query->status;
     if (status == STATUS_OK && since[0] != '\0')
         status = time_parse_past(text_of(since), call->now_ms, &search.since_ms, error);
     if (status != STATUS_OK)
@@ -293,13 +265,12 @@ enum status console_audit(struct console_call *call, struct error *error)
     if (day >= 0 && day * CLOCK_DAY_MS > search.since_ms)
         search.since_ms = day * CLOCK_DAY_MS;
     search.until_ms = (day + 1) * CLOCK_DAY_MS;
-    json_object(&listing.json, NULL);
-    json_array(&listing.json, "items");
+    json_object(&call->json, NULL);
+    json_array(&call->json, "items");
     status = platform_trail_search(call->store, &search, list_row, &listing, error);
-    json_end(&listing.json);
+    json_end(&call->json);
     bool more = listing.count == search.limit && listing.last > 1;
-    json_unsigned_or_null(&listing.json, "next", more ? listing.last : 0);
-    json_end(&listing.json);
+    json_unsigned_or_null(&call->json, "next", more ? listing.last : 0);
     return status;
 }
 
@@ -326,7 +297,7 @@ static enum status write_sums(struct console_call *call, const struct ledger_sco
                               bool lines, ledger_sum_visitor *visit, void *context,
                               struct error *error)
 {
-    enum status status = begin_reading(call, error);
+    enum status status = console_begin(call, CONSOLE_SUMS, error);
     if (status != STATUS_OK)
         return status;
     status = viewer_read_sums(call->store, &viewer_operator, scope, lines, visit, context, error);
@@ -345,22 +316,19 @@ static enum status write_usage(struct console_call *call, const struct ledger_sc
     if (wallet && status == STATUS_OK) {
         json_array(&call->json, "wallet");
         status = write_sums(call, scope, false, usage_list_movement, &call->json, error);
-        json_end(&call->json);
     } else {
         json_null(&call->json, "wallet");
     }
-    json_end(&call->json);
     return status;
 }
 
 enum status console_usage(struct console_call *call, struct error *error)
 {
     static const char *const with_wallet[] = {"true", "false", NULL};
-    struct window window = {.scope = {0}};
-    struct console_query query = {.text = call->query, .error = error};
-    bool wallet = console_choice(&query, "wallet", with_wallet) == 0;
-    enum status status = read_window(&query, call, 0, DAYS_MAX, &window);
-    return status == STATUS_OK ? write_usage(call, &window.scope, wallet, error) : status;
+    struct ledger_scope scope;
+    bool wallet = console_choice(&call->query, "wallet", with_wallet) == 0;
+    enum status status = read_days(call, 0, DAYS_MAX, &scope);
+    return status == STATUS_OK ? write_usage(call, &scope, wallet, error) : status;
 }
 
 /* ---- money ----------------------------------------------------------------------------------- */
@@ -370,27 +338,24 @@ enum status console_usage(struct console_call *call, struct error *error)
 static bool write_sum(void *context, const struct ledger_sum *sum)
 {
     struct listing *listing = context;
-    json_object(&listing->json, NULL);
+    json_object(listing->json, NULL);
     if (sum->day != 0)
-        write_day(&listing->json, "day", sum->day);
-    fields_write(ledger_play_fields, sum, &listing->json);
-    json_end(&listing->json);
+        write_day(listing->json, "day", sum->day);
+    fields_write(ledger_play_fields, sum, listing->json);
+    json_end(listing->json);
     return ++listing->met <= SUMS_MAX;
 }
 
 enum status console_report(struct console_call *call, struct error *error)
 {
-    struct window window = {.scope = {0}};
-    struct listing listing = {.json = {.out = &call->answer}};
-    struct console_query query = {.text = call->query, .error = error};
-    enum status status = read_window(&query, call, 0, DAYS_MAX, &window);
+    struct ledger_scope scope;
+    struct listing listing = {.json = &call->json};
+    enum status status = read_days(call, 0, DAYS_MAX, &scope);
     if (status != STATUS_OK)
         return status;
-    write_days(&listing.json, &window.scope);
-    json_array(&listing.json, "items");
-    status = write_sums(call, &window.scope, true, write_sum, &listing, error);
-    json_end(&listing.json);
-    json_end(&listing.json);
+    write_days(&call->json, &scope);
+    json_array(&call->json, "items");
+    status = write_sums(call, &scope, true, write_sum, &listing, error);
     if (listing.met > SUMS_MAX)
         return error_set(error, STATUS_INVALID,
                          "from: there are more than %d sums; ask for fewer days, or of a customer",
@@ -402,23 +367,22 @@ static bool list_entry(void *context, const struct ledger_transaction *entry)
 {
     struct listing *listing = context;
     if (count_row(listing))
-        (void)wallet_list_entry(&listing->json, entry);
+        (void)wallet_list_entry(listing->json, entry);
     return listing->met <= listing->page.offset + listing->page.limit;
 }
 
 static enum status write_entries(struct console_call *call, const struct ledger_scope *scope,
                                  struct listing *listing, struct error *error)
 {
-    enum status status = begin_reading(call, error);
+    enum status status = console_begin(call, CONSOLE_SUMS, error);
     if (status != STATUS_OK)
         return status;
-    json_object(&listing->json, NULL);
-    json_array(&listing->json, "items");
+    json_object(listing->json, NULL);
+    json_array(listing->json, "items");
     status = viewer_read_entries(call->store, &viewer_operator, scope, list_entry, listing, error);
     console_end(call, CONSOLE_SUMS);
-    json_end(&listing->json);
-    json_unsigned_or_null(&listing->json, "next", console_next(&listing->page, listing->met));
-    json_end(&listing->json);
+    json_end(listing->json);
+    json_unsigned_or_null(listing->json, "next", console_next(&listing->page, listing->met));
     return status;
 }
 
@@ -427,21 +391,19 @@ enum status console_entries(struct console_call *call, struct error *error)
     static const char *const figures[] = {"",           "stake",   "win",      "promo", "jackpot",
                                           "adjustment", "paid_in", "paid_out", NULL};
     static const char *const without[] = {"", "game", "provider", "both", NULL};
-    struct window window = {.scope = {0}};
-    char game[CONSOLE_VALUE_SIZE];
-    struct listing listing = {.json = {.out = &call->answer}};
-    struct console_query query = {.text = call->query, .error = error};
-    const size_t figure = console_choice(&query, "figure", figures);
-    const size_t none = console_choice(&query, "without", without);
-    console_page(&query, &listing.page);
-    console_parameter(&query, "game", game);
-    enum status status = read_window(&query, call, 0, DAYS_MAX, &window);
-    window.scope.figure = figures[figure];
+    struct ledger_scope scope = {0};
+    struct listing listing = {.json = &call->json};
+    const size_t figure = console_choice(&call->query, "figure", figures);
+    const size_t none = console_choice(&call->query, "without", without);
+    const char *game = console_parameter(&call->query, "game");
+    console_page(&call->query, &listing.page);
+    enum status status = read_days(call, 0, DAYS_MAX, &scope);
+    scope.figure = figures[figure];
     if (game[0] != '\0' || (none & 1) != 0)
-        window.scope.game_id = game;
-    if ((none & 2) != 0)
-        window.scope.provider_id = window.provider;
-    return status == STATUS_OK ? write_entries(call, &window.scope, &listing, error) : status;
+        scope.game_id = game;
+    if ((none & 2) != 0 && scope.provider_id == NULL)
+        scope.provider_id = "";
+    return status == STATUS_OK ? write_entries(call, &scope, &listing, error) : status;
 }
 
 /* ---- settings and health --------------------------------------------------------------------- */
@@ -466,8 +428,6 @@ enum status console_settings(struct console_call *call, struct error *error)
         json_bool(&call->json, "reloadable", setting->reloadable);
         json_end(&call->json);
     }
-    json_end(&call->json);
-    json_end(&call->json);
     buffer_free(&value);
     return STATUS_OK;
 }
@@ -518,6 +478,5 @@ enum status console_health(struct console_call *call, struct error *error)
     json_string(&call->json, "commit", croupier_commit);
     json_integer(&call->json, "pid", getpid());
     json_time(&call->json, "started_at", call->services->started_ms);
-    json_end(&call->json);
     return STATUS_OK;
 }
