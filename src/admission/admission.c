@@ -47,14 +47,14 @@ void admission_set_trusted_proxies(struct admission *admission, const struct cid
     admission->proxy_changes++;
 }
 
-void admission_destroy(struct admission **admission)
+void admission_destroy(struct admission **at)
 {
-    if (*admission == NULL)
+    struct admission *admission = memory_take(at);
+    if (admission == NULL)
         return;
-    refresher_release((*admission)->policies, &(*admission)->hold);
-    memory_free((*admission)->trusted_proxies);
-    memory_free(*admission);
-    *admission = NULL;
+    refresher_release(admission->policies, &admission->hold);
+    memory_free(admission->trusted_proxies);
+    memory_free(admission);
 }
 
 /* ---- the supplied key ------------------------------------------------------------------------ */
@@ -101,8 +101,7 @@ bool admission_client_behind(const struct http_request *request, const struct ci
     struct text lines[HTTP_FIELDS_MAX];
     struct forwarding forwarding = {proxies, proxy_count, lines, 0};
     struct text line;
-    for (uint32_t at = 0;
-         (line = http_request_next_field(request, HTTP_FIELD_X_FORWARDED_FOR, &at)).at != NULL;)
+    for (uint32_t at = 0; http_request_next_field(request, HTTP_FIELD_X_FORWARDED_FOR, &at, &line);)
         lines[forwarding.line_count++] = line;
     return client_address(&request->peer, &forwarding, client);
 }

@@ -100,10 +100,8 @@ void buffer_append_choices(struct buffer *buffer, const char *const *words, size
 
 struct text text_trim(struct text text)
 {
-    while (text.size > 0 && (text.at[0] == ' ' || text.at[0] == '\t')) {
-        text.at++;
-        text.size--;
-    }
+    while (text.size > 0 && (text.at[0] == ' ' || text.at[0] == '\t'))
+        text_skip(&text, 1);
     while (text.size > 0 && (text.at[text.size - 1] == ' ' || text.at[text.size - 1] == '\t'))
         text.size--;
     return text;
@@ -241,8 +239,7 @@ void buffer_append_shown(struct buffer *buffer, struct text text)
         size_t length = utf8_sequence(text.at, text.size);
         struct text one = {text.at, length > 0 ? length : 1};
         buffer_append_text(buffer, text_is_plain(one) && !is_format(one) ? one : TEXT("?"));
-        text.at += one.size;
-        text.size -= one.size;
+        text_skip(&text, one.size);
     }
 }
 

@@ -45,6 +45,13 @@ MUST_CHECK bool enum_read(const struct enum_names *names, struct text name, void
 
 struct text text_trim(struct text text); /* without spaces and tabs at both ends */
 
+/* Steps over so many bytes, which the text has. */
+static inline void text_skip(struct text *text, size_t size)
+{
+    text->at += size;
+    text->size -= size;
+}
+
 /* The length of the UTF-8 sequence at `at` (RFC 3629 section 4), or 0 when it is not one. Size >
  * 0. */
 size_t utf8_sequence(const char *at, size_t size);

@@ -519,8 +519,7 @@ static unsigned find_cookies(const struct http_request *request, struct text *va
 {
     struct text line;
     unsigned count = 0;
-    for (uint32_t at = 0;
-         (line = http_request_next_field(request, HTTP_FIELD_COOKIE, &at)).at != NULL;)
+    for (uint32_t at = 0; http_request_next_field(request, HTTP_FIELD_COOKIE, &at, &line);)
         while (line.at != NULL) {
             struct text found = text_trim(text_cut(&line, ';'));
             if (!text_equals(text_cut(&found, '='), TEXT(COOKIE)))
@@ -560,8 +559,7 @@ static const struct http_error *read_credential(const struct console *console,
     struct text cookie = TEXT("");
     unsigned tokens = 0;
     unsigned cookies = find_cookies(request, &cookie);
-    for (uint32_t at = 0;
-         (line = http_request_next_field(request, HTTP_FIELD_AUTHORIZATION, &at)).at != NULL;)
+    for (uint32_t at = 0; http_request_next_field(request, HTTP_FIELD_AUTHORIZATION, &at, &line);)
         tokens += admission_bearer(line, &token);
     *by = names > 0 ? BY_PROXY : tokens > 0 ? BY_TOKEN : BY_SESSION;
     if (names + (tokens > 0) + (cookies > 0) > 1)

@@ -128,8 +128,7 @@ static void skip_blank(struct http_connection *connection, struct text *input)
     while (input->size > 0 && connection->blank < 4 &&
            input->at[0] == (connection->blank % 2 == 0 ? '\r' : '\n')) {
         connection->blank++;
-        input->at++;
-        input->size--;
+        text_skip(input, 1);
     }
 }
 

@@ -157,10 +157,10 @@ struct http_request {
     struct http_connection *connection;
 };
 
-/* The next line of that field, searched from index `*at`, which is moved past it. A request without
- * the field has the empty text with at == NULL. */
-struct text http_request_next_field(const struct http_request *request, enum http_field field,
-                                    uint32_t *at);
+/* The next line of that field, searched from index `*at`, which is moved past it. False: there is
+ * none, and `line` is the empty text with at == NULL. */
+bool http_request_next_field(const struct http_request *request, enum http_field field,
+                             uint32_t *at, struct text *line);
 
 /* The first line of that field, or the empty text with at == NULL. */
 struct text http_request_field(const struct http_request *request, enum http_field field);

@@ -51,22 +51,25 @@ static int field_of_name(struct text name)
     return HTTP_FIELD_OTHER;
 }
 
-struct text http_request_next_field(const struct http_request *request, enum http_field field,
-                                    uint32_t *at)
+bool http_request_next_field(const struct http_request *request, enum http_field field,
+                             uint32_t *at, struct text *line)
 {
-    if (request->field_count[field] > 0)
-        while (*at < request->line_count) {
-            const struct http_field_line *line = &request->lines[(*at)++];
-            if (line->field == field)
-                return line->value;
-        }
-    return (struct text){NULL, 0};
+    while (request->field_count[field] > 0 && *at < request->line_count) {
+        const struct http_field_line *next = &request->lines[(*at)++];
+        *line = next->value;
+        if (next->field == field)
+            return true;
+    }
+    *line = (struct text){NULL, 0};
+    return false;
 }
 
 struct text http_request_field(const struct http_request *request, enum http_field field)
 {
     uint32_t at = 0;
-    return http_request_next_field(request, field, &at);
+    struct text line;
+    (void)http_request_next_field(request, field, &at, &line);
+    return line;
 }
 
 struct text http_request_only_field(const struct http_request *request, enum http_field field)
@@ -87,12 +90,6 @@ void http_intake_start(struct http_intake *intake)
 void http_intake_reset(struct http_intake *intake)
 {
     buffer_free(&intake->bytes);
-}
-
-static void step(struct text *input, size_t size)
-{
-    input->at += size;
-    input->size -= size;
 }
 
 static enum http_intake_result refuse(struct http_intake *intake, const struct http_error *error)
@@ -307,7 +304,7 @@ static enum http_intake_result take_method(struct http_intake *intake, struct ht
             return refuse(intake, &error_malformed_line);
     if (size == input->size) {
         buffer_append(&intake->bytes, input->at, size);
-        step(input, size);
+        text_skip(input, size);
         return INTAKE_MORE;
     }
     char name[INTAKE_METHOD_MAX];
@@ -421,8 +418,7 @@ static bool expectation_is_known(struct http_intake *intake, const struct http_r
     struct text line;
     if (intake->parser.http_minor == 0)
         return true;
-    for (uint32_t at = 0;
-         (line = http_request_next_field(request, HTTP_FIELD_EXPECT, &at)).at != NULL;) {
+    for (uint32_t at = 0; http_request_next_field(request, HTTP_FIELD_EXPECT, &at, &line);) {
         if (!text_equals_ignore_case(line, TEXT("100-continue")))
             return false;
         intake->expect_continue = true;
@@ -603,7 +599,7 @@ static enum http_intake_result run_parser(struct http_intake *intake, struct htt
     } else {
         intake->wire_body += (uint32_t)used;
     }
-    step(input, used);
+    text_skip(input, used);
     if (intake->phase == INTAKE_LINE && used > 0 && piece.at[used - 1] == '\n')
         return judge_line(intake);
     if (in_head && intake->head_complete) {

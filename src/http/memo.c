@@ -172,8 +172,7 @@ bool http_memo_recall(struct http_memo *memo, struct http_intake *intake,
         memcpy(memo->bytes + memo->values[i].at, input->at + memo->values[i].at,
                memo->values[i].size);
     http_memo_restore(memo, intake, request);
-    input->at += memo->size;
-    input->size -= memo->size;
+    text_skip(input, memo->size);
     return true;
 }
 

@@ -52,7 +52,7 @@ struct http_codings http_accepted_codings(const struct http_request *request)
     int identity = Q_ABSENT;
     struct text rest;
     for (uint32_t at = 0;
-         (rest = http_request_next_field(request, HTTP_FIELD_ACCEPT_ENCODING, &at)).at != NULL;) {
+         http_request_next_field(request, HTTP_FIELD_ACCEPT_ENCODING, &at, &rest);) {
         while (rest.at != NULL) {
             int weight;
             struct text coding = read_coding(text_cut(&rest, ','), &weight);
@@ -87,7 +87,7 @@ bool http_body_is_encoded(const struct http_request *request)
 {
     struct text rest;
     for (uint32_t at = 0;
-         (rest = http_request_next_field(request, HTTP_FIELD_CONTENT_ENCODING, &at)).at != NULL;) {
+         http_request_next_field(request, HTTP_FIELD_CONTENT_ENCODING, &at, &rest);) {
         while (rest.at != NULL) {
             struct text coding = text_trim(text_cut(&rest, ','));
             if (coding.size > 0 && !text_equals_ignore_case(coding, TEXT("identity")))
@@ -130,7 +130,7 @@ static bool line_names(struct text line, struct text etag, bool strong, bool sta
 static bool lines_match(const struct http_request *request, enum http_field field, struct text etag)
 {
     struct text line;
-    for (uint32_t at = 0; (line = http_request_next_field(request, field, &at)).at != NULL;)
+    for (uint32_t at = 0; http_request_next_field(request, field, &at, &line);)
         if (text_equals(line, etag) || text_equals(line, TEXT("*")) ||
             line_names(line, etag, field == HTTP_FIELD_IF_MATCH, false))
             return true;
@@ -151,8 +151,7 @@ bool http_matches_etag(const struct http_request *request, struct text etag)
 bool http_names_form(const struct http_request *request, struct text start)
 {
     struct text line;
-    for (uint32_t at = 0;
-         (line = http_request_next_field(request, HTTP_FIELD_IF_NONE_MATCH, &at)).at != NULL;)
+    for (uint32_t at = 0; http_request_next_field(request, HTTP_FIELD_IF_NONE_MATCH, &at, &line);)
         if (line_names(line, start, false, true))
             return true;
     return false;
@@ -174,8 +173,7 @@ static struct text cut_preference(struct text *rest)
     size_t size = at < rest->size ? at : rest->size;
     struct text preference = {rest->at, size};
     size_t used = size < rest->size ? size + 1 : size;
-    rest->at += used;
-    rest->size -= used;
+    text_skip(rest, used);
     return preference;
 }
 
@@ -220,8 +218,7 @@ uint32_t http_preferred_wait(const struct http_request *request, uint32_t most)
 {
     struct text rest;
     struct text value;
-    for (uint32_t at = 0;
-         (rest = http_request_next_field(request, HTTP_FIELD_PREFER, &at)).at != NULL;) {
+    for (uint32_t at = 0; http_request_next_field(request, HTTP_FIELD_PREFER, &at, &rest);) {
         uint32_t alone = read_wait_alone(rest, most);
         if (alone > 0)
             return alone;

@@ -25,8 +25,7 @@ static void advance(struct text rest[3], size_t size)
 {
     for (int i = 0; i < 3; i++) {
         size_t step = size < rest[i].size ? size : rest[i].size;
-        rest[i].at += step;
-        rest[i].size -= step;
+        text_skip(&rest[i], step);
         size -= step;
     }
 }

@@ -42,8 +42,7 @@ static int bio_read(BIO *bio, char *at, size_t room, size_t *size)
         return 0;
     }
     memcpy(at, session->in.at, *size);
-    session->in.at += *size;
-    session->in.size -= *size;
+    text_skip(&session->in, *size);
     return 1;
 }
 

@@ -10,10 +10,8 @@ enum status event_id_parse(struct text text, struct event_id *id)
     for (size_t i = 0; i < text.size; i++)
         if (text.at[i] < '0' || text.at[i] > '9')
             return STATUS_INVALID;
-    while (text.size > 0 && text.at[0] == '0') {
-        text.at++;
-        text.size--;
-    }
+    while (text.size > 0 && text.at[0] == '0')
+        text_skip(&text, 1);
     if (text.size == 0)
         return STATUS_INVALID;
     struct event_id parsed = {.size = (uint8_t)text.size};

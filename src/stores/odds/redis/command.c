@@ -64,8 +64,7 @@ static struct text cut_command(struct text *commands, struct text *name)
         size_t size = strtoul(text_cut(commands, '\n').at + 1, NULL, 10);
         if (i == 0)
             *name = (struct text){commands->at, size};
-        commands->at += size + 2;
-        commands->size -= size + 2;
+        text_skip(commands, size + 2);
     }
     return (struct text){start, (size_t)(commands->at - start)};
 }

@@ -205,8 +205,7 @@ static void take_bytes(struct redis_parser *parser, struct text *bytes, size_t s
 {
     if (kept)
         buffer_append(&parser->bytes, bytes->at, size);
-    bytes->at += size;
-    bytes->size -= size;
+    text_skip(bytes, size);
 }
 
 static enum status take_string(struct redis_parser *parser, struct text *bytes)

@@ -44,8 +44,7 @@ static enum status check_shape(struct text uri, struct error *error)
     (void)text_cut(&rest, ':');
     if (!text_starts_with(rest, TEXT("//")))
         return refuse(error, "a PostgreSQL URI begins with postgresql://");
-    rest.at += 2;
-    rest.size -= 2;
+    text_skip(&rest, 2);
     struct text authority = text_cut(&rest, '/');
     struct text path = text_cut(&rest, '?');
     struct text host = authority;
