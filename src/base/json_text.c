@@ -118,46 +118,39 @@ static const char *skip_plain(const char *at, const char *end)
     return at;
 }
 
-/* The escape whose backslash is at `at`; returns what follows it, or NULL. */
-static const char *scan_escape(struct scan *scan, const char *at)
+/* An escape, from its backslash on. */
+static bool scan_escape(struct scan *scan)
 {
-    if (scan->end - at < 2) {
-        (void)fail(scan, scan->end, "the document ends inside a string");
-        return NULL;
-    }
-    if (at[1] != 'u') {
-        if (at[1] != '\0' && strchr("\"\\/bfnrt", at[1]) != NULL)
-            return at + 2;
-        (void)fail(scan, at, "unknown escape in a string");
-        return NULL;
-    }
+    const char *at = scan->at;
+    if (scan->end - at < 2)
+        return fail(scan, scan->end, "the document ends inside a string");
+    scan->at += at[1] == 'u' ? 6 : 2;
+    if (at[1] != 'u')
+        return (at[1] != '\0' && strchr("\"\\/bfnrt", at[1]) != NULL) ||
+               fail(scan, at, "unknown escape in a string");
     for (int i = 2; i < 6; i++) {
-        if (at + i == scan->end) {
-            (void)fail(scan, scan->end, "the document ends inside a string");
-            return NULL;
-        }
-        if (hex_value(at[i]) < 0) {
-            (void)fail(scan, at, "\\u must be followed by four hexadecimal digits");
-            return NULL;
-        }
+        if (at + i == scan->end)
+            return fail(scan, scan->end, "the document ends inside a string");
+        if (hex_value(at[i]) < 0)
+            return fail(scan, at, "\\u must be followed by four hexadecimal digits");
     }
-    return at + 6;
+    return true;
 }
 
 static bool scan_string(struct scan *scan)
 {
-    const char *at = scan->at + 1;
+    scan->at++;
     for (;;) {
-        at = skip_plain(at, scan->end);
+        const char *at = skip_plain(scan->at, scan->end);
+        scan->at = at;
         if (at == scan->end)
             return fail(scan, at, "the document ends inside a string");
         if (*at == '"') {
-            scan->at = at + 1;
+            scan->at++;
             return true;
         }
         if (*at == '\\') {
-            at = scan_escape(scan, at);
-            if (at == NULL)
+            if (!scan_escape(scan))
                 return false;
         } else if ((unsigned char)*at < 0x20) {
             return fail(scan, at, "a control character in a string must be escaped");
@@ -165,7 +158,7 @@ static bool scan_string(struct scan *scan)
             size_t size = utf8_sequence(at, (size_t)(scan->end - at));
             if (size == 0)
                 return fail(scan, at, "not UTF-8");
-            at += size;
+            scan->at += size;
         }
     }
 }
@@ -569,18 +562,11 @@ bool json_text_string_equals(struct text string, struct text plain)
         return false; /* nearly all that are compared differ there */
     if (inside.size == 0 || memchr(inside.at, '\\', inside.size) == NULL)
         return text_equals(inside, plain);
-    const char *at = inside.at;
-    const char *end = inside.at + inside.size;
-    while (at < end) {
-        char unescaped[4] = {*at};
-        size_t size = 1;
-        at = *at == '\\' ? unescape_one(at, end, unescaped, &size) : at + 1;
-        if (size == 0 || plain.size < size || memcmp(unescaped, plain.at, size) != 0)
-            return false;
-        plain.at += size;
-        plain.size -= size;
-    }
-    return plain.size == 0;
+    struct buffer unescaped = {0};
+    bool same =
+        json_text_unescape(string, &unescaped) && text_equals(buffer_text(&unescaped), plain);
+    buffer_free(&unescaped);
+    return same;
 }
 
 bool json_text_unescape(struct text string, struct buffer *out)
