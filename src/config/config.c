@@ -67,8 +67,8 @@ static char *copy_value(const struct setting *setting, struct text value)
     struct text name = value;
     struct buffer copy = {0};
     const char *directory = getenv("CREDENTIALS_DIRECTORY");
-    if ((setting->rules & SETTING_FILE) != 0 &&
-        text_equals(text_cut(&name, ':'), TEXT("credential")) && name.at != NULL) {
+    if ((setting->rules & IS_FILE) != 0 && text_equals(text_cut(&name, ':'), TEXT("credential")) &&
+        name.at != NULL) {
         buffer_append_format(&copy, "%s/",
                              directory != NULL ? directory : "/run/credentials/croupier.service");
         value = name;
@@ -478,8 +478,7 @@ bool config_is_empty(const struct config *config)
 static bool needs_restart(const struct setting *setting, const char *before, const char *after)
 {
     if (setting->about.reloadable)
-        return (setting->rules & SETTING_STAYS_SET) != 0 &&
-               (before[0] == '\0') != (after[0] == '\0');
+        return (setting->rules & STAYS_SET) != 0 && (before[0] == '\0') != (after[0] == '\0');
     return strcmp(before, after) != 0;
 }
 

@@ -128,7 +128,7 @@ static enum status read_key(struct reading *reading, struct text text, struct er
 static enum status continue_value(struct reading *reading, struct text text, struct error *error)
 {
     const struct setting *setting = &settings[reading->setting];
-    if ((setting->rules & SETTING_LIST) == 0)
+    if ((setting->rules & IS_LIST) == 0)
         return error_set(error, STATUS_INVALID,
                          "this line begins with a space and goes on with [%s] %s, which is no list",
                          setting->about.section, setting->about.key);

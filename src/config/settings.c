@@ -244,72 +244,66 @@ static enum status read_format(const struct setting *setting, char *value, void 
 }
 
 /* A row; `least` and `most` are those of a number. What it is for stands in help/settings.txt. */
-#define SETTING(section_, key_, default_, rules_, field_, read_, least_, most_) \
-    {                                                                           \
-        {#section_, #key_, default_, setting_##section_##_##key_,               \
-         ((rules_)&SETTING_RELOADABLE) != 0},                                   \
-            offsetof(struct config, field_), read_, least_, most_, rules_       \
+#define SETTING(section_, key_, default_, rules_, field_, read_, least_, most_)                \
+    {                                                                                          \
+        {#section_, #key_, default_, setting_##section_##_##key_, ((rules_)&RELOADABLE) != 0}, \
+            offsetof(struct config, field_), read_, least_, most_, rules_                      \
     }
 
 /* Two rows: the files of a listener that has HTTPS. */
-#define HTTPS_SETTINGS(section, certificate, key)                                                 \
-    SETTING(section, tls_certificate, "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE,  \
-            certificate, read_text, 0, 0),                                                        \
-        SETTING(section, tls_key, "", SETTING_RELOADABLE | SETTING_STAYS_SET | SETTING_FILE, key, \
-                read_text, 0, 0)
+#define HTTPS_SETTINGS(section, certificate, key)                                        \
+    SETTING(section, tls_certificate, "", RELOADABLE | STAYS_SET | IS_FILE, certificate, \
+            read_text, 0, 0),                                                            \
+        SETTING(section, tls_key, "", RELOADABLE | STAYS_SET | IS_FILE, key, read_text, 0, 0)
 
 const struct setting settings[] = {
     SETTING(server, listen, "127.0.0.1:8080", 0, listen, read_listen, 0, 0),
     SETTING(server, threads, "0", 0, threads, read_threads, 0, 256),
-    SETTING(server, trusted_proxies, "", SETTING_RELOADABLE | SETTING_LIST, trusted_proxies,
-            read_proxies, 0, 0),
+    SETTING(server, trusted_proxies, "", RELOADABLE | IS_LIST, trusted_proxies, read_proxies, 0, 0),
     HTTPS_SETTINGS(server, tls_certificate, tls_key),
-    SETTING(server, drain_seconds, "10", SETTING_RELOADABLE, drain_seconds, read_number, 0, 3600),
-    SETTING(server, drain_idle_ms, "1000", SETTING_RELOADABLE, drain_idle_ms, read_number, 0,
-            60000),
+    SETTING(server, drain_seconds, "10", RELOADABLE, drain_seconds, read_number, 0, 3600),
+    SETTING(server, drain_idle_ms, "1000", RELOADABLE, drain_idle_ms, read_number, 0, 60000),
     SETTING(server, max_connections, "20000", 0, max_connections, read_number, 1, 1000000),
-    SETTING(server, waiting_max, "100000", SETTING_RELOADABLE, waiting_max, read_number, 0,
+    SETTING(server, waiting_max, "100000", RELOADABLE, waiting_max, read_number, 0, 1000000),
+    SETTING(server, connections_per_address, "25%", RELOADABLE, connections_per_address, read_share,
+            0, 1000000),
+    SETTING(server, connections_per_customer, "50%", RELOADABLE, connections_per_customer,
+            read_share, 0, 1000000),
+    SETTING(server, waiting_per_customer, "50%", RELOADABLE, waiting_per_customer, read_share, 0,
             1000000),
-    SETTING(server, connections_per_address, "25%", SETTING_RELOADABLE, connections_per_address,
-            read_share, 0, 1000000),
-    SETTING(server, connections_per_customer, "50%", SETTING_RELOADABLE, connections_per_customer,
-            read_share, 0, 1000000),
-    SETTING(server, waiting_per_customer, "50%", SETTING_RELOADABLE, waiting_per_customer,
-            read_share, 0, 1000000),
-    SETTING(server, header_seconds, "10", SETTING_RELOADABLE, header_seconds, read_number, 1, 3600),
-    SETTING(server, body_seconds, "10", SETTING_RELOADABLE, body_seconds, read_number, 1, 3600),
-    SETTING(server, write_seconds, "30", SETTING_RELOADABLE, write_seconds, read_number, 1, 3600),
-    SETTING(server, idle_seconds, "75", SETTING_RELOADABLE, idle_seconds, read_number, 1, 86400),
+    SETTING(server, header_seconds, "10", RELOADABLE, header_seconds, read_number, 1, 3600),
+    SETTING(server, body_seconds, "10", RELOADABLE, body_seconds, read_number, 1, 3600),
+    SETTING(server, write_seconds, "30", RELOADABLE, write_seconds, read_number, 1, 3600),
+    SETTING(server, idle_seconds, "75", RELOADABLE, idle_seconds, read_number, 1, 86400),
     SETTING(operator, listen, "127.0.0.1:9090", 0, operator_listen, read_listen, 0, 0),
     SETTING(operator, hosts, "", 0, operator_hosts, read_text, 0, 0),
     HTTPS_SETTINGS(operator, operator_tls_certificate, operator_tls_key),
     SETTING(operator, trusted_user_header, "", 0, trusted_user_header, read_prefix, 0, 0),
-    SETTING(operator, trusted_user_proxies, "", SETTING_RELOADABLE | SETTING_LIST,
-            trusted_user_proxies, read_proxies, 0, 0),
-    SETTING(operator, trusted_user_secret_file, "", SETTING_RELOADABLE | SETTING_FILE,
-            trusted_user_secret_file, read_text, 0, 0),
+    SETTING(operator, trusted_user_proxies, "", RELOADABLE | IS_LIST, trusted_user_proxies,
+            read_proxies, 0, 0),
+    SETTING(operator, trusted_user_secret_file, "", RELOADABLE | IS_FILE, trusted_user_secret_file,
+            read_text, 0, 0),
     SETTING(provider, listen, "", 0, provider_listen, read_listen_or_off, 0, 0),
     HTTPS_SETTINGS(provider, provider_tls_certificate, provider_tls_key),
     SETTING(odds, store, "embedded:/var/lib/croupier/odds", 0, odds_store, read_odds_store, 0, 0),
     SETTING(odds, timeout_ms, "250", 0, odds_timeout_ms, read_number, 1, 60000),
     SETTING(odds, ask_ms, "100", 0, odds_ask_ms, read_number, 10, 10000),
     SETTING(odds, prefix, "", 0, odds_prefix, read_prefix, 0, 0),
-    SETTING(odds, password_file, "", SETTING_FILE, odds_password_file, read_text, 0, 0),
-    SETTING(odds, stale_after_s, "0", SETTING_RELOADABLE, stale_after_s, read_number, 0, 86400),
-    SETTING(odds, differences_mib, "64", SETTING_RELOADABLE, differences_mib, read_number, 0,
-            65536),
+    SETTING(odds, password_file, "", IS_FILE, odds_password_file, read_text, 0, 0),
+    SETTING(odds, stale_after_s, "0", RELOADABLE, stale_after_s, read_number, 0, 86400),
+    SETTING(odds, differences_mib, "64", RELOADABLE, differences_mib, read_number, 0, 65536),
     SETTING(platform, store, "sqlite:/var/lib/croupier/platform.db", 0, platform_store,
             read_platform_store, 0, 0),
     SETTING(platform, timeout_ms, "1000", 0, platform_timeout_ms, read_number, 1, 60000),
-    SETTING(platform, password_file, "", SETTING_FILE, platform_password_file, read_text, 0, 0),
-    SETTING(casino, secrets_key_file, "", SETTING_FILE, secrets_key_file, read_text, 0, 0),
+    SETTING(platform, password_file, "", IS_FILE, platform_password_file, read_text, 0, 0),
+    SETTING(casino, secrets_key_file, "", IS_FILE, secrets_key_file, read_text, 0, 0),
     SETTING(casino, batch_max, "256", 0, batch_max, read_number, 1, 256),
     SETTING(casino, session_hours, "24", 0, session_hours, read_number, 1, 8760),
     SETTING(casino, launch_timeout_ms, "3000", 0, launch_timeout_ms, read_number, 10, 60000),
-    SETTING(casino, launch_ca_file, "", SETTING_FILE, launch_ca_file, read_text, 0, 0),
-    SETTING(account, rate, "300/60", SETTING_RELOADABLE, account_rate, read_rate, 0, 0),
-    SETTING(log, level, "info", SETTING_RELOADABLE, log_level, read_level, 0, 0),
-    SETTING(log, format, "text", SETTING_RELOADABLE, log_format, read_format, 0, 0),
+    SETTING(casino, launch_ca_file, "", IS_FILE, launch_ca_file, read_text, 0, 0),
+    SETTING(account, rate, "300/60", RELOADABLE, account_rate, read_rate, 0, 0),
+    SETTING(log, level, "info", RELOADABLE, log_level, read_level, 0, 0),
+    SETTING(log, format, "text", RELOADABLE, log_format, read_format, 0, 0),
 };
 const size_t setting_count = sizeof settings / sizeof settings[0];
 

@@ -22,10 +22,10 @@ struct setting {
 };
 
 enum setting_rule {
-    SETTING_RELOADABLE = 1,
-    SETTING_LIST = 2,      /* may go on over several lines of the file */
-    SETTING_STAYS_SET = 4, /* reloadable, but a restart has to set it, or to make it empty again */
-    SETTING_FILE = 8,      /* a path, or credential:NAME */
+    RELOADABLE = 1,
+    IS_LIST = 2,   /* may go on over several lines of the file */
+    STAYS_SET = 4, /* reloadable, but a restart has to set it, or to make it empty again */
+    IS_FILE = 8,   /* a path, or credential:NAME */
 };
 
 extern const struct setting settings[];
