@@ -132,7 +132,7 @@ int file_sync_directory(const char *path)
     return reason;
 }
 
-static enum status failed(struct error *error, const char *path, const char *verb)
+enum status file_failed(struct error *error, const char *path, const char *verb)
 {
     enum status status = errno == ENOENT                      ? STATUS_NOT_FOUND
                          : errno == EEXIST                    ? STATUS_EXISTS
@@ -174,22 +174,22 @@ static bool give_to_owner(int descriptor, const char *path)
 enum status file_make_directory(const char *path, mode_t mode, struct error *error)
 {
     if (mkdir(path, mode) != 0)
-        return errno == EEXIST ? STATUS_OK : failed(error, path, "made");
+        return errno == EEXIST ? STATUS_OK : file_failed(error, path, "made");
     int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool given = descriptor >= 0 && give_to_owner(descriptor, path);
     file_close(&descriptor);
-    return given ? STATUS_OK : failed(error, path, "made");
+    return given ? STATUS_OK : file_failed(error, path, "made");
 }
 
 enum status file_make(const char *path, mode_t mode, struct text content, struct error *error)
 {
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (descriptor < 0)
-        return failed(error, path, "made");
+        return file_failed(error, path, "made");
     enum status status =
         file_write(descriptor, content.at, content.size) == content.size && fsync(descriptor) == 0
             ? STATUS_OK
-            : failed(error, path, "written");
+            : file_failed(error, path, "written");
     (void)close(descriptor);
     if (status != STATUS_OK)
         (void)unlink(path);
@@ -226,12 +226,12 @@ static enum status pass(struct passing *passing, uint64_t *bytes, struct error *
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            status = failed(error, passing->path, "read");
+            status = file_failed(error, passing->path, "read");
         if (got <= 0)
             break;
         digest_add(passing->digest, piece, (size_t)got);
         if (passing->to != NULL && file_write(passing->into, piece, (size_t)got) != (size_t)got) {
-            status = failed(error, passing->to, "written");
+            status = file_failed(error, passing->to, "written");
             break;
         }
         done += (uint64_t)got;
@@ -247,7 +247,7 @@ static enum status open_both(struct passing *passing, mode_t mode, struct error 
     struct stat facts;
     passing->from = open(passing->path, O_RDONLY | O_CLOEXEC);
     if (passing->from < 0 || fstat(passing->from, &facts) != 0)
-        return failed(error, passing->path, "read");
+        return file_failed(error, passing->path, "read");
     if (!S_ISREG(facts.st_mode))
         return error_set(error, STATUS_UNAVAILABLE, "%s: is no regular file", passing->path);
     passing->total = (uint64_t)facts.st_size;
@@ -257,7 +257,7 @@ static enum status open_both(struct passing *passing, mode_t mode, struct error 
     passing->into = open(passing->to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     return passing->into >= 0 && give_to_owner(passing->into, passing->to)
                ? STATUS_OK
-               : failed(error, passing->to, "made");
+               : file_failed(error, passing->to, "made");
 }
 
 static enum status run(struct passing *passing, mode_t mode, struct file_print *print,
@@ -271,7 +271,7 @@ static enum status run(struct passing *passing, mode_t mode, struct file_print *
         digest_end(&passing->digest, found.sha256);
     }
     if (status == STATUS_OK && passing->to != NULL && fsync(passing->into) != 0)
-        status = failed(error, passing->to, "written");
+        status = file_failed(error, passing->to, "written");
     file_close(&passing->from);
     if (passing->into >= 0) {
         (void)close(passing->into);

@@ -24,8 +24,11 @@ char *file_beside(const char *path, const char *ending);
  * errno; EWOULDBLOCK: another holder has it. */
 MUST_CHECK int file_lock(int descriptor, uint32_t patience_ms);
 
+/* Says that a file "cannot be made", or whatever the verb is, and why: errno. */
+enum status file_failed(struct error *error, const char *path, const char *verb);
+
 /* Syncs the directory that `path` is in, which makes the file's name durable. Returns 0 or an
- * errno. */
+ * errno, which errno is as well. */
 int file_sync_directory(const char *path);
 
 /* Makes a directory; STATUS_OK if there is one. Run by root, gives it to the owner of the directory

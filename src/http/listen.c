@@ -48,10 +48,8 @@ static int bind_socket(const struct sockaddr_storage *address, bool share)
         (!share || setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0) &&
         bind(descriptor, (const struct sockaddr *)address, sizeof *address) == 0)
         return descriptor;
-    int reason = errno;
-    (void)close(descriptor);
-    errno = reason;
-    return -1;
+    file_close(&descriptor);
+    return descriptor;
 }
 
 static uint16_t bound_port(int descriptor)
@@ -80,12 +78,9 @@ enum status http_listen(const char *host, uint16_t port, bool share, int *descri
         (void)close(probe);
     }
     int opened = bind_socket(&address, share);
-    if (opened < 0)
+    if (opened < 0 || listen(opened, BACKLOG) != 0) {
+        file_close(&opened);
         return fail(error, host, port, errno);
-    if (listen(opened, BACKLOG) != 0) {
-        int reason = errno;
-        (void)close(opened);
-        return fail(error, host, port, reason);
     }
     *bound = bound_port(opened);
     *descriptor = opened;

@@ -115,10 +115,8 @@ static enum status add_manifest(const struct making *making, struct error *error
     backup_manifest_write(making->manifest, &text);
     char *path = memory_format("%s/" BACKUP_MANIFEST, making->draft);
     enum status status = file_make(path, 0600, buffer_text(&text), error);
-    int reason = status == STATUS_OK ? file_sync_directory(path) : 0;
-    if (reason != 0)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", making->draft,
-                           strerror(reason));
+    if (status == STATUS_OK && file_sync_directory(path) != 0)
+        status = file_failed(error, making->draft, "written");
     memory_free(path);
     buffer_free(&text);
     return status;
@@ -175,8 +173,7 @@ static enum status make(struct making *making, struct error *error)
     if (status != STATUS_OK)
         return status;
     if (mkdtemp(making->draft) == NULL)
-        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", making->target,
-                         strerror(errno));
+        return file_failed(error, making->target, "made");
     status = fill(making, error);
     if (status == STATUS_OK)
         status = finish(making, error);

@@ -62,11 +62,9 @@ static bool read_count(struct text object, const char *name, uint64_t most, uint
 static bool read_part(struct text file, struct backup_manifest *manifest)
 {
     char name[32], sha256[2 * DIGEST_SIZE + 1];
-    size_t part = 0;
     if (json_text_kind(file) != JSON_TEXT_OBJECT || !read_text(file, "name", name, sizeof name))
         return false;
-    while (part < BACKUP_PART_COUNT && strcmp(name, backup_part_names[part]) != 0)
-        part++;
+    size_t part = text_find(text_of(name), backup_part_names, BACKUP_PART_COUNT);
     if (part == BACKUP_PART_COUNT || manifest->parts[part].there)
         return false;
     manifest->parts[part].there = true;

@@ -71,8 +71,7 @@ static enum status require_absent(const char *path, const char *suffix, struct e
                            "away first",
                            name);
     else if (errno != ENOENT)
-        status =
-            error_set(error, STATUS_UNAVAILABLE, "%s: cannot be used (%s)", name, strerror(errno));
+        status = file_failed(error, name, "used");
     memory_free(name);
     return status;
 }
@@ -185,13 +184,9 @@ static enum status place(struct restoring *restoring, enum backup_part part, str
 {
     const char *path = restoring->targets->paths[part];
     if (link(restoring->files[part].draft, path) != 0)
-        return error_set(error, errno == EEXIST ? STATUS_EXISTS : STATUS_UNAVAILABLE,
-                         "%s: cannot be made (%s)", path, strerror(errno));
+        return file_failed(error, path, "made");
     restoring->files[part].placed = true;
-    int reason = file_sync_directory(path);
-    return reason == 0 ? STATUS_OK
-                       : error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", path,
-                                   strerror(reason));
+    return file_sync_directory(path) == 0 ? STATUS_OK : file_failed(error, path, "written");
 }
 
 typedef enum status step(struct restoring *restoring, enum backup_part part, struct error *error);
