@@ -175,18 +175,25 @@ enum status resource_list(const struct resource *resource, struct platform_store
                : platform_list(store, table_of(resource), NULL, see, context, error);
 }
 
+/* Sets them in the scratch record, all else of which is sound. */
+static enum status try_settings(const struct resource *resource, const struct setting *settings,
+                                void *scratch, struct error *error)
+{
+    if (resource->sound != NULL)
+        memcpy(scratch, resource->sound, resource->size);
+    enum status status =
+        apply(resource, &(struct resource_edit){.settings = settings}, scratch, error);
+    return status == STATUS_OK ? check(resource, scratch, error) : status;
+}
+
 enum status resource_check(const struct resource *resource, const char *id,
                            const struct setting *settings, struct error *error)
 {
     const void *key;
     void *scratch = memory_alloc_zeroed(1, resource->size);
     enum status status = read_id(resource, id, scratch, &key, error);
-    if (resource->sound != NULL)
-        memcpy(scratch, resource->sound, resource->size);
     if (status == STATUS_OK)
-        status = apply(resource, &(struct resource_edit){.settings = settings}, scratch, error);
-    if (status == STATUS_OK)
-        status = check(resource, scratch, error);
+        status = try_settings(resource, settings, scratch, error);
     memory_free(scratch);
     return status;
 }
@@ -201,13 +208,7 @@ void resource_refusals(const struct resource *resource, const struct setting *se
     for (; has_setting(settings); settings++) {
         const struct setting one[] = {*settings, {0}};
         struct error error = {0};
-        if (resource->sound != NULL)
-            memcpy(scratch, resource->sound, resource->size);
-        enum status status =
-            apply(resource, &(struct resource_edit){.settings = one}, scratch, &error);
-        if (status == STATUS_OK && resource->sound != NULL)
-            status = check(resource, scratch, &error);
-        if (status != STATUS_OK)
+        if (try_settings(resource, one, scratch, &error) != STATUS_OK)
             see(context, settings->name, error.text);
     }
     memory_free(scratch);
