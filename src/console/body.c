@@ -53,16 +53,8 @@ static enum status read_list(const struct field *field, struct text value, struc
 static enum status read_rate(const struct field *field, struct text value, struct buffer *out,
                              struct error *error)
 {
-    struct json_text_cursor cursor = json_text_open(value);
-    struct text name;
-    struct text member;
-    struct text requests = TEXT("");
-    struct text seconds = TEXT("");
-    while (json_text_next_member(&cursor, &name, &member))
-        if (json_text_string_equals(name, TEXT("requests")))
-            requests = member;
-        else if (json_text_string_equals(name, TEXT("window_seconds")))
-            seconds = member;
+    struct text requests = json_text_member(value, TEXT("requests"));
+    struct text seconds = json_text_member(value, TEXT("window_seconds"));
     buffer_append_format(out, "%.*s/%.*s", (int)(requests.size < 20 ? requests.size : 20),
                          requests.at, (int)(seconds.size < 20 ? seconds.size : 20), seconds.at);
     return field->type == &field_rate ? STATUS_OK

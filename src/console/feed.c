@@ -147,15 +147,9 @@ struct event_list {
 /* Appends the event's name; nothing: it has none that is a text. */
 static void append_name(const struct catalog_row *row, struct buffer *name)
 {
-    struct json_text_cursor cursor = json_text_open(row->text);
-    struct text member;
-    struct text value;
-    while (json_text_next_member(&cursor, &member, &value))
-        if (json_text_string_equals(member, TEXT("ename")) &&
-            json_text_kind(value) == JSON_TEXT_STRING) {
-            buffer_clear(name);
-            (void)json_text_unescape(value, name);
-        }
+    struct text value = json_text_member(row->text, TEXT("ename"));
+    if (value.at != NULL && json_text_kind(value) == JSON_TEXT_STRING)
+        (void)json_text_unescape(value, name);
 }
 
 static bool is_searched_for(const struct event_list *list, const struct catalog_row *row,
