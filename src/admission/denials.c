@@ -113,9 +113,9 @@ struct denials *denials_create(void)
 
 void denials_destroy(struct denials **at)
 {
-    if (*at == NULL)
+    struct denials *denials = memory_take(at);
+    if (denials == NULL)
         return;
-    uv_mutex_destroy(&(*at)->lock);
-    memory_free(*at);
-    *at = NULL;
+    uv_mutex_destroy(&denials->lock);
+    memory_free(denials);
 }

@@ -420,14 +420,14 @@ struct policy_editor *policy_editor_create(void)
     return editor;
 }
 
-void policy_editor_destroy(struct policy_editor **editor)
+void policy_editor_destroy(struct policy_editor **at)
 {
-    if (*editor == NULL)
+    struct policy_editor *editor = memory_take(at);
+    if (editor == NULL)
         return;
-    rows_release(&(*editor)->now);
-    rows_release(&(*editor)->before);
-    memory_free(*editor);
-    *editor = NULL;
+    rows_release(&editor->now);
+    rows_release(&editor->before);
+    memory_free(editor);
 }
 
 void policy_editor_restart(struct policy_editor *editor)
@@ -453,13 +453,13 @@ struct policy_table *policy_editor_publish(struct policy_editor *editor, uint64_
     return table;
 }
 
-void policy_table_destroy(struct policy_table **table)
+void policy_table_destroy(struct policy_table **at)
 {
-    if (*table == NULL)
+    struct policy_table *table = memory_take(at);
+    if (table == NULL)
         return;
-    rows_release(&(*table)->rows);
-    memory_free(*table);
-    *table = NULL;
+    rows_release(&table->rows);
+    memory_free(table);
 }
 
 void policy_table_facts(const struct policy_table *table, struct policies_facts *facts)

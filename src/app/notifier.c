@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #define WAIT_S 5 /* for a manager whose queue is full */
@@ -71,12 +72,11 @@ struct notifier *notifier_create(struct log *log)
     return notifier;
 }
 
-void notifier_destroy(struct notifier **notifier)
+void notifier_destroy(struct notifier **at)
 {
-    if ((*notifier)->descriptor >= 0)
-        (void)close((*notifier)->descriptor);
-    memory_free(*notifier);
-    *notifier = NULL;
+    struct notifier *notifier = memory_take(at);
+    file_close(&notifier->descriptor);
+    memory_free(notifier);
 }
 
 static void send_text(struct notifier *notifier, const char *text, int size, int flags)

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "http/tls.h"
+#include "records/customer.h"
 
 /* A scraper or two, a person with curl: few and quick. */
 #define CONNECTIONS 64
@@ -73,17 +74,14 @@ static void handle(void *context, struct http_request *request)
 static bool is_private(const char *host)
 {
     /* Loopback and private networks (RFC 1918, RFC 4193). */
-    static const char *const blocks[] = {"127.0.0.0/8",   "::1/128",        "10.0.0.0/8",
-                                         "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"};
+    const struct text list =
+        TEXT("127.0.0.0/8 ::1/128 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7");
     struct address address;
+    struct cidr blocks[6];
+    size_t count;
     CHECK(address_parse(text_of(host), &address) == STATUS_OK);
-    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
-        struct cidr block;
-        CHECK(cidr_parse(text_of(blocks[i]), &block, NULL) == STATUS_OK);
-        if (cidr_contains(&block, &address))
-            return true;
-    }
-    return false;
+    CHECK(cidr_list_read(list, blocks, sizeof blocks / sizeof blocks[0], &count));
+    return cidrs_contain(blocks, count, &address);
 }
 
 enum status operator_listener_create(struct operator_listener **listener_at,
@@ -117,10 +115,7 @@ enum status operator_listener_create(struct operator_listener **listener_at,
             .connection_limit = CONNECTIONS,
             .named_field = text_of(options->user_header),
             .makes_room = true, /* held connections keep neither scrapes nor operators out */
-            .deadlines.header_seconds = HEADER_SECONDS,
-            .deadlines.body_seconds = BODY_SECONDS,
-            .deadlines.write_seconds = WRITE_SECONDS,
-            .deadlines.idle_seconds = IDLE_SECONDS,
+            .deadlines = {HEADER_SECONDS, BODY_SECONDS, WRITE_SECONDS, IDLE_SECONDS},
             .handle = handle,
             .context = listener,
             .log = options->log,
@@ -156,16 +151,16 @@ static void on_drained(void *context)
     uv_stop(listener->options.loop);
 }
 
-void operator_listener_destroy(struct operator_listener **listener)
+void operator_listener_destroy(struct operator_listener **at)
 {
-    if (*listener == NULL)
+    struct operator_listener *listener = memory_take(at);
+    if (listener == NULL)
         return;
-    http_server_drain((*listener)->server, 0, on_drained);
-    http_server_abort((*listener)->server);
-    buffer_free(&(*listener)->metrics);
-    uv_close((uv_handle_t *)&(*listener)->turn, NULL);
-    (void)uv_run((*listener)->options.loop, UV_RUN_DEFAULT);
-    http_server_destroy(&(*listener)->server);
-    memory_free(*listener);
-    *listener = NULL;
+    http_server_drain(listener->server, 0, on_drained);
+    http_server_abort(listener->server);
+    buffer_free(&listener->metrics);
+    uv_close((uv_handle_t *)&listener->turn, NULL);
+    (void)uv_run(listener->options.loop, UV_RUN_DEFAULT);
+    http_server_destroy(&listener->server);
+    memory_free(listener);
 }

@@ -388,15 +388,15 @@ struct log_batch *log_batch_create(struct log *log)
     return batch;
 }
 
-void log_batch_destroy(struct log_batch **batch)
+void log_batch_destroy(struct log_batch **at)
 {
-    if (*batch == NULL)
+    struct log_batch *batch = memory_take(at);
+    if (batch == NULL)
         return;
-    log_batch_flush(*batch);
-    buffer_free(&(*batch)->lines);
-    buffer_free(&(*batch)->start);
-    memory_free(*batch);
-    *batch = NULL;
+    log_batch_flush(batch);
+    buffer_free(&batch->lines);
+    buffer_free(&batch->start);
+    memory_free(batch);
 }
 
 /* The calendar is worked out once a second; in between only the milliseconds are rewritten. */

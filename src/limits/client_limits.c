@@ -34,15 +34,15 @@ struct client_limits *client_limits_create(void)
     return limits;
 }
 
-void client_limits_destroy(struct client_limits **limits)
+void client_limits_destroy(struct client_limits **at)
 {
-    if (*limits == NULL)
+    struct client_limits *limits = memory_take(at);
+    if (limits == NULL)
         return;
     for (size_t i = 0; i < BUCKETS; i++)
-        CHECK(LIST_EMPTY(&(*limits)->buckets[i]));
-    uv_mutex_destroy(&(*limits)->lock);
-    memory_free(*limits);
-    *limits = NULL;
+        CHECK(LIST_EMPTY(&limits->buckets[i]));
+    uv_mutex_destroy(&limits->lock);
+    memory_free(limits);
 }
 
 void client_limits_set(struct client_limits *limits, enum client_limit which, uint32_t most)

@@ -697,20 +697,20 @@ struct ledger *ledger_create(const struct platform_store_options *store, size_t 
     return ledger;
 }
 
-void ledger_destroy(struct ledger **ledger)
+void ledger_destroy(struct ledger **at)
 {
-    if (*ledger == NULL)
+    struct ledger *ledger = memory_take(at);
+    if (ledger == NULL)
         return;
     /* The lanes before the checkpointer, which the writer calls on to the end. */
-    background_stop(&(*ledger)->writer.thread);
-    background_stop(&(*ledger)->reader.thread);
-    background_stop(&(*ledger)->checkpointer.thread);
-    uv_sem_destroy(&(*ledger)->begun);
-    uv_mutex_destroy(&(*ledger)->facts_lock);
-    memory_free((*ledger)->batch);
-    memory_free((*ledger)->asked);
-    memory_free(*ledger);
-    *ledger = NULL;
+    background_stop(&ledger->writer.thread);
+    background_stop(&ledger->reader.thread);
+    background_stop(&ledger->checkpointer.thread);
+    uv_sem_destroy(&ledger->begun);
+    uv_mutex_destroy(&ledger->facts_lock);
+    memory_free(ledger->batch);
+    memory_free(ledger->asked);
+    memory_free(ledger);
 }
 
 static struct lane *lane_of(struct ledger *ledger, const struct ledger_job *job)
