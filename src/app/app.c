@@ -574,9 +574,9 @@ static enum status get_sockets(struct app *app, bool providers, struct error *er
             return status;
         return sockets->threads == app->config->threads && sockets->providers == providers
                    ? STATUS_OK
-                   : error_set(error, STATUS_INVALID,
-                               "[server] threads or [provider] listen has changed, which needs a "
-                               "restart");
+                   : error_invalid(
+                         error, "[server] threads or [provider] listen has changed, which needs a "
+                                "restart");
     }
     *sockets = (struct handover_sockets){app->config->threads, providers, NULL};
     sockets->descriptors = memory_alloc_zeroed(handover_count(sockets), sizeof(int));

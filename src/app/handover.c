@@ -195,9 +195,9 @@ enum status handover_start(struct handover **handover_at, uv_loop_t *loop, char 
 
 static enum status no_old_server(struct error *error)
 {
-    return error_set(error, STATUS_INVALID,
-                     "--" HANDOVER_OPTION
-                     " is what a running server starts a new one with; run: croupier upgrade PID");
+    return error_invalid(
+        error, "--" HANDOVER_OPTION
+               " is what a running server starts a new one with; run: croupier upgrade PID");
 }
 
 enum status handover_receive(struct handover_sockets *sockets, struct error *error)

@@ -241,7 +241,7 @@ static enum status read_answer(int descriptor, enum reload_question question, st
         return error_set(error, STATUS_UNAVAILABLE, "the server gave no answer: it is ending");
     struct text text = {answer + 1, (size_t)got - 1};
     if (answer[0] != ANSWER_DONE)
-        return error_set(error, STATUS_INVALID, "%.*s", (int)text.size, text.at);
+        return error_invalid(error, "%.*s", (int)text.size, text.at);
     buffer_append_text(out, text);
     return STATUS_OK;
 }

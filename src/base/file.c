@@ -83,13 +83,14 @@ enum status file_read_secret(const char *path, size_t most, struct buffer *out, 
     int reason = descriptor < 0 || fstat(descriptor, &facts) != 0 ? errno : 0;
     enum status status = STATUS_OK;
     if (reason == 0 && !S_ISREG(facts.st_mode))
-        status = error_set(error, STATUS_INVALID, "%s: is not a regular file", path);
+        status = error_invalid(error, "%s: is not a regular file", path);
     else if (reason == 0 && !is_secret(&facts))
-        status = error_set(error, STATUS_INVALID,
-                           "%s: others than its owner may use it (mode %04o, user %u, group %u); "
-                           "run: chmod 600 %s",
-                           path, (unsigned)(facts.st_mode & 07777), (unsigned)facts.st_uid,
-                           (unsigned)facts.st_gid, path);
+        status =
+            error_invalid(error,
+                          "%s: others than its owner may use it (mode %04o, user %u, group %u); "
+                          "run: chmod 600 %s",
+                          path, (unsigned)(facts.st_mode & 07777), (unsigned)facts.st_uid,
+                          (unsigned)facts.st_gid, path);
     else if (reason == 0)
         reason = read_all(descriptor, most, out);
     if (reason != 0)

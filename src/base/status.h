@@ -37,7 +37,7 @@ struct error {
 };
 
 /* Writes the text (cut off where it is too long). `error` may be NULL. Returns `status`, so that
- * `return error_set(error, STATUS_INVALID, "…")` reads as one thought. */
+ * `return error_set(error, STATUS_NOT_FOUND, "…")` reads as one thought. */
 enum status error_set(struct error *error, enum status status, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
@@ -45,6 +45,9 @@ enum status error_set(struct error *error, enum status status, const char *forma
 /* The analyser does not see into error_set: tells it that what it returns is what it was given. */
 #define error_set(error, status, ...) ((void)(error_set)((error), (status), __VA_ARGS__), (status))
 #endif
+
+/* The same with the status of most of them, STATUS_INVALID. */
+#define error_invalid(error, ...) error_set((error), STATUS_INVALID, __VA_ARGS__)
 
 /* Puts "text: " before what `error` says already. */
 void error_prefix(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -251,8 +251,8 @@ static enum status read_password(const char *path, size_t least, struct buffer *
     bool line = password->size >= least && password->size <= PASSWORD_MAX &&
                 text_is_plain(buffer_text(password));
     if (status == STATUS_OK && !line)
-        status = error_set(error, STATUS_INVALID, "%s: is not one line of %zu to %d bytes", path,
-                           least, PASSWORD_MAX);
+        status = error_invalid(error, "%s: is not one line of %zu to %d bytes", path, least,
+                               PASSWORD_MAX);
     return status;
 }
 
@@ -262,14 +262,14 @@ static enum status insert_password(const char *uri, const char *path, struct buf
 {
     const char *authority = strstr(uri, "://");
     if (authority == NULL)
-        return error_set(error, STATUS_INVALID,
-                         "is for a store that is a server (a socket of Redis: unix:///PATH)");
+        return error_invalid(error,
+                             "is for a store that is a server (a socket of Redis: unix:///PATH)");
     authority += strlen("://");
     config_redact_uri(uri, out);
     bool has_password = strcmp(buffer_string(out), uri) != 0;
     buffer_clear(out);
     if (has_password)
-        return error_set(error, STATUS_INVALID, "the address in `store` has a password as well");
+        return error_invalid(error, "the address in `store` has a password as well");
     struct buffer password = {0};
     enum status status = read_password(path, 1, &password, error);
     const char *at = memchr(authority, '@', strcspn(authority, "/?"));

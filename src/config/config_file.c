@@ -56,8 +56,7 @@ static struct text without_comment(struct text text)
 
 static enum status refuse_line(struct error *error)
 {
-    return error_set(error, STATUS_INVALID,
-                     "this is neither [section] nor key = value nor a comment");
+    return error_invalid(error, "this is neither [section] nor key = value nor a comment");
 }
 
 static enum status read_section(struct reading *reading, struct text text, struct error *error)
@@ -74,9 +73,9 @@ static enum status read_section(struct reading *reading, struct text text, struc
     for (size_t i = 0; i < setting_count; i++)
         if (i == 0 || strcmp(settings[i].about.section, settings[i - 1].about.section) != 0)
             buffer_append_format(&names, "%s%s", i > 0 ? ", " : "", settings[i].about.section);
-    (void)error_set(error, STATUS_INVALID, "there is no section [%.*s]; sections are %s",
-                    (int)(reading->section.size < 64 ? reading->section.size : 64),
-                    reading->section.at, buffer_string(&names));
+    (void)error_invalid(error, "there is no section [%.*s]; sections are %s",
+                        (int)(reading->section.size < 64 ? reading->section.size : 64),
+                        reading->section.at, buffer_string(&names));
     buffer_free(&names);
     return STATUS_INVALID;
 }
@@ -86,15 +85,13 @@ static enum status refuse_key(struct reading *reading, struct text key, struct e
     int size = (int)(key.size < 64 ? key.size : 64);
     reading->in_unknown_section = reading->section.at == NULL;
     if (reading->in_unknown_section)
-        return error_set(error, STATUS_INVALID, "'%.*s' stands before the first [section]", size,
-                         key.at);
+        return error_invalid(error, "'%.*s' stands before the first [section]", size, key.at);
     struct buffer names = {0};
     for (size_t i = 0; i < setting_count; i++)
         if (text_equals(reading->section, text_of(settings[i].about.section)))
             buffer_append_format(&names, "%s%s", names.size > 0 ? ", " : "", settings[i].about.key);
-    (void)error_set(error, STATUS_INVALID, "there is no setting '%.*s' in [%.*s]; there are %s",
-                    size, key.at, (int)reading->section.size, reading->section.at,
-                    buffer_string(&names));
+    (void)error_invalid(error, "there is no setting '%.*s' in [%.*s]; there are %s", size, key.at,
+                        (int)reading->section.size, reading->section.at, buffer_string(&names));
     buffer_free(&names);
     return STATUS_INVALID;
 }
@@ -115,9 +112,9 @@ static enum status read_key(struct reading *reading, struct text text, struct er
     if (setting == setting_count)
         return refuse_key(reading, key, error);
     if (reading->lines[setting] > 0)
-        return error_set(error, STATUS_INVALID, "[%s] %s is set twice, first in line %u",
-                         settings[setting].about.section, settings[setting].about.key,
-                         reading->lines[setting]);
+        return error_invalid(error, "[%s] %s is set twice, first in line %u",
+                             settings[setting].about.section, settings[setting].about.key,
+                             reading->lines[setting]);
     reading->lines[setting] = reading->line;
     reading->setting = setting;
     buffer_append_text(&reading->value, without_comment(value));
@@ -129,9 +126,9 @@ static enum status continue_value(struct reading *reading, struct text text, str
 {
     const struct setting *setting = &settings[reading->setting];
     if ((setting->rules & IS_LIST) == 0)
-        return error_set(error, STATUS_INVALID,
-                         "this line begins with a space and goes on with [%s] %s, which is no list",
-                         setting->about.section, setting->about.key);
+        return error_invalid(
+            error, "this line begins with a space and goes on with [%s] %s, which is no list",
+            setting->about.section, setting->about.key);
     buffer_append_char(&reading->value, ' ');
     buffer_append_text(&reading->value, without_comment(text));
     return STATUS_OK;
@@ -141,12 +138,13 @@ static enum status read_line(struct reading *reading, struct text line, struct e
 {
     for (size_t i = 0; i < line.size; i++)
         if (((unsigned char)line.at[i] < ' ' && line.at[i] != '\t') || line.at[i] == 0x7F)
-            return error_set(error, STATUS_INVALID, "there is a control character in this line");
+            return error_invalid(error, "there is a control character in this line");
     if (line.size > LINE_SIZE_MAX)
-        return error_set(error, STATUS_INVALID,
-                         "this line is longer than %d bytes; lists may go on in the next line, and "
-                         "every setting can also be an environment variable",
-                         LINE_SIZE_MAX);
+        return error_invalid(
+            error,
+            "this line is longer than %d bytes; lists may go on in the next line, and "
+            "every setting can also be an environment variable",
+            LINE_SIZE_MAX);
     struct text text = text_trim(line);
     if (text.size == 0 || text.at[0] == '#' || text.at[0] == ';')
         return STATUS_OK;
@@ -192,7 +190,7 @@ static enum status read_whole(const char *path, struct buffer *out, struct error
                          "cannot be opened: %s", strerror(reason));
     return out->size <= FILE_SIZE_MAX
                ? STATUS_OK
-               : error_set(error, STATUS_INVALID, "is larger than 1 MiB: not a configuration");
+               : error_invalid(error, "is larger than 1 MiB: not a configuration");
 }
 
 void config_file_read(const char *path, config_taker *take, void *context,

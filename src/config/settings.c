@@ -22,10 +22,9 @@ static enum status read_number(const struct setting *setting, char *value, void 
 {
     uint64_t number;
     if (text_to_u64(text_of(value), setting->most, &number) != STATUS_OK || number < setting->least)
-        return error_set(error, STATUS_INVALID,
-                         "must be a whole number from %u to %u, and is '%.*s' (%s)",
-                         (unsigned)setting->least, (unsigned)setting->most, shown(text_of(value)),
-                         value, setting->about.what);
+        return error_invalid(error, "must be a whole number from %u to %u, and is '%.*s' (%s)",
+                             (unsigned)setting->least, (unsigned)setting->most,
+                             shown(text_of(value)), value, setting->about.what);
     *(uint32_t *)field = (uint32_t)number;
     return STATUS_OK;
 }
@@ -35,9 +34,9 @@ static enum status read_rate(const struct setting *setting, char *value, void *f
 {
     return rate_limit_read(text_of(value), field)
                ? STATUS_OK
-               : error_set(error, STATUS_INVALID,
-                           "must be REQUESTS/SECONDS, as in 300/60, or off, and is '%.*s' (%s)",
-                           shown(text_of(value)), value, setting->about.what);
+               : error_invalid(error,
+                               "must be REQUESTS/SECONDS, as in 300/60, or off, and is '%.*s' (%s)",
+                               shown(text_of(value)), value, setting->about.what);
 }
 
 /* "25%", or a number. */
@@ -50,8 +49,8 @@ static enum status read_share(const struct setting *setting, char *value, void *
         return read_number(setting, value, field, error);
     percent.size--;
     if (text_to_u64(percent, 100, &number) != STATUS_OK || number == 0)
-        return error_set(error, STATUS_INVALID, "must be from 1%% to 100%%, and is '%.*s' (%s)",
-                         shown(text_of(value)), value, setting->about.what);
+        return error_invalid(error, "must be from 1%% to 100%%, and is '%.*s' (%s)",
+                             shown(text_of(value)), value, setting->about.what);
     *(uint32_t *)field = CONFIG_PERCENT | (uint32_t)number;
     return STATUS_OK;
 }
@@ -84,28 +83,26 @@ static enum status read_listen(const struct setting *setting, char *value, void 
     struct listen_address listen = {0};
     struct text text = text_of(value);
     if (text.size == 0 || text.size >= sizeof listen.text)
-        return error_set(error, STATUS_INVALID, "%s", form);
+        return error_invalid(error, "%s", form);
     const char *colon = strrchr(value, ':');
     uint64_t port;
     /* "::1" has a last colon too; with a port, an IPv6 address stands in brackets. */
     bool bracketed = value[0] == '[';
     if (colon == NULL || (bracketed && colon[-1] != ']'))
-        return error_set(error, STATUS_INVALID, "'%s' has no port; it %s", value, form);
+        return error_invalid(error, "'%s' has no port; it %s", value, form);
     struct text host = {value, (size_t)(colon - value)};
     if (!bracketed && memchr(host.at, ':', host.size) != NULL)
-        return error_set(error, STATUS_INVALID, "'%s': an IPv6 address stands in brackets; it %s",
-                         value, form);
+        return error_invalid(error, "'%s': an IPv6 address stands in brackets; it %s", value, form);
     if (bracketed)
         host = (struct text){host.at + 1, host.size - 2};
     if (strlen(colon + 1) > 5 || text_to_u64(text_of(colon + 1), 65535, &port) != STATUS_OK)
-        return error_set(error, STATUS_INVALID,
-                         "'%s': the port must be a number from 0 to 65535 (0: any free one)",
-                         value);
+        return error_invalid(
+            error, "'%s': the port must be a number from 0 to 65535 (0: any free one)", value);
     struct address address;
     if (address_parse(host, &address) != STATUS_OK ||
         bracketed != (memchr(host.at, ':', host.size) != NULL))
-        return error_set(error, STATUS_INVALID, "'%s': '%.*s' is not an IP address; it %s", value,
-                         shown(host), host.at, form);
+        return error_invalid(error, "'%s': '%.*s' is not an IP address; it %s", value, shown(host),
+                             host.at, form);
     memcpy(listen.text, value, text.size + 1);
     address_format(&address, listen.host);
     listen.port = (uint16_t)port;
@@ -146,10 +143,10 @@ static enum status read_proxies(const struct setting *setting, char *value, void
         struct cidr block;
         enum status status = cidr_parse(item, &block, error);
         if (status == STATUS_OK && cidr_is_everyone(&block))
-            status = error_set(error, STATUS_INVALID,
-                               "'%.*s' would trust every client; list the addresses of the "
-                               "proxies",
-                               shown(item), item.at);
+            status = error_invalid(error,
+                                   "'%.*s' would trust every client; list the addresses of the "
+                                   "proxies",
+                                   shown(item), item.at);
         if (status != STATUS_OK) {
             error_prefix(error, "item %zu", count + 1);
             buffer_free(&blocks);
@@ -168,7 +165,7 @@ static enum status read_text(const struct setting *setting, char *value, void *f
 {
     (void)setting;
     if (value[0] == '"' || value[0] == '\'')
-        return error_set(error, STATUS_INVALID, "must be written without quotes");
+        return error_invalid(error, "must be written without quotes");
     *(char **)field = value;
     return STATUS_OK;
 }
@@ -181,8 +178,7 @@ static enum status read_prefix(const struct setting *setting, char *value, void 
     for (size_t i = 0; i < text.size; i++)
         clean = clean && text.at[i] > ' ' && text.at[i] < 0x7F;
     if (!clean)
-        return error_set(error, STATUS_INVALID,
-                         "must be at most 64 printable ASCII characters without spaces");
+        return error_invalid(error, "must be at most 64 printable ASCII characters without spaces");
     return read_text(setting, value, field, error);
 }
 
@@ -213,12 +209,12 @@ static enum status read_platform_store(const struct setting *setting, char *valu
     if (begins(value, "postgresql://") || begins(value, "postgres://"))
         return read_text(setting, value, field, error);
     if (!begins(value, SCHEME_SQLITE) || value[strlen(SCHEME_SQLITE)] == '\0')
-        return error_set(error, STATUS_INVALID,
-                         "must be sqlite:FILE, as in sqlite:/var/lib/croupier/platform.db, or "
-                         "postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
+        return error_invalid(error,
+                             "must be sqlite:FILE, as in sqlite:/var/lib/croupier/platform.db, or "
+                             "postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
     if (begins(value, SCHEME_SQLITE ":memory:"))
-        return error_set(error, STATUS_INVALID,
-                         "must be a file: commands and the service open it from several places");
+        return error_invalid(
+            error, "must be a file: commands and the service open it from several places");
     return read_text(setting, value, field, error);
 }
 
@@ -228,9 +224,8 @@ static enum status read_level(const struct setting *setting, char *value, void *
     (void)setting;
     return enum_read(&log_levels, text_of(value), field)
                ? STATUS_OK
-               : error_set(error, STATUS_INVALID,
-                           "must be error, warning, info or debug, and is '%.*s'",
-                           shown(text_of(value)), value);
+               : error_invalid(error, "must be error, warning, info or debug, and is '%.*s'",
+                               shown(text_of(value)), value);
 }
 
 static enum status read_format(const struct setting *setting, char *value, void *field,
@@ -239,8 +234,8 @@ static enum status read_format(const struct setting *setting, char *value, void 
     (void)setting;
     return enum_read(&log_formats, text_of(value), field)
                ? STATUS_OK
-               : error_set(error, STATUS_INVALID, "must be text or json, and is '%.*s'",
-                           shown(text_of(value)), value);
+               : error_invalid(error, "must be text or json, and is '%.*s'", shown(text_of(value)),
+                               value);
 }
 
 /* A row; `least` and `most` are those of a number. What it is for stands in help/settings.txt. */

@@ -24,7 +24,7 @@ static bool is_settable(const struct resource *resource, const struct field *fie
 
 static enum status refuse_field(struct error *error, const char *name, const char *rule)
 {
-    return error_set(error, STATUS_INVALID, "%s: %s", name, rule);
+    return error_invalid(error, "%s: %s", name, rule);
 }
 
 /* Appends what a string stands for; not one that a text cannot be. */
@@ -115,7 +115,7 @@ static enum status read_member(const struct resource *resource, bool add, struct
             !is_settable(resource, field, add)))
         field++;
     if (field->type == NULL)
-        return error_set(error, STATUS_INVALID, "a member of the document is no field to be set");
+        return error_invalid(error, "a member of the document is no field to be set");
     (void)snprintf(field_name, 64, "%s", field->name);
     for (size_t i = 0; i < settings->count; i++)
         if (settings->list[i].name == field->name)
@@ -139,7 +139,7 @@ enum status console_settings_read(const struct resource *resource, bool add, str
     field[0] = '\0';
     if (json_text_check(body, NULL, NULL) != STATUS_OK ||
         json_text_kind(json_text_trim(body)) != JSON_TEXT_OBJECT)
-        return error_set(error, STATUS_INVALID, "the body must be a JSON object");
+        return error_invalid(error, "the body must be a JSON object");
     struct json_text_cursor cursor = json_text_open(json_text_trim(body));
     while (status == STATUS_OK && json_text_next_member(&cursor, &name, &value))
         status = read_member(resource, add, name, value, settings, field, error);

@@ -304,7 +304,7 @@ static enum status judge_customer(struct console_call *call, const char *custome
     enum status status =
         resource_get(&customer_resource, call->store, customer_id, &customer, error);
     if (status == STATUS_NOT_FOUND)
-        return error_set(error, STATUS_INVALID, "customer: there is no such customer");
+        return error_invalid(error, "customer: there is no such customer");
     if (status != STATUS_OK)
         return status;
     if (!customer.record.enabled || !customer.record.usable)

@@ -39,9 +39,9 @@ static enum status read_secret(const struct console_call *call, bool alone, stru
                                 ? STRICT_JSON_OK
                                 : strict_json_object(call->body, names, 1, &value);
     if (read == STRICT_JSON_INVALID || (alone && read != STRICT_JSON_OK))
-        return error_set(error, STATUS_INVALID,
-                         alone ? "the body may have a secret, and nothing else"
-                               : "the body must be a JSON object, with each member once");
+        return error_invalid(error, alone
+                                        ? "the body may have a secret, and nothing else"
+                                        : "the body must be a JSON object, with each member once");
     /* Unescaped text is never longer, so the buffer does not grow and leave a copy behind. */
     buffer_reserve(&secret->plain, value.size + MADE_SIZE + 1);
     secret->made = value.at == NULL || json_text_kind(value) == JSON_TEXT_NULL;
@@ -54,8 +54,7 @@ static enum status read_secret(const struct console_call *call, bool alone, stru
     return json_text_kind(value) == JSON_TEXT_STRING && json_text_unescape(value, &secret->plain) &&
                    secret->plain.size > 0 && secret->plain.size <= SECRETS_PLAIN_MAX
                ? STATUS_OK
-               : error_set(error, STATUS_INVALID, "secret: must be a text of 1 to %u bytes",
-                           SECRETS_PLAIN_MAX);
+               : error_invalid(error, "secret: must be a text of 1 to %u bytes", SECRETS_PLAIN_MAX);
 }
 
 /* The key of a file that is wrong is the server's fault, not the request's. */
@@ -142,7 +141,7 @@ static enum status read_game(struct console_call *call, char id[GAME_ID_SIZE], s
     if (strict_json_object(call->body, names, 1, &value) == STRICT_JSON_OK &&
         (value.at == NULL || strict_json_string(value, id, GAME_ID_SIZE)))
         return STATUS_OK;
-    return error_set(error, STATUS_INVALID, "game: must be the id of a game");
+    return error_invalid(error, "game: must be the id of a game");
 }
 
 static enum status run_trial(struct console_call *call, const char *game_id,

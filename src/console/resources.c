@@ -115,7 +115,7 @@ enum status console_make(struct console_call *call, const struct console_making 
             note_refusal(call, missing, "is required");
         }
     if (status == STATUS_OK && missing != NULL)
-        status = error_set(error, STATUS_INVALID, "%s: is required", missing);
+        status = error_invalid(error, "%s: is required", missing);
     if (status == STATUS_OK) {
         const char *wrong = NULL;
         const struct resource_edit edit = {.settings = settings.list,
@@ -261,7 +261,7 @@ enum status console_list(struct console_call *call, struct error *error)
     const char *customer = console_parameter(&call->query, "customer");
     enum status status = call->query.status;
     if (status == STATUS_OK && customer[0] == '\0' && call->route->resource == &key_resource)
-        return error_set(error, STATUS_INVALID, "customer: is required");
+        return error_invalid(error, "customer: is required");
     if (status == STATUS_OK)
         status = begin_list(call, &listing);
     if (status == STATUS_OK)

@@ -32,7 +32,7 @@ enum status console_sign_in(struct console_call *call, struct error *error)
         return refuse_token(call, error);
     if (strict_json_object(call->body, names, 1, &value) != STRICT_JSON_OK ||
         !strict_json_string(value, link, sizeof link))
-        return error_set(error, STATUS_INVALID, "link: must be a link that signs in");
+        return error_invalid(error, "link: must be a link that signs in");
     address_format(&call->client, address);
     enum status status = credential_sign_in(call->store, text_of(link), address, call->now_ms,
                                             &session, &call->signed_in, error);

@@ -54,12 +54,12 @@ static enum status read_games(struct text value, struct buffer *games, struct er
 {
     struct text item;
     if (value.at == NULL || json_text_kind(value) != JSON_TEXT_ARRAY)
-        return error_set(error, STATUS_INVALID, "games: must be a list of ids of games");
+        return error_invalid(error, "games: must be a list of ids of games");
     struct json_text_cursor cursor = json_text_open(value);
     while (json_text_next_element(&cursor, &item)) {
         char id[GAME_ID_SIZE];
         if (!strict_json_string(item, id, sizeof id))
-            return error_set(error, STATUS_INVALID, "games: must be a list of ids of games");
+            return error_invalid(error, "games: must be a list of ids of games");
         buffer_append_format(games, "%s%s", games->size > 0 ? "\n" : "", id);
     }
     return STATUS_OK;
@@ -74,7 +74,7 @@ enum status console_allow_games(struct console_call *call, struct error *error)
     bool casino = false;
     enum status status = name_customer(call, &record, error);
     if (status == STATUS_OK && strict_json_object(call->body, names, 2, values) != STRICT_JSON_OK)
-        status = error_set(error, STATUS_INVALID, "games: must be given, or every_game");
+        status = error_invalid(error, "games: must be given, or every_game");
     record.every_game = text_equals(values[1], TEXT("true"));
     if (status == STATUS_OK && !record.every_game)
         status = read_games(values[0], &games, error);
@@ -357,9 +357,9 @@ enum status console_report(struct console_call *call, struct error *error)
     json_array(&call->json, "items");
     status = write_sums(call, &scope, true, write_sum, &listing, error);
     if (listing.met > SUMS_MAX)
-        return error_set(error, STATUS_INVALID,
-                         "from: there are more than %d sums; ask for fewer days, or of a customer",
-                         SUMS_MAX);
+        return error_invalid(
+            error, "from: there are more than %d sums; ask for fewer days, or of a customer",
+            SUMS_MAX);
     return status;
 }
 

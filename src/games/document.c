@@ -332,11 +332,11 @@ enum status games_document_read(struct games_document *document, const char *nam
                               .context = context,
                               .error = error};
     if (text.size > GAMES_DOCUMENT_MAX)
-        return error_set(error, STATUS_INVALID, "%s: is larger than %u MiB", name,
-                         GAMES_DOCUMENT_MAX / 1024 / 1024);
+        return error_invalid(error, "%s: is larger than %u MiB", name,
+                             GAMES_DOCUMENT_MAX / 1024 / 1024);
     if (json_text_check(text, NULL, &syntax) != STATUS_OK)
-        return error_set(error, STATUS_INVALID, "%s:%zu:%zu: not JSON: %s", name, syntax.line,
-                         syntax.column, syntax.reason);
+        return error_invalid(error, "%s:%zu:%zu: not JSON: %s", name, syntax.line, syntax.column,
+                             syntax.reason);
     struct text array = json_text_trim(text);
     enum status status = json_text_kind(array) == JSON_TEXT_ARRAY
                              ? read_array(&reading, &made, array)

@@ -16,7 +16,7 @@ static enum status read_address(const char *host, uint16_t port, struct sockaddr
     memset(address, 0, sizeof *address);
     if (uv_ip4_addr(host, port, v4) == 0 || uv_ip6_addr(host, port, v6) == 0)
         return STATUS_OK;
-    return error_set(error, STATUS_INVALID, "cannot listen on '%s': not an address", host);
+    return error_invalid(error, "cannot listen on '%s': not an address", host);
 }
 
 static enum status fail(struct error *error, const char *host, uint16_t port, int reason)
@@ -120,8 +120,8 @@ enum status http_listen_check(const char *host, uint16_t port, int descriptor, u
     if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) != 0 ||
         listens == 0 || getsockname(descriptor, (struct sockaddr *)&found, &size) != 0 ||
         !is_same(&wanted, &found) || (port != 0 && bound_port(descriptor) != port))
-        return error_set(error, STATUS_INVALID, "%s:%u is not where the running server listens",
-                         host, (unsigned)port);
+        return error_invalid(error, "%s:%u is not where the running server listens", host,
+                             (unsigned)port);
     *bound = bound_port(descriptor);
     return STATUS_OK;
 }

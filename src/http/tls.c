@@ -103,8 +103,7 @@ static enum status tls_error(struct error *error, const char *what, const char *
     else if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == ERR_R_PEM_LIB)
         reason = "it is no PEM, damaged, or encrypted: croupier asks for no password";
     ERR_clear_error();
-    return error_set(error, STATUS_INVALID, "%s %s: %s", what, path,
-                     reason != NULL ? reason : "unknown error");
+    return error_invalid(error, "%s %s: %s", what, path, reason != NULL ? reason : "unknown error");
 }
 
 static enum status load(SSL_CTX *context, const char *certificate_path, const char *key_path,

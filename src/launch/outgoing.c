@@ -213,9 +213,8 @@ enum status outgoing_check_ca_file(const char *path, struct error *error)
     bool read = X509_STORE_load_file(store, path) == 1;
     X509_STORE_free(store);
     ERR_clear_error();
-    return read
-               ? STATUS_OK
-               : error_set(error, STATUS_INVALID, "%s: cannot be read as certificates (PEM)", path);
+    return read ? STATUS_OK
+                : error_invalid(error, "%s: cannot be read as certificates (PEM)", path);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -20,12 +20,12 @@ static enum status set_address(const struct field *field, struct text text, void
 {
     struct address address;
     if (address_parse(text, &address) != STATUS_OK)
-        return error_set(error, STATUS_INVALID,
-                         "'%.*s' is not one exact IP address (a block needs a customer with a key)",
-                         (int)(text.size < 64 ? text.size : 64), text.size > 0 ? text.at : "");
+        return error_invalid(
+            error, "'%.*s' is not one exact IP address (a block needs a customer with a key)",
+            (int)(text.size < 64 ? text.size : 64), text.size > 0 ? text.at : "");
     if (address_is_unspecified(&address))
-        return error_set(error, STATUS_INVALID, "%.*s is no address that a client can have",
-                         (int)text.size, text.at);
+        return error_invalid(error, "%.*s is no address that a client can have", (int)text.size,
+                             text.at);
     memcpy(field_value_to_set(field, record), &address, sizeof address);
     return STATUS_OK;
 }

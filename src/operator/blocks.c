@@ -25,7 +25,7 @@ static enum status set_reason(const struct field *field, struct text text, void 
                               struct error *error)
 {
     if (text_trim(text).size == 0)
-        return error_set(error, STATUS_INVALID, "reason: must not be empty");
+        return error_invalid(error, "reason: must not be empty");
     ((struct block_view *)record)->explained = true;
     return field_set_text(field, text, record, error);
 }
@@ -73,11 +73,10 @@ enum status block_id_of(const char *customer_id, const char *reference, char id[
     (void)snprintf(record.customer_id, sizeof record.customer_id, "%s", customer_id);
     (void)snprintf(record.reference, sizeof record.reference, "%s", reference);
     block_name(&record, false);
-    enum status status =
-        strlen(customer_id) < sizeof record.customer_id &&
-                strlen(reference) < sizeof record.reference
-            ? block_table.check(&record, error)
-            : error_set(error, STATUS_INVALID, "no customer or player is called that");
+    enum status status = strlen(customer_id) < sizeof record.customer_id &&
+                                 strlen(reference) < sizeof record.reference
+                             ? block_table.check(&record, error)
+                             : error_invalid(error, "no customer or player is called that");
     if (status == STATUS_OK)
         memcpy(id, record.id, sizeof record.id);
     return status;
@@ -165,7 +164,7 @@ static enum status judge_block(const struct block_view *block, struct error *err
     char until[CLOCK_TEXT_SIZE];
     clock_format_rfc3339(until_ms, until);
     if (block->early)
-        return error_set(error, STATUS_INVALID, "early: is only for taking a block away");
+        return error_invalid(error, "early: is only for taking a block away");
     if (block_is_in_force(&block->before, block->now_ms) && until_ms != 0 &&
         block->record.until_ms < until_ms)
         return error_set(error, STATUS_CONFLICT,
@@ -179,9 +178,9 @@ static enum status judge_unblock(const struct block_view *block, struct error *e
     char until[CLOCK_TEXT_SIZE];
     clock_format_rfc3339(block->before.until_ms, until);
     if (block->early && !block->explained)
-        return error_set(error, STATUS_INVALID, "reason: is required to unblock");
+        return error_invalid(error, "reason: is required to unblock");
     if (block->record.until_ms != block->before.until_ms)
-        return error_set(error, STATUS_INVALID, "until: is only for blocking");
+        return error_invalid(error, "until: is only for blocking");
     if (!block->early)
         return error_set(
             error, STATUS_CONFLICT, "'%s' is blocked %s%s; to unblock it, give early and a reason",
@@ -195,7 +194,7 @@ static enum status judge_nothing(const struct block_view *block, struct error *e
 {
     const struct block_record *record = &block->record;
     if (record->until_ms != 0)
-        return error_set(error, STATUS_INVALID, "until: is only for blocking");
+        return error_invalid(error, "until: is only for blocking");
     if (strchr(block->standing, '/') != NULL)
         return error_set(error, STATUS_CONFLICT,
                          "'%s' is blocked by customer %s, which alone unblocks it", record->id,

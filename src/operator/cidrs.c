@@ -31,7 +31,7 @@ static enum status append(struct text text, struct cidr *cidrs, size_t room, siz
         if (find(cidrs, found, &one) < found)
             continue;
         if (found == room)
-            return error_set(error, STATUS_INVALID, "there may be at most %zu CIDR blocks", room);
+            return error_invalid(error, "there may be at most %zu CIDR blocks", room);
         cidrs[found++] = one;
     }
     *count = found;

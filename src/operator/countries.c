@@ -18,9 +18,9 @@ static enum status set(const struct field *field, struct text text, void *record
         struct text code = text_trim(text_cut(&text, ','));
         if (!country_is_known(code)) {
             buffer_free(&list);
-            return error_set(error, STATUS_INVALID,
-                             "%s: '%.*s' is no code of ISO 3166-1: two capitals, such as GB",
-                             field->name, code.size < 8 ? (int)code.size : 8, code.at);
+            return error_invalid(error,
+                                 "%s: '%.*s' is no code of ISO 3166-1: two capitals, such as GB",
+                                 field->name, code.size < 8 ? (int)code.size : 8, code.at);
         }
         if (game_list_has(buffer_text(&list), code))
             continue;

@@ -58,7 +58,7 @@ static enum status set_word(const struct field *field, struct text text, void *r
         return STATUS_OK;
     size_t first = field->names->list[0][0] == '\0'; /* "": it is only taken away */
     buffer_append_choices(&rule, field->names->list + first, field->names->count - first);
-    (void)error_set(error, STATUS_INVALID, "%s: must be %s", field->name, buffer_string(&rule));
+    (void)error_invalid(error, "%s: must be %s", field->name, buffer_string(&rule));
     buffer_free(&rule);
     return STATUS_INVALID;
 }
@@ -68,9 +68,9 @@ enum status field_set_text(const struct field *field, struct text text, void *re
 {
     char *out = field_value_to_set(field, record);
     if (text.size < field->least || text.size >= field->room || !text_is_plain(text))
-        return error_set(error, STATUS_INVALID,
-                         "%s: must be %zu to %zu bytes of UTF-8 without control characters",
-                         field->name, field->least, field->room - 1);
+        return error_invalid(error,
+                             "%s: must be %zu to %zu bytes of UTF-8 without control characters",
+                             field->name, field->least, field->room - 1);
     if (text.size > 0)
         memcpy(out, text.at, text.size);
     out[text.size] = '\0';
@@ -149,7 +149,7 @@ enum status field_set_yes_no(const struct field *field, struct text text, void *
 {
     bool yes = text_equals(text, TEXT("yes"));
     if (!yes && text.at != NULL && !text_equals(text, TEXT("no")))
-        return error_set(error, STATUS_INVALID, "%s: must be yes or no", field->name);
+        return error_invalid(error, "%s: must be yes or no", field->name);
     *(bool *)field_value_to_set(field, record) = yes;
     return STATUS_OK;
 }
@@ -314,11 +314,12 @@ static enum status set_rate(const struct field *field, struct text text, void *r
         given = TEXT("off");
     return rate_limit_read(given, field_value_to_set(field, record))
                ? STATUS_OK
-               : error_set(error, STATUS_INVALID,
-                           "'%.*s' is not a rate; write REQUESTS/SECONDS such as 600/60 (1 to %u "
-                           "requests in 1 to %u seconds), or off",
-                           (int)(text.size < 64 ? text.size : 64), text.size > 0 ? text.at : "",
-                           RATE_REQUESTS_MAX, RATE_SECONDS_MAX);
+               : error_invalid(
+                     error,
+                     "'%.*s' is not a rate; write REQUESTS/SECONDS such as 600/60 (1 to %u "
+                     "requests in 1 to %u seconds), or off",
+                     (int)(text.size < 64 ? text.size : 64), text.size > 0 ? text.at : "",
+                     RATE_REQUESTS_MAX, RATE_SECONDS_MAX);
 }
 
 const struct field_type field_rate = {write_rate, set_rate};

@@ -43,9 +43,9 @@ static enum status set_areas(const struct field *field, struct text text, void *
 {
     return key_areas_read(text, field_value_to_set(field, record))
                ? STATUS_OK
-               : error_set(error, STATUS_INVALID,
-                           "%s: must be sports, casino, account or manage, separated by commas",
-                           field->name);
+               : error_invalid(error,
+                               "%s: must be sports, casino, account or manage, separated by commas",
+                               field->name);
 }
 
 static const struct field_type areas_type = {write_areas, set_areas};
@@ -143,9 +143,9 @@ enum status keys_check(const char *wanted, struct error *error)
     if (text_starts_with(text, TEXT("key_")) || key_is_well_formed(text) ||
         (text_starts_with(text, TEXT("crk_")) && text.size == KEY_PREFIX_SIZE - 1))
         return STATUS_OK;
-    return error_set(error, STATUS_INVALID,
-                     "that is no key: give its id (key_…), its first 8 characters (crk_…), or all "
-                     "of it");
+    return error_invalid(
+        error, "that is no key: give its id (key_…), its first 8 characters (crk_…), or all "
+               "of it");
 }
 
 struct key_search {

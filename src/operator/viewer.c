@@ -192,7 +192,7 @@ static enum status read_day(const char *name, const char *given, int64_t *day, s
 {
     return or_null(given) == NULL || clock_parse_day(text_of(given), day) == STATUS_OK
                ? STATUS_OK
-               : error_set(error, STATUS_INVALID, "%s: must be a date, as 2026-11-21", name);
+               : error_invalid(error, "%s: must be a date, as 2026-11-21", name);
 }
 
 enum status viewer_ask_days(const struct viewer_days *given, int64_t now_ms,
@@ -204,10 +204,10 @@ enum status viewer_ask_days(const struct viewer_days *given, int64_t now_ms,
     if (status == STATUS_OK)
         status = read_day("from", given->from, &from_day, error);
     if (status == STATUS_OK && from_day > to_day)
-        status = error_set(error, STATUS_INVALID, "from: must not be after to");
+        status = error_invalid(error, "from: must not be after to");
     if (status == STATUS_OK && given->most > 0 && to_day - from_day >= given->most)
-        status = error_set(error, STATUS_INVALID, "from: must be at most %d days before to",
-                           (int)given->most - 1);
+        status =
+            error_invalid(error, "from: must be at most %d days before to", (int)given->most - 1);
     if (status == STATUS_OK)
         *scope = (struct ledger_scope){.from_ms = from_day * CLOCK_DAY_MS,
                                        .to_ms = (to_day + 1) * CLOCK_DAY_MS,
@@ -267,8 +267,7 @@ enum status viewer_ask_older(const char *older_than, int64_t now_ms, struct ledg
     int64_t before_ms = INT64_MAX;
     if (or_null(older_than) != NULL &&
         time_parse_past(text_of(older_than), now_ms, &before_ms, error) != STATUS_OK)
-        return error_set(error, STATUS_INVALID,
-                         "older_than: must be how long ago, as 24h or 7d, or a time");
+        return error_invalid(error, "older_than: must be how long ago, as 24h or 7d, or a time");
     if (before_ms < scope->to_ms)
         scope->to_ms = before_ms;
     return STATUS_OK;

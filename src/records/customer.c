@@ -5,10 +5,10 @@ static enum status check(const void *checked, struct error *error)
 {
     const struct customer_record *record = checked;
     if (!record_id_is_sound(record->id, sizeof record->id, "cus_"))
-        return error_set(error, STATUS_INVALID, "id: is not a customer id (cus_…)");
+        return error_invalid(error, "id: is not a customer id (cus_…)");
     if (record->cidr_count > CIDRS_MAX)
-        return error_set(error, STATUS_INVALID, "cidrs: %zu are too many; at most %d",
-                         record->cidr_count, CIDRS_MAX);
+        return error_invalid(error, "cidrs: %zu are too many; at most %d", record->cidr_count,
+                             CIDRS_MAX);
     enum status status = record_text_check("name", record->name, sizeof record->name, 1, error);
     return status == STATUS_OK ? policy_check(record->sports, &record->rate, error) : status;
 }

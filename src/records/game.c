@@ -33,10 +33,9 @@ static enum status check(const void *checked, struct error *error)
         return status;
     if (!record_text_is_sound(record->name, sizeof record->name, 1) ||
         !record_text_is_sound(record->category, sizeof record->category, 1))
-        return error_set(error, STATUS_INVALID,
-                         "name, category: must be UTF-8 without control characters");
+        return error_invalid(error, "name, category: must be UTF-8 without control characters");
     if (record->rtp_bps < -1 || record->rtp_bps > 10000)
-        return error_set(error, STATUS_INVALID, "rtp_bps: must be 0 to 10000");
+        return error_invalid(error, "rtp_bps: must be 0 to 10000");
     if (record->thumbnail_url[0] != '\0')
         status = game_url_check("thumbnail_url", record->thumbnail_url, true, error);
     return status == STATUS_OK ? check_lists(record, error) : status;
@@ -49,7 +48,7 @@ static enum status check_policy(const void *checked, struct error *error)
     struct text rest = record->games;
     while (rest.size > 0)
         if (!game_id_is_sound(text_cut(&rest, '\n')))
-            return error_set(error, STATUS_INVALID, "the list holds something that is no game id");
+            return error_invalid(error, "the list holds something that is no game id");
     return STATUS_OK;
 }
 

@@ -81,9 +81,9 @@ bool game_list_has(struct text list, struct text item)
 enum status game_id_check(const char *id, struct error *error)
 {
     if (!game_id_is_sound(record_field_text(id, GAME_ID_SIZE)))
-        return error_set(error, STATUS_INVALID,
-                         "id: must be 1 to %d of a-z, 0-9 and '-', not beginning with '-'",
-                         GAME_ID_SIZE - 1);
+        return error_invalid(error,
+                             "id: must be 1 to %d of a-z, 0-9 and '-', not beginning with '-'",
+                             GAME_ID_SIZE - 1);
     return STATUS_OK;
 }
 
@@ -97,7 +97,7 @@ enum status game_url_check(const char *what, const char *url, bool fragment, str
             "in all",
             what, GAME_URL_SIZE - 1);
     if (!fragment && memchr(text.at, '#', text.size) != NULL)
-        return error_set(error, STATUS_INVALID, "%s: must not have a fragment (#…)", what);
+        return error_invalid(error, "%s: must not have a fragment (#…)", what);
     return STATUS_OK;
 }
 
@@ -118,7 +118,7 @@ static bool is_list(const char *field, bool sound(struct text item))
 enum status game_list_check(const char *what, const char *list, bool sound(struct text item),
                             struct error *error)
 {
-    return is_list(list, sound) ? STATUS_OK
-                                : error_set(error, STATUS_INVALID,
-                                            "%s: holds something that is not acceptable", what);
+    return is_list(list, sound)
+               ? STATUS_OK
+               : error_invalid(error, "%s: holds something that is not acceptable", what);
 }

@@ -26,23 +26,21 @@ static enum status check(const void *checked, struct error *error)
 {
     const struct key_record *record = checked;
     if (!record_id_is_sound(record->id, sizeof record->id, "key_"))
-        return error_set(error, STATUS_INVALID, "id: is not a key id (key_…)");
+        return error_invalid(error, "id: is not a key id (key_…)");
     if (!record_id_is_sound(record->customer_id, sizeof record->customer_id, "cus_"))
-        return error_set(error, STATUS_INVALID, "customer: is not a customer id (cus_…)");
+        return error_invalid(error, "customer: is not a customer id (cus_…)");
     if (strnlen(record->prefix, sizeof record->prefix) != KEY_PREFIX_SIZE - 1)
-        return error_set(error, STATUS_INVALID, "prefix: must be %d characters",
-                         KEY_PREFIX_SIZE - 1);
+        return error_invalid(error, "prefix: must be %d characters", KEY_PREFIX_SIZE - 1);
     if (record->cidr_count > KEY_CIDRS_MAX)
-        return error_set(error, STATUS_INVALID, "cidrs: a key has at most %d", KEY_CIDRS_MAX);
+        return error_invalid(error, "cidrs: a key has at most %d", KEY_CIDRS_MAX);
     if (record->expires_ms < 0 || record->last_used_ms < 0 || record->revoked_ms < 0)
-        return error_set(error, STATUS_INVALID, "times: must not be negative");
+        return error_invalid(error, "times: must not be negative");
     if ((record->may_issue & ~KEY_AREAS_USUAL) != 0 ||
         (record->may_issue != 0 && (record->areas & KEY_MANAGE) == 0))
-        return error_set(error, STATUS_INVALID,
-                         "may_issue: must be sports or casino, of a key that has manage");
+        return error_invalid(error,
+                             "may_issue: must be sports or casino, of a key that has manage");
     if (record->maker[0] != '\0' && (record->areas & ~KEY_AREAS_USUAL) != 0)
-        return error_set(error, STATUS_INVALID,
-                         "only: a key that another made has sports and casino at most");
+        return error_invalid(error, "only: a key that another made has sports and casino at most");
     return record_text_check("label", record->label, sizeof record->label, 0, error);
 }
 

@@ -5,14 +5,14 @@ static enum status check(const void *checked, struct error *error)
 {
     const struct launch_record *record = checked;
     if (!record_id_is_sound(record->id, sizeof record->id, "lau_"))
-        return error_set(error, STATUS_INVALID, "id: is not a launch id (lau_…)");
+        return error_invalid(error, "id: is not a launch id (lau_…)");
     if (!record_id_is_sound(record->customer_id, sizeof record->customer_id, "cus_"))
-        return error_set(error, STATUS_INVALID, "customer: is not a customer id (cus_…)");
+        return error_invalid(error, "customer: is not a customer id (cus_…)");
     if (record->player_id[0] != '\0' &&
         !record_id_is_sound(record->player_id, sizeof record->player_id, "ply_"))
-        return error_set(error, STATUS_INVALID, "player: is not a player id (ply_…)");
+        return error_invalid(error, "player: is not a player id (ply_…)");
     if (strnlen(record->subject, sizeof record->subject) != LAUNCH_SUBJECT_SIZE - 1)
-        return error_set(error, STATUS_INVALID, "subject: must have 22 characters");
+        return error_invalid(error, "subject: must have 22 characters");
     enum status status = game_id_check(record->provider_id, error);
     return status == STATUS_OK ? game_id_check(record->game_id, error) : status;
 }

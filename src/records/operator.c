@@ -16,9 +16,8 @@ static enum status check_name(const char *name, struct error *error)
     for (size_t i = 0; sound && i < size; i++)
         sound = base62_is_digit(name[i]) || memchr("._-", name[i], 3) != NULL;
     return sound ? STATUS_OK
-                 : error_set(error, STATUS_INVALID,
-                             "name: is 1 to %d letters, digits, '.', '_' and '-'",
-                             OPERATOR_NAME_SIZE - 1);
+                 : error_invalid(error, "name: is 1 to %d letters, digits, '.', '_' and '-'",
+                                 OPERATOR_NAME_SIZE - 1);
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -27,7 +26,7 @@ static enum status check_operator(const void *checked, struct error *error)
 {
     const struct operator_record *record = checked;
     if ((unsigned)record->role >= ROLE_COUNT)
-        return error_set(error, STATUS_INVALID, "role: is reader, operator or owner");
+        return error_invalid(error, "role: is reader, operator or owner");
     return check_name(record->name, error);
 }
 
@@ -68,9 +67,9 @@ static enum status check_credential(const void *checked, struct error *error)
     const struct credential_record *record = checked;
     if (!record_id_is_sound(record->id, sizeof record->id, "lnk_") &&
         !record_id_is_sound(record->id, sizeof record->id, "ses_"))
-        return error_set(error, STATUS_INVALID, "id: is neither lnk_… nor ses_…");
+        return error_invalid(error, "id: is neither lnk_… nor ses_…");
     if (record->created_ms < 0 || record->expires_ms <= 0 || record->ended_ms < 0)
-        return error_set(error, STATUS_INVALID, "times: must not be negative");
+        return error_invalid(error, "times: must not be negative");
     enum status status =
         record_text_check("address", record->address, sizeof record->address, 0, error);
     return status == STATUS_OK ? check_name(record->operator_name, error) : status;
@@ -110,14 +109,14 @@ static enum status check_token(const void *checked, struct error *error)
 {
     const struct token_record *record = checked;
     if (!record_id_is_sound(record->id, sizeof record->id, "cro_"))
-        return error_set(error, STATUS_INVALID, "id: is not the id of a token (cro_…)");
+        return error_invalid(error, "id: is not the id of a token (cro_…)");
     if ((unsigned)record->role >= ROLE_COUNT)
-        return error_set(error, STATUS_INVALID, "role: is reader, operator or owner");
+        return error_invalid(error, "role: is reader, operator or owner");
     if (record->cidr_count > TOKEN_CIDRS_MAX)
-        return error_set(error, STATUS_INVALID, "cidrs: a token has at most %d", TOKEN_CIDRS_MAX);
+        return error_invalid(error, "cidrs: a token has at most %d", TOKEN_CIDRS_MAX);
     if (record->created_ms < 0 || record->expires_ms < 0 || record->last_used_ms < 0 ||
         record->revoked_ms < 0)
-        return error_set(error, STATUS_INVALID, "times: must not be negative");
+        return error_invalid(error, "times: must not be negative");
     return check_name(record->name, error);
 }
 

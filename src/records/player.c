@@ -19,17 +19,17 @@ static enum status check(const void *checked, struct error *error)
 {
     const struct player_record *record = checked;
     if (!record_id_is_sound(record->id, sizeof record->id, ID_START))
-        return error_set(error, STATUS_INVALID, "id: is not a player id (ply_…)");
+        return error_invalid(error, "id: is not a player id (ply_…)");
     if (!record_id_is_sound(record->customer_id, sizeof record->customer_id, "cus_"))
-        return error_set(error, STATUS_INVALID, "customer: is not a customer id (cus_…)");
+        return error_invalid(error, "customer: is not a customer id (cus_…)");
     if (!is_outside_name(record_field_text(record->reference, sizeof record->reference)))
-        return error_set(error, STATUS_INVALID,
-                         "reference: must be 1 to 64 letters, digits, '.', '_', ':' or '-'");
+        return error_invalid(error,
+                             "reference: must be 1 to 64 letters, digits, '.', '_', ':' or '-'");
     if (!currency_is_sound(record_field_text(record->currency, sizeof record->currency)))
-        return error_set(error, STATUS_INVALID, "currency: must be three capitals");
+        return error_invalid(error, "currency: must be three capitals");
     if (record->currency_exponent > CURRENCY_EXPONENT_MAX)
-        return error_set(error, STATUS_INVALID, "currency: its exponent must be at most %d",
-                         CURRENCY_EXPONENT_MAX);
+        return error_invalid(error, "currency: its exponent must be at most %d",
+                             CURRENCY_EXPONENT_MAX);
     return STATUS_OK;
 }
 
@@ -78,13 +78,13 @@ static enum status check_block(const void *checked, struct error *error)
 {
     const struct block_record *record = checked;
     if (!record_id_is_sound(record->customer_id, sizeof record->customer_id, "cus_"))
-        return error_set(error, STATUS_INVALID, "customer: is not a customer id (cus_…)");
+        return error_invalid(error, "customer: is not a customer id (cus_…)");
     if (!is_outside_name(record_field_text(record->reference, sizeof record->reference)))
-        return error_set(error, STATUS_INVALID,
-                         "player_reference: must be 1 to 64 letters, digits, '.', '_', ':' or '-'");
+        return error_invalid(
+            error, "player_reference: must be 1 to 64 letters, digits, '.', '_', ':' or '-'");
     if (record->player_id[0] != '\0' &&
         !record_id_is_sound(record->player_id, sizeof record->player_id, "ply_"))
-        return error_set(error, STATUS_INVALID, "player_id: is not a player id (ply_…)");
+        return error_invalid(error, "player_id: is not a player id (ply_…)");
     return record_text_check("reason", record->reason, sizeof record->reason, 0, error);
 }
 

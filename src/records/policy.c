@@ -26,10 +26,10 @@ bool rate_limit_is_sound(const struct rate_limit *rate)
 enum status policy_check(sport_set sports, const struct rate_limit *rate, struct error *error)
 {
     if ((sports & ~SPORT_SET_ALL) != 0)
-        return error_set(error, STATUS_INVALID, "sports: holds an unknown sport");
+        return error_invalid(error, "sports: holds an unknown sport");
     if (!rate_limit_is_sound(rate))
-        return error_set(error, STATUS_INVALID, "rate: must be 1 to %u requests in 1 to %u seconds",
-                         RATE_REQUESTS_MAX, RATE_SECONDS_MAX);
+        return error_invalid(error, "rate: must be 1 to %u requests in 1 to %u seconds",
+                             RATE_REQUESTS_MAX, RATE_SECONDS_MAX);
     return STATUS_OK;
 }
 

@@ -26,9 +26,9 @@ static enum status check(const void *checked, struct error *error)
         status = game_url_check(launch, record->launch_url, false, error);
     if (status == STATUS_OK && record->launch_call &&
         !game_url_is_guarded(text_of(record->launch_url)))
-        return error_set(error, STATUS_INVALID,
-                         "launch_endpoint: must be https:// (http:// only to 127.0.0.1, [::1] or "
-                         "localhost), without a user name");
+        return error_invalid(
+            error, "launch_endpoint: must be https:// (http:// only to 127.0.0.1, [::1] or "
+                   "localhost), without a user name");
     if (status == STATUS_OK && record->return_url[0] != '\0')
         status = game_url_check("return_url", record->return_url, true, error);
     if (status == STATUS_OK)
@@ -40,7 +40,7 @@ static enum status check(const void *checked, struct error *error)
         return status;
     for (size_t i = 0; i < PROVIDER_SECRETS_MAX; i++)
         if (!is_sound(&record->secrets[i], i > 0))
-            return error_set(error, STATUS_INVALID, "secret: is missing or too long");
+            return error_invalid(error, "secret: is missing or too long");
     return STATUS_OK;
 }
 

@@ -203,9 +203,8 @@ enum status record_text_check(const char *what, const char *field, size_t room, 
 {
     return record_text_is_sound(field, room, least)
                ? STATUS_OK
-               : error_set(error, STATUS_INVALID,
-                           "%s: must be %s%zu bytes of UTF-8 without control characters", what,
-                           least == 0 ? "at most " : "1 to ", room - 1);
+               : error_invalid(error, "%s: must be %s%zu bytes of UTF-8 without control characters",
+                               what, least == 0 ? "at most " : "1 to ", room - 1);
 }
 
 bool currency_is_sound(struct text currency)

@@ -36,10 +36,11 @@ enum status sport_set_parse(struct text list, sport_set *set, struct error *erro
         struct text name = text_trim(text_cut(&rest, ','));
         enum sport sport;
         if (sport_from_key(name, &sport) != STATUS_OK)
-            return error_set(error, STATUS_INVALID,
-                             "'%.*s' is not a sport; sports are cricket, football, tennis, "
-                             "horse-racing, greyhound-racing, or all, or none",
-                             (int)(name.size < 64 ? name.size : 64), name.size > 0 ? name.at : "");
+            return error_invalid(error,
+                                 "'%.*s' is not a sport; sports are cricket, football, tennis, "
+                                 "horse-racing, greyhound-racing, or all, or none",
+                                 (int)(name.size < 64 ? name.size : 64),
+                                 name.size > 0 ? name.at : "");
         found |= SPORT_BIT(sport);
     } while (rest.at != NULL);
     *set = found;

@@ -24,7 +24,7 @@ static enum status check(const void *checked, struct error *error)
         status = record_text_check("object", record->object, sizeof record->object, 1, error);
     if (status == STATUS_OK &&
         (!is_object(record->after) || (record->before.size > 0 && !is_object(record->before))))
-        status = error_set(error, STATUS_INVALID, "before, after: must be JSON objects");
+        status = error_invalid(error, "before, after: must be JSON objects");
     return status;
 }
 
