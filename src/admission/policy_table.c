@@ -484,9 +484,9 @@ const uint8_t *policy_entry_digest(const struct policy_entry *entry)
 
 void policy_entry_note_use(struct policy_entry *entry, int64_t now_wall_ms)
 {
-    int64_t used_ms = atomic_load_explicit(&entry->used_ms, memory_order_relaxed);
+    int64_t used_ms = relaxed_load(&entry->used_ms);
     if (now_wall_ms - used_ms >= USE_RESOLUTION_MS)
-        atomic_store_explicit(&entry->used_ms, now_wall_ms, memory_order_relaxed);
+        relaxed_store(&entry->used_ms, now_wall_ms);
 }
 
 /* Collects a shard's unwritten uses from row `*row` on, up to `room`. */
@@ -496,8 +496,8 @@ static size_t shard_collect(const struct shard *shard, uint32_t *row, struct key
     size_t count = 0;
     for (; *row < shard->size && count < room; (*row)++) {
         struct policy_entry *entry = (struct policy_entry *)shard->rows[*row].item;
-        int64_t used_ms = atomic_load_explicit(&entry->used_ms, memory_order_relaxed);
-        if (used_ms <= atomic_load_explicit(&entry->written_ms, memory_order_relaxed))
+        int64_t used_ms = relaxed_load(&entry->used_ms);
+        if (used_ms <= relaxed_load(&entry->written_ms))
             continue;
         uses[count].used_ms = used_ms;
         memcpy(uses[count++].digest, entry->item.name, KEY_DIGEST_SIZE);
@@ -529,6 +529,6 @@ void policy_table_mark_written(const struct policy_table *table, const struct ke
         struct name name = name_of_key(uses[i].digest);
         struct policy_entry *entry = find_key(&table->rows.keys, &name);
         CHECK(entry != NULL);
-        atomic_store_explicit(&entry->written_ms, uses[i].used_ms, memory_order_relaxed);
+        relaxed_store(&entry->written_ms, uses[i].used_ms);
     }
 }

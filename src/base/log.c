@@ -15,7 +15,6 @@
 
 #include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -24,6 +23,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/relaxed.h"
 #include "base/threads.h"
 
 #define BATCH_SIZE ((size_t)32 * 1024)
@@ -74,18 +74,18 @@ const struct enum_names log_formats = ENUM_NAMES(format_names);
 
 void log_configure(struct log *log, enum log_level level, enum log_format format)
 {
-    atomic_store_explicit(&log->level, (int)level, memory_order_relaxed);
-    atomic_store_explicit(&log->format, (int)format, memory_order_relaxed);
+    relaxed_store(&log->level, (int)level);
+    relaxed_store(&log->format, (int)format);
 }
 
 bool log_enabled(const struct log *log, enum log_level level)
 {
-    return log != NULL && (int)level <= atomic_load_explicit(&log->level, memory_order_relaxed);
+    return log != NULL && (int)level <= relaxed_load(&log->level);
 }
 
 uint64_t log_dropped(struct log *log)
 {
-    return log == NULL ? 0 : atomic_load_explicit(&log->dropped, memory_order_relaxed);
+    return log == NULL ? 0 : relaxed_load(&log->dropped);
 }
 
 /* ---- a line ---------------------------------------------------------------------------------- */
@@ -175,8 +175,7 @@ static void append_priority(struct buffer *out, const struct log *log, enum log_
 
 static bool is_json(const struct log *log)
 {
-    return log != NULL &&
-           atomic_load_explicit(&log->format, memory_order_relaxed) == LOG_FORMAT_JSON;
+    return log != NULL && relaxed_load(&log->format) == LOG_FORMAT_JSON;
 }
 
 static void append_line_now(struct log *log, struct buffer *out, enum log_level level,
@@ -239,8 +238,7 @@ static void write_block(struct log *log, struct buffer *block, uint64_t unreport
     if (lost == 0)
         log->reported += unreported;
     else /* the line that reports others, the last, is not one of them */
-        atomic_fetch_add_explicit(&log->dropped, lost - (unreported > 0 ? 1 : 0),
-                                  memory_order_relaxed);
+        relaxed_add(&log->dropped, lost - (unreported > 0 ? 1 : 0));
     buffer_clear(block);
 }
 
@@ -365,7 +363,7 @@ static void enqueue(struct log *log, struct text lines, size_t most)
     }
     uv_mutex_unlock(&log->lock);
     if (!taken)
-        atomic_fetch_add_explicit(&log->dropped, count_lines(lines), memory_order_relaxed);
+        relaxed_add(&log->dropped, count_lines(lines));
 }
 
 void log_emit(struct log *log, enum log_level level, const char *message,

@@ -8,7 +8,6 @@
  */
 #include "config/config.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -17,6 +16,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "base/relaxed.h"
 #include "config/settings.h"
 
 #define VARIABLE_START "CROUPIER_"
@@ -453,7 +453,7 @@ enum status config_load_all(const struct config **config, const char *path, stru
 
 const struct config *config_hold(const struct config *config)
 {
-    (void)atomic_fetch_add_explicit(&snapshot_of(config)->references, 1, memory_order_relaxed);
+    relaxed_add(&snapshot_of(config)->references, 1);
     return config;
 }
 

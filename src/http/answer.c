@@ -74,8 +74,8 @@ struct answer {
 
 static void note(atomic_bool *wanted)
 {
-    if (!atomic_load_explicit(wanted, memory_order_relaxed)) /* all threads share the cache line */
-        atomic_store_explicit(wanted, true, memory_order_relaxed);
+    if (!relaxed_load(wanted)) /* all threads share the cache line */
+        relaxed_store(wanted, true);
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -152,18 +152,16 @@ static void set_made(struct answer *answer, _Atomic(struct http_message *) *plac
         if (made != answer->plain)
             http_message_release(&made);
     } else if (made != answer->plain) {
-        (void)atomic_fetch_add_explicit(&answer->counts->bytes, message_bytes(made),
-                                        memory_order_relaxed);
+        relaxed_add(&answer->counts->bytes, message_bytes(made));
     }
 }
 
 static void free_made(struct answer *answer, _Atomic(struct http_message *) *place)
 {
-    struct http_message *made = atomic_load_explicit(place, memory_order_relaxed);
+    struct http_message *made = relaxed_load(place);
     if (made == NULL || made == answer->plain)
         return;
-    (void)atomic_fetch_sub_explicit(&answer->counts->bytes, message_bytes(made),
-                                    memory_order_relaxed);
+    relaxed_subtract(&answer->counts->bytes, message_bytes(made));
     http_message_release(&made);
 }
 
@@ -177,8 +175,8 @@ static struct answer *create(struct text body, struct answer_counts *counts, boo
     answer->plain = make_message(answer, 200, answer->plain_tag, NULL, body);
     answer->plain_not_modified = make_message(answer, 304, answer->plain_tag, NULL, TEXT(""));
     answer->gzip_not_modified = make_message(answer, 304, answer->gzip_tag, NULL, TEXT(""));
-    (void)atomic_fetch_add_explicit(&counts->answers, 1, memory_order_relaxed);
-    (void)atomic_fetch_add_explicit(&counts->bytes, fixed_bytes(answer), memory_order_relaxed);
+    relaxed_add(&counts->answers, 1);
+    relaxed_add(&counts->bytes, fixed_bytes(answer));
     return answer;
 }
 
@@ -204,32 +202,32 @@ static void differ_from(struct answer *answer, const struct answer *before, uint
 {
     struct answer_counts *counts = answer->counts;
     size_t size = before->plain->body_size;
-    if (size > max || atomic_load_explicit(&counts->kept, memory_order_relaxed) > max)
+    if (size > max || relaxed_load(&counts->kept) > max)
         return;
     struct dictionary *dictionary = memory_alloc_zeroed(1, sizeof *dictionary);
     atomic_init(&dictionary->references, 1);
     dictionary->plain = http_message_hold(before->plain);
     memcpy(dictionary->digest, before->digest, DIGEST_SIZE);
-    (void)atomic_fetch_add_explicit(&counts->kept, size, memory_order_relaxed);
+    relaxed_add(&counts->kept, size);
     note(&add_difference(answer, dictionary)->wanted);
 }
 
 struct answer *answer_create_after(const struct answer *before, struct text body,
                                    struct answer_counts *counts)
 {
-    uint64_t max = atomic_load_explicit(&counts->kept_max, memory_order_relaxed);
+    uint64_t max = relaxed_load(&counts->kept_max);
     struct answer *answer = create(body, counts, max > 0);
     if (before == NULL || max == 0)
         return answer;
     if (answer_differences_wanted(before))
         differ_from(answer, before, max);
-    uint64_t kept = atomic_load_explicit(&counts->kept, memory_order_relaxed);
+    uint64_t kept = relaxed_load(&counts->kept);
     size_t most = kept <= max / 2 ? DIFFERENCES_MAX : kept <= max ? DIFFERENCES_FEW : 0;
     for (size_t i = 0; i < before->difference_count && answer->difference_count < most; i++) {
         const struct difference *old = &before->differences[i];
         if (old->age >= AGE_MAX)
             continue;
-        (void)atomic_fetch_add_explicit(&old->from->references, 1, memory_order_relaxed);
+        relaxed_add(&old->from->references, 1);
         add_difference(answer, old->from)->age = old->age + 1;
     }
     return answer;
@@ -243,8 +241,7 @@ static void free_differences(struct answer *answer)
         free_made(answer, &difference->message);
         if (atomic_fetch_sub_explicit(&from->references, 1, memory_order_acq_rel) > 1)
             continue;
-        (void)atomic_fetch_sub_explicit(&answer->counts->kept, from->plain->body_size,
-                                        memory_order_relaxed);
+        relaxed_subtract(&answer->counts->kept, from->plain->body_size);
         http_message_release(&from->plain);
         memory_free(from);
     }
@@ -253,7 +250,7 @@ static void free_differences(struct answer *answer)
 
 struct answer *answer_hold(struct answer *answer)
 {
-    (void)atomic_fetch_add_explicit(&answer->references, 1, memory_order_relaxed);
+    relaxed_add(&answer->references, 1);
     return answer;
 }
 
@@ -264,8 +261,8 @@ void answer_release(struct answer **answer)
         return;
     free_made(mine, &mine->gzip);
     free_differences(mine);
-    (void)atomic_fetch_sub_explicit(&mine->counts->answers, 1, memory_order_relaxed);
-    (void)atomic_fetch_sub_explicit(&mine->counts->bytes, fixed_bytes(mine), memory_order_relaxed);
+    relaxed_subtract(&mine->counts->answers, 1);
+    relaxed_subtract(&mine->counts->bytes, fixed_bytes(mine));
     http_message_release(&mine->plain);
     http_message_release(&mine->plain_not_modified);
     http_message_release(&mine->gzip_not_modified);
@@ -306,12 +303,12 @@ bool answer_compressed(const struct answer *answer)
 
 bool answer_gzip_wanted(const struct answer *answer)
 {
-    return atomic_load_explicit(&answer->gzip_wanted, memory_order_relaxed);
+    return relaxed_load(&answer->gzip_wanted);
 }
 
 bool answer_differences_wanted(const struct answer *answer)
 {
-    return atomic_load_explicit(&answer->differences_wanted, memory_order_relaxed);
+    return relaxed_load(&answer->differences_wanted);
 }
 
 /* A Dictionary-Compressed Zstandard stream (RFC 9842 section 5): a skippable frame with the
@@ -362,8 +359,7 @@ size_t answer_make_differences(struct answer *answer)
     size_t made = 0;
     for (size_t i = 0; i < answer->difference_count; i++) {
         struct difference *difference = &answer->differences[i];
-        if (!atomic_load_explicit(&difference->wanted, memory_order_relaxed) ||
-            atomic_load_explicit(&difference->message, memory_order_relaxed) != NULL)
+        if (!relaxed_load(&difference->wanted) || relaxed_load(&difference->message) != NULL)
             continue;
         set_made(answer, &difference->message, make_difference(answer, difference));
         made++;

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <stdatomic.h>
-
 #include <uv.h>
 
 #include "base/address.h"
 #include "base/digest.h"
 #include "base/log.h"
+#include "base/relaxed.h"
 #include "http/errors.h"
 
 /*

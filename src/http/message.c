@@ -26,7 +26,7 @@ struct http_message *http_message_create(uint16_t status, struct text head, stru
 
 struct http_message *http_message_hold(struct http_message *message)
 {
-    unsigned before = atomic_fetch_add_explicit(&message->references, 1, memory_order_relaxed);
+    unsigned before = relaxed_add(&message->references, 1);
     CHECK(before > 0 && before < UINT32_MAX);
     return message;
 }

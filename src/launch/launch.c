@@ -104,7 +104,7 @@ static void reply_launched(struct pending_launch *pending, struct http_request *
 static void on_gone(struct http_deferral *deferral)
 {
     struct pending_launch *pending = CONTAINER_OF(deferral, struct pending_launch, deferral);
-    atomic_store_explicit(&pending->call.abandoned, true, memory_order_relaxed);
+    relaxed_store(&pending->call.abandoned, true);
 }
 
 /* ---- a URL of the provider's ----------------------------------------------------------------- */
@@ -267,7 +267,7 @@ static const struct games_game *judge(struct pending_launch *pending, struct htt
  * end this holds for all queued launches, because no request is left. */
 static bool is_wanted(const struct pending_launch *pending)
 {
-    return !atomic_load_explicit(&pending->call.abandoned, memory_order_relaxed) &&
+    return !relaxed_load(&pending->call.abandoned) &&
            clock_monotonic_ns() - pending->submitted_ns < WAIT_NS;
 }
 

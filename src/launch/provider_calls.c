@@ -246,7 +246,7 @@ static void start_waiting(struct provider_calls *calls)
     fail_expired_calls(calls, now_ns); /* the others have time */
     while (calls->in_flight < PROVIDER_CALLS_AT_ONCE && (lane = next_lane(calls)) != NULL) {
         struct provider_call *call = pop(calls, lane);
-        if (atomic_load_explicit(&call->abandoned, memory_order_relaxed))
+        if (relaxed_load(&call->abandoned))
             finish(calls, call, PROVIDER_ABANDONED, "");
         else
             start_call(calls, call, now_ns);

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <stdatomic.h>
-
 #include "base/log.h"
 #include "base/mailbox.h"
+#include "base/relaxed.h"
 #include "launch/document.h"
 #include "launch/outgoing.h"
 

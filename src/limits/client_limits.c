@@ -47,7 +47,7 @@ void client_limits_destroy(struct client_limits **at)
 
 void client_limits_set(struct client_limits *limits, enum client_limit which, uint32_t most)
 {
-    atomic_store_explicit(&limits->most[which], most, memory_order_relaxed);
+    relaxed_store(&limits->most[which], most);
 }
 
 /* Call with the lock held. Sets `bucket` to the address's bucket. NULL: the address has no
@@ -65,7 +65,7 @@ static struct address_count *find(struct client_limits *limits, const struct add
 
 uint32_t client_limits_get(const struct client_limits *limits, enum client_limit which)
 {
-    return atomic_load_explicit(&limits->most[which], memory_order_relaxed);
+    return relaxed_load(&limits->most[which]);
 }
 
 uint32_t client_limits_add(struct client_limits *limits, const struct address *address)
@@ -103,8 +103,8 @@ bool client_limits_take(const struct client_limits *limits, enum client_limit wh
                         atomic_uint *count)
 {
     uint32_t most = client_limits_get(limits, which);
-    if (atomic_fetch_add_explicit(count, 1, memory_order_relaxed) < most || most == 0)
+    if (relaxed_add(count, 1) < most || most == 0)
         return true;
-    (void)atomic_fetch_sub_explicit(count, 1, memory_order_relaxed);
+    relaxed_subtract(count, 1);
     return false;
 }

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <stdatomic.h>
-
 #include "base/address.h"
+#include "base/relaxed.h"
 
 /*
  * Limits the connections and waiting polls of one client, so that no client takes all of `[server]

@@ -68,7 +68,7 @@ uint64_t rate_lease_deadline(uint64_t asked_ns, uint64_t left_us)
 /* Our best estimate of the store's wall clock. */
 static int64_t store_wall_ms(const struct rate_leases *leases, uint64_t now_ns)
 {
-    int64_t offset_ms = atomic_load_explicit(&leases->offset_ms, memory_order_relaxed);
+    int64_t offset_ms = relaxed_load(&leases->offset_ms);
     return offset_ms == NO_OFFSET ? clock_wall_ms() : (int64_t)(now_ns / 1000000) + offset_ms;
 }
 
@@ -172,9 +172,8 @@ static void on_granted(struct rate_lease *lease)
 {
     struct rate_leases *leases = lease->leases;
     const struct odds_lease *ask = &lease->ask;
-    (void)atomic_fetch_add_explicit(&leases->facts.granted, ask->granted, memory_order_relaxed);
-    atomic_store_explicit(&leases->offset_ms, ask->store_ms - (int64_t)(ask->answered_ns / 1000000),
-                          memory_order_relaxed);
+    relaxed_add(&leases->facts.granted, ask->granted);
+    relaxed_store(&leases->offset_ms, ask->store_ms - (int64_t)(ask->answered_ns / 1000000));
     install(lease);
     if (atomic_exchange_explicit(&leases->away, false, memory_order_relaxed))
         log_event(leases->log, LOG_INFO, "rate limits are shared again");
@@ -185,7 +184,7 @@ static void on_failed(struct rate_lease *lease)
     struct rate_leases *leases = lease->leases;
     const struct odds_lease *ask = &lease->ask;
     bool first = lease->retry_ns == 0;
-    (void)atomic_fetch_add_explicit(&leases->facts.failed, 1, memory_order_relaxed);
+    relaxed_add(&leases->facts.failed, 1);
     lease->retry_ns = ask->answered_ns + RATE_LEASE_RETRY_NS;
     if (ask->result == STATUS_MALFORMED && first)
         log_event(leases->log, LOG_WARNING,
@@ -251,7 +250,7 @@ static void begin_ask(struct rate_lease *lease, const struct rate_limit *rate, u
     uv_mutex_lock(&leases->lock);
     leases->calls++;
     uv_mutex_unlock(&leases->lock);
-    (void)atomic_fetch_add_explicit(&leases->facts.asked, 1, memory_order_relaxed);
+    relaxed_add(&leases->facts.asked, 1);
 }
 
 static void send_ask(struct rate_lease *lease, uint64_t now_ns)

@@ -13,7 +13,7 @@ struct rate_budget *rate_budget_create(void)
 
 struct rate_budget *rate_budget_hold(struct rate_budget *budget)
 {
-    (void)atomic_fetch_add_explicit(&budget->holders, 1, memory_order_relaxed);
+    relaxed_add(&budget->holders, 1);
     return budget;
 }
 
@@ -106,7 +106,7 @@ void rate_limit_take(const struct rate_claim *claim, int64_t now_wall_ms,
     }
     CHECK(claim->budget != NULL && rate->window_seconds > 0);
     _Atomic uint64_t *word = &claim->budget->window;
-    uint64_t before = atomic_load_explicit(word, memory_order_relaxed);
+    uint64_t before = relaxed_load(word);
     uint64_t after;
     do
         after = rate_window_count(before, rate->window_seconds, now_wall_ms);

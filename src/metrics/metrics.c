@@ -112,8 +112,7 @@ metrics_cell *metrics_cells(struct metrics_shard *shard, const struct metric *ta
 /* Only the shard's owner calls this, so nothing can come between the load and the store. */
 static void add_owned(metrics_cell *at, uint64_t amount)
 {
-    atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) + amount,
-                          memory_order_relaxed);
+    relaxed_store(at, relaxed_load(at) + amount);
 }
 
 void metrics_request(struct metrics_shard *shard, size_t route, int http_status,
@@ -136,8 +135,7 @@ static uint64_t sum_at(const struct metrics *metrics, size_t offset)
     uint64_t sum = 0;
     for (size_t i = 0; i < metrics->shard_count; i++) {
         const char *shard = (const char *)&metrics->shards[i];
-        sum += atomic_load_explicit((const metrics_cell *)(const void *)(shard + offset),
-                                    memory_order_relaxed);
+        sum += relaxed_load((const metrics_cell *)(const void *)(shard + offset));
     }
     return sum;
 }
@@ -352,7 +350,7 @@ static bool is_first(const struct metrics_source *sources, const struct metric *
 static void write_facts(const struct metric *row, const void *facts, struct buffer *out)
 {
     const metrics_cell *cells = (const void *)((const char *)facts + row->offset);
-    const uint64_t first = atomic_load_explicit(cells, memory_order_relaxed);
+    const uint64_t first = relaxed_load(cells);
     if (row->never != NULL)
         metric_age(out, row->name, row->labels, (int64_t)first, row->never);
     else if (row->seconds)
@@ -361,7 +359,7 @@ static void write_facts(const struct metric *row, const void *facts, struct buff
         metric_number(out, row->name, row->labels, first);
     for (size_t i = 0; row->names != NULL && i < row->names->count; i++) {
         buffer_append_format(out, "%s{%s=\"%s", row->name, row->labels, row->names->list[i]);
-        metric_number(out, "\"}", NULL, atomic_load_explicit(&cells[i], memory_order_relaxed));
+        metric_number(out, "\"}", NULL, relaxed_load(&cells[i]));
     }
 }
 

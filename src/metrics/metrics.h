@@ -1,7 +1,6 @@
 #pragma once
 
-#include <stdatomic.h>
-
+#include "base/relaxed.h"
 #include "base/text.h"
 
 /*
@@ -100,7 +99,7 @@ metrics_cell *metrics_cells(struct metrics_shard *shard, const struct metric *ta
 /* Any thread. */
 static inline void metrics_add(metrics_cell *cells, size_t counter, uint64_t amount)
 {
-    atomic_fetch_add_explicit(&cells[counter], amount, memory_order_relaxed);
+    relaxed_add(&cells[counter], amount);
 }
 
 /* ---- a scrape -------------------------------------------------------------------------------- */

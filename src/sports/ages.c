@@ -17,7 +17,7 @@ static int64_t age_ms(const struct entry *entry, uint64_t used_ms, uint64_t now_
     if (entry == NULL || entry->status != STATUS_OK || used_ms == 0 ||
         used_ms + SPORTS_KEEP_MS < now_ms)
         return -1;
-    int64_t published_ms = atomic_load_explicit(&entry->published_ms, memory_order_relaxed);
+    int64_t published_ms = relaxed_load(&entry->published_ms);
     if (published_ms <= 0)
         return -1;
     int64_t asked_ms = wall_ms - (now_ms > used_ms ? (int64_t)(now_ms - used_ms) : 0);
@@ -28,8 +28,7 @@ void sports_ages(struct sports *sports, struct sports_ages ages[SPORT_COUNT])
 {
     uint64_t now_ms = clock_monotonic_ms();
     int64_t wall_ms = clock_wall_ms();
-    int64_t stale_ms =
-        (int64_t)atomic_load_explicit(&sports->stale_after_s, memory_order_relaxed) * 1000;
+    int64_t stale_ms = (int64_t)relaxed_load(&sports->stale_after_s) * 1000;
     struct event_node *node;
     uv_mutex_lock(&sports->lock);
     for (size_t i = 0; i < SPORT_COUNT; i++) {

@@ -170,8 +170,7 @@ static bool park(struct sports_cache *cache, struct http_request *request,
 /* `ready` keeps the text, as making it costs more than the rest of this function. */
 static void add_published(struct http_request *request, const struct reply_context *context)
 {
-    int64_t published_ms =
-        atomic_load_explicit(&context->entry->published_ms, memory_order_relaxed);
+    int64_t published_ms = relaxed_load(&context->entry->published_ms);
     struct ready local = {0};
     struct ready *ready = context->ready != NULL ? context->ready : &local;
     if (published_ms <= 0)
@@ -287,7 +286,7 @@ static void note_use(struct sports_cache *cache, struct ready *ready, struct cac
         return;
     ready->noted_ms = now_ms;
     if (ready->entry != NULL)
-        atomic_store_explicit(&ready->entry->asked_ms, now_ms, memory_order_relaxed);
+        relaxed_store(&ready->entry->asked_ms, now_ms);
     if (event == NULL)
         return;
     event_table_touch(&cache->events, &event->node, now_ms);

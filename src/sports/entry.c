@@ -17,7 +17,7 @@ struct entry *entry_create(enum status status, uint64_t version, uint64_t checke
 
 struct entry *entry_hold(struct entry *entry)
 {
-    (void)atomic_fetch_add_explicit(&entry->references, 1, memory_order_relaxed);
+    relaxed_add(&entry->references, 1);
     return entry;
 }
 
@@ -28,8 +28,7 @@ void entry_release(struct entry **entry)
         return;
     CHECK(mine->job == NULL); /* a job holds what it works on */
     if (mine->catalog != NULL)
-        (void)atomic_fetch_sub_explicit(&mine->counts->bytes, catalog_bytes(mine->catalog),
-                                        memory_order_relaxed);
+        relaxed_subtract(&mine->counts->bytes, catalog_bytes(mine->catalog));
     catalog_destroy(&mine->catalog);
     struct answer *answer = entry_answer(mine);
     answer_release(&answer);
@@ -40,8 +39,7 @@ void entry_release(struct entry **entry)
 void entry_set_catalog(struct entry *entry, struct catalog *catalog)
 {
     entry->catalog = catalog;
-    (void)atomic_fetch_add_explicit(&entry->counts->bytes, catalog_bytes(catalog),
-                                    memory_order_relaxed);
+    relaxed_add(&entry->counts->bytes, catalog_bytes(catalog));
 }
 
 void entry_set_answer(struct entry *entry, struct answer *answer)
@@ -57,7 +55,7 @@ struct answer *entry_answer(const struct entry *entry)
 
 void entry_confirm(struct entry *entry, uint64_t checked_ns)
 {
-    uint_fast64_t before = atomic_load_explicit(&entry->checked_ns, memory_order_relaxed);
+    uint_fast64_t before = relaxed_load(&entry->checked_ns);
     while (before < checked_ns &&
            !atomic_compare_exchange_weak_explicit(&entry->checked_ns, &before, checked_ns,
                                                   memory_order_release, memory_order_relaxed))

@@ -78,7 +78,7 @@ static void log_malformed(const struct job *job, const struct json_text_error *e
 static struct entry *make_empty(const struct job *job, enum status status, uint64_t version)
 {
     struct entry *entry = entry_create(status, version, job->started_ns, &job->sports->counts);
-    atomic_store_explicit(&entry->published_ms, job->read.value.published_ms, memory_order_relaxed);
+    relaxed_store(&entry->published_ms, job->read.value.published_ms);
     return entry;
 }
 
@@ -212,8 +212,7 @@ static enum status make_entry(struct job *job, enum status read)
     struct entry *before = sports_hold_current(sports, job->slot);
     if (!damaged && is_still(job, before)) {
         /* The same bytes may have been published again. */
-        atomic_store_explicit(&before->published_ms, job->read.value.published_ms,
-                              memory_order_relaxed);
+        relaxed_store(&before->published_ms, job->read.value.published_ms);
         entry_confirm(before, job->started_ns);
         entry_release(&before);
         return STATUS_OK;
@@ -223,9 +222,7 @@ static enum status make_entry(struct job *job, enum status read)
                                                      : make_event(job, before);
     /* A cache notes its use once a second, and may have noted it in the entry before. */
     if (before != NULL)
-        atomic_store_explicit(&entry->asked_ms,
-                              atomic_load_explicit(&before->asked_ms, memory_order_relaxed),
-                              memory_order_relaxed);
+        relaxed_store(&entry->asked_ms, relaxed_load(&before->asked_ms));
     sports_publish(sports, job->slot, entry);
     entry_release(&before);
     return STATUS_OK;

@@ -81,19 +81,18 @@ void sports_destroy(struct sports **sports)
 void sports_set_limits(struct sports *sports, uint32_t waiting_max, uint32_t stale_after_s,
                        uint32_t differences_mib)
 {
-    atomic_store_explicit(&sports->counts.kept_max, (uint64_t)differences_mib * 1024 * 1024,
-                          memory_order_relaxed);
-    atomic_store_explicit(&sports->waiting_max, waiting_max, memory_order_relaxed);
-    atomic_store_explicit(&sports->stale_after_s, stale_after_s, memory_order_relaxed);
+    relaxed_store(&sports->counts.kept_max, (uint64_t)differences_mib * 1024 * 1024);
+    relaxed_store(&sports->waiting_max, waiting_max);
+    relaxed_store(&sports->stale_after_s, stale_after_s);
 }
 
 void sports_facts(struct sports *sports, struct sports_facts *facts)
 {
     *facts = (struct sports_facts){
-        .answers = atomic_load_explicit(&sports->counts.answers, memory_order_relaxed),
-        .bytes = atomic_load_explicit(&sports->counts.bytes, memory_order_relaxed),
-        .kept = atomic_load_explicit(&sports->counts.kept, memory_order_relaxed),
-        .waiting = atomic_load_explicit(&sports->waiting, memory_order_relaxed),
+        .answers = relaxed_load(&sports->counts.answers),
+        .bytes = relaxed_load(&sports->counts.bytes),
+        .kept = relaxed_load(&sports->counts.kept),
+        .waiting = relaxed_load(&sports->waiting),
     };
     sports_ages(sports, facts->ages);
 }

@@ -57,16 +57,14 @@ void sports_drop_event(struct sports *sports, struct slot *slot)
 
 bool sports_too_large(const struct sports *sports)
 {
-    return atomic_load_explicit(&sports->counts.bytes, memory_order_relaxed) > SPORTS_BYTES_MAX;
+    return relaxed_load(&sports->counts.bytes) > SPORTS_BYTES_MAX;
 }
 
 /* When a request last asked for it. Caches that answer from an entry note that in the entry, not in
  * the slot. */
 uint64_t sports_slot_used_ms(const struct slot *slot)
 {
-    uint64_t asked_ms = slot->current == NULL
-                            ? 0
-                            : atomic_load_explicit(&slot->current->asked_ms, memory_order_relaxed);
+    uint64_t asked_ms = slot->current == NULL ? 0 : relaxed_load(&slot->current->asked_ms);
     return asked_ms > slot->node.used_ms ? asked_ms : slot->node.used_ms;
 }
 

@@ -181,7 +181,7 @@ static void remove_pending(struct pending_poll *pending)
     TAILQ_REMOVE(is_due(pending) ? &group->due : &group->resting, pending, in_group);
     LIST_REMOVE(pending, in_slot);
     group->count--;
-    (void)atomic_fetch_sub_explicit(&waiting->options.sports->waiting, 1, memory_order_relaxed);
+    relaxed_subtract(&waiting->options.sports->waiting, 1);
     waiting->count--;
     end_when_empty(waiting, group);
 }
@@ -251,13 +251,13 @@ static bool take_place(struct waiting *waiting, struct http_request *request)
 {
     struct sports *sports = waiting->options.sports;
     const struct sports_waits *waits = waiting->options.waits;
-    unsigned most = atomic_load_explicit(&sports->waiting_max, memory_order_relaxed);
-    unsigned before = atomic_fetch_add_explicit(&sports->waiting, 1, memory_order_relaxed);
+    unsigned most = relaxed_load(&sports->waiting_max);
+    unsigned before = relaxed_add(&sports->waiting, 1);
     /* A poll that has waited before gives up its place only for this moment, so it may always park
      * again. */
     if (request->parked_ns > 0 || (before < most && waits->begin(waits->context, request)))
         return true;
-    (void)atomic_fetch_sub_explicit(&sports->waiting, 1, memory_order_relaxed);
+    relaxed_subtract(&sports->waiting, 1);
     metrics_add(waiting->options.counters, SPORTS_WAITS_REFUSED, 1);
     request->error = before < most ? &error_waits_of_customer : &error_too_many_waits;
     return false;
@@ -293,7 +293,7 @@ bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
     pending->waiting = waiting;
     pending->wanted_s = what->wanted_s;
     if (!http_park(&pending->parked, request)) {
-        (void)atomic_fetch_sub_explicit(&waiting->options.sports->waiting, 1, memory_order_relaxed);
+        relaxed_subtract(&waiting->options.sports->waiting, 1);
         memory_free(pending);
         return false;
     }

@@ -75,7 +75,7 @@ enum status odds_store_versions(struct odds_store *store, enum sport sport,
 enum status odds_store_read(struct odds_store *store, struct odds_read *read)
 {
     check_subject(read->kind, read->sport, &read->event);
-    (void)atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
+    relaxed_add(&store->reads, 1);
     return odds_store_counted(store, store->engine->read(store, read));
 }
 

@@ -169,7 +169,7 @@ static enum status look(struct refresher *refresher, bool *changed, struct error
 /* Says so when things go wrong, once for each reason: a second one must show beside the first. */
 static void note_failure(struct refresher *refresher, enum status status, const struct error *error)
 {
-    atomic_fetch_add_explicit(&refresher->errors, 1, memory_order_relaxed);
+    relaxed_add(&refresher->errors, 1);
     if (refresher->failures++ == 0 || strcmp(error->text, refresher->logged.text) != 0) {
         log_event(refresher->options.log, LOG_ERROR, refresher->options.failing,
                   LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
@@ -225,9 +225,9 @@ static void note_delay(struct refresher *refresher, uint64_t age_ms, uint64_t to
 static uint32_t refresh(struct refresher *refresher)
 {
     struct error error = {.text = ""};
-    bool first = atomic_load_explicit(&refresher->generation, memory_order_relaxed) == 0;
+    bool first = relaxed_load(&refresher->generation) == 0;
     bool changed = false;
-    uint64_t before_ms = atomic_load_explicit(&refresher->confirmed_ms, memory_order_relaxed);
+    uint64_t before_ms = relaxed_load(&refresher->confirmed_ms);
     uint64_t began_ms = clock_monotonic_ms();
     enum status status = look(refresher, &changed, &error);
     destroy_retired(refresher);
@@ -312,5 +312,5 @@ int64_t refresher_age_ms(struct refresher *refresher)
 
 uint64_t refresher_errors(struct refresher *refresher)
 {
-    return atomic_load_explicit(&refresher->errors, memory_order_relaxed);
+    return relaxed_load(&refresher->errors);
 }

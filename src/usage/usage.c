@@ -63,7 +63,7 @@ static uint32_t *slot_of(const struct usage_thread *thread, const char *customer
 
 static void make_slots(struct usage_thread *thread, size_t slot_count)
 {
-    size_t count = atomic_load_explicit(&thread->count, memory_order_relaxed);
+    size_t count = relaxed_load(&thread->count);
     memory_free(thread->slots);
     thread->slot_count = slot_count;
     thread->slots = memory_alloc_zeroed(slot_count, sizeof thread->slots[0]);
@@ -74,7 +74,7 @@ static void make_slots(struct usage_thread *thread, size_t slot_count)
 /* A row for a customer that is new to the thread. */
 static struct usage_row *add_row(struct usage_thread *thread, const char *customer_id)
 {
-    size_t count = atomic_load_explicit(&thread->count, memory_order_relaxed);
+    size_t count = relaxed_load(&thread->count);
     if (count > USAGE_CUSTOMERS_MAX)
         return thread->rows[0];
     if (count >= thread->slot_count / 2)
@@ -99,8 +99,7 @@ void usage_count(struct usage_thread *thread, struct usage_row **last, const cha
     }
     metrics_cell *cell = &(*last)->counted[group][class];
     /* No other thread writes the cell, so load and store suffice. */
-    atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    relaxed_store(cell, relaxed_load(cell) + 1);
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
@@ -141,7 +140,7 @@ static bool take_group(struct usage *usage, struct usage_row *row, size_t group)
     struct usage_record record = {.day = usage->day, .group = (enum usage_group)group};
     uint64_t sum = 0;
     for (size_t class = 0; class < USAGE_CLASS_COUNT; class ++) {
-        uint64_t counted = atomic_load_explicit(&row->counted[group][class], memory_order_relaxed);
+        uint64_t counted = relaxed_load(&row->counted[group][class]);
         record.requests[class] = counted - row->taken[group][class];
         sum += record.requests[class];
     }
@@ -173,7 +172,7 @@ static void take_all(struct usage *usage)
 
 static void note_failure(struct usage *usage, enum status status, const struct error *error)
 {
-    (void)atomic_fetch_add_explicit(&usage->failures, 1, memory_order_relaxed);
+    relaxed_add(&usage->failures, 1);
     if (!usage->failing)
         log_event(usage->store.log, LOG_WARNING, "usage cannot be written; it is kept",
                   LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
@@ -205,7 +204,7 @@ static void write_waiting(struct usage *usage)
     if (usage->waiting_count > 0)
         memmove(usage->waiting, &usage->waiting[written],
                 usage->waiting_count * sizeof usage->waiting[0]);
-    atomic_store_explicit(&usage->waiting_fact, usage->waiting_count, memory_order_relaxed);
+    relaxed_store(&usage->waiting_fact, usage->waiting_count);
     if (status != STATUS_OK) {
         note_failure(usage, status, &error);
     } else if (usage->failing) {
@@ -275,7 +274,7 @@ static void create_thread(struct usage_thread *thread)
 
 static void destroy_thread(struct usage_thread *thread)
 {
-    size_t count = atomic_load_explicit(&thread->count, memory_order_relaxed);
+    size_t count = relaxed_load(&thread->count);
     for (size_t i = 0; i < count; i++)
         memory_free(thread->rows[i]);
     memory_free(thread->rows);
@@ -322,9 +321,8 @@ struct usage_thread *usage_thread(struct usage *usage, size_t index)
 
 void usage_facts(const struct usage *usage, struct usage_facts *facts)
 {
-    *facts = (struct usage_facts){
-        .waiting = atomic_load_explicit(&usage->waiting_fact, memory_order_relaxed),
-        .failures = atomic_load_explicit(&usage->failures, memory_order_relaxed)};
+    *facts = (struct usage_facts){.waiting = relaxed_load(&usage->waiting_fact),
+                                  .failures = relaxed_load(&usage->failures)};
 }
 
 const struct metric usage_metrics[] = {

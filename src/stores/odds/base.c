@@ -21,20 +21,20 @@ void odds_store_end(struct odds_store *store)
 enum status odds_store_counted(struct odds_store *store, enum status status)
 {
     if (status != STATUS_OK && status != STATUS_PENDING)
-        (void)atomic_fetch_add_explicit(&store->errors, 1, memory_order_relaxed);
+        relaxed_add(&store->errors, 1);
     return status;
 }
 
 void odds_store_count_expired(struct odds_store *store, enum sport sport, uint64_t count)
 {
-    (void)atomic_fetch_add_explicit(&store->expired[sport], count, memory_order_relaxed);
-    atomic_store_explicit(&store->expired_ms[sport], clock_wall_ms(), memory_order_relaxed);
+    relaxed_add(&store->expired[sport], count);
+    relaxed_store(&store->expired_ms[sport], clock_wall_ms());
 }
 
 void odds_store_report_expired(struct odds_store *store, struct log *log)
 {
     for (size_t i = 0; i < SPORT_COUNT; i++) {
-        uint64_t expired = atomic_load_explicit(&store->expired[i], memory_order_relaxed);
+        uint64_t expired = relaxed_load(&store->expired[i]);
         if (expired != store->expired_logged[i])
             log_event(log, LOG_WARNING, "odds have expired without a new publication",
                       LOG_STRING("sport", sport_key((enum sport)i)),

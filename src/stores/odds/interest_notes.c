@@ -5,11 +5,10 @@
  */
 #include "stores/odds/interest_notes.h"
 
-#include <stdatomic.h>
-
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/relaxed.h"
 
 #define SLOTS (2 * ODDS_NOTES_MAX) /* a power of two */
 
@@ -81,7 +80,7 @@ bool odds_notes_add(struct odds_notes *notes, enum sport sport, const struct eve
 
 uint64_t odds_notes_dropped(const struct odds_notes *notes)
 {
-    return atomic_load_explicit(&notes->dropped, memory_order_relaxed);
+    return relaxed_load(&notes->dropped);
 }
 
 /* The lock is held. Keeps what was noted again and what was not taken. */
@@ -116,5 +115,5 @@ size_t odds_notes_take(struct odds_notes *notes, const struct odds_note **list)
 
 void odds_notes_lost(struct odds_notes *notes, size_t count)
 {
-    (void)atomic_fetch_add_explicit(&notes->dropped, count, memory_order_relaxed);
+    relaxed_add(&notes->dropped, count);
 }

@@ -904,7 +904,7 @@ void redis_connection_aim(struct redis_connection *connection, const struct redi
 
 bool redis_connection_is_cluster(const struct redis_connection *connection)
 {
-    return atomic_load_explicit(&connection->cluster, memory_order_relaxed);
+    return relaxed_load(&connection->cluster);
 }
 
 const char *redis_connection_host(const struct redis_connection *connection)

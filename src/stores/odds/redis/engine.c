@@ -231,8 +231,7 @@ static void remember(struct reading *reading)
     bool over = judge_expiry(reading);
     value->version = redis_versions_note(versions, &reading->subject, &reading->seen);
     if (reading->seen.published && !over)
-        atomic_store_explicit(&store->published_ms[reading->subject.sport], clock_wall_ms(),
-                              memory_order_relaxed);
+        relaxed_store(&store->published_ms[reading->subject.sport], clock_wall_ms());
 }
 
 /* Drops the part unless it is the same again. */
@@ -315,8 +314,7 @@ static void on_changed(void *owner, const char *key, size_t size)
             return;
         /* The end of a value's time is no publication. */
         if (!redis_versions_is_over(store->versions, &subject, clock_monotonic_ns()))
-            atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
-                                  memory_order_relaxed);
+            relaxed_store(&store->published_ms[subject.sport], clock_wall_ms());
         redis_versions_forget(store->versions, &subject);
     }
     odds_store_tell(&store->base, &subject, key == NULL ? 0 : 1);
@@ -612,8 +610,7 @@ static void redis_facts(struct odds_store *base, struct odds_facts *facts)
     struct redis_store *store = redis_store_of(base);
     redis_link_facts(redis_link_of(redis_store_of(base)), facts);
     for (size_t i = 0; i < SPORT_COUNT; i++)
-        facts->published_ms[i] =
-            atomic_load_explicit(&store->published_ms[i], memory_order_relaxed);
+        facts->published_ms[i] = relaxed_load(&store->published_ms[i]);
 }
 
 /* Knows values that were read lately, or whose change was reported. */

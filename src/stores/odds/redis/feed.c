@@ -214,7 +214,7 @@ static void see_changes(struct redis_store *store, const struct odds_change *cha
             odds_subject_of(changes[i].kind, changes[i].sport, &changes[i].event);
         if (!store->feeds)
             redis_versions_forget(store->versions, &subject);
-        atomic_store_explicit(&store->published_ms[subject.sport], now_ms, memory_order_relaxed);
+        relaxed_store(&store->published_ms[subject.sport], now_ms);
     }
 }
 

@@ -95,7 +95,7 @@ static void on_reply(struct redis_call *base, unsigned index, const struct redis
             report_problem(store, &error);
     } else if (read_numbers(reply, call->lease)) {
         call->reply = STATUS_OK;
-        if (atomic_load_explicit(&store->lease_complained, memory_order_relaxed))
+        if (relaxed_load(&store->lease_complained))
             atomic_store(&store->lease_complained, false);
     } else {
         call->reply = STATUS_MALFORMED;

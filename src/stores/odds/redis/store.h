@@ -41,7 +41,7 @@ static inline struct redis_store *redis_store_of(struct odds_store *base)
 
 static inline struct redis_link *redis_link_of(const struct redis_store *store)
 {
-    return atomic_load_explicit(&store->link, memory_order_relaxed);
+    return relaxed_load(&store->link);
 }
 
 /* lease.lua and renewal.lua (tools/embed_texts.py) */

@@ -282,7 +282,7 @@ uint64_t redis_versions_note(struct redis_versions *versions, const struct odds_
                              struct redis_seen *seen)
 {
     /* This happens before a reader can find the entry. */
-    uint64_t next_ns = atomic_load_explicit(&versions->next_expiry, memory_order_relaxed);
+    uint64_t next_ns = relaxed_load(&versions->next_expiry);
     if (seen->current && seen->expires_ns != 0 && (next_ns == 0 || seen->expires_ns < next_ns))
         atomic_store_explicit(&versions->next_expiry, seen->expires_ns, memory_order_release);
     size_t set = lock_set(versions, subject);

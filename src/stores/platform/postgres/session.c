@@ -257,7 +257,7 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
     if (!store->repeatable || attempt >= ATTEMPTS_MAX ||
         (now_ns + pause_ns) / 1000000U >= store->deadline_ms)
         return false;
-    atomic_fetch_add_explicit(&store->facts->repeats, 1, memory_order_relaxed);
+    relaxed_add(&store->facts->repeats, 1);
     clock_pause_ns(pause_ns);
     return true;
 }

@@ -75,7 +75,7 @@ static void mark_failed(struct postgres_store *store)
 
 static enum status timed_out(struct postgres_store *store, struct error *error)
 {
-    atomic_fetch_add_explicit(&store->facts->timeouts, 1, memory_order_relaxed);
+    relaxed_add(&store->facts->timeouts, 1);
     mark_failed(store);
     return error_set(error, STATUS_TIMEOUT, "%s: did not answer within %u ms%s", store->location,
                      store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms, outcome(store));
@@ -302,8 +302,8 @@ static enum status handshake(struct postgres_store *store, struct error *error)
     CHECK(PQsetnonblocking(store->connection, 1) == 0);
     CHECK(PQenterPipelineMode(store->connection) == 1);
     store->counted = true;
-    atomic_fetch_add_explicit(&store->facts->connects, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&store->facts->connections, 1, memory_order_relaxed);
+    relaxed_add(&store->facts->connects, 1);
+    relaxed_add(&store->facts->connections, 1);
     return STATUS_OK;
 }
 
@@ -326,7 +326,7 @@ void postgres_disconnect(struct postgres_store *store)
     store->connection = NULL;
     store->dismissed = false;
     if (store->counted)
-        atomic_fetch_sub_explicit(&store->facts->connections, 1, memory_order_relaxed);
+        relaxed_subtract(&store->facts->connections, 1);
     store->counted = false;
     store->failed = false;
     for (size_t i = 0; i < store->statement_count; i++)
@@ -547,9 +547,8 @@ static void read_sync(struct flight *flight)
 
 static void count_round_trip(struct postgres_store *store, uint64_t began_ns)
 {
-    atomic_fetch_add_explicit(&store->facts->round_trips, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&store->facts->round_trip_ns, clock_monotonic_ns() - began_ns,
-                              memory_order_relaxed);
+    relaxed_add(&store->facts->round_trips, 1);
+    relaxed_add(&store->facts->round_trip_ns, clock_monotonic_ns() - began_ns);
 }
 
 static void begin_run(struct postgres_store *store)

@@ -252,7 +252,7 @@ static enum status load(struct id_index *index, const struct id_source *source, 
         .index = index, .source = source, .loads = true, .next = 1, .error = error};
     index->whole = false;
     drop_parts(index);
-    atomic_store_explicit(&index->outdated, false, memory_order_relaxed);
+    relaxed_store(&index->outdated, false);
     index->state = 0;
     enum status status = open_directory(index, last_number, &directory, patience_ms, error);
     if (status == STATUS_OK && directory.descriptor >= 0) {
@@ -299,7 +299,7 @@ void id_index_close(struct id_index **index)
     if (closed == NULL)
         return;
     if (closed->has_thread) {
-        atomic_store_explicit(&closed->hurry, true, memory_order_relaxed);
+        relaxed_store(&closed->hurry, true);
         background_stop(&closed->thread);
     }
     drop_parts(closed);
@@ -313,9 +313,9 @@ void id_index_close(struct id_index **index)
 /* Upkeep that is at a long merge gives up, since the writer waits. */
 static void take_upkeep(struct id_index *index)
 {
-    atomic_store_explicit(&index->hurry, true, memory_order_relaxed);
+    relaxed_store(&index->hurry, true);
     uv_mutex_lock(&index->upkeep);
-    atomic_store_explicit(&index->hurry, false, memory_order_relaxed);
+    relaxed_store(&index->hurry, false);
 }
 
 static enum status load_again(struct id_index *index, const struct id_source *source,
@@ -330,7 +330,7 @@ static enum status load_again(struct id_index *index, const struct id_source *so
 
 static bool is_outdated(const struct id_index *index)
 {
-    return atomic_load_explicit(&index->outdated, memory_order_relaxed);
+    return relaxed_load(&index->outdated);
 }
 
 /* The rows that another process has added. */
@@ -484,7 +484,7 @@ void id_index_facts(struct id_index *index, struct id_index_facts *facts)
     }
     facts->written_bytes = index->written_bytes;
     facts->merges = index->merges;
-    facts->made_again = atomic_load_explicit(&index->made_again, memory_order_relaxed);
+    facts->made_again = relaxed_load(&index->made_again);
     facts->write_failures = index->write_failures;
     facts->failing = index->failing;
     uv_mutex_unlock(&index->lock);

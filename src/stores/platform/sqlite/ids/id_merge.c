@@ -67,7 +67,7 @@ struct step {
 
 static void reject_damaged(struct id_index *index, const struct id_part *part)
 {
-    if (part->run != NULL && atomic_load_explicit(&part->run->damaged, memory_order_relaxed))
+    if (part->run != NULL && relaxed_load(&part->run->damaged))
         id_run_reject(index, part->run);
 }
 
@@ -217,7 +217,7 @@ enum status id_merge_step(struct id_index *index, bool merges, const struct id_d
 bool id_index_wants_upkeep(struct id_index *index)
 {
     struct choice choice = {0};
-    if (atomic_load_explicit(&index->outdated, memory_order_relaxed))
+    if (relaxed_load(&index->outdated))
         return false;
     uv_mutex_lock(&index->lock);
     bool wanted = choose(index, true, &choice);
@@ -230,8 +230,7 @@ void id_index_upkeep(struct id_index *index)
     enum status status = STATUS_OK;
     struct error error = {0};
     uv_mutex_lock(&index->upkeep);
-    while (status == STATUS_OK && !atomic_load_explicit(&index->hurry, memory_order_relaxed) &&
-           !atomic_load_explicit(&index->outdated, memory_order_relaxed))
+    while (status == STATUS_OK && !relaxed_load(&index->hurry) && !relaxed_load(&index->outdated))
         status = id_merge_step(index, true, NULL, &error);
     uv_mutex_unlock(&index->upkeep);
 }

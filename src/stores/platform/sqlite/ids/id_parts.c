@@ -72,7 +72,7 @@ enum status id_parts_compare(struct id_index *index, const struct id_directory *
     enum status status = id_directory_state(directory, &state, error);
     if (status != STATUS_OK || state == index->state)
         return status;
-    atomic_store_explicit(&index->outdated, true, memory_order_relaxed);
+    relaxed_store(&index->outdated, true);
     return error_set(error, STATUS_CONFLICT, "another process has changed them");
 }
 
@@ -90,7 +90,7 @@ void id_parts_reject(struct id_index *index, const struct id_file *file, const c
 {
     log_event(index->log, LOG_WARNING, "part of the index of transaction ids is made again",
               LOG_STRING("file", file->name), LOG_STRING("reason", why));
-    atomic_fetch_add_explicit(&index->made_again, 1, memory_order_relaxed);
+    relaxed_add(&index->made_again, 1);
 }
 
 void id_run_reject(struct id_index *index, const struct id_run *run)
@@ -103,5 +103,5 @@ void id_run_reject(struct id_index *index, const struct id_run *run)
         (void)unlinkat(directory.descriptor, file.name, 0);
         id_directory_close(&directory);
     }
-    atomic_store_explicit(&index->outdated, true, memory_order_relaxed);
+    relaxed_store(&index->outdated, true);
 }

@@ -199,7 +199,7 @@ bool id_run_read(struct id_run *run, uint64_t at, size_t count, struct id_block 
     for (size_t i = 0; i < count && sound; i++)
         sound = block_is_sound(run, at + i, &blocks[i]);
     if (!sound)
-        atomic_store_explicit(&run->damaged, true, memory_order_relaxed);
+        relaxed_store(&run->damaged, true);
     return sound;
 }
 

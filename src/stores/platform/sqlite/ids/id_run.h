@@ -1,8 +1,8 @@
 #pragma once
 
-#include <stdatomic.h>
 #include <sys/types.h>
 
+#include "base/relaxed.h"
 #include "base/status.h"
 #include "stores/platform/sqlite/ids/id_entry.h"
 

@@ -213,8 +213,7 @@ static enum status copy(struct writing *writing, const struct id_run_plan *plan,
         *reason = add(writing, &entry);
         if (*reason != 0)
             return STATUS_UNAVAILABLE;
-        if (copied % 4096 == 0 && plan->end != NULL &&
-            atomic_load_explicit(plan->end, memory_order_relaxed))
+        if (copied % 4096 == 0 && plan->end != NULL && relaxed_load(plan->end))
             return STATUS_CONFLICT;
     }
     if (status != STATUS_NOT_FOUND)
