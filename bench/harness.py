@@ -258,6 +258,9 @@ def wrk(port, path, seconds, headers=(), connections=32, script=None, latency=Fa
         for line in re.findall(r"^\s+(50|75|90|99)%\s+([\d.]+)(us|ms|s)\s*$", out, re.M):
             scale = {"us": 1e-6, "ms": 1e-3, "s": 1.0}[line[2]]
             result[f"p{line[0]}"] = float(line[1]) * scale
+    tail = re.search(r"^Tail of latency: (\d+) us, at most (\d+) us$", out, re.M)  # wallet.lua
+    if tail:
+        result["p99.9"], result["most"] = (int(value) / 1e6 for value in tail.groups())
     return result
 
 

@@ -51,17 +51,18 @@ from edge import Edge
 from grown import Grown, keep_servers_on
 from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SIZES, Server, cost, event_row, interleaved, markets_of_size, ratio_rows,
                      raw_response, rss_bytes, status_of, wrk)
+from tails import Tails
 from waiting import Waiting
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "recording", "waiting", "crowd", "differences", "edge", "interest", "console", "account", "ledger", "bare", "flat", "wallet", "cores", "redis",
+PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "recording", "waiting", "crowd", "differences", "edge", "interest", "console", "account", "ledger", "bare", "flat", "wallet", "tails", "cores", "redis",
          "visible", "peers", "wallet_postgres", "bare_postgres", "wallet_older"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
 
 # ---- the measurements -------------------------------------------------------------------------------
 
-class Bench(Grown, Waiting, Differences, Edge, Console, Account, Cores):
+class Bench(Grown, Waiting, Differences, Edge, Console, Account, Cores, Tails):
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
         self.results = []
@@ -387,10 +388,10 @@ class Bench(Grown, Waiting, Differences, Edge, Console, Account, Cores):
         return Croupier(build / "croupier" if build else self.options.croupier, self.directory, name=name, prepare=prepare,
                         settings=settings, preload=self.options.sync if sync else None, env=with_sync(sync), **of_server)
 
-    def play(self, server, clients, *operation):
+    def play(self, server, clients, *operation, seconds=None):
         """One round of the wallet; also how long a commit took meanwhile."""
         before = server.commits()
-        done = wrk(server.port, "/api/v1/casino/wallet", self.options.seconds,
+        done = wrk(server.port, "/api/v1/casino/wallet", seconds or self.options.seconds,
                    [f"Authorization: Bearer {server.key}"], connections=clients,
                    script=HERE / "wallet.lua", latency=True,
                    arguments=[server.players, secrets.randbits(31), *operation])

@@ -31,3 +31,7 @@ function request()
     number % 2 == 0 and "CREDIT" or "DEBIT", player, math.random(0, 0x7fffffff),
     math.random(0, 0x7fffffff), number, number))
 end
+
+function done(summary, latency)
+  print(string.format("Tail of latency: %d us, at most %d us", latency:percentile(99.9), latency.max))
+end
