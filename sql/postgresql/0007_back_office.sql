@@ -214,7 +214,7 @@ CREATE TRIGGER provider_keeps_its_sandbox BEFORE UPDATE OF sandbox ON provider
     FOR EACH ROW WHEN (NEW.sandbox <> OLD.sandbox) EXECUTE FUNCTION sandbox_stays();
 
 -- What was seen of each request of a sandbox caller, the newest of each; src/records/conduct.h has the values, and
--- sql/statements/conduct.sql judges them. A hash is the start of a SHA-256, 0 where there was nothing.
+-- sql/statements/conduct.sql judges them. A hash is a SipHash, 0 where there was nothing.
 CREATE TABLE conduct_fact (
     number     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     caller     text COLLATE "C" NOT NULL, -- a customer or a provider

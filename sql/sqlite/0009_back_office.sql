@@ -101,7 +101,7 @@ WHEN NEW.sandbox <> OLD.sandbox AND (EXISTS (SELECT 1 FROM launch WHERE provider
 BEGIN SELECT RAISE(ABORT, 'sandbox: it can be switched only before the first launch'); END;
 
 -- What was seen of each request of a sandbox caller, the newest of each; src/records/conduct.h has the values, and
--- sql/statements/conduct.sql judges them. A hash is the start of a SHA-256, 0 where there was nothing.
+-- sql/statements/conduct.sql judges them. A hash is a SipHash, 0 where there was nothing.
 CREATE TABLE conduct_fact (
     number     INTEGER PRIMARY KEY,
     caller     TEXT NOT NULL, -- a customer or a provider

@@ -131,6 +131,7 @@ counted AS (SELECT checks.line, name, meaning, least, percent,
     sum(CASE WHEN good = 0 THEN 1 ELSE 0 END) AS bad, sum(CASE WHEN good = 1 THEN 1 ELSE 0 END) AS fine,
     sum(CASE WHEN good = 2 THEN 1 ELSE 0 END) AS allowed
   FROM checks LEFT JOIN seen ON seen.line = checks.line WHERE whom IN (2, CAST($3 AS bigint))
+    AND EXISTS (SELECT 1 FROM customer WHERE id = $1 AND sandbox UNION ALL SELECT 1 FROM provider WHERE id = $1 AND sandbox)
   GROUP BY checks.line, name, meaning, least, percent),
 verdict AS (SELECT line, name, meaning, fine,
     CASE WHEN bad + fine >= least AND bad > allowed + (bad + fine) * percent / 100 THEN 0 ELSE 1 END AS good

@@ -1,29 +1,28 @@
 /* Makes facts of requests; see conduct_notes.h. Nothing secret stays in them: names are hashed. */
 #include "api/conduct_notes.h"
 
-#include <endian.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "wallet/request.h"
 
-/* Hashes the buffer, if there is something in it, and clears it. */
-static int64_t hash(struct buffer *text)
+/* A hash of `before` and the bytes. Any key will do: nothing is looked up by it in memory. */
+static int64_t hash(int64_t before, const void *bytes, size_t size)
 {
-    uint8_t digest[DIGEST_SIZE];
-    uint64_t start = 0;
-    digest_sha256(text->data, text->size, digest);
-    if (text->size > 0)
-        memcpy(&start, digest, sizeof start);
-    buffer_clear(text);
-    return (int64_t)be64toh(start);
+    uint8_t key[HASH_KEY_SIZE] = {0};
+    memcpy(key, &before, sizeof before);
+    return (int64_t)hash_keyed(key, bytes, size);
 }
 
-static void note_move(struct conduct_fact *fact, const struct http_request *request, bool provider,
-                      struct buffer *text)
+static int64_t hash_name(int64_t before, const char *name)
+{
+    return hash(before, name, strlen(name) + 1);
+}
+
+static void note_move(struct conduct_fact *fact, const struct http_request *request, bool provider)
 {
     struct wallet_request move = {.operation = LEDGER_BALANCE};
     struct strict_json_fault fault;
@@ -32,21 +31,17 @@ static void note_move(struct conduct_fact *fact, const struct http_request *requ
                               &fault) != STRICT_JSON_OK ||
         move.operation == LEDGER_BALANCE)
         return;
+    const int64_t numbers[] = {move.operation, move.kind, move.round_ended, move.amount_minor};
+    const char *const names[] = {move.reference, move.game_id, move.round_id, move.currency};
     fact->act = move.operation;
     fact->ends_round = move.round_ended;
-    buffer_append_string(text, move.transaction_id);
-    fact->subject = hash(text);
-    buffer_append_string(text, move.reference);
-    fact->reference = hash(text);
-    buffer_append_format(text, "%s%s %s", move.subject, move.player_id, move.launch_id);
-    fact->player = hash(text);
-    buffer_append_format(text, "%s %s", move.subject, move.round_id);
-    fact->round = hash(text);
-    buffer_append_format(text, "%d %d %d %" PRId64 " %s %s%s %s %s\n%s\n%s", move.operation,
-                         move.kind, move.round_ended, move.amount_minor, move.currency,
-                         move.subject, move.player_id, move.launch_id, move.reference, move.game_id,
-                         move.round_id);
-    fact->content = hash(text);
+    fact->subject = hash_name(0, move.transaction_id);
+    fact->reference = move.reference[0] != '\0' ? hash_name(0, move.reference) : 0;
+    fact->round = hash_name(hash_name(0, move.subject), move.round_id);
+    fact->player = hash_name(hash_name(hash_name(0, move.subject), move.player_id), move.launch_id);
+    fact->content = hash(fact->player, numbers, sizeof numbers);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        fact->content = hash_name(fact->content, names[i]);
 }
 
 struct conduct_fact *conduct_note(const struct http_request *request, const struct caller *caller,
@@ -56,7 +51,6 @@ struct conduct_fact *conduct_note(const struct http_request *request, const stru
     struct conduct_fact *fact = memory_alloc_zeroed(1, sizeof *fact);
     const bool provider = caller->provider_id[0] != '\0';
     const uint64_t age_ms = (clock_monotonic_ns() - request->started_ns) / 1000000;
-    struct buffer text = {0};
     (void)snprintf(fact->caller, sizeof fact->caller, "%s",
                    provider ? caller->provider_id : caller->of.customer_id);
     memcpy(fact->request_id, request->id, sizeof fact->request_id);
@@ -70,16 +64,12 @@ struct conduct_fact *conduct_note(const struct http_request *request, const stru
         fact->connection = first ? CONDUCT_FIRST : CONDUCT_KEPT;
     fact->names_tag =
         request->field_count[HTTP_FIELD_IF_NONE_MATCH] + request->field_count[HTTP_FIELD_IF_MATCH];
-    buffer_append_string(&text, caller->of.key_prefix);
-    buffer_append(&text, (const char *)client, sizeof *client);
-    fact->client = hash(&text);
-    buffer_append_text(&text, request->path);
-    buffer_append_text(&text, request->query);
-    buffer_append_text(&text, request->body);
-    fact->subject = hash(&text);
+    fact->client = hash(hash_name(0, caller->of.key_prefix), client, sizeof *client);
+    fact->subject = hash(0, request->path.at, request->path.size);
+    fact->subject = hash(fact->subject, request->query.at, request->query.size);
+    fact->subject = hash(fact->subject, request->body.at, request->body.size);
     if (route != NULL && request->method == METHOD_POST)
-        note_move(fact, request, provider, &text);
-    buffer_free(&text);
+        note_move(fact, request, provider);
     return fact;
 }
 
@@ -92,7 +82,6 @@ void conduct_note_end(struct conduct *conduct, struct conduct_fact **at,
     fact->until_ms = clock_wall_ms();
     if (outcome != NULL) {
         const struct http_request *request = outcome->request;
-        memcpy(fact->request_id, request->id, sizeof fact->request_id);
         fact->status = outcome->complete ? outcome->status : 0;
         fact->waited_ms = (int64_t)(outcome->waited_ns / 1000000);
         if (request->error != NULL)

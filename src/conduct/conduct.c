@@ -9,7 +9,6 @@
 
 struct conduct {
     struct platform_store_options store;
-    bool failing;             /* the writer's, and it is logged */
     struct background writer; /* its lock guards: */
     size_t count;
     uint64_t dropped, told; /* told: as many as facts that were kept since have in `lost` */
@@ -50,13 +49,8 @@ static void write_waiting(struct conduct *conduct)
     if (status == STATUS_OK)
         status = platform_conduct_add(store, conduct->waiting, count, &error);
     platform_store_close(&store);
-    if (status != STATUS_OK && !conduct->failing)
-        log_event(conduct->store.log, LOG_WARNING,
-                  "conduct of sandbox callers cannot be written; some is kept",
-                  LOG_STRING("reason", error.text), LOG_STRING("status", status_name(status)));
-    conduct->failing = status != STATUS_OK;
-    if (conduct->failing)
-        return;
+    if (status != STATUS_OK)
+        return; /* they wait; the writer of usage logs why */
     uv_mutex_lock(&conduct->writer.lock);
     conduct->count -= count;
     memmove(conduct->waiting, conduct->waiting + count,

@@ -14,11 +14,11 @@
 #include "console/handlers.h"
 #include "console/routes.h"
 #include "operator/addresses.h"
-#include "operator/conduct.h"
 #include "operator/keys.h"
 #include "operator/operators.h"
 #include "operator/players.h"
 #include "operator/tokens.h"
+#include "stores/platform_conduct.h"
 
 /* ---- one record ------------------------------------------------------------------------------ */
 
@@ -276,7 +276,7 @@ enum status console_list(struct console_call *call, struct error *error)
 enum status console_reset_conduct(struct console_call *call, struct error *error)
 {
     call->status = 204;
-    return conduct_reset(call->store, call->id, error);
+    return platform_conduct_reset(call->store, call->id, error);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

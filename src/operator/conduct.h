@@ -7,7 +7,3 @@
  * (sql/statements/conduct.sql). They are listed alone, `of` the id of a customer or provider.
  */
 extern const struct resource conduct_resource; /* of struct conduct_verdict */
-
-/* Begins again: what was seen until now is forgotten. */
-MUST_CHECK enum status conduct_reset(struct platform_store *store, const char *of,
-                                     struct error *error);

@@ -4,7 +4,7 @@
 
 /*
  * A fact: what croupier saw of one request of a sandbox caller. The store keeps facts, and judges
- * them when they are read (sql/statements/conduct.sql). A hash is the start of a SHA-256, so that
+ * them when they are read (sql/statements/conduct.sql). A hash is a SipHash under no secret, so that
  * all instances agree; it is 0 where there is nothing to hash. Plain data. Threads: any.
  */
 

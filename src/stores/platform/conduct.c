@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "stores/platform/engine.h"
 #include "stores/platform/texts.h"
 #include "stores/platform/trail.h"
@@ -33,32 +34,38 @@ enum status platform_conduct_add(struct platform_store *store, const struct cond
 }
 
 struct judging {
-    record_function *see;
+    record_function *see; /* NULL: only `found` is wanted */
     void *context;
+    bool found;
 };
 
 static bool take_row(void *context, const struct sql_row *row)
 {
-    const struct judging *judging = context;
+    struct judging *judging = context;
     struct conduct_verdict verdict;
+    judging->found = true;
     for (int i = 0; i < CONDUCT_TEXTS; i++)
         (void)text_copy_plain(sql_text(row, i), verdict.texts[i], sizeof verdict.texts[i]);
     for (char *space = verdict.texts[CONDUCT_REQUESTS]; (space = strchr(space, ' ')) != NULL;)
         *space = '\n';
-    return judging->see(judging->context, &verdict);
+    return judging->see != NULL && judging->see(judging->context, &verdict);
 }
 
-enum status platform_conduct_judge(struct platform_store *store, const char *caller, int64_t now_ms,
+enum status platform_conduct_judge(struct platform_store *store, const char *caller,
                                    record_function *see, void *context, struct error *error)
 {
-    struct judging judging = {see, context};
-    struct sql_parameters parameters = SQL_PARAMETERS(
-        SQL_STRING(caller), SQL_INTEGER(now_ms), SQL_INTEGER(ledger_owner_is_provider(caller)));
+    struct judging judging = {see, context, false};
+    struct sql_parameters parameters =
+        SQL_PARAMETERS(SQL_STRING(caller), SQL_INTEGER(clock_wall_ms()),
+                       SQL_INTEGER(ledger_owner_is_provider(caller)));
     struct sql_query query = {.sql = store->engine->texts->conduct,
                               .parameters = &parameters,
                               .row = take_row,
                               .context = &judging};
-    return store->engine->sql->read(store, &query, 1, error);
+    enum status status = store->engine->sql->read(store, &query, 1, error);
+    return status != STATUS_OK || judging.found
+               ? status
+               : error_set(error, STATUS_NOT_FOUND, "there is no sandbox %s", caller);
 }
 
 static enum status reset(struct sql_flight *flight, void *context, struct error *error)
@@ -78,5 +85,6 @@ static enum status reset(struct sql_flight *flight, void *context, struct error 
 enum status platform_conduct_reset(struct platform_store *store, const char *caller,
                                    struct error *error)
 {
-    return sql_transact(store, reset, &caller, error);
+    enum status status = platform_conduct_judge(store, caller, NULL, NULL, error);
+    return status == STATUS_OK ? sql_transact(store, reset, &caller, error) : status;
 }
