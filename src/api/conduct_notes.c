@@ -73,7 +73,7 @@ struct conduct_fact *conduct_note(const struct http_request *request, const stru
     return fact;
 }
 
-void conduct_note_end(struct conduct *conduct, struct conduct_fact **at,
+void conduct_note_end(struct usage *usage, struct conduct_fact **at,
                       const struct http_outcome *outcome)
 {
     struct conduct_fact *fact = memory_take(at);
@@ -90,6 +90,6 @@ void conduct_note_end(struct conduct *conduct, struct conduct_fact **at,
             (outcome->status == 429 || outcome->status == 503 || outcome->status == 504))
             fact->pause_s = 1;
     }
-    conduct_add(conduct, fact);
+    usage_add_conduct(usage, fact);
     memory_free(fact);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "api/routes.h"
-#include "conduct/conduct.h"
+#include "usage/usage.h"
 
 /*
  * Notes what a sandbox caller does. A connection has the fact of its current request, from when the
@@ -16,5 +16,5 @@ struct conduct_fact *conduct_note(const struct http_request *request, const stru
                                   bool first);
 
 /* Completes the fact, frees it and hands it over. `outcome` NULL: there was no answer. */
-void conduct_note_end(struct conduct *conduct, struct conduct_fact **fact,
+void conduct_note_end(struct usage *usage, struct conduct_fact **fact,
                       const struct http_outcome *outcome);

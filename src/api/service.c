@@ -132,7 +132,7 @@ static void on_closed(void *context, const struct address *peer, void *user)
     client_limits_remove(service->shared->limits, peer);
     if (user == NULL)
         return;
-    conduct_note_end(service->shared->conduct, &((struct remembered *)user)->fact, NULL);
+    conduct_note_end(service->shared->usage, &((struct remembered *)user)->fact, NULL);
     forget_customer(user);
 }
 
@@ -566,7 +566,7 @@ static void finished(void *context, const struct http_outcome *outcome)
     const struct judged *judged = outcome->refused ? NULL : outcome->request->user;
     struct remembered *remembered = outcome->request->connection_user;
     end_wait(remembered);
-    conduct_note_end(service->shared->conduct, &remembered->fact, outcome);
+    conduct_note_end(service->shared->usage, &remembered->fact, outcome);
     size_t route = judged == NULL ? ROUTE_REFUSED : route_number(judged->match.route);
     metrics_request(service->metrics, route, outcome->status, outcome->duration_ns);
     metrics_add(service->counters, COUNTED_BYTES_SENT, outcome->bytes);

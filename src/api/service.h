@@ -36,7 +36,7 @@ struct service_shared { /* by all serving threads */
     struct ledger *ledger;
     struct account *account;
     struct health *health;
-    struct conduct *conduct;
+    struct usage *usage;
 };
 
 struct service {

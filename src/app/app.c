@@ -26,7 +26,6 @@
 #include "base/clock.h"
 #include "base/errand.h"
 #include "base/memory.h"
-#include "conduct/conduct.h"
 #include "launch/launch.h"
 #include "limits/rate_limiter.h"
 #include "operator/verification.h"
@@ -76,7 +75,6 @@ struct app {
     struct work_pool *pool;
     struct refresher *verifications; /* the ledger's last ones */
     struct table_hold verifications_hold;
-    struct usage *usage;
     struct metrics *metrics;
     struct listener_tls tls;
     struct operator_listener *operator_listener;
@@ -459,15 +457,12 @@ struct app_facts {
     uint64_t work_queue_depth;
     uint64_t log_lines_dropped;
     uint64_t connections_max;
-    struct conduct_counts conduct;
 };
 
 static const struct metric app_metrics[] = {
     METRIC_FACT("croupier_work_queue_depth", struct app_facts, work_queue_depth),
     METRIC_FACT("croupier_log_lines_dropped_total", struct app_facts, log_lines_dropped),
     METRIC_FACT("croupier_connections_max", struct app_facts, connections_max),
-    METRIC_FACT("croupier_conduct_waiting_facts", struct app_facts, conduct.waiting),
-    METRIC_FACT("croupier_conduct_dropped_total", struct app_facts, conduct.dropped),
     {0},
 };
 
@@ -486,13 +481,13 @@ static void write_metrics(void *context, struct buffer *out)
     odds_store_facts(app->odds, &odds);
     ledger_facts(app->shared.ledger, &ledger);
     launcher_facts(app->shared.launcher, &launcher);
-    usage_facts(app->usage, &usage);
+    usage_facts(app->shared.usage, &usage);
     static const struct verifications none;
     const struct verifications *verified =
         refresher_newest(app->verifications, &app->verifications_hold);
     int64_t games_age_ms = refresher_age_ms(games_refresher(app->shared.games));
     const struct app_facts own = {work_pool_depth(app->pool), log_dropped(app->log),
-                                  connections_max(app->config), conduct_count(app->shared.conduct)};
+                                  connections_max(app->config)};
     process_facts(app->config, app->started_wall_ms, &process);
     const struct metrics_source sources[] = {
         {metrics_table, app->metrics},
@@ -653,8 +648,7 @@ static enum status open_stores(struct app *app, struct error *error)
     app->shared.ledger = ledger_create(&platform, LEDGER_QUEUE_LIMIT, config->batch_max,
                                        (int64_t)config->session_hours * 3600000);
     app->verifications = last_verifications_create(&platform);
-    app->usage = usage_create(&platform, config->threads, USAGE_PERIOD_MS);
-    app->shared.conduct = conduct_create(&platform);
+    app->shared.usage = usage_create(&platform, config->threads, USAGE_PERIOD_MS);
     return STATUS_OK;
 }
 
@@ -671,7 +665,7 @@ static void start_workers(struct app *app)
             .tls = app->tls,
             .shared = &app->shared,
             .metrics = metrics_shard(app->metrics, i),
-            .usage = usage_thread(app->usage, i),
+            .usage = usage_thread(app->shared.usage, i),
             .log = app->log,
             .main_mailbox = app->mailbox,
             .drained = on_worker_drained,
@@ -887,8 +881,7 @@ static void take_down(struct app *app)
     work_pool_destroy(&app->pool);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_stop(&app->workers[i]);
-    usage_destroy(&app->usage); /* with their last counts */
-    conduct_destroy(&app->shared.conduct);
+    usage_destroy(&app->shared.usage); /* with their last counts */
     memory_free(app->workers);
     for (size_t i = app->worker_count; i < app->sockets.threads; i++)
         for (size_t j = 0; j < WORKER_LISTENERS; j++)

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "commands/stores.h"
 #include "operator/conduct.h"
-#include "stores/platform_conduct.h"
+#include "stores/platform_usage.h"
 
 #define SETTINGS_MAX 16
 

@@ -18,7 +18,7 @@
 #include "operator/operators.h"
 #include "operator/players.h"
 #include "operator/tokens.h"
-#include "stores/platform_conduct.h"
+#include "stores/platform_usage.h"
 
 /* ---- one record ------------------------------------------------------------------------------ */
 

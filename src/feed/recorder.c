@@ -24,6 +24,7 @@
 #define FILE_USUAL ((off_t)1 << 30)    /* bytes; a larger file is ended before the hour is over */
 #define HOUR_MS INT64_C(3600000)
 #define NAME_TIME 24 /* characters */
+#define HOUR_TIME 13 /* of them, as far as the hour */
 #define LEVEL 1      /* costs a third of the usual one */
 
 struct feed_recorder {
@@ -33,12 +34,11 @@ struct feed_recorder {
     struct background thread;
     struct buffer waiting; /* the lines, under the thread's lock, as are the members up to `time` */
     uint64_t count, lost;
-    int64_t looked_ms; /* what waits has come since */
-    int64_t time_ms;   /* of the last line, and as text */
+    int64_t time_ms; /* of the last line, and as text */
     char time[CLOCK_TEXT_SIZE];
     /* The members from here on belong to the thread. */
-    int file; /* -1: none is open */
-    int64_t hour;
+    int file;                 /* -1: none is open */
+    char hour[HOUR_TIME + 1]; /* of its first line */
     off_t size;
     int failed; /* errno of the last write; 0: it was good */
     ZSTD_CCtx *context;
@@ -74,28 +74,27 @@ static void remove_old(const struct feed_recorder *recorder, int64_t now_ms)
     free(names);
 }
 
-/* Returns 0 or an errno. */
-static int begin_file(struct feed_recorder *recorder, int64_t since_ms)
+/* Begins a file that is named by the time of the first line. Returns 0 or an errno. */
+static int begin_file(struct feed_recorder *recorder, const char *time)
 {
-    char time[CLOCK_TEXT_SIZE], name[CLOCK_TEXT_SIZE];
-    remove_old(recorder, since_ms);
+    char name[CLOCK_TEXT_SIZE + sizeof ".feed.zst"];
+    remove_old(recorder, clock_wall_ms());
     file_close(&recorder->file);
-    clock_format_rfc3339(since_ms, time);
     (void)snprintf(name, sizeof name, "%.13s-%.2s-%.7s.feed.zst", time, time + 14,
                    time + 17); /* colons are not for every file system */
     recorder->file =
         openat(recorder->directory, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
-    recorder->hour = since_ms / HOUR_MS;
+    (void)snprintf(recorder->hour, sizeof recorder->hour, "%s", time);
     recorder->size = 0;
     return recorder->file < 0 ? errno : 0;
 }
 
 /* Returns 0 or an errno. */
-static int write_lines(struct feed_recorder *recorder, struct text lines, int64_t since_ms)
+static int write_lines(struct feed_recorder *recorder, struct text lines)
 {
     struct buffer *frame = &recorder->frame;
-    bool over = recorder->hour != since_ms / HOUR_MS || recorder->size > FILE_USUAL;
-    int failed = recorder->file < 0 || over ? begin_file(recorder, since_ms) : 0;
+    bool over = memcmp(recorder->hour, lines.at, HOUR_TIME) != 0 || recorder->size > FILE_USUAL;
+    int failed = recorder->file < 0 || over ? begin_file(recorder, lines.at) : 0;
     if (failed != 0)
         return failed;
     buffer_clear(frame);
@@ -117,16 +116,14 @@ static void write_waiting(struct feed_recorder *recorder)
     uv_mutex_lock(&recorder->thread.lock);
     struct buffer *lines = &recorder->lines, taken = recorder->waiting;
     uint64_t count = recorder->count, lost = recorder->lost;
-    int64_t since_ms = recorder->looked_ms;
     recorder->waiting = *lines;
     *lines = taken;
     recorder->count = recorder->lost = 0;
-    recorder->looked_ms = clock_wall_ms();
     uv_mutex_unlock(&recorder->thread.lock);
-    clock_format_rfc3339(recorder->looked_ms, time);
+    clock_format_rfc3339(clock_wall_ms(), time);
     if (lost > 0)
         buffer_append_format(lines, "%s\t{\"gap\": %llu}\n", time, (unsigned long long)lost);
-    int failed = lines->size == 0 ? 0 : write_lines(recorder, buffer_text(lines), since_ms);
+    int failed = lines->size == 0 ? 0 : write_lines(recorder, buffer_text(lines));
     buffer_clear(lines);
     if (failed != recorder->failed || (failed == 0 && lost > 0))
         log_event(recorder->log, LOG_WARNING,
@@ -157,11 +154,10 @@ enum status feed_recorder_start(struct feed_recorder **at, const char *directory
     struct feed_recorder *recorder = memory_alloc_zeroed(1, sizeof *recorder);
     recorder->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     recorder->keep_ms = keep_ms;
-    recorder->looked_ms = clock_wall_ms();
     recorder->file = -1;
     int failed = recorder->directory < 0 ? errno : file_lock(recorder->directory, 0);
-    if (failed == 0)
-        failed = begin_file(recorder, recorder->looked_ms);
+    if (failed == 0 && faccessat(recorder->directory, ".", W_OK, AT_EACCESS) != 0)
+        failed = errno;
     if (failed != 0) {
         file_close(&recorder->directory);
         memory_free(recorder);

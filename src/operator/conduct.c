@@ -1,7 +1,7 @@
 /* The table of conduct; see conduct.h. */
 #include "operator/conduct.h"
 
-#include "stores/platform_conduct.h"
+#include "stores/platform_usage.h"
 
 #define OF_VERDICT(text) FIELD_OF(conduct_verdict, texts[text])
 

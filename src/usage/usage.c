@@ -48,6 +48,11 @@ struct usage {
     size_t waiting_count, waiting_room;
     bool failing; /* and it is logged */
     atomic_uint_least64_t waiting_fact, failures;
+    /* Under the writer's lock. Serving threads append to `conduct`, and only the writer takes away,
+     * so it reads those that it has counted without the lock. */
+    uint64_t conduct_count, conduct_dropped;
+    uint64_t conduct_told; /* so many of the dropped have a kept fact in its `lost` */
+    struct conduct_fact conduct[USAGE_CONDUCT_MAX];
 };
 
 /* ---- counting -------------------------------------------------------------------------------- */
@@ -213,6 +218,35 @@ static void write_waiting(struct usage *usage)
     }
 }
 
+void usage_add_conduct(struct usage *usage, struct conduct_fact *fact)
+{
+    uv_mutex_lock(&usage->writer.lock);
+    if (usage->conduct_count == USAGE_CONDUCT_MAX) {
+        usage->conduct_dropped++;
+    } else {
+        fact->lost = (int64_t)(usage->conduct_dropped - usage->conduct_told);
+        usage->conduct_told = usage->conduct_dropped;
+        usage->conduct[usage->conduct_count++] = *fact;
+    }
+    uv_mutex_unlock(&usage->writer.lock);
+}
+
+static void write_conduct(struct usage *usage)
+{
+    struct error error;
+    uv_mutex_lock(&usage->writer.lock);
+    size_t count = usage->conduct_count;
+    uv_mutex_unlock(&usage->writer.lock);
+    if (count == 0 || open_store(usage, &error) != STATUS_OK ||
+        platform_conduct_add(usage->open, usage->conduct, count, &error) != STATUS_OK)
+        return; /* facts wait; writing counts reports why */
+    uv_mutex_lock(&usage->writer.lock);
+    usage->conduct_count -= count;
+    memmove(usage->conduct, usage->conduct + count,
+            usage->conduct_count * sizeof usage->conduct[0]);
+    uv_mutex_unlock(&usage->writer.lock);
+}
+
 /* So that a customer's question about a day, which writes nothing, reads few entries. The first
  * time it may take minutes. False: it failed. */
 static bool keep_sums(struct usage *usage, int64_t least)
@@ -239,6 +273,7 @@ static bool waits_for_stop(struct usage *usage)
         uint64_t look_ms = now_ms + SUMS_LOOK_MS < end_ms ? now_ms + SUMS_LOOK_MS : end_ms;
         if (background_sleep(&usage->writer, look_ms * UINT64_C(1000000)))
             return true;
+        write_conduct(usage);
         keeps = keeps && keep_sums(usage, SUMS_LEAST);
     }
     return false;
@@ -252,6 +287,7 @@ static void run_writer(void *argument)
         last = waits_for_stop(usage);
         take_all(usage);
         write_waiting(usage);
+        write_conduct(usage);
         if (!last)
             (void)keep_sums(usage, 1);
     }
@@ -319,14 +355,20 @@ struct usage_thread *usage_thread(struct usage *usage, size_t index)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-void usage_facts(const struct usage *usage, struct usage_facts *facts)
+void usage_facts(struct usage *usage, struct usage_facts *facts)
 {
+    uv_mutex_lock(&usage->writer.lock);
     *facts = (struct usage_facts){.waiting = relaxed_load(&usage->waiting_fact),
-                                  .failures = relaxed_load(&usage->failures)};
+                                  .failures = relaxed_load(&usage->failures),
+                                  .conduct_waiting = usage->conduct_count,
+                                  .conduct_dropped = usage->conduct_dropped};
+    uv_mutex_unlock(&usage->writer.lock);
 }
 
 const struct metric usage_metrics[] = {
     METRIC_FACT("croupier_usage_waiting_rows", struct usage_facts, waiting),
     METRIC_FACT("croupier_usage_write_failures_total", struct usage_facts, failures),
+    METRIC_FACT("croupier_conduct_waiting_facts", struct usage_facts, conduct_waiting),
+    METRIC_FACT("croupier_conduct_dropped_total", struct usage_facts, conduct_dropped),
     {0},
 };

@@ -17,12 +17,16 @@
  * USAGE_WAITING_MAX rows wait for the store; beyond that, counts stay in the counters and fall to a
  * later day.
  *
+ * Facts about the requests of sandbox callers (records/conduct.h) go to the store once a second. At
+ * most USAGE_CONDUCT_MAX of them wait for it; of further ones the next that is kept has the number.
+ *
  * The writer also keeps the ledger's sums (platform_ledger_keep_sums): once a minute, and within a
  * second where thousands of entries have come.
  */
 
 #define USAGE_CUSTOMERS_MAX 32768U /* for each thread, since the start; 12 MB */
 #define USAGE_WAITING_MAX 131072U  /* rows of the store; 10 MB */
+#define USAGE_CONDUCT_MAX 4096
 
 struct usage;
 struct usage_thread;
@@ -44,10 +48,14 @@ struct usage_thread *usage_thread(struct usage *usage, size_t index);
 void usage_count(struct usage_thread *thread, struct usage_row **last, const char *customer_id,
                  enum usage_group group, int http_status);
 
+/* Any thread. Does not wait for the store; sets `lost`. */
+void usage_add_conduct(struct usage *usage, struct conduct_fact *fact);
+
 /* Any thread. */
 struct usage_facts {
     uint64_t waiting;  /* rows that could not be written yet */
     uint64_t failures; /* failed writes */
+    uint64_t conduct_waiting, conduct_dropped;
 };
-void usage_facts(const struct usage *usage, struct usage_facts *facts);
+void usage_facts(struct usage *usage, struct usage_facts *facts);
 extern const struct metric usage_metrics[];

@@ -1,5 +1,5 @@
-/* Stores what was seen of sandbox callers; see stores/platform_conduct.h. */
-#include "stores/platform_conduct.h"
+/* Stores what was seen of sandbox callers; see stores/platform_usage.h. */
+#include "stores/platform_usage.h"
 
 #include <string.h>
 
