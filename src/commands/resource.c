@@ -194,8 +194,9 @@ void resource_run_list(const struct command_line *line)
 void resource_run_conduct(const struct command_line *line)
 {
     if (command_option(line, "reset") != NULL)
-        command_require_verb(line, platform_conduct_reset(command_platform(line), command_argument(line, 0),
-                                                 command_error(line)));
+        command_require_verb(line, platform_conduct_reset(command_platform(line),
+                                                          command_argument(line, 0),
+                                                          command_error(line)));
     resource_run_list_of(line, &conduct_resource, NULL);
 }
 

@@ -1,6 +1,7 @@
 /* The table of conduct; see conduct.h. */
 #include "operator/conduct.h"
 
+#include "base/clock.h"
 #include "stores/platform_usage.h"
 
 #define OF_VERDICT(text) FIELD_OF(conduct_verdict, texts[text])
@@ -13,5 +14,11 @@ static const struct field fields[] = {
     {0},
 };
 
+static enum status list(struct platform_store *store, const char *of, record_function *see,
+                        void *context, struct error *error)
+{
+    return platform_conduct_judge(store, of, clock_wall_ms(), see, context, error);
+}
+
 const struct resource conduct_resource = {
-    .fields = fields, .size = sizeof(struct conduct_verdict), .list = platform_conduct_judge};
+    .fields = fields, .size = sizeof(struct conduct_verdict), .list = list};

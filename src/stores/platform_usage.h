@@ -29,10 +29,10 @@ MUST_CHECK enum status platform_conduct_add(struct platform_store *store,
                                             const struct conduct_fact *facts, size_t count,
                                             struct error *error);
 
-/* Judges those of one caller as of now. `see` gets a struct conduct_verdict for each rule.
+/* Judges those of one caller as of `now_ms`. `see` gets a struct conduct_verdict for each rule.
  * STATUS_NOT_FOUND: there is no such sandbox customer or provider. */
 MUST_CHECK enum status platform_conduct_judge(struct platform_store *store, const char *caller,
-                                              record_function *see, void *context,
+                                              int64_t now_ms, record_function *see, void *context,
                                               struct error *error);
 
 /* Forgets those of one caller, with a row of the audit trail. STATUS_NOT_FOUND, as above. */

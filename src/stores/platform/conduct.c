@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "stores/platform/engine.h"
 #include "stores/platform/texts.h"
 #include "stores/platform/trail.h"
@@ -51,13 +50,12 @@ static bool take_row(void *context, const struct sql_row *row)
     return judging->see != NULL && judging->see(judging->context, &verdict);
 }
 
-enum status platform_conduct_judge(struct platform_store *store, const char *caller,
+enum status platform_conduct_judge(struct platform_store *store, const char *caller, int64_t now_ms,
                                    record_function *see, void *context, struct error *error)
 {
     struct judging judging = {see, context, false};
-    struct sql_parameters parameters =
-        SQL_PARAMETERS(SQL_STRING(caller), SQL_INTEGER(clock_wall_ms()),
-                       SQL_INTEGER(ledger_owner_is_provider(caller)));
+    struct sql_parameters parameters = SQL_PARAMETERS(
+        SQL_STRING(caller), SQL_INTEGER(now_ms), SQL_INTEGER(ledger_owner_is_provider(caller)));
     struct sql_query query = {.sql = store->engine->texts->conduct,
                               .parameters = &parameters,
                               .row = take_row,
@@ -85,6 +83,6 @@ static enum status reset(struct sql_flight *flight, void *context, struct error 
 enum status platform_conduct_reset(struct platform_store *store, const char *caller,
                                    struct error *error)
 {
-    enum status status = platform_conduct_judge(store, caller, NULL, NULL, error);
+    enum status status = platform_conduct_judge(store, caller, 0, NULL, NULL, error);
     return status == STATUS_OK ? sql_transact(store, reset, &caller, error) : status;
 }

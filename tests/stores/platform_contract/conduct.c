@@ -3,7 +3,7 @@
  * fails; no other check has seen anything.
  */
 #include "platform_contract/contract.h"
-#include "stores/platform_conduct.h"
+#include "stores/platform_usage.h"
 
 #define SCENE_MAX 16
 
@@ -239,6 +239,18 @@ static bool names(const char *const *list, size_t room, const char *check)
     return false;
 }
 
+/* A sandbox customer or provider. */
+static void add_caller(struct fixture *fixture, const char *id)
+{
+    struct customer_record one = customer(id, "One");
+    struct provider_record other = provider(id);
+    one.sandbox = other.sandbox = true;
+    if (ledger_owner_is_provider(id))
+        OK(platform_add(fixture->store, &provider_table, &other, &fixture->error));
+    else
+        OK(platform_add(fixture->store, &customer_table, &one, &fixture->error));
+}
+
 /* What is read of one caller. */
 struct judged {
     const struct scene *scene;
@@ -286,6 +298,7 @@ TEST_OF(fixture, every_check_passes_fails_and_sees_nothing)
             char caller[32];
             (void)snprintf(caller, sizeof caller, "%s%zu", scenes[i].provider ? "p-" : "cus_", i);
             if (turn == 0) {
+                add_caller(fixture, caller);
                 add_scene(fixture, &scenes[i], caller);
                 continue;
             }
@@ -304,6 +317,7 @@ static bool take_last(void *context, const void *record)
 TEST_OF(fixture, requests_that_were_not_looked_at_are_counted)
 {
     struct conduct_verdict verdict;
+    add_caller(fixture, "cus_1");
     const struct conduct_fact facts[] = {
         {.caller = "cus_1", .lost = 2}, {.caller = "cus_1"}, {.caller = "cus_1", .lost = 3}};
     OK(platform_conduct_add(fixture->store, facts, 3, &fixture->error));
@@ -331,6 +345,8 @@ static struct conduct_verdict second(struct fixture *fixture, const char *caller
 TEST_OF(fixture, the_newest_facts_of_a_caller_are_kept_and_four_requests_shown)
 {
     static struct conduct_fact facts[CONDUCT_FACTS_MAX + 1];
+    add_caller(fixture, "cus_1");
+    add_caller(fixture, "cus_2");
     for (size_t i = 0; i <= CONDUCT_FACTS_MAX; i++) {
         facts[i] = (struct conduct_fact)CREDIT("", (int64_t)i, 200, .subject = (int64_t)i,
                                                .caller = "cus_1");
@@ -353,4 +369,14 @@ TEST_OF(fixture, the_newest_facts_of_a_caller_are_kept_and_four_requests_shown)
     OK(platform_conduct_reset(fixture->store, "cus_1", &fixture->error));
     assert_string_equal(second(fixture, "cus_1").texts[CONDUCT_RESULT], "not seen");
     assert_string_equal(second(fixture, "cus_2").texts[CONDUCT_RESULT], "pass");
+    struct customer_record real = customer("cus_3", "Real");
+    OK(platform_add(fixture->store, &customer_table, &real, &fixture->error));
+    for (size_t i = 0; i < 2; i++) {
+        const char *whose = i == 0 ? "cus_3" : "nobody";
+        assert_int_equal(
+            platform_conduct_judge(fixture->store, whose, 0, take_last, facts, &fixture->error),
+            STATUS_NOT_FOUND);
+        assert_int_equal(platform_conduct_reset(fixture->store, whose, &fixture->error),
+                         STATUS_NOT_FOUND);
+    }
 }
