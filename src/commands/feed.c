@@ -358,7 +358,6 @@ static void note_missing(const struct command_line *line, const struct feed_read
 
 struct replay {
     struct feed_reading reading;
-    const struct progress_watch *watch;
     int64_t from_ms, first_ms; /* first_ms: of the first line that is not from before */
     uint64_t speed;
     uint64_t begun_ns;
@@ -370,7 +369,7 @@ static void replay_line(void *context, int64_t time_ms, struct text sent)
 {
     struct replay *replay = context;
     if (replay->output < 0) {
-        progress_tell(replay->watch, "lines read", ++replay->lines, 0);
+        replay->lines++;
         return;
     }
     uint64_t now_ns = clock_monotonic_ns();
@@ -385,7 +384,7 @@ static void replay_line(void *context, int64_t time_ms, struct text sent)
     }
     (void)file_write(replay->output, sent.at, sent.size);
     (void)file_write(replay->output, "\n", 1);
-    progress_tell(replay->watch, "lines", ++replay->done, replay->lines);
+    replay->done++;
 }
 
 static void write_lines(void *argument)
@@ -427,14 +426,12 @@ static void run_replay(const struct command_line *line)
                     .to_ms = parse_time(line, "--to", command_option(line, "to"), INT64_MAX),
                     .visit = replay_line,
                     .context = &replay},
-        .watch = command_watch(line),
         .from_ms = parse_time(line, "--from", command_option(line, "from"), 0),
         .speed = command_number(line, "speed", 1, REPLAY_SPEED_MOST, 1),
         .output = -1};
     (void)parse_expiry(line); /* refused before the record is read */
     replay.reading.from_ms = replay.from_ms - REPLAY_BEFORE_MS;
     command_require(line, feed_record_read(&replay.reading, command_error(line)));
-    command_end_progress(line);
     note_missing(line, &replay.reading);
     if (replay.lines == 0)
         command_refuse(line, "nothing was published then");
@@ -442,7 +439,6 @@ static void run_replay(const struct command_line *line)
     if (command_option(line, "live") == NULL)
         check_quiet(line, store, replay.lines);
     uint64_t failed = publish_again(line, &replay, store);
-    command_end_progress(line);
     if (failed > 0 || replay.done < replay.lines)
         command_refuse(line, "%" PRIu64 " of %" PRIu64 " lines were published",
                        replay.done - failed, replay.lines);

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from croupier import Service
+from croupier import Service, eventually
 from test_console import machine
 from wallet_model import Provider, add_games, balance, credit, debit, launch, send
 
@@ -142,6 +142,34 @@ def test_a_fault_leaves_what_it_says_and_the_same_again_is_safe(house, fault, ap
     assert money(house, house.tries) == before - 100 * applied
     assert send(house, house.tries.key, bet).json()["balance_minor"] == before - 100
     assert money(house, house.tries) == before - 100
+
+
+def delayed(server, customer, connection, milliseconds):
+    body = json.dumps(debit(customer.player, "delayed", 100, game_id="baccarat", round_id="r-2")).encode()
+    connection.send((f"POST /api/v1/casino/wallet HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {customer.key}\r\n"
+                     f"X-Croupier-Fault: delay={milliseconds}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body)
+
+
+def test_a_client_may_close_while_its_delay_lasts(house):
+    before = money(house, house.tries)
+    for _ in range(3):
+        with house.connect() as connection:
+            delayed(house, house.tries, connection, 100)
+    eventually(lambda: house.metrics()["croupier_connections"] == 0)
+    assert money(house, house.tries) in (before, before - 100)
+
+
+def test_the_server_may_stop_while_a_delay_lasts(make_service):
+    server = make_service({"server.drain_seconds": "1"})
+    customer = server.add_customer("Tries", options=["--casino", "--sandbox", "on"])
+    add_games(server, "baccarat", provider="trial", options=["--sandbox", "on"])
+    server.start()
+    server.await_admission(customer.key)
+    customer.player, _, _ = launch(server, customer, "baccarat")
+    with server.connect() as connection:
+        delayed(server, customer, connection, 60000)
+        eventually(lambda: server.metrics()["croupier_connections"] == 1)
+        server.stop()  # which looks at how it ended
 
 
 def test_launches_and_providers_have_faults_too(house):
