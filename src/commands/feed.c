@@ -357,21 +357,16 @@ static void note_missing(const struct command_line *line, const struct feed_read
 }
 
 struct replay {
-    struct feed_reading reading;
-    int64_t from_ms, first_ms; /* first_ms: of the first line that is not from before */
+    struct feed_reading reading; /* for the second time */
+    int64_t from_ms, first_ms;   /* first_ms: of the first line that is not from before */
     uint64_t speed;
     uint64_t begun_ns;
-    uint64_t lines, done;
-    int output; /* -1: lines are counted only */
+    int output;
 };
 
 static void replay_line(void *context, int64_t time_ms, struct text sent)
 {
     struct replay *replay = context;
-    if (replay->output < 0) {
-        replay->lines++;
-        return;
-    }
     uint64_t now_ns = clock_monotonic_ns();
     if (replay->first_ms == 0 && time_ms >= replay->from_ms) {
         replay->first_ms = time_ms;
@@ -384,14 +379,12 @@ static void replay_line(void *context, int64_t time_ms, struct text sent)
     }
     (void)file_write(replay->output, sent.at, sent.size);
     (void)file_write(replay->output, "\n", 1);
-    replay->done++;
 }
 
 static void write_lines(void *argument)
 {
     struct replay *replay = argument;
-    struct feed_reading reading = replay->reading; /* whose counts stay */
-    enum status status = feed_record_read(&reading, NULL);
+    enum status status = feed_record_read(&replay->reading, NULL);
     (void)status; /* it could be read before; else lines are missing */
     file_close(&replay->output);
 }
@@ -422,32 +415,34 @@ static uint64_t publish_again(const struct command_line *line, struct replay *re
 static void run_replay(const struct command_line *line)
 {
     struct replay replay = {
-        .reading = {.directory = command_argument(line, 0),
-                    .to_ms = parse_time(line, "--to", command_option(line, "to"), INT64_MAX),
-                    .visit = replay_line,
-                    .context = &replay},
         .from_ms = parse_time(line, "--from", command_option(line, "from"), 0),
         .speed = command_number(line, "speed", 1, REPLAY_SPEED_MOST, 1),
-        .output = -1};
+    };
+    struct feed_reading reading = {
+        .directory = command_argument(line, 0),
+        .from_ms = replay.from_ms - REPLAY_BEFORE_MS,
+        .to_ms = parse_time(line, "--to", command_option(line, "to"), INT64_MAX)};
     (void)parse_expiry(line); /* refused before the record is read */
-    replay.reading.from_ms = replay.from_ms - REPLAY_BEFORE_MS;
-    command_require(line, feed_record_read(&replay.reading, command_error(line)));
-    note_missing(line, &replay.reading);
-    if (replay.lines == 0)
+    replay.reading = reading;
+    replay.reading.visit = replay_line;
+    replay.reading.context = &replay;
+    command_require(line, feed_record_read(&reading, command_error(line)));
+    note_missing(line, &reading);
+    if (reading.lines == 0)
         command_refuse(line, "nothing was published then");
     struct odds_store *store = open_store(line, true);
     if (command_option(line, "live") == NULL)
-        check_quiet(line, store, replay.lines);
+        check_quiet(line, store, reading.lines);
     uint64_t failed = publish_again(line, &replay, store);
-    if (failed > 0 || replay.done < replay.lines)
+    if (failed > 0 || replay.reading.lines < reading.lines)
         command_refuse(line, "%" PRIu64 " of %" PRIu64 " lines were published",
-                       replay.done - failed, replay.lines);
-    const struct command_count counts[] = {{"lines", replay.lines, NULL},
-                                           {"lost", replay.reading.lost, NULL},
-                                           {"files_cut_off", replay.reading.cut, NULL},
+                       replay.reading.lines - failed, reading.lines);
+    const struct command_count counts[] = {{"lines", reading.lines, NULL},
+                                           {"lost", reading.lost, NULL},
+                                           {"files_cut_off", reading.cut, NULL},
                                            {0}};
     if (!command_write_counts(line, counts, JSON_COMPACT))
-        (void)printf("replayed %" PRIu64 " line%s\n", replay.lines, plural(replay.lines));
+        (void)printf("replayed %" PRIu64 " line%s\n", reading.lines, plural(reading.lines));
 }
 
 /* ---- feed at --------------------------------------------------------------------------------- */

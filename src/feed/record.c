@@ -27,9 +27,11 @@ static bool show_line(struct feed_reading *reading, struct text line)
         return false;
     if (time_ms > reading->to_ms)
         return true;
-    if (reading->visit != NULL && line.at != NULL &&
-        json_text_member(answer, TEXT("published")).at != NULL)
-        reading->visit(reading->context, time_ms, line);
+    if (line.at != NULL && json_text_member(answer, TEXT("published")).at != NULL) {
+        reading->lines++;
+        if (reading->visit != NULL)
+            reading->visit(reading->context, time_ms, line);
+    }
     if (line.at == NULL && json_text_integer(json_text_member(answer, TEXT("gap")), &lost))
         reading->lost += (uint64_t)lost;
     return true;

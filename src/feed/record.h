@@ -44,8 +44,9 @@ struct feed_reading {
     int64_t to_ms;              /* leave out what is later */
     feed_record_visitor *visit; /* NULL: the record is only checked */
     void *context;
-    uint64_t lost; /* counts the lines that are missing, as the record says, */
-    uint64_t cut;  /* and the files that end in the middle of a frame */
+    uint64_t lines; /* counts those that were shown, */
+    uint64_t lost;  /* the lines that are missing, as the record says, */
+    uint64_t cut;   /* and the files that end in the middle of a frame */
 };
 
 /* Shows lines in their order. STATUS_NOT_FOUND: there is no such directory, or no record in it.
