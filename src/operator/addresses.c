@@ -1,6 +1,8 @@
 /* Legacy addresses as an operator handles them; see addresses.h. */
 #include "operator/addresses.h"
 
+#include "operator/option_texts.h"
+
 /* ---- the fields ------------------------------------------------------------------------------ */
 
 static bool write_address(const struct field *field, const void *record,
@@ -32,20 +34,17 @@ static enum status set_address(const struct field *field, struct text text, void
 
 static const struct field_type address_type = {write_address, set_address};
 
-#define SPORTS_HELP "all (the default of 'add'), none, or names: cricket,tennis"
-#define RATE_HELP "at most N sports requests in SECONDS; off (the default of 'add')"
+#define OF_RECORD(member) FIELD_OF(legacy_record, member)
 
 static const struct field fields[] = {
-    {"address", "address", "ADDRESS", &address_type, FIELD_OF(legacy_record, address)},
-    {"enabled", "enabled", "ENABLED", &field_enabled, FIELD_OF(legacy_record, enabled),
+    {"address", "address", "ADDRESS", &address_type, OF_RECORD(address)},
+    {"enabled", "enabled", "ENABLED", &field_enabled, OF_RECORD(enabled),
      .beside = offsetof(struct legacy_record, usable)},
-    {"usable", "usable", NULL, &field_usable, FIELD_OF(legacy_record, usable),
+    {"usable", "usable", NULL, &field_usable, OF_RECORD(usable),
      .words = "no: the stored record cannot be read, so it admits no one"},
-    {"sports", "sports", "SPORTS", &field_sports, FIELD_OF(legacy_record, sports),
-     .option = {"sports", "LIST", .add_help = SPORTS_HELP, .set_help = SPORTS_HELP}},
-    {"rate", "rate", "RATE", &field_rate, FIELD_OF(legacy_record, rate),
-     .option = {"rate", "N/SECONDS", .add_help = RATE_HELP, .set_help = RATE_HELP}},
-    {"created_at", "created", "CREATED (UTC)", &field_time, FIELD_OF(legacy_record, created_ms)},
+    {"sports", "sports", "SPORTS", &field_sports, OF_RECORD(sports), .option = OPTION_IP_SPORTS},
+    {"rate", "rate", "RATE", &field_rate, OF_RECORD(rate), .option = OPTION_IP_RATE},
+    {"created_at", "created", "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
     {0},
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "operator/customers.h"
+#include "operator/option_texts.h"
 #include "operator/times.h"
 #include "stores/platform_players.h"
 
@@ -55,11 +56,10 @@ static const struct field fields[] = {
     {"blocked", "in force", NULL, &field_yes_no, FIELD_OF(block_view, blocked)},
     {"blocked_at", "blocked", "SINCE (UTC)", &field_time, OF_RECORD(blocked_ms)},
     {"until", "until", "UNTIL", &field_time, OF_RECORD(until_ms), .set = set_until,
-     .option = {"until", "TIME", .set_help = "when it ends by itself"}},
-    {"early", NULL, NULL, &early_type, FIELD_OF(block_view, early),
-     .option = {"early", NULL, .set_help = "take it away before it ends"}},
+     .option = OPTION_PLAYER_UNTIL},
+    {"early", NULL, NULL, &early_type, FIELD_OF(block_view, early), .option = OPTION_PLAYER_EARLY},
     {"reason", "reason", "REASON", &field_text, OF_RECORD(reason), .words = "-", .set = set_reason,
-     .option = {"reason", "TEXT", .set_help = "why, up to 200 bytes"}},
+     .option = OPTION_PLAYER_REASON},
     {"standing", NULL, NULL, &field_text_if_any, FIELD_OF(block_view, standing)},
     {0},
 };

@@ -5,6 +5,7 @@
 
 #include "admission/key.h"
 #include "base/clock.h"
+#include "operator/option_texts.h"
 #include "records/customer.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */
@@ -16,42 +17,25 @@ _Static_assert(offsetof(struct customer_view, record) == 0, "a view is read as i
 static const struct field fields[] = {
     {"id", "id", "ID", &field_text, OF_RECORD(id)},
     {"name", "name", "NAME", &field_text, OF_RECORD(name), .least = 1,
-     .option = {"name", "NAME", .set_help = "what to call it"}},
+     .option = OPTION_CUSTOMER_NAME},
     {"enabled", "enabled", "ENABLED", &field_enabled, OF_RECORD(enabled),
      .beside = offsetof(struct customer_record, usable)},
     {"usable", "usable", NULL, &field_usable, OF_RECORD(usable),
      .words = "no: the stored record cannot be read, so it admits no one"},
     {"cidrs", "cidrs", "CIDRS", &field_cidrs, OF_RECORD(cidrs),
      .beside = offsetof(struct customer_record, cidr_count), .words = "none: denied everywhere",
-     .option = {"cidr", "CIDR", .add_help = "an address block that it may call from",
-                .set_help = "the address blocks that it may call from, instead of those it has",
-                .no_name = "no-cidrs", .no_help = "no address block: denied everywhere",
-                .repeatable = true}},
+     .option = OPTION_CUSTOMER_CIDR},
     {"added_cidrs", NULL, NULL, &field_cidrs_added, OF_RECORD(cidrs),
-     .beside = offsetof(struct customer_record, cidr_count),
-     .option = {"add-cidr", "CIDR", .set_help = "an address block that it may call from as well",
-                .repeatable = true}},
+     .beside = offsetof(struct customer_record, cidr_count), .option = OPTION_CUSTOMER_ADD_CIDR},
     {"removed_cidrs", NULL, NULL, &field_cidrs_removed, OF_RECORD(cidrs),
-     .beside = offsetof(struct customer_record, cidr_count),
-     .option = {"remove-cidr", "CIDR",
-                .set_help = "an address block that it may not call from any more",
-                .repeatable = true}},
+     .beside = offsetof(struct customer_record, cidr_count), .option = OPTION_CUSTOMER_REMOVE_CIDR},
     {"sports", "sports", "SPORTS", &field_sports, OF_RECORD(sports),
-     .option = {"sports", "LIST", .add_help = "all (the default), none, or names: cricket,tennis",
-                .set_help = "all, none, or names: cricket,tennis"}},
-    {"rate", "rate", "RATE", &field_rate, OF_RECORD(rate),
-     .option = {"rate", "N/SECONDS",
-                .add_help = "at most N sports requests in SECONDS; off (the default)",
-                .set_help = "at most N sports requests in SECONDS; or off"}},
+     .option = OPTION_CUSTOMER_SPORTS},
+    {"rate", "rate", "RATE", &field_rate, OF_RECORD(rate), .option = OPTION_CUSTOMER_RATE},
     {"casino", "casino", "CASINO", &field_yes_no, OF_RECORD(casino),
-     .option = {"casino", NULL, .add_help = "it may use the casino, every game of it",
-                .set_help = "it may use the casino", .no_name = "no-casino",
-                .no_help = "it may not use the casino"}},
+     .option = OPTION_CUSTOMER_CASINO},
     {"sandbox", "sandbox", NULL, &field_yes_no, OF_RECORD(sandbox), .set = field_set_on_off,
-     .option = {"sandbox", "on|off",
-                .add_help = "on: it tries things out, its money counts nowhere",
-                .set_help = "on: it tries things out, its money counts nowhere; only before its "
-                            "first launch"}},
+     .option = OPTION_CUSTOMER_SANDBOX},
     {"keys", "keys", "KEYS", &field_count, FIELD_OF(customer_view, live_keys)},
     {"created_at", "created", "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
     {0},

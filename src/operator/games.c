@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "games/document.h"
 #include "operator/customers.h"
+#include "operator/option_texts.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
@@ -36,13 +37,7 @@ static const struct field fields[] = {
     {NULL, "languages", NULL, &field_list, FIELD_OF(game_record, languages)},
     {NULL, "devices", NULL, &field_list, FIELD_OF(game_record, devices)},
     {"blocked_countries", "not offered in", NULL, &field_countries,
-     FIELD_OF(game_record, blocked_countries),
-     .option = {"blocked-country", "CODE",
-                .set_help = "the countries (ISO 3166-1) where it must not be offered, instead of "
-                            "those it has",
-                .no_name = "no-blocked-countries",
-                .no_help = "it may be offered wherever its provider's games may",
-                .repeatable = true}},
+     FIELD_OF(game_record, blocked_countries), .option = OPTION_GAME_BLOCKED_COUNTRY},
     {NULL, "updated", "UPDATED (UTC)", &field_time, FIELD_OF(game_record, updated_ms)},
     {0},
 };

@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 
 #include "operator/customers.h"
+#include "operator/option_texts.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
@@ -59,28 +60,18 @@ static const struct field fields[] = {
     {"prefix", NULL, NULL, &field_text, OF_RECORD(prefix)},
     {NULL, NULL, "KEY", &prefix_type, OF_RECORD(prefix)},
     {"label", NULL, "LABEL", &field_text, OF_RECORD(label), .words = "-",
-     .option = {"label", "LABEL", .add_help = "what it is for, up to 64 bytes"}},
+     .option = OPTION_KEY_LABEL},
     {NULL, NULL, "STATE", &field_live, OF_RECORD(expires_ms),
      .beside = offsetof(struct key_record, revoked_ms)},
-    {"only", NULL, "ONLY", &areas_type, OF_RECORD(areas),
-     .option = {"only", "AREA,…",
-                .add_help = "what it may use: of sports, casino, account, manage; else the first "
-                            "two"}},
+    {"only", NULL, "ONLY", &areas_type, OF_RECORD(areas), .option = OPTION_KEY_ONLY},
     {"may_issue", NULL, "MAY ISSUE", &areas_type, OF_RECORD(may_issue),
-     .option = {"may-issue", "AREA,…",
-                .add_help = "what the keys that it makes may use: of sports, casino; needs "
-                            "manage"}},
+     .option = OPTION_KEY_MAY_ISSUE},
     {"made_by", NULL, NULL, &field_text_or_null, OF_RECORD(maker)},
     {"cidrs", NULL, "CIDRS", &field_cidrs, OF_RECORD(cidrs),
-     .beside = offsetof(struct key_record, cidr_count), .words = "-",
-     .option = {"cidr", "CIDR",
-                .add_help = "it may be used only from here, of where its customer may call from",
-                .repeatable = true}},
+     .beside = offsetof(struct key_record, cidr_count), .words = "-", .option = OPTION_KEY_CIDR},
     {"created_at", NULL, "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
     {"expires_at", NULL, "EXPIRES", &field_time, OF_RECORD(expires_ms), .set = field_set_expiry,
-     .beside = offsetof(struct key_record, created_ms),
-     .option = {"expires", "TIME",
-                .add_help = "when it ends: 2027-01-31, 2027-01-31T18:00:00Z, or 90d from now"}},
+     .beside = offsetof(struct key_record, created_ms), .option = OPTION_KEY_EXPIRES},
     {"last_used_at", NULL, "LAST USED", &field_time, OF_RECORD(last_used_ms)},
     {"revoked_at", NULL, "REVOKED", &field_time, OF_RECORD(revoked_ms)},
     {0},

@@ -2,6 +2,7 @@
 #include "operator/operators.h"
 
 #include "base/clock.h"
+#include "operator/option_texts.h"
 #include "records/operator.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */
@@ -9,8 +10,7 @@
 static const struct field fields[] = {
     {"name", "name", "NAME", &field_text, FIELD_OF(operator_record, name)},
     {"role", "role", "ROLE", &field_word, FIELD_OF(operator_record, role), .names = &operator_roles,
-     .option = {"role", "ROLE", .add_help = "reader (the default), operator or owner",
-                .set_help = "reader, operator or owner"}},
+     .option = OPTION_OPERATOR_ROLE},
     {"enabled", "enabled", "ENABLED", &field_enabled, FIELD_OF(operator_record, enabled),
      .beside = offsetof(struct operator_record, usable)},
     {"usable", "usable", NULL, &field_usable, FIELD_OF(operator_record, usable),

@@ -1,6 +1,7 @@
 /* Providers as an operator handles them; see providers.h. */
 #include "operator/providers.h"
 
+#include "operator/option_texts.h"
 #include "sealing/provider_secret.h"
 
 /* ---- the launch URL, or the endpoint that is called for it ----------------------------------- */
@@ -79,65 +80,36 @@ static enum status set_id(const struct field *field, struct text text, void *rec
     return status == STATUS_OK ? field_set_text(&audience, text, record, error) : status;
 }
 
+#define OF_RECORD(member) FIELD_OF(provider_record, member)
+
 /* In documents the state comes last but one; people see it first. */
 static const struct field fields[] = {
-    {"id", "id", "ID", &field_text, FIELD_OF(provider_record, id), .least = 1, .set = set_id},
-    {"name", "name", "NAME", &field_text, FIELD_OF(provider_record, name),
-     .option = {"name", "NAME", .add_help = "what to call it; customers see it",
-                .set_help = "what to call it; customers see it"}},
-    {NULL, "enabled", "ENABLED", &field_enabled, FIELD_OF(provider_record, enabled),
+    {"id", "id", "ID", &field_text, OF_RECORD(id), .least = 1, .set = set_id},
+    {"name", "name", "NAME", &field_text, OF_RECORD(name), .option = OPTION_PROVIDER_NAME},
+    {NULL, "enabled", "ENABLED", &field_enabled, OF_RECORD(enabled),
      .beside = offsetof(struct provider_record, usable)},
-    {NULL, "usable", NULL, &field_usable, FIELD_OF(provider_record, usable),
+    {NULL, "usable", NULL, &field_usable, OF_RECORD(usable),
      .words = "no: the stored record cannot be read, so its games are hidden"},
-    {"launch_url", "launch url", "LAUNCH URL", &launch_type, FIELD_OF(provider_record, launch_url),
-     .option = {"launch-url", "URL",
-                .add_help = "where its games are opened; the token is added as ?token=…",
-                .set_help = "where its games are opened, with a token"},
-     .owners = true},
-    {"launch_endpoint", "endpoint", NULL, &launch_type, FIELD_OF(provider_record, launch_url),
-     .option = {"launch-endpoint", "URL",
-                .add_help = "in its place: what is called for the URL of each launch",
-                .set_help = "in its place: what is called for the URL of each launch"},
-     .owners = true},
-    {"secret", NULL, NULL, &field_secret, /* by provider_seal */
-     .option = {"secret", "-",
-                .add_help = "the secret that launches are signed with, from standard input",
-                .set_help = "another secret, from standard input"}},
-    {"return_url", "return url", NULL, &field_text_or_null, FIELD_OF(provider_record, return_url),
-     .words = "none",
-     .option = {"return-url", "URL", .add_help = "where the provider sends players back to (none)",
-                .set_help = "where the provider sends players back to", .no_name = "no-return-url",
-                .no_help = "no return URL"}},
-    {"audience", "audience", NULL, &field_text, FIELD_OF(provider_record, audience),
-     .option = {"audience", "TEXT", .add_help = "'aud' of its tokens (the id)",
-                .set_help = "'aud' of its tokens"}},
-    {"cidrs", "cidrs", NULL, &field_cidrs, FIELD_OF(provider_record, cidrs),
+    {"launch_url", "launch url", "LAUNCH URL", &launch_type, OF_RECORD(launch_url),
+     .option = OPTION_PROVIDER_LAUNCH_URL, .owners = true},
+    {"launch_endpoint", "endpoint", NULL, &launch_type, OF_RECORD(launch_url),
+     .option = OPTION_PROVIDER_LAUNCH_ENDPOINT, .owners = true},
+    {"secret", NULL, NULL, &field_secret, /* by provider_seal */ .option = OPTION_PROVIDER_SECRET},
+    {"return_url", "return url", NULL, &field_text_or_null, OF_RECORD(return_url), .words = "none",
+     .option = OPTION_PROVIDER_RETURN_URL},
+    {"audience", "audience", NULL, &field_text, OF_RECORD(audience),
+     .option = OPTION_PROVIDER_AUDIENCE},
+    {"cidrs", "cidrs", NULL, &field_cidrs, OF_RECORD(cidrs),
      .beside = offsetof(struct provider_record, cidr_count), .words = "any",
-     .option = {"cidr", "CIDR",
-                .add_help = "an address block that its wallet calls come from (any)",
-                .set_help =
-                    "the address blocks that its wallet calls come from, instead of those it has",
-                .no_name = "no-cidrs", .no_help = "no address block: they may come from anywhere",
-                .repeatable = true}},
-    {"blocked_countries", "not offered in", NULL, &field_countries,
-     FIELD_OF(provider_record, blocked_countries),
-     .option = {"blocked-country", "CODE",
-                .add_help = "a country (ISO 3166-1) where its games must not be offered (none)",
-                .set_help = "the countries where its games must not be offered, instead of those "
-                            "it has",
-                .no_name = "no-blocked-countries", .no_help = "they may be offered everywhere",
-                .repeatable = true}},
-    {"sandbox", "sandbox", NULL, &field_yes_no, FIELD_OF(provider_record, sandbox),
-     .set = field_set_on_off,
-     .option = {"sandbox", "on|off",
-                .add_help = "on: it tries things out, with sandbox customers alone",
-                .set_help =
-                    "on: it tries things out, with sandbox customers alone; only before its "
-                    "first launch"}},
-    {"secrets", "secrets", NULL, &secrets_type, FIELD_OF(provider_record, secrets)},
-    {"enabled", NULL, NULL, &field_yes_no, FIELD_OF(provider_record, enabled)},
-    {"usable", NULL, NULL, &field_usable, FIELD_OF(provider_record, usable)},
-    {"created_at", "created", "CREATED (UTC)", &field_time, FIELD_OF(provider_record, created_ms)},
+     .option = OPTION_PROVIDER_CIDR},
+    {"blocked_countries", "not offered in", NULL, &field_countries, OF_RECORD(blocked_countries),
+     .option = OPTION_PROVIDER_BLOCKED_COUNTRY},
+    {"sandbox", "sandbox", NULL, &field_yes_no, OF_RECORD(sandbox), .set = field_set_on_off,
+     .option = OPTION_PROVIDER_SANDBOX},
+    {"secrets", "secrets", NULL, &secrets_type, OF_RECORD(secrets)},
+    {"enabled", NULL, NULL, &field_yes_no, OF_RECORD(enabled)},
+    {"usable", NULL, NULL, &field_usable, OF_RECORD(usable)},
+    {"created_at", "created", "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
     {0},
 };
 

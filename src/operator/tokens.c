@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 
 #include "admission/key.h"
+#include "operator/option_texts.h"
 
 #define KIND "cro_"
 #define USE_KEPT_MS 60000 /* a later use is noted again */
@@ -16,17 +17,15 @@ static const struct field fields[] = {
     {"name", NULL, "NAME", &field_text, OF_RECORD(name)},
     {"id", NULL, "ID", &field_text, OF_RECORD(id)},
     {"role", NULL, "ROLE", &field_word, OF_RECORD(role), .names = &operator_roles,
-     .option = {"role", "ROLE", .add_help = "reader, operator or owner"}},
+     .option = OPTION_TOKEN_ROLE},
     {NULL, NULL, "STATE", &field_live, OF_RECORD(expires_ms),
      .beside = offsetof(struct token_record, revoked_ms)},
     {"cidrs", NULL, "CIDRS", &field_cidrs, OF_RECORD(cidrs),
      .beside = offsetof(struct token_record, cidr_count), .words = "-",
-     .option = {"cidr", "CIDR", .add_help = "it may be used only from here", .repeatable = true}},
+     .option = OPTION_TOKEN_CIDR},
     {"created_at", NULL, "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
     {"expires_at", NULL, "EXPIRES", &field_time, OF_RECORD(expires_ms), .set = field_set_expiry,
-     .beside = offsetof(struct token_record, created_ms),
-     .option = {"expires", "TIME",
-                .add_help = "when it ends: 2027-01-31, 2027-01-31T18:00:00Z, or 90d from now"}},
+     .beside = offsetof(struct token_record, created_ms), .option = OPTION_TOKEN_EXPIRES},
     {"last_used_at", NULL, "LAST USED", &field_time, OF_RECORD(last_used_ms)},
     {"revoked_at", NULL, "REVOKED", &field_time, OF_RECORD(revoked_ms)},
     {0},
